@@ -1,0 +1,39 @@
+/// Finds the names a person may have meant.
+public enum NearestName {
+    /// The candidates closest to `name`, best first: at most `limit`, and none that is too far off to be meant.
+    public static func of(_ name: String, in candidates: some Sequence<String>, limit: Int = 3) -> [String] {
+        let name = name.lowercased()
+        let scored = candidates.compactMap { candidate -> (distance: Int, name: String)? in
+            let other = candidate.lowercased()
+            let distance =
+                name.count > 1 && (other.hasPrefix(name) || name.hasPrefix(other)) ? 1 : editDistance(name, other)
+            return distance <= max(2, candidate.count / 3) ? (distance, candidate) : nil
+        }
+        return scored.sorted { ($0.distance, $0.name) < ($1.distance, $1.name) }.prefix(limit).map(\.name)
+    }
+
+    /// `"; did you mean 'a' or 'b'?"`, or nothing.
+    static func hint(_ name: String, in candidates: some Sequence<String>) -> String {
+        let nearest = of(name, in: candidates)
+        return nearest.isEmpty ? "" : "; did you mean \(nearest.map { "'\($0)'" }.joined(separator: " or "))?"
+    }
+
+    /// Insertions, deletions, substitutions and swaps of neighbours between two words (optimal string alignment).
+    private static func editDistance(_ left: String, _ right: String) -> Int {
+        let a = Array(left.prefix(64))
+        let b = Array(right.prefix(64))
+        var beforeLast: [Int] = []
+        var last = Array(0...b.count)
+        for i in 0..<a.count {
+            var row = [i + 1]
+            for j in 0..<b.count {
+                var best = min(last[j] + (a[i] == b[j] ? 0 : 1), last[j + 1] + 1, row[j] + 1)
+                if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { best = min(best, beforeLast[j - 1] + 1) }
+                row.append(best)
+            }
+            beforeLast = last
+            last = row
+        }
+        return last[b.count]
+    }
+}

@@ -1,0 +1,137 @@
+internal import LinkModel
+
+/// A number with a unit as people write it: `780 kbit/s`, `100 ms`, `0.5 %`, `50 packets`.
+///
+/// Decimals are read exactly, without floating point.
+enum Quantity {
+    /// Why a text is not the quantity that was expected.
+    struct Refusal: Error {
+        let message: String
+    }
+
+    /// A link rate, or `nil` for `none`.
+    static func rate(_ text: String) throws(Refusal) -> Rate? {
+        let expected = "a rate such as '780 kbit/s', '40 Mbit/s' or 'none'"
+        if text == "none" { return nil }
+        let (number, unit) = try split(text, expected: expected)
+        let scale: Int64
+        switch unit {
+        case "bit/s", "bps", "bit": scale = 1
+        case "kbit/s", "kbps", "kbit": scale = 1000
+        case "Mbit/s", "Mbps", "mbit/s", "mbps", "mbit", "Mbit": scale = 1_000_000
+        case "Gbit/s", "Gbps", "gbit/s", "gbps", "gbit", "Gbit": scale = 1_000_000_000
+        case "KB/s", "kB/s", "MB/s", "B/s", "KiB/s", "MiB/s":
+            throw Refusal(message: "'\(text)' counts bytes; expected bits, \(expected)")
+        case "": throw Refusal(message: "'\(text)' has no unit; expected \(expected)")
+        default: throw Refusal(message: "unknown unit '\(unit)'; expected \(expected)")
+        }
+        guard let bits = number.scaled(by: scale), let rate = Rate(bitsPerSecond: bits) else {
+            throw Refusal(
+                message: bitsAreZero(number)
+                    ? "'\(text)' lets nothing through; for that say 'loss: 100 %', for no cap say 'none'"
+                    : "'\(text)' is out of range; expected 100 bit/s to 100 Gbit/s")
+        }
+        return rate
+    }
+
+    /// A span of time, 0 to ``LinkModel/DirectionConditions/delayMax``.
+    static func delay(_ text: String) throws(Refusal) -> Nanoseconds {
+        let expected = "a time such as '100 ms' or '1.5 s'"
+        if text == "0" { return .zero }
+        let (number, unit) = try split(text, expected: expected)
+        let scale: Int64
+        switch unit {
+        case "us", "µs": scale = 1000
+        case "ms": scale = 1_000_000
+        case "s": scale = 1_000_000_000
+        case "": throw Refusal(message: "'\(text)' has no unit; expected \(expected)")
+        default: throw Refusal(message: "unknown unit '\(unit)'; expected \(expected)")
+        }
+        guard let count = number.scaled(by: scale), Nanoseconds(count) <= DirectionConditions.delayMax else {
+            throw Refusal(message: "'\(text)' is out of range; expected 0 ms to 600 s")
+        }
+        return Nanoseconds(count)
+    }
+
+    /// A share of packets in percent.
+    static func loss(_ text: String) throws(Refusal) -> Loss {
+        let expected = "a loss such as '0 %', '1.5 %' or '100 %'"
+        if text == "0" { return .none }
+        let (number, unit) = try split(text, expected: expected)
+        guard unit == "%" else {
+            throw Refusal(
+                message: unit.isEmpty
+                    ? "'\(text)' has no unit; expected \(expected)" : "unknown unit '\(unit)'; expected \(expected)")
+        }
+        guard let millionths = number.scaled(by: 10_000), millionths <= 1_000_000,
+            let loss = Loss(partsPerMillion: Int32(millionths))
+        else {
+            throw Refusal(message: "'\(text)' is out of range; expected 0 % to 100 %")
+        }
+        return loss
+    }
+
+    /// The length of a queue in packets.
+    static func queue(_ text: String) throws(Refusal) -> QueueLimit {
+        let expected = "a queue such as '50 packets'"
+        let (number, unit) = try split(text, expected: expected)
+        guard unit == "packets" || unit == "packet" else {
+            throw Refusal(
+                message: unit.isEmpty
+                    ? "'\(text)' has no unit; expected \(expected)" : "unknown unit '\(unit)'; expected \(expected)")
+        }
+        guard let count = number.scaled(by: 1), let limit = QueueLimit(packets: Int(count)) else {
+            throw Refusal(message: "'\(text)' is out of range; expected 1 to 100000 packets, a whole number")
+        }
+        return limit
+    }
+
+    /// A decimal number that is not negative: `digits` / 10^`decimals`.
+    struct Decimal {
+        var digits: Int64 = 0
+        var decimals = 0
+
+        /// The number times `scale`, if that is a whole number that fits.
+        func scaled(by scale: Int64) -> Int64? {
+            let (product, overflow) = digits.multipliedReportingOverflow(by: scale)
+            if overflow { return nil }
+            var divisor: Int64 = 1
+            for _ in 0..<decimals { divisor *= 10 }
+            return product % divisor == 0 ? product / divisor : nil
+        }
+    }
+
+    private static func bitsAreZero(_ number: Decimal) -> Bool { number.digits == 0 }
+
+    /// Splits `12.5 kbit/s` into its number and its unit.
+    private static func split(_ text: String, expected: String) throws(Refusal) -> (Decimal, unit: String) {
+        var number = Decimal()
+        var rest = Substring(text)
+        var digitCount = 0
+        var hasPoint = false
+        if rest.first == "-" { throw Refusal(message: "'\(shown(text))' is negative; expected \(expected)") }
+        while let character = rest.first {
+            if let digit = character.wholeNumberValue, character.isASCII {
+                digitCount += 1
+                if digitCount > 12 { throw Refusal(message: "'\(shown(text))' has too many digits; expected \(expected)") }
+                number.digits = number.digits * 10 + Int64(digit)
+                if hasPoint { number.decimals += 1 }
+            } else if character == "." && !hasPoint && digitCount > 0 {
+                hasPoint = true
+            } else {
+                break
+            }
+            rest.removeFirst()
+        }
+        guard digitCount > 0, !hasPoint || number.decimals > 0 else {
+            throw Refusal(message: "'\(shown(text))' is not a number with a unit; expected \(expected)")
+        }
+        while rest.first == " " { rest.removeFirst() }
+        return (number, shown(String(rest)))
+    }
+
+    /// A text from a file, cut to what fits in a message.
+    private static func shown(_ text: String) -> String {
+        text.count > 40 ? text.prefix(40) + "…" : text
+    }
+}

@@ -1,0 +1,225 @@
+internal import DequeModule
+public import LinkModel
+internal import NIOCore
+
+/// Every conduit of one device, and the link they share: the machine that a driver feeds and obeys.
+///
+/// A driver (the live proxy's link loop, or a simulated world) reports facts with ``receive(_:on:at:)``, calls
+/// ``advance(to:)`` at ``nextDue``, and carries out what ``takeAction()`` hands it, in order. On every call
+/// everything due runs first, each thing at its own modelled time, so that a late driver changes nothing but the
+/// lateness.
+public struct SharedLink {
+    /// An action with the connection it belongs to and the time it has in the model.
+    public struct Order: Sendable {
+        /// The connection.
+        public let flow: FlowID
+        /// What to do.
+        public let action: Action
+        /// When it was due. A driver may be late; this is what it is measured against.
+        public let time: Instant
+    }
+
+    private var link: Link
+    private let limits: BufferLimits
+    /// By the flow's index.
+    private var conduits: [Conduit?] = []
+    private var orders = Deque<Order>()
+    private var scratch: [Action] = []
+    /// The latest time seen; time never goes back.
+    private var now = Instant.start
+
+    /// Payload bytes that have reached a socket, in each direction, since the link was made.
+    public private(set) var bytesCarried = PerDirection(up: 0, down: 0)
+    /// Bytes held in the conduits.
+    public private(set) var bytesHeld = 0
+
+    /// Creates a link without connections.
+    public init(_ conditions: Conditions = .clear, limits: BufferLimits = BufferLimits()) {
+        link = Link(conditions)
+        self.limits = limits
+    }
+
+    // MARK: What can be asked
+
+    /// What holds for packets that enter now.
+    public var conditions: Conditions { link.conditions }
+
+    /// When ``advance(to:)`` must be called next.
+    public var nextDue: Instant? { link.nextDue }
+
+    /// How many connections there are.
+    public var connectionCount: Int { link.flowCount }
+
+    /// What has passed the modelled link in a direction.
+    public func counters(_ direction: Direction) -> PipeCounters { link.counters(direction) }
+
+    /// Packets in a direction's queue.
+    public mutating func queueDepth(_ direction: Direction) -> Int { link.queueDepth(direction, at: now) }
+
+    /// Connections that wait for a place in a direction's queue, or for the link to heal.
+    public func waitingCount(_ direction: Direction) -> Int { link.waitingCount(direction) }
+
+    /// Bytes a connection holds in a direction.
+    public func bytesHeld(_ id: FlowID, _ direction: Direction) -> Int {
+        conduits[id.index]?[direction].bytes.count ?? 0
+    }
+
+    // MARK: What can happen
+
+    /// Runs everything due up to `time`, each thing at its own time.
+    public mutating func advance(to time: Instant) {
+        while link.runNext(until: time) {
+            while let occurrence = link.takeOccurrence() {
+                now = max(now, occurrence.time)
+                react(to: occurrence)
+            }
+        }
+        now = max(now, time)
+    }
+
+    /// Changes the conditions for packets that enter from `time` on.
+    public mutating func setConditions(_ new: Conditions, at time: Instant) {
+        advance(to: time)
+        link.setConditions(new, at: now)
+        advance(to: now)
+    }
+
+    /// A client has connected.
+    public mutating func open(at time: Instant) -> FlowID {
+        advance(to: time)
+        let id = link.open(at: now)
+        while conduits.count <= id.index { conduits.append(nil) }
+        conduits[id.index] = Conduit()
+        return id
+    }
+
+    /// Takes a fact about a connection. Facts about one that is over are ignored.
+    public mutating func receive(_ input: Input, on id: FlowID, at time: Instant) {
+        advance(to: time)
+        guard holds(id) else { return }
+        switch input {
+        case .connected:
+            setExit(.up, of: id, open: true)
+        case .writable(let side, let isWritable):
+            setExit(side.opposite.sends, of: id, open: isWritable)
+        case .bytes(let buffer, from: let side):
+            take(buffer, id, side.sends)
+        case .inputClosed(let side):
+            guard conduits[id.index]?[side.sends].inputIsClosed == false else { return }
+            conduits[id.index]?[side.sends].inputIsClosed = true
+            link.finish(id, side.sends, at: now)
+        case .gone(let side):
+            lose(side, id)
+        }
+        advance(to: now)
+    }
+
+    /// Takes the next thing to be done.
+    public mutating func takeAction() -> Order? { orders.popFirst() }
+
+    // MARK: Inside
+
+    private func holds(_ id: FlowID) -> Bool {
+        id.index < conduits.count && conduits[id.index] != nil && link.contains(id)
+    }
+
+    private mutating func take(_ buffer: ByteBuffer, _ id: FlowID, _ direction: Direction) {
+        guard let lane = conduits[id.index]?[direction], !lane.inputIsClosed, buffer.readableBytes > 0 else { return }
+        let isEmpty = lane.bytes.count == 0
+        let arrivesNow = link.send(buffer.readableBytes, on: id, direction, at: now)
+        if arrivesNow && isEmpty && lane.exitIsOpen && conduits[id.index]?.isGone(direction.receiver) == false {
+            bytesCarried[direction] += buffer.readableBytes
+            orders.append(Order(flow: id, action: .write(buffer, to: direction.receiver), time: now))
+            return
+        }
+        bytesHeld += buffer.readableBytes
+        conduits[id.index]?[direction].bytes.append(buffer)
+        if arrivesNow {
+            conduits[id.index]?[direction].arrived += buffer.readableBytes
+            deliver(id, direction)
+        }
+        regulate(id, direction)
+    }
+
+    private mutating func setExit(_ direction: Direction, of id: FlowID, open: Bool) {
+        conduits[id.index]?[direction].exitIsOpen = open
+        if open { deliver(id, direction) }
+    }
+
+    /// The socket at `side` is gone: its unsent bytes are forgotten, and its peer will hear of it over the link.
+    private mutating func lose(_ side: Side, _ id: FlowID) {
+        guard conduits[id.index]?.isGone(side) == false else { return }
+        conduits[id.index]?.markGone(side)
+        if side == .client && !link.hasReachedServer(id) {
+            // The server never heard of this connection: there is nobody to tell over the link.
+            orders.append(Order(flow: id, action: .reset(.server), time: now))
+            end(id)
+            return
+        }
+        let forgotten = link.abort(id, from: side, at: now)
+        conduits[id.index]?[side.sends].bytes.dropLast(forgotten)
+        bytesHeld -= forgotten
+        deliver(id, side.opposite.sends)
+        endIfOver(id)
+    }
+
+    private mutating func react(to occurrence: Link.Occurrence) {
+        let id = occurrence.flow
+        guard holds(id) else { return }
+        switch occurrence.event {
+        case .delivered(let bytes, let direction):
+            conduits[id.index]?[direction].arrived += bytes
+            deliver(id, direction)
+        case .finished(let direction):
+            conduits[id.index]?[direction].finHasArrived = true
+            deliver(id, direction)
+            endIfOver(id)
+        case .reset(let direction):
+            let receiver = direction.receiver
+            if conduits[id.index]?.isGone(receiver) == false {
+                conduits[id.index]?.markGone(receiver)
+                orders.append(Order(flow: id, action: .reset(receiver), time: now))
+            }
+            // A RST ends both ends: nothing of this connection is of use to anybody now.
+            end(id)
+        }
+    }
+
+    private mutating func deliver(_ id: FlowID, _ direction: Direction) {
+        let before = conduits[id.index]?[direction].bytes.count ?? 0
+        conduits[id.index]?.deliver(direction, into: &scratch)
+        for action in scratch {
+            if case .write(let piece, to: _) = action { bytesCarried[direction] += piece.readableBytes }
+            orders.append(Order(flow: id, action: action, time: now))
+        }
+        scratch.removeAll(keepingCapacity: true)
+        bytesHeld -= before - (conduits[id.index]?[direction].bytes.count ?? 0)
+        regulate(id, direction)
+        endIfOver(id)
+    }
+
+    /// Stops and resumes reading, so that a lane holds its share at most (and one read more).
+    private mutating func regulate(_ id: FlowID, _ direction: Direction) {
+        guard let lane = conduits[id.index]?[direction], !lane.inputIsClosed else { return }
+        let share = limits.bytesMax(connections: link.flowCount)
+        let isFull = lane.bytes.count >= share || lane.arrived >= limits.arrivedBytesMax
+        if !lane.isPaused && isFull {
+            conduits[id.index]?[direction].isPaused = true
+            orders.append(Order(flow: id, action: .pauseReading(direction.sender), time: now))
+        } else if lane.isPaused && lane.bytes.count <= share / 2 && lane.arrived < limits.arrivedBytesMax {
+            conduits[id.index]?[direction].isPaused = false
+            orders.append(Order(flow: id, action: .resumeReading(direction.sender), time: now))
+        }
+    }
+
+    private mutating func endIfOver(_ id: FlowID) {
+        if conduits[id.index]?.isOver == true { end(id) }
+    }
+
+    private mutating func end(_ id: FlowID) {
+        bytesHeld -= bytesHeld(id, .up) + bytesHeld(id, .down)
+        conduits[id.index] = nil
+        link.remove(id)
+        orders.append(Order(flow: id, action: .ended, time: now))
+    }
+}

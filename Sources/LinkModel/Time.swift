@@ -1,0 +1,60 @@
+/// A span of modelled time in whole nanoseconds.
+///
+/// Integers, so that a run repeats bit for bit on every machine.
+public struct Nanoseconds: Hashable, Comparable, Sendable, AdditiveArithmetic {
+    /// The span as a count of nanoseconds.
+    public var count: Int64
+
+    /// Creates a span of `count` nanoseconds.
+    public init(_ count: Int64) {
+        self.count = count
+    }
+
+    /// No time at all.
+    public static let zero = Nanoseconds(0)
+
+    /// A span of whole microseconds.
+    public static func microseconds(_ count: Int64) -> Nanoseconds { Nanoseconds(count * 1_000) }
+
+    /// A span of whole milliseconds.
+    public static func milliseconds(_ count: Int64) -> Nanoseconds { Nanoseconds(count * 1_000_000) }
+
+    /// A span of whole seconds.
+    public static func seconds(_ count: Int64) -> Nanoseconds { Nanoseconds(count * 1_000_000_000) }
+
+    /// The span in milliseconds, for people; nothing is decided by it.
+    public var inMilliseconds: Double { Double(count) / 1e6 }
+
+    /// The span in seconds, for people; nothing is decided by it.
+    public var inSeconds: Double { Double(count) / 1e9 }
+
+    public static func + (left: Nanoseconds, right: Nanoseconds) -> Nanoseconds {
+        Nanoseconds(left.count + right.count)
+    }
+
+    public static func - (left: Nanoseconds, right: Nanoseconds) -> Nanoseconds {
+        Nanoseconds(left.count - right.count)
+    }
+
+    public static func < (left: Nanoseconds, right: Nanoseconds) -> Bool { left.count < right.count }
+}
+
+/// A point of modelled time, counted from the moment the link was made.
+public struct Instant: Hashable, Comparable, Sendable {
+    /// What has passed since the link was made.
+    public var sinceStart: Nanoseconds
+
+    /// Creates the point that lies `sinceStart` after the link was made.
+    public init(_ sinceStart: Nanoseconds) {
+        self.sinceStart = sinceStart
+    }
+
+    /// The moment the link was made.
+    public static let start = Instant(.zero)
+
+    public static func + (left: Instant, right: Nanoseconds) -> Instant { Instant(left.sinceStart + right) }
+
+    public static func - (left: Instant, right: Instant) -> Nanoseconds { left.sinceStart - right.sinceStart }
+
+    public static func < (left: Instant, right: Instant) -> Bool { left.sinceStart < right.sinceStart }
+}

@@ -1,0 +1,98 @@
+internal import Impairment
+internal import LinkModel
+internal import NIOCore
+
+/// Drives one ``Impairment/SharedLink`` on one event loop: real time in, actions out, one timer.
+///
+/// Lives and is used on its event loop only.
+final class LinkLoop {
+    let eventLoop: any EventLoop
+    private var link: SharedLink
+    private let origin: NIODeadline
+    /// By the flow's index.
+    private var sessions: [Session?] = []
+    private var timer: Scheduled<Void>?
+    private var timerIsDue = Instant.start
+    private var isCarryingOut = false
+    /// Sessions with something written and not flushed.
+    private var unflushed: [Session] = []
+
+    init(_ conditions: Conditions, limits: BufferLimits, on eventLoop: any EventLoop) {
+        self.eventLoop = eventLoop
+        link = SharedLink(conditions, limits: limits)
+        origin = .now()
+    }
+
+    /// The modelled time of this moment.
+    var now: Instant { Instant(Nanoseconds((NIODeadline.now() - origin).nanoseconds)) }
+
+    /// What holds for packets that enter now.
+    var conditions: Conditions { link.conditions }
+
+    /// Enters a session whose client has connected.
+    func open(_ session: Session) -> FlowID {
+        let id = link.open(at: now)
+        while sessions.count <= id.index { sessions.append(nil) }
+        sessions[id.index] = session
+        settle()
+        return id
+    }
+
+    /// Takes a fact about a session; what is written because of it goes out with the next ``flush()``.
+    func receive(_ input: Input, on id: FlowID) {
+        link.receive(input, on: id, at: now)
+        settle()
+    }
+
+    /// Changes the conditions; they are in force when this returns.
+    func setConditions(_ conditions: Conditions) {
+        link.setConditions(conditions, at: now)
+        settle()
+        flush()
+    }
+
+    /// Where things stand, with everything done that is due now.
+    func status() -> LinkStatus {
+        link.advance(to: now)
+        settle()
+        flush()
+        return LinkStatus(&link)
+    }
+
+    /// Sends what has been written. Called at the end of a read cycle and of a timer's run, so that many small
+    /// writes leave in one system call.
+    func flush() {
+        let sessions = unflushed
+        unflushed.removeAll(keepingCapacity: true)
+        for session in sessions { session.flush() }
+    }
+
+    /// Carries out what the link asks for, then sets the timer for what is due next.
+    private func settle() {
+        // An action can make a socket report a fact at once; what follows from it is taken by the loop below.
+        if isCarryingOut { return }
+        isCarryingOut = true
+        while let order = link.takeAction() {
+            guard let session = sessions[order.flow.index] else { continue }
+            if case .ended = order.action { sessions[order.flow.index] = nil }
+            if session.carryOut(order.action) { unflushed.append(session) }
+        }
+        isCarryingOut = false
+        setTimer()
+    }
+
+    private func setTimer() {
+        guard let due = link.nextDue else { return }
+        if timer != nil && timerIsDue <= due { return }
+        timer?.cancel()
+        timerIsDue = due
+        let deadline = origin + .nanoseconds(due.sinceStart.count)
+        timer = eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak self] in
+            guard let self else { return }
+            self.timer = nil
+            self.link.advance(to: self.now)
+            self.settle()
+            self.flush()
+        }
+    }
+}

@@ -1,0 +1,82 @@
+public import Impairment
+public import LinkModel
+public import NIOCore
+
+/// What a proxy is to do.
+public struct ProxyConfiguration: Sendable {
+    /// Where clients connect.
+    public var listen: Endpoint
+    /// Where their connections go.
+    public var upstream: Endpoint
+    /// What holds at the start.
+    public var conditions: Conditions
+    /// How many connections may be open at once; further ones wait in the kernel's backlog.
+    public var connectionsMax: Int
+    /// How long a dial to the upstream may take.
+    public var connectTimeout: TimeAmount
+    /// What may be held in memory.
+    public var buffers: BufferLimits
+
+    /// Connections of one proxy unless said otherwise.
+    public static let connectionsMaxDefault = 10_000
+    /// How long a dial may take unless said otherwise.
+    public static let connectTimeoutDefault = TimeAmount.seconds(10)
+
+    /// Creates a configuration.
+    public init(
+        listen: Endpoint, upstream: Endpoint, conditions: Conditions = .clear,
+        connectionsMax: Int = ProxyConfiguration.connectionsMaxDefault,
+        connectTimeout: TimeAmount = ProxyConfiguration.connectTimeoutDefault,
+        buffers: BufferLimits = BufferLimits()
+    ) {
+        self.listen = listen
+        self.upstream = upstream
+        self.conditions = conditions
+        self.connectionsMax = connectionsMax
+        self.connectTimeout = connectTimeout
+        self.buffers = buffers
+    }
+}
+
+/// A host and a port: `127.0.0.1:8000`, `[::1]:8000`, `localhost:8000`, `:8000`, `8000`.
+public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
+    /// A name or a numeric address, without brackets.
+    public let host: String
+    /// The port, 0 to 65535.
+    public let port: Int
+
+    /// Pairs a host and a port.
+    public init(host: String, port: Int) {
+        self.host = host
+        self.port = port
+    }
+
+    /// Reads a host and a port; without a host it is the loopback, 127.0.0.1. `nil` if it is neither.
+    public init?(_ text: String) {
+        let host: Substring
+        let portText: Substring
+        if text.hasPrefix("[") {
+            guard let close = text.firstIndex(of: "]") else { return nil }
+            host = text[text.index(after: text.startIndex)..<close]
+            let rest = text[text.index(after: close)...]
+            guard rest.hasPrefix(":"), !host.isEmpty else { return nil }
+            portText = rest.dropFirst()
+        } else if let colon = text.lastIndex(of: ":") {
+            host = text[..<colon]
+            portText = text[text.index(after: colon)...]
+            if host.contains(":") { return nil }
+        } else {
+            host = ""
+            portText = Substring(text)
+        }
+        guard !portText.isEmpty, portText.allSatisfy({ $0.isASCII && $0.isNumber }), let port = Int(portText),
+            port <= 65535, !host.contains(where: { $0.isWhitespace || $0 == "/" || $0 == "\0" })
+        else { return nil }
+        self.init(host: host.isEmpty ? "127.0.0.1" : String(host), port: port)
+    }
+
+    /// The address, if the host is not a name.
+    var numericAddress: SocketAddress? { try? SocketAddress(ipAddress: host, port: port) }
+
+    public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}

@@ -1,0 +1,47 @@
+internal import NIOCore
+internal import NIOPosix
+
+/// Why a proxy cannot start: what, where, what to do.
+public struct ProxyError: Error, CustomStringConvertible {
+    /// The kind of failure.
+    public let code: Code
+    /// The address that could not be had.
+    public let endpoint: Endpoint
+    /// What the system said.
+    public let reason: String
+
+    /// The kinds of failure.
+    public enum Code: Hashable, Sendable {
+        /// The listening port is taken, not allowed, or not on this machine.
+        case cannotListen
+        /// The upstream's name has no address.
+        case cannotResolve
+    }
+
+    public var description: String {
+        switch code {
+        case .cannotListen:
+            "cannot listen on \(endpoint): \(reason); choose another --listen (port 0 takes a free one)"
+        case .cannotResolve:
+            "cannot resolve the upstream '\(endpoint.host)': \(reason); check --upstream HOST:PORT"
+        }
+    }
+
+    static func cannotListen(_ endpoint: Endpoint, _ error: any Error) -> ProxyError {
+        ProxyError(code: .cannotListen, endpoint: endpoint, reason: SystemReason.of(error))
+    }
+}
+
+/// What the system said, in a few words.
+enum SystemReason {
+    static func of(_ error: any Error) -> String {
+        switch error {
+        case let error as IOError: return words(error.errnoCode)
+        case let error as NIOConnectionError:
+            if let first = error.connectionErrors.first { return of(first.error) }
+            return "its name has no address"
+        case ChannelError.connectTimeout(let after): return "no answer within \(after.nanoseconds / 1_000_000) ms"
+        default: return "\(error)"
+        }
+    }
+}

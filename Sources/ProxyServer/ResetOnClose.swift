@@ -1,0 +1,16 @@
+#if canImport(Darwin)
+import Darwin
+#elseif canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+internal import NIOCore
+
+/// Makes the close of a socket a RST (`SO_LINGER` with a time of zero) instead of a FIN.
+enum ResetOnClose {
+    static func arm(_ channel: any Channel) {
+        guard let options = channel as? any SocketOptionProvider else { return }
+        _ = options.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+    }
+}

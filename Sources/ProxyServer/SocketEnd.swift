@@ -1,0 +1,133 @@
+internal import Impairment
+internal import LinkModel
+internal import NIOCore
+
+/// The handler of one of a session's two sockets.
+///
+/// Reports what the socket says, gates its reads, and closes it in the three ways a socket can end: the sending side
+/// after everything written (FIN), at once and hard (RST), or because the peer did either.
+final class SocketEnd: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private let side: Side
+    /// Let go when the channel is inactive.
+    private var session: Session?
+    private var context: ChannelHandlerContext?
+    private var isPaused = false
+    private var readIsOwed = false
+    private var inputHasClosed = false
+    private var hasFailed = false
+    private var outputIsClosing = false
+    private var outputHasClosed = false
+    private var isActive = false
+
+    init(_ side: Side, of session: Session) {
+        self.side = side
+        self.session = session
+    }
+
+    // MARK: From the socket
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        if context.channel.isActive { becomeActive() }
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+
+    func channelActive(context: ChannelHandlerContext) { becomeActive() }
+
+    private func becomeActive() {
+        guard !isActive else { return }
+        isActive = true
+        switch side {
+        case .client: session?.clientIsActive(self)
+        case .server: session?.upstreamIsActive(self)
+        }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        session?.report(.bytes(unwrapInboundIn(data), from: side))
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) { session?.readCycleIsOver() }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case ChannelEvent.inputClosed = event {
+            inputHasClosed = true
+            session?.report(.inputClosed(side))
+            session?.readCycleIsOver()
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { hasFailed = true }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        session?.report(.writable(side, context.channel.isWritable))
+        session?.readCycleIsOver()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        // NIO closes the channel when both sides have sent their FIN, and reports the second one only by this.
+        let closedInOrder = !hasFailed && outputHasClosed
+        if closedInOrder && !inputHasClosed {
+            session?.report(.inputClosed(side))
+        } else if !closedInOrder {
+            session?.report(.gone(side))
+        }
+        let ending = session
+        session = nil
+        ending?.channelIsInactive(side)
+    }
+
+    /// Reads are asked for by the channel after each read cycle; while paused they are kept for later.
+    func read(context: ChannelHandlerContext) {
+        if isPaused {
+            readIsOwed = true
+        } else {
+            context.read()
+        }
+    }
+
+    // MARK: To the socket
+
+    func write(_ buffer: ByteBuffer) { context?.write(wrapOutboundOut(buffer), promise: nil) }
+
+    func flush() { context?.flush() }
+
+    func pauseReading() { isPaused = true }
+
+    func resumeReading() {
+        isPaused = false
+        if readIsOwed {
+            readIsOwed = false
+            context?.read()
+        }
+    }
+
+    /// Sends a FIN after everything written. The close waits for the last write: NIO drops what is still pending when
+    /// the peer has closed its side already and the close becomes a full one.
+    func closeOutput() {
+        guard let context, !outputIsClosing else { return }
+        outputIsClosing = true
+        let written = context.eventLoop.makePromise(of: Void.self)
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
+        written.futureResult.assumeIsolated().whenSuccess {
+            self.outputHasClosed = true
+            self.context?.close(mode: .output, promise: nil)
+        }
+    }
+
+    /// Sends a RST.
+    func reset() {
+        guard let context else { return }
+        context.flush()
+        ResetOnClose.arm(context.channel)
+        context.close(promise: nil)
+    }
+
+    /// Closes both ways.
+    func close() { context?.close(promise: nil) }
+}

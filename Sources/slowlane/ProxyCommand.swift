@@ -1,0 +1,116 @@
+internal import ArgumentParser
+internal import Files
+internal import Foundation
+internal import LinkModel
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import ProxyServer
+
+/// `slowlane proxy`.
+struct ProxyCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "proxy",
+        abstract: "Runs one proxy in the foreground whose traffic takes as long as on a given network.",
+        discussion: """
+            Examples:
+              slowlane proxy --upstream localhost:8000 --profile edge
+              slowlane proxy --listen 127.0.0.1:9000 --upstream 8000
+              slowlane proxy --upstream 8000 --profile ./office.yaml
+
+            While it runs it takes commands, a line each, and answers 'ok ...' once they are in force, or 'error ...':
+              profile NAME|FILE   from now on this network ('profile 100-loss' for a tunnel)
+              clear               nothing in force: bytes go straight through
+              status              where things stand
+              quit                stop: what has been read is delivered first, for --grace seconds at most
+              help                these lines
+
+            SIGINT and SIGTERM stop it like 'quit'; a second one stops it at once.
+            """)
+
+    @Option(help: "Where clients connect, HOST:PORT; port 0 takes a free one and prints it.")
+    var listen = "127.0.0.1:0"
+
+    @Option(help: "Where their connections go, HOST:PORT; a port alone means this machine.")
+    var upstream: String
+
+    @Option(help: "A built-in profile's name, or a path to a file; without it nothing is in force.")
+    var profile: String?
+
+    @Option(help: "How many connections may be open at once; further ones wait.")
+    var maxConnections = ProxyConfiguration.connectionsMaxDefault
+
+    @Option(help: "How many seconds a dial to the upstream may take.")
+    var connectTimeout = 10.0
+
+    @Option(help: "How many seconds bytes may still travel after a stop.")
+    var grace = 5.0
+
+    @Flag(name: .shortAndLong, help: "Print results only.")
+    var quiet = false
+
+    func validate() throws {
+        guard Endpoint(listen) != nil else {
+            throw ValidationError("--listen '\(listen)' is not HOST:PORT (as 127.0.0.1:9000, [::1]:9000 or 9000)")
+        }
+        guard let upstream = Endpoint(upstream), upstream.port > 0 else {
+            throw ValidationError("--upstream '\(upstream)' is not HOST:PORT (as localhost:8000 or 8000)")
+        }
+        guard (1...1_000_000).contains(maxConnections) else {
+            throw ValidationError("--max-connections \(maxConnections) is not within 1 to 1000000")
+        }
+        for (name, seconds) in [("--connect-timeout", connectTimeout), ("--grace", grace)] {
+            guard seconds >= 0, seconds <= 3600 else {
+                throw ValidationError("\(name) \(seconds) is not within 0 to 3600 seconds")
+            }
+        }
+    }
+
+    func run() async throws {
+        guard let listen = Endpoint(listen), let upstream = Endpoint(upstream) else { throw ExitStatus.usage }
+        let console = Console(wantsStatusLine: !quiet)
+        let profile = try profile.map { try Profile.forArgument($0, console) }
+        let logger = Logger(label: "slowlane") { _ in ConsoleLogHandler(console, level: quiet ? .error : .info) }
+
+        let configuration = ProxyConfiguration(
+            listen: listen, upstream: upstream, conditions: profile?.conditions ?? .clear,
+            connectionsMax: connectionsThatFit(console),
+            connectTimeout: .nanoseconds(Int64(connectTimeout * 1e9)))
+        let proxy: Proxy
+        do {
+            proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton, logger: logger)
+        } catch {
+            console.print("error: \(error)", to: .progress)
+            throw ExitStatus.unavailable
+        }
+        let word = profile?.id ?? "none"
+        console.print(
+            "listening on \(proxy.address) -> \(upstream), profile \(word) (\(Units.conditions(configuration.conditions)))")
+        tellWhoElseCanConnect(to: proxy.address, console)
+
+        var run = ProxyRun(
+            proxy: proxy, console: console, profile: word, grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet)
+        await run.untilStopped()
+    }
+
+    /// A connection takes two open files; some are needed for everything else.
+    private func connectionsThatFit(_ console: Console) -> Int {
+        let files = Terminal.raiseOpenFileLimit()
+        let fit = max(1, (files - 64) / 2)
+        if fit < maxConnections {
+            console.print(
+                "note: \(files) open files are allowed (ulimit -n), so at most \(fit) connections", to: .progress)
+        }
+        return min(fit, maxConnections)
+    }
+
+    private func tellWhoElseCanConnect(to address: Endpoint, _ console: Console) {
+        guard !LocalAddresses.isLoopback(address.host) else { return }
+        for host in LocalAddresses.reachable(through: address.host) {
+            console.print("from another device: \(Endpoint(host: host, port: address.port))")
+        }
+        console.print(
+            "warning: whoever reaches this machine on port \(address.port) can use the upstream; "
+                + "--listen 127.0.0.1:\(address.port) keeps it to this machine", to: .progress)
+    }
+}

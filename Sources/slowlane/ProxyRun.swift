@@ -1,0 +1,127 @@
+internal import ArgumentParser
+internal import Files
+internal import Foundation
+internal import LinkModel
+internal import NIOCore
+internal import ProxyServer
+
+/// A proxy in the foreground: commands in, answers and a status line out, until it is told to stop.
+struct ProxyRun {
+    let proxy: Proxy
+    let console: Console
+    /// What is in force, as the user named it.
+    var profile: String
+    let grace: TimeAmount
+    let isQuiet: Bool
+
+    private enum Happening {
+        case command(String)
+        case signal
+    }
+
+    /// How often the status line is drawn on a terminal.
+    private static let drawEvery = Duration.milliseconds(200)
+    /// How often a line is logged elsewhere, if anything has changed.
+    private static let logEvery = Duration.seconds(10)
+
+    /// Runs until a command or a signal stops it, and everything is closed.
+    mutating func untilStopped() async {
+        let (happenings, source) = AsyncStream.makeStream(of: Happening.self)
+        let signals = Terminal.onSignal([Terminal.interrupt, Terminal.terminate]) { _ in source.yield(.signal) }
+        defer { signals.forEach { $0.cancel() } }
+        let restore = CommandReader.start(console) { source.yield(.command($0)) }
+        defer { restore?() }
+
+        let reporter = Reporter(proxy: proxy, console: console)
+        reporter.profile = profile
+        // Ended by the cancellation below, when the proxy stops.
+        let reporting = Task { [console, isQuiet] in
+            if console.hasStatusLine {
+                await reporter.draw(every: Self.drawEvery)
+            } else if !isQuiet {
+                await reporter.log(every: Self.logEvery)
+            }
+        }
+        defer { reporting.cancel() }
+
+        for await happening in happenings {
+            switch happening {
+            case .signal:
+                break
+            case .command(let line):
+                if await answer(line, reporter) { continue }
+            }
+            break
+        }
+        reporting.cancel()
+        console.clearStatus()
+        await stop(happenings, restore)
+    }
+
+    /// Stops the proxy; another signal meanwhile ends the process at once.
+    private func stop(_ happenings: AsyncStream<Happening>, _ restore: (@Sendable () -> Void)?) async {
+        // Ends with the process, or is of no more use once the proxy has stopped.
+        let impatience = Task { [console] in
+            for await happening in happenings {
+                if case .signal = happening {
+                    console.print("stopped at once", to: .progress)
+                    restore?()
+                    Terminal.leave(ExitStatus.interrupted.rawValue)
+                }
+            }
+        }
+        let allArrived = await proxy.stop(grace: grace)
+        impatience.cancel()
+        if !isQuiet {
+            console.print(
+                allArrived ? "stopped" : "stopped; what was still on its way is dropped (see --grace)", to: .progress)
+        }
+    }
+
+    /// Answers a command; `false` if it was the last one.
+    private mutating func answer(_ line: String, _ reporter: Reporter) async -> Bool {
+        let words = line.split(separator: " ", maxSplits: 1).map(String.init)
+        let argument = words.count > 1 ? words[1].trimmingCharacters(in: .whitespaces) : nil
+        switch (words[0].lowercased(), argument) {
+        case ("profile", let name?):
+            do {
+                let found = try ProfileCatalogue.profile(name)
+                if let reason = found.conditions.unsupported {
+                    console.print("error profile '\(found.id)' has \(reason)")
+                    return true
+                }
+                await put(found.conditions, as: found.id, reporter)
+                console.print("ok profile \(found.id): \(Units.conditions(found.conditions))")
+            } catch {
+                console.print("error \(Self.onOneLine("\(error)"))")
+            }
+        case ("profile", nil):
+            console.print("error profile needs a name or a path, as 'profile edge'")
+        case ("clear", nil):
+            await put(.clear, as: "none", reporter)
+            console.print("ok clear: nothing in force")
+        case ("status", nil):
+            console.print("ok \(Reporter.sentence(await proxy.status(), profile: profile))")
+        case ("quit", nil), ("exit", nil):
+            console.print("ok quit")
+            return false
+        case ("help", nil):
+            console.print("ok commands: profile NAME|FILE, clear, status, quit, help")
+        default:
+            let known = ["profile", "clear", "status", "quit", "help"]
+            let nearest = NearestName.of(words[0], in: known, limit: 1).first.map { "; did you mean '\($0)'?" } ?? ""
+            console.print("error unknown command '\(line.prefix(60))'\(nearest) (\(known.joined(separator: ", ")))")
+        }
+        return true
+    }
+
+    private mutating func put(_ conditions: Conditions, as name: String, _ reporter: Reporter) async {
+        await proxy.setConditions(conditions)
+        profile = name
+        reporter.profile = name
+    }
+
+    private static func onOneLine(_ text: String) -> String {
+        text.split(separator: "\n").joined(separator: " | ")
+    }
+}

@@ -1,0 +1,76 @@
+internal import Foundation
+internal import LinkModel
+internal import ProxyServer
+internal import Synchronization
+
+/// Says where a proxy stands: a status line on a terminal, a log line now and then elsewhere.
+final class Reporter: Sendable {
+    private let proxy: Proxy
+    private let console: Console
+    private let name = Mutex("none")
+
+    /// What is in force, as the user named it.
+    var profile: String {
+        get { name.withLock { $0 } }
+        set { name.withLock { $0 = newValue } }
+    }
+
+    init(proxy: Proxy, console: Console) {
+        self.proxy = proxy
+        self.console = console
+    }
+
+    /// Draws the status line until the task is cancelled.
+    func draw(every interval: Duration) async {
+        var before = await proxy.status().link.bytesCarried
+        var then = ContinuousClock.now
+        while !Task.isCancelled {
+            let status = await proxy.status()
+            let now = ContinuousClock.now
+            let seconds = max(0.001, Double((now - then).components.attoseconds) / 1e18 + Double((now - then).components.seconds))
+            let carried = status.link.bytesCarried
+            let rate = PerDirection(
+                up: Int(Double(carried.up - before.up) / seconds), down: Int(Double(carried.down - before.down) / seconds))
+            (before, then) = (carried, now)
+            if !Task.isCancelled { console.show(status: Self.statusLine(status, profile: profile, bytesPerSecond: rate)) }
+            try? await Task.sleep(for: interval)
+        }
+    }
+
+    /// Logs a line now and then, if anything has changed, until the task is cancelled.
+    func log(every interval: Duration) async {
+        var before = await proxy.status()
+        while !Task.isCancelled {
+            try? await Task.sleep(for: interval)
+            let status = await proxy.status()
+            if status != before && !Task.isCancelled {
+                console.print(Self.sentence(status, profile: profile), to: .progress)
+            }
+            before = status
+        }
+    }
+
+    private static func statusLine(_ status: ProxyStatus, profile: String, bytesPerSecond: PerDirection<Int>) -> String {
+        let link = status.link
+        var parts = ["\(profile)\(link.isStalled ? " STALLED" : "")", "\(status.connectionsOpen) open"]
+        for (arrow, direction) in [("↓", Direction.down), ("↑", .up)] {
+            parts.append("\(arrow) \(Units.bytes(bytesPerSecond[direction]))/s \(Units.bytes(link.bytesCarried[direction]))")
+        }
+        parts.append("queue ↓\(link.queueDepth.down) ↑\(link.queueDepth.up)")
+        if status.isFull { parts.append("FULL") }
+        return parts.joined(separator: " · ")
+    }
+
+    /// The same in words, for logs and for `status`.
+    static func sentence(_ status: ProxyStatus, profile: String) -> String {
+        let link = status.link
+        var text = "profile \(profile)\(link.isStalled ? " (stalled)" : ""), "
+        text += "\(status.connectionsOpen) open of \(status.connectionsAccepted) accepted, "
+        text += "\(Units.bytes(link.bytesCarried.down)) down, \(Units.bytes(link.bytesCarried.up)) up, "
+        text += "queue \(link.queueDepth.down) down \(link.queueDepth.up) up, "
+        text += "\(link.waiting.down + link.waiting.up) waiting, \(Units.bytes(link.bytesHeld)) held"
+        if status.dialsFailed > 0 { text += ", \(status.dialsFailed) dials failed" }
+        if status.isFull { text += ", full" }
+        return text
+    }
+}

@@ -1,0 +1,44 @@
+//  slowlane: arguments, wiring, exit status. Everything else lives in a library.
+
+internal import ArgumentParser
+
+/// The command.
+@main
+struct Slowlane: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "slowlane",
+        abstract: "Bad networks on demand: a TCP proxy that is late the way a network is late.",
+        discussion: """
+            Examples:
+              slowlane proxy --upstream localhost:8000 --profile edge
+              slowlane profiles list
+              slowlane measure edge 3g wifi
+
+            Exit status: 0 done; 1 a measurement was off; 64 wrong arguments; 65 a file is invalid; \
+            69 a port or the upstream cannot be had; 70 a fault of ours; 130 interrupted.
+            """,
+        version: SlowlaneVersion.current,
+        subcommands: [ProxyCommand.self, ProfilesCommand.self, MeasureCommand.self, DoctorCommand.self]
+    )
+}
+
+/// The version of the program.
+enum SlowlaneVersion {
+    static let current = "0.1.0"
+}
+
+/// Exit statuses that mean the same in every subcommand.
+enum ExitStatus {
+    /// A measurement or an expectation failed.
+    static let failed = ExitCode(1)
+    /// Wrong arguments (`EX_USAGE`).
+    static let usage = ExitCode(64)
+    /// A file is invalid (`EX_DATAERR`).
+    static let invalidFile = ExitCode(65)
+    /// A port or the upstream cannot be had (`EX_UNAVAILABLE`).
+    static let unavailable = ExitCode(69)
+    /// Something that must not happen happened (`EX_SOFTWARE`).
+    static let internalError = ExitCode(70)
+    /// Interrupted before the end.
+    static let interrupted = ExitCode(130)
+}

@@ -1,0 +1,60 @@
+internal import Foundation
+internal import LinkModel
+
+/// Numbers for people.
+enum Units {
+    /// `1.2 MB`.
+    static func bytes(_ count: Int) -> String {
+        switch count {
+        case ..<1000: "\(count) B"
+        case ..<1_000_000: String(format: "%.1f kB", Double(count) / 1e3)
+        case ..<1_000_000_000: String(format: "%.1f MB", Double(count) / 1e6)
+        default: String(format: "%.2f GB", Double(count) / 1e9)
+        }
+    }
+
+    /// `1706.2 ms`, `0.35 ms`.
+    static func milliseconds(_ span: Nanoseconds) -> String {
+        let value = span.inMilliseconds
+        return value >= 100 ? String(format: "%.0f ms", value) : String(format: "%.1f ms", value)
+    }
+
+    /// A delay as a profile has it: `100 ms`, `0.5 ms`.
+    static func delay(_ span: Nanoseconds) -> String {
+        span.count % 1_000_000 == 0 ? "\(span.count / 1_000_000) ms" : "\(span.inMilliseconds) ms"
+    }
+
+    /// `down 780 kbit/s 100 ms, up 330 kbit/s 100 ms`.
+    static func conditions(_ conditions: Conditions) -> String {
+        if conditions.isClear { return "nothing in force" }
+        var text = "down \(direction(conditions.down)), up \(direction(conditions.up))"
+        if conditions.dnsDelay > .zero { text += ", DNS \(delay(conditions.dnsDelay))" }
+        return text
+    }
+
+    private static func direction(_ conditions: DirectionConditions) -> String {
+        if conditions.loss == .all { return "100 % loss" }
+        var text = "\(conditions.rate.map(\.description) ?? "no cap") \(delay(conditions.delay))"
+        if conditions.loss != .none { text += " \(conditions.loss) loss" }
+        return text
+    }
+
+    /// Columns padded to a common width, two spaces apart.
+    static func table(_ rows: [[String]]) -> [String] {
+        var widths: [Int] = []
+        for row in rows {
+            for (column, cell) in row.enumerated() {
+                if column == widths.count { widths.append(0) }
+                widths[column] = max(widths[column], cell.count)
+            }
+        }
+        return rows.map { row in
+            var line = ""
+            for (column, cell) in row.enumerated() {
+                line += cell + String(repeating: " ", count: widths[column] - cell.count + 2)
+            }
+            while line.last == " " { line.removeLast() }
+            return line
+        }
+    }
+}
