@@ -68,16 +68,18 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "LinkModelTests", dependencies: ["LinkModel"], swiftSettings: settings),
         .testTarget(
-            name: "ImpairmentTests", dependencies: ["Impairment", "LinkModel", nioCore], swiftSettings: settings),
+            name: "ImpairmentTests", dependencies: ["Impairment", "LinkModel", "TestSupport", nioCore],
+            swiftSettings: settings),
         .testTarget(name: "FilesTests", dependencies: ["Files", "LinkModel"], swiftSettings: settings),
         .testTarget(
             name: "ProxyServerTests",
-            dependencies: ["ProxyServer", "Impairment", "LinkModel", nioCore, nioPosix, logging],
+            dependencies: ["ProxyServer", "Impairment", "LinkModel", "TestSupport", nioCore, nioPosix, logging],
             swiftSettings: settings
         ),
-        .testTarget(name: "CommandTests", dependencies: ["slowlane"], swiftSettings: settings),
+        .testTarget(name: "CommandTests", dependencies: ["slowlane", "TestSupport"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

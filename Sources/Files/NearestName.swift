@@ -5,8 +5,9 @@ public enum NearestName {
         let name = name.lowercased()
         let scored = candidates.compactMap { candidate -> (distance: Int, name: String)? in
             let other = candidate.lowercased()
-            let distance =
-                name.count > 1 && (other.hasPrefix(name) || name.hasPrefix(other)) ? 1 : editDistance(name, other)
+            var distance = editDistance(name, other)
+            if name.count > 1 && (other.hasPrefix(name) || name.hasPrefix(other)) { distance = min(distance, 1) }
+            if name.count > 2 && other.contains(name) { distance = min(distance, 2) }
             return distance <= max(2, candidate.count / 3) ? (distance, candidate) : nil
         }
         return scored.sorted { ($0.distance, $0.name) < ($1.distance, $1.name) }.prefix(limit).map(\.name)

@@ -101,7 +101,8 @@ private final class ProfileReader {
         if let version = keys["profile"] {
             let text = reader.text(version, expected: "the format's version, \(Profile.formatVersion)")
             if let text, text != Profile.formatVersion {
-                reader.report("version '\(text.prefix(20))' is not known; expected \(Profile.formatVersion)", at: version)
+                reader.report(
+                    "version '\(text.prefix(20))' is not known; expected \(Profile.formatVersion)", at: version)
             }
         } else {
             reader.report("'profile: \(Profile.formatVersion)' is missing", at: root)
@@ -158,7 +159,9 @@ private final class ProfileReader {
         var grade: Profile.Grade?
         var source: String?
         if node.mapping != nil {
-            guard let parts = reader.mapping(node, keys: ["value", "source", "grade"], in: "'\(key)'") else { return nil }
+            guard let parts = reader.mapping(node, keys: ["value", "source", "grade"], in: "'\(key)'") else {
+                return nil
+            }
             guard let value = parts["value"] else {
                 reader.report("'\(key)' has no 'value'", at: node)
                 return nil

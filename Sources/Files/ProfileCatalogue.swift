@@ -63,7 +63,9 @@ public enum ProfileCatalogue {
     public static func profile(atPath path: String) throws(Failure) -> Profile {
         let text = try read(path)
         let name = path.split(separator: "/").last.map(String.init) ?? path
-        let id = name.hasSuffix(".yaml") ? String(name.dropLast(5)) : name.hasSuffix(".yml") ? String(name.dropLast(4)) : name
+        let id =
+            name.hasSuffix(".yaml")
+            ? String(name.dropLast(5)) : name.hasSuffix(".yml") ? String(name.dropLast(4)) : name
         do {
             return try Profile(parsing: text, id: id, file: path)
         } catch {
@@ -77,7 +79,8 @@ public enum ProfileCatalogue {
 
     private static func read(_ path: String) throws(Failure) -> String {
         guard let file = FileHandle(forReadingAtPath: path) else {
-            throw .unreadable(path: path, reason: FileManager.default.fileExists(atPath: path) ? "permission denied" : "no such file")
+            throw .unreadable(
+                path: path, reason: FileManager.default.fileExists(atPath: path) ? "permission denied" : "no such file")
         }
         defer { try? file.close() }
         let data: Data?

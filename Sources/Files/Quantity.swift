@@ -113,7 +113,9 @@ enum Quantity {
         while let character = rest.first {
             if let digit = character.wholeNumberValue, character.isASCII {
                 digitCount += 1
-                if digitCount > 12 { throw Refusal(message: "'\(shown(text))' has too many digits; expected \(expected)") }
+                if digitCount > 12 {
+                    throw Refusal(message: "'\(shown(text))' has too many digits; expected \(expected)")
+                }
                 number.digits = number.digits * 10 + Int64(digit)
                 if hasPoint { number.decimals += 1 }
             } else if character == "." && !hasPoint && digitCount > 0 {

@@ -10,7 +10,10 @@ struct ByteQueue {
     /// Bytes in the queue.
     private(set) var count = 0
 
-    /// A chunk that fills less than half of its buffer is copied; copies gather in buffers of this size.
+    /// The last chunk is a copy of ours, to which more may be added.
+    private var lastIsGathered = false
+
+    /// A chunk that fills less than half of its buffer is copied; copies gather up to this size.
     static let gatherBytes = 16 * 1024
 
     /// Appends a chunk.
@@ -18,19 +21,19 @@ struct ByteQueue {
         let size = chunk.readableBytes
         guard size > 0 else { return }
         count += size
+        var chunk = chunk
         if size * 2 >= chunk.storageCapacity {
+            lastIsGathered = false
             chunks.append(chunk)
-            return
+        } else if lastIsGathered, let last = chunks.indices.last, chunks[last].readableBytes + size <= Self.gatherBytes
+        {
+            chunks[last].writeBuffer(&chunk)
+        } else {
+            var gathered = ByteBufferAllocator().buffer(capacity: size)
+            gathered.writeBuffer(&chunk)
+            lastIsGathered = true
+            chunks.append(gathered)
         }
-        if let last = chunks.indices.last, chunks[last].writableBytes >= size {
-            var copy = chunk
-            chunks[last].writeBuffer(&copy)
-            return
-        }
-        var gathered = ByteBufferAllocator().buffer(capacity: size < 1024 ? 4 * size : max(size, Self.gatherBytes))
-        var copy = chunk
-        gathered.writeBuffer(&copy)
-        chunks.append(gathered)
     }
 
     /// Takes up to `limit` bytes from the front as one piece; `nil` if there are none.

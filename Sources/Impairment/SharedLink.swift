@@ -61,7 +61,7 @@ public struct SharedLink {
 
     /// Bytes a connection holds in a direction.
     public func bytesHeld(_ id: FlowID, _ direction: Direction) -> Int {
-        conduits[id.index]?[direction].bytes.count ?? 0
+        holds(id) ? conduits[id.index]?[direction].bytes.count ?? 0 : 0
     }
 
     // MARK: What can happen

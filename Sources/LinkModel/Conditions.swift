@@ -101,7 +101,9 @@ public struct Rate: Hashable, Comparable, Sendable, CustomStringConvertible {
     public static func < (left: Rate, right: Rate) -> Bool { left.bitsPerSecond < right.bitsPerSecond }
 
     public var description: String {
-        if bitsPerSecond >= 10_000_000 && bitsPerSecond % 1_000_000 == 0 { return "\(bitsPerSecond / 1_000_000) Mbit/s" }
+        if bitsPerSecond >= 10_000_000 && bitsPerSecond % 1_000_000 == 0 {
+            return "\(bitsPerSecond / 1_000_000) Mbit/s"
+        }
         if bitsPerSecond % 1000 == 0 { return "\(bitsPerSecond / 1000) kbit/s" }
         return "\(bitsPerSecond) bit/s"
     }

@@ -191,8 +191,10 @@ public struct Link: Sendable {
         pump(id, .up, at: now)
     }
 
+    /// Sends a RST, which at 100 % loss is lost for good. Not so while the other end has its handshake still open: it
+    /// would repeat its packet and be answered again, so the RST waits for the link to heal.
     private mutating func sendReset(_ id: FlowID, _ direction: Direction, at now: Instant) {
-        guard !pipes[direction].isStalled else { return }
+        if pipes[direction].isStalled && flows[id.index][direction.opposite].mayCarryData { return }
         flows[id.index][direction].resetIsDue = true
         pump(id, direction, at: now)
     }

@@ -26,6 +26,11 @@ final class ProxyCore {
     static let waterMarks = ChannelOptions.Types.WriteBufferWaterMark(low: 64 << 10, high: 256 << 10)
     /// Bytes of one read; grows from 4 KiB with what arrives.
     static let readBytesMax = 64 << 10
+    /// Reads of one socket before others have their turn. A pause takes effect after them, so they bound by how much a
+    /// connection may exceed its share.
+    static let readsPerCycle: UInt = 4
+    /// The same while conditions are in force at a connection's birth, with one read a cycle.
+    static let conditionedReadBytesMax = 16 << 10
     /// Kernel buffers of a connection made while conditions are in force: small, so that back-pressure and memory are
     /// the model's and not the kernel's.
     static let conditionedSocketBytes = 128 << 10
@@ -43,6 +48,8 @@ final class ProxyCore {
         return ServerBootstrap(group: eventLoop, childGroup: eventLoop)
             .serverChannelOption(.backlog, value: Self.backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            // One accept at a time, so that the limit on connections is met exactly.
+            .serverChannelOption(.maxMessagesPerRead, value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(bound.value.gate)
@@ -112,10 +119,14 @@ final class ProxyCore {
         try options.setOption(.allowRemoteHalfClosure, value: true)
         try options.setOption(.tcpOption(.tcp_nodelay), value: 1)
         try options.setOption(.writeBufferWaterMark, value: Self.waterMarks)
+        let isConditioned = !linkLoop.conditions.isClear
         try options.setOption(
             .recvAllocator,
-            value: AdaptiveRecvByteBufferAllocator(minimum: 1024, initial: 4096, maximum: Self.readBytesMax))
-        if !linkLoop.conditions.isClear {
+            value: AdaptiveRecvByteBufferAllocator(
+                minimum: 1024, initial: 4096,
+                maximum: isConditioned ? Self.conditionedReadBytesMax : Self.readBytesMax))
+        try options.setOption(.maxMessagesPerRead, value: isConditioned ? 1 : Self.readsPerCycle)
+        if isConditioned {
             try options.setOption(.socketOption(.so_rcvbuf), value: Self.conditionedSocketBytes)
             try options.setOption(.socketOption(.so_sndbuf), value: Self.conditionedSocketBytes)
         }
@@ -133,7 +144,8 @@ final class ProxyCore {
         if let last = lastDialLine, now - last < .seconds(1) { return }
         lastDialLine = now
         logger.warning(
-            "upstream \(configuration.upstream): \(SystemReason.of(error)); start it or change --upstream (\(dialsFailed) failed so far)")
+            "upstream \(configuration.upstream): \(SystemReason.of(error)); start it or change --upstream (\(dialsFailed) failed so far)"
+        )
     }
 
     // MARK: The end

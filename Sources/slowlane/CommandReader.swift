@@ -1,11 +1,11 @@
 internal import Foundation
 
 #if canImport(Darwin)
-import Darwin
+    import Darwin
 #elseif canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 /// Reads commands from standard input, a line each, on a thread of its own: a blocking read works on terminals,

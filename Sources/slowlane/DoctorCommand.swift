@@ -66,8 +66,8 @@ struct DoctorCommand: AsyncParsableCommand {
     private func openFiles() -> Finding {
         let files = Terminal.raiseOpenFileLimit()
         let fit = (files - 64) / 2
-        return fit >= ProxyConfiguration.connectionsMaxDefault
-            ? .fine("\(files) open files: room for \(ProxyConfiguration.connectionsMaxDefault) connections")
+        return fit >= 1000
+            ? .fine("\(files) open files: room for \(min(fit, ProxyConfiguration.connectionsMaxDefault)) connections")
             : .note("\(files) open files: room for \(fit) connections", todo: "raise the hard limit ('ulimit -Hn')")
     }
 

@@ -35,7 +35,9 @@ struct EchoServer {
 /// A client that times one echo on a connection of its own.
 enum EchoClient {
     /// From connect() to the last byte of the echo of `size` bytes.
-    static func time(ofBytes size: Int, through address: Endpoint, on group: any EventLoopGroup) async throws -> Nanoseconds {
+    static func time(ofBytes size: Int, through address: Endpoint, on group: any EventLoopGroup) async throws
+        -> Nanoseconds
+    {
         let eventLoop = group.next()
         let done = eventLoop.makePromise(of: NIODeadline.self)
         let start = NIODeadline.now()

@@ -41,14 +41,16 @@ struct MeasureCommand: AsyncParsableCommand {
         }
         let group = MultiThreadedEventLoopGroup.singleton
         let echo = try await EchoServer.start(on: group)
-        console.print("measuring \(profiles.map(\.id).joined(separator: ", ")), \(trials) times each ...", to: .progress)
+        console.print(
+            "measuring \(profiles.map(\.id).joined(separator: ", ")), \(trials) times each ...", to: .progress)
 
         var rows = [["PROFILE", "ECHO OF", "EXPECTED", "MEASURED", "OFF BY", ""]]
         var allGood = true
         for profile in profiles {
             let proxy = try await Proxy.start(
                 ProxyConfiguration(
-                    listen: Endpoint(host: "127.0.0.1", port: 0), upstream: echo.address, conditions: profile.conditions),
+                    listen: Endpoint(host: "127.0.0.1", port: 0), upstream: echo.address, conditions: profile.conditions
+                ),
                 on: group)
             for size in Self.sizes {
                 var times: [Nanoseconds] = []

@@ -37,8 +37,10 @@ struct ProxyCommand: AsyncParsableCommand {
     @Option(help: "A built-in profile's name, or a path to a file; without it nothing is in force.")
     var profile: String?
 
-    @Option(help: "How many connections may be open at once; further ones wait.")
-    var maxConnections = ProxyConfiguration.connectionsMaxDefault
+    @Option(
+        help:
+            "How many connections may be open at once; further ones wait. (default: 10000, or what 'ulimit -n' allows)")
+    var maxConnections: Int?
 
     @Option(help: "How many seconds a dial to the upstream may take.")
     var connectTimeout = 10.0
@@ -56,7 +58,7 @@ struct ProxyCommand: AsyncParsableCommand {
         guard let upstream = Endpoint(upstream), upstream.port > 0 else {
             throw ValidationError("--upstream '\(upstream)' is not HOST:PORT (as localhost:8000 or 8000)")
         }
-        guard (1...1_000_000).contains(maxConnections) else {
+        if let maxConnections, !(1...1_000_000).contains(maxConnections) {
             throw ValidationError("--max-connections \(maxConnections) is not within 1 to 1000000")
         }
         for (name, seconds) in [("--connect-timeout", connectTimeout), ("--grace", grace)] {
@@ -85,7 +87,8 @@ struct ProxyCommand: AsyncParsableCommand {
         }
         let word = profile?.id ?? "none"
         console.print(
-            "listening on \(proxy.address) -> \(upstream), profile \(word) (\(Units.conditions(configuration.conditions)))")
+            "listening on \(proxy.address) -> \(upstream), profile \(word) (\(Units.conditions(configuration.conditions)))"
+        )
         tellWhoElseCanConnect(to: proxy.address, console)
 
         var run = ProxyRun(
@@ -97,6 +100,7 @@ struct ProxyCommand: AsyncParsableCommand {
     private func connectionsThatFit(_ console: Console) -> Int {
         let files = Terminal.raiseOpenFileLimit()
         let fit = max(1, (files - 64) / 2)
+        guard let maxConnections else { return min(fit, ProxyConfiguration.connectionsMaxDefault) }
         if fit < maxConnections {
             console.print(
                 "note: \(files) open files are allowed (ulimit -n), so at most \(fit) connections", to: .progress)

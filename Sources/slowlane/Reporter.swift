@@ -27,12 +27,16 @@ final class Reporter: Sendable {
         while !Task.isCancelled {
             let status = await proxy.status()
             let now = ContinuousClock.now
-            let seconds = max(0.001, Double((now - then).components.attoseconds) / 1e18 + Double((now - then).components.seconds))
+            let seconds = max(
+                0.001, Double((now - then).components.attoseconds) / 1e18 + Double((now - then).components.seconds))
             let carried = status.link.bytesCarried
             let rate = PerDirection(
-                up: Int(Double(carried.up - before.up) / seconds), down: Int(Double(carried.down - before.down) / seconds))
+                up: Int(Double(carried.up - before.up) / seconds),
+                down: Int(Double(carried.down - before.down) / seconds))
             (before, then) = (carried, now)
-            if !Task.isCancelled { console.show(status: Self.statusLine(status, profile: profile, bytesPerSecond: rate)) }
+            if !Task.isCancelled {
+                console.show(status: Self.statusLine(status, profile: profile, bytesPerSecond: rate))
+            }
             try? await Task.sleep(for: interval)
         }
     }
@@ -50,11 +54,13 @@ final class Reporter: Sendable {
         }
     }
 
-    private static func statusLine(_ status: ProxyStatus, profile: String, bytesPerSecond: PerDirection<Int>) -> String {
+    private static func statusLine(_ status: ProxyStatus, profile: String, bytesPerSecond: PerDirection<Int>) -> String
+    {
         let link = status.link
         var parts = ["\(profile)\(link.isStalled ? " STALLED" : "")", "\(status.connectionsOpen) open"]
         for (arrow, direction) in [("↓", Direction.down), ("↑", .up)] {
-            parts.append("\(arrow) \(Units.bytes(bytesPerSecond[direction]))/s \(Units.bytes(link.bytesCarried[direction]))")
+            parts.append(
+                "\(arrow) \(Units.bytes(bytesPerSecond[direction]))/s \(Units.bytes(link.bytesCarried[direction]))")
         }
         parts.append("queue ↓\(link.queueDepth.down) ↑\(link.queueDepth.up)")
         if status.isFull { parts.append("FULL") }

@@ -1,11 +1,11 @@
 internal import Foundation
 
 #if canImport(Darwin)
-import Darwin
+    import Darwin
 #elseif canImport(Glibc)
-import Glibc
+    import Glibc
 #elseif canImport(Musl)
-import Musl
+    import Musl
 #endif
 
 /// The platform's calls about terminals, open files and signals, in one place.
@@ -41,14 +41,14 @@ enum Terminal {
     static func raiseOpenFileLimit() -> Int {
         var limit = rlimit()
         #if canImport(Darwin)
-        let resource = RLIMIT_NOFILE
-        let ceiling = rlim_t(OPEN_MAX)
+            let resource = RLIMIT_NOFILE
+            let ceiling = rlim_t(OPEN_MAX)
         #elseif canImport(Glibc)
-        let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
-        let ceiling = rlim_t(1 << 20)
+            let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+            let ceiling = rlim_t(1 << 20)
         #else
-        let resource = RLIMIT_NOFILE
-        let ceiling = rlim_t(1 << 20)
+            let resource = RLIMIT_NOFILE
+            let ceiling = rlim_t(1 << 20)
         #endif
         guard getrlimit(resource, &limit) == 0 else { return 256 }
         let wanted = min(limit.rlim_max, ceiling)
@@ -64,7 +64,8 @@ enum Terminal {
     static func leave(_ status: Int32) -> Never { exit(status) }
 
     /// Calls `handler` when a signal comes, instead of what the signal would do. Lasts as long as the process.
-    static func onSignal(_ signals: [CInt], _ handler: @escaping @Sendable (CInt) -> Void) -> [any DispatchSourceSignal] {
+    static func onSignal(_ signals: [CInt], _ handler: @escaping @Sendable (CInt) -> Void) -> [any DispatchSourceSignal]
+    {
         signals.map { number in
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: .global())

@@ -1,0 +1,111 @@
+import Foundation
+import Synchronization
+import Testing
+
+/// The built command, run as a user runs it.
+final class Command: Sendable {
+    /// What a run ended with.
+    struct Result {
+        let status: Int32
+        let output: String
+        let errors: String
+    }
+
+    /// The binary that the build has put beside the tests.
+    static var binary: URL {
+        var folder = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
+        while folder.path().count > 1 {
+            let candidate = folder.appending(path: "slowlane")
+            if FileManager.default.isExecutableFile(atPath: candidate.path()) { return candidate }
+            folder.deleteLastPathComponent()
+        }
+        return URL(filePath: ".build/debug/slowlane")
+    }
+
+    /// Runs the command to its end.
+    static func run(_ arguments: String..., input: String = "") async throws -> Result {
+        let command = try Command(arguments)
+        command.type(input, andClose: true)
+        let status = await command.end()
+        return Result(status: status, output: command.output.text, errors: command.errors.text)
+    }
+
+    let output = Lines()
+    let errors = Lines()
+    private let process = Process()
+    private let input = Pipe()
+    private let ended: AsyncStream<Int32>
+
+    init(_ arguments: [String]) throws {
+        process.executableURL = Self.binary
+        process.arguments = arguments
+        process.standardInput = input
+        for (stream, lines) in [(Pipe(), output), (Pipe(), errors)] {
+            if lines === output { process.standardOutput = stream } else { process.standardError = stream }
+            stream.fileHandleForReading.readabilityHandler = { handle in
+                let data = handle.availableData
+                if data.isEmpty {
+                    handle.readabilityHandler = nil
+                    lines.finish()
+                } else {
+                    lines.append(data)
+                }
+            }
+        }
+        let (stream, source) = AsyncStream.makeStream(of: Int32.self)
+        ended = stream
+        process.terminationHandler = { process in
+            source.yield(process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus)
+            source.finish()
+        }
+        try process.run()
+    }
+
+    func type(_ text: String, andClose: Bool = false) {
+        try? input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
+        if andClose { try? input.fileHandleForWriting.close() }
+    }
+
+    func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+
+    /// The exit status, negative for a signal.
+    func end() async -> Int32 {
+        var status: Int32 = 0
+        for await value in ended { status = value }
+        await output.wait { $0.isFinished }
+        await errors.wait { $0.isFinished }
+        return status
+    }
+
+    /// The lines of a stream as they come.
+    final class Lines: Sendable {
+        struct State {
+            var data = Data()
+            var isFinished = false
+
+            var text: String { String(decoding: data, as: UTF8.self) }
+        }
+
+        private let state = Mutex(State())
+
+        var text: String { state.withLock { $0.text } }
+
+        fileprivate func append(_ more: Data) { state.withLock { $0.data += more } }
+
+        fileprivate func finish() { state.withLock { $0.isFinished = true } }
+
+        fileprivate func wait(_ isTrue: (State) -> Bool) async {
+            let deadline = ContinuousClock.now + .seconds(20)
+            while !state.withLock({ isTrue($0) }) && ContinuousClock.now < deadline {
+                try? await Task.sleep(for: .milliseconds(2))
+            }
+        }
+
+        /// Waits for a line with `part` in it, as long as twenty seconds.
+        func line(with part: String) async throws -> String {
+            await wait { $0.text.contains(part) || $0.isFinished }
+            let line = text.split(separator: "\n").first { $0.contains(part) }
+            return try #require(line.map(String.init), "no line with '\(part)' in: \(text)")
+        }
+    }
+}

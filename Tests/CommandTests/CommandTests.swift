@@ -1,0 +1,199 @@
+import Foundation
+import TestSupport
+import Testing
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+// One after the other: a child started meanwhile would inherit the pipes of another and keep them open.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct CommandTests {
+    /// Starts a proxy in front of a listening socket; gives its port.
+    private func proxy(_ arguments: String..., upstream: Int) async throws -> (command: Command, port: Int) {
+        let command = try Command(["proxy", "--upstream", "\(upstream)"] + arguments)
+        let line = try await command.output.line(with: "listening on ")
+        let port = try #require(line.firstMatch(of: /listening on 127\.0\.0\.1:(\d+)/)?.1)
+        return (command, try #require(Int(port)))
+    }
+
+    @Test func commandsAreAnsweredOnceTheyAreInForce() async throws {
+        let (listener, upstream) = try TestSocket.listen()
+        let (command, port) = try await proxy("--profile", "100-loss", upstream: upstream)
+        let (client, server) = try await blocking {
+            let client = try TestSocket.connect(port: port)
+            try client.send(Array("hello".utf8))
+            return (client, try listener.accept())
+        }
+        #expect(!server.isReadable(within: 200))
+
+        command.type("profile edge\n")
+        #expect(try await command.output.line(with: "ok profile").contains("ok profile edge: down 240 kbit/s 400 ms"))
+        command.type("profile egde\n")
+        #expect(try await command.output.line(with: "egde").contains("did you mean edge?"))
+        command.type("profile very-bad-network\n")
+        #expect(
+            try await command.output.line(with: "very-bad").hasPrefix("error profile 'very-bad-network' has 10 % loss"))
+        command.type("stauts\n")
+        #expect(try await command.output.line(with: "stauts").contains("did you mean 'status'?"))
+        command.type("status\n")
+        #expect(try await command.output.line(with: "ok profile edge,").contains("1 open of 1 accepted"))
+        command.type("clear\n")
+        _ = try await command.output.line(with: "ok clear")
+        let received = try await blocking { try server.receive(exactly: 5) }
+        #expect(received == Array("hello".utf8))
+        command.type("quit\n")
+        #expect(await command.end() == 0)
+        _ = client
+    }
+
+    @Test(arguments: [SIGTERM, SIGINT]) func aSignalStopsItGracefully(_ signal: Int32) async throws {
+        let (listener, upstream) = try TestSocket.listen()
+        let (command, port) = try await proxy("--profile", "3g", upstream: upstream)
+        let server = try await blocking {
+            let client = try TestSocket.connect(port: port)
+            try client.send(Array("hello".utf8))
+            let server = try listener.accept()
+            usleep(50_000)  // the proxy must have read it; it arrives 400 ms later
+            command.signal(signal)
+            #expect(try server.receiveToEnd() == Array("hello".utf8))
+            return server
+        }
+        #expect(await command.end() == 0)
+        _ = server
+    }
+
+    @Test func theEndOfStandardInputDoesNotStopIt() async throws {
+        let (listener, upstream) = try TestSocket.listen()
+        let (command, port) = try await proxy(upstream: upstream)
+        command.type("", andClose: true)
+        try await blocking {
+            let client = try TestSocket.connect(port: port)
+            try client.send([1])
+            let server = try listener.accept()
+            #expect(try server.receive(exactly: 1) == [1])
+        }
+        command.signal(SIGTERM)
+        #expect(await command.end() == 0)
+    }
+
+    @Test func aTakenPortIsStatus69() async throws {
+        let (listener, port) = try TestSocket.listen()
+        let result = try await Command.run("proxy", "--listen", "\(port)", "--upstream", "1")
+        #expect(result.status == 69)
+        #expect(
+            result.errors == "error: cannot listen on 127.0.0.1:\(port): address already in use; "
+                + "choose another --listen (port 0 takes a free one)\n")
+        _ = listener
+    }
+
+    @Test func anUnresolvableUpstreamIsStatus69() async throws {
+        let result = try await Command.run("proxy", "--upstream", "no.such.host.invalid:80")
+        #expect(result.status == 69)
+        #expect(result.errors.contains("cannot resolve the upstream 'no.such.host.invalid'"))
+    }
+
+    @Test func anUpstreamThatIsDownIsToldAndTheProxyGoesOn() async throws {
+        let upstream: Int
+        do { upstream = try TestSocket.listen().port }
+        let (command, port) = try await proxy(upstream: upstream)
+        try await blocking {
+            let client = try TestSocket.connect(port: port)
+            #expect(throws: TestSocket.Failure(call: "recv", code: ECONNRESET)) { try client.receive() }
+        }
+        let line = try await command.errors.line(with: "upstream")
+        #expect(line.contains("upstream 127.0.0.1:\(upstream): connection refused; start it"))
+        command.type("quit\n")
+        #expect(await command.end() == 0)
+    }
+
+    @Test func anUnknownProfileIsAUsageErrorWithTheNearestNames() async throws {
+        let result = try await Command.run("proxy", "--upstream", "1", "--profile", "3gg")
+        #expect(result.status == 64)
+        #expect(result.errors.contains("no profile is called '3gg'; did you mean 3g?"))
+    }
+
+    @Test func partialLossIsRefusedWithTheReason() async throws {
+        let result = try await Command.run("proxy", "--upstream", "1", "--profile", "very-bad-network")
+        #expect(result.status == 64)
+        #expect(result.errors.contains("10 % loss down: this version models no loss or 100 %"))
+    }
+
+    @Test func aWrongProfileFileIsStatus65WithItsPlace() async throws {
+        let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).yaml")
+        try "profile: 1\nname: A\ndown: { rate: fast }\nup: {}\n".write(to: file, atomically: true, encoding: .utf8)
+        defer { try? FileManager.default.removeItem(at: file) }
+        for arguments in [["profiles", "check", file.path()], ["proxy", "--upstream", "1", "--profile", file.path()]] {
+            let command = try Command(arguments)
+            #expect(await command.end() == 65)
+            #expect(
+                command.errors.text.contains("\(file.path()):3:15: 'down.rate': 'fast' is not a number with a unit"))
+        }
+    }
+
+    @Test(arguments: [
+        ["proxy"], ["proxy", "--upstream", "nonsense"], ["proxy", "--upstream", "1", "--listen", "x:y"],
+        ["proxy", "--upstream", "1", "--max-connections", "0"], ["proxy", "--upstream", "1", "--grace", "nan"],
+        ["no-such-command"], ["measure", "100-loss"],
+    ]) func wrongArgumentsAreStatus64(_ arguments: [String]) async throws {
+        let command = try Command(arguments)
+        #expect(await command.end() == 64)
+        #expect(!command.errors.text.isEmpty)
+    }
+
+    @Test func profilesAreListedShownAndChecked() async throws {
+        let list = try await Command.run("profiles", "list")
+        #expect(list.status == 0)
+        #expect(list.output.split(separator: "\n").count == 10)
+        let show = try await Command.run("profiles", "show", "3g")
+        #expect(
+            show.output.contains("down.rate") && show.output.contains("780 kbit/s") && show.output.contains("published")
+        )
+        #expect(show.output.contains("a full queue up adds 1818 ms"))
+        let json = try await Command.run("profiles", "show", "edge", "--json")
+        let object = try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any]
+        #expect((object?["down"] as? [String: Any])?["rate_bps"] as? Int == 240_000)
+    }
+
+    @Test func helpHasExamples() async throws {
+        for words in [["--help"], ["proxy", "--help"], ["measure", "--help"], ["profiles", "check", "--help"]] {
+            let command = try Command(words)
+            #expect(await command.end() == 0)
+            #expect(command.output.text.contains("slowlane ") && command.output.text.contains("xample"))
+        }
+    }
+
+    @Test func doctorFindsThisMachineFit() async throws {
+        let result = try await Command.run("doctor")
+        #expect(result.status == 0)
+        #expect(result.output.contains("can listen on 127.0.0.1"))
+    }
+
+    @Test func curlSeesTheDelay() async throws {
+        let (listener, upstream) = try TestSocket.listen()
+        let (command, port) = try await proxy("--profile", "3g", upstream: upstream)
+        let curl = Process()
+        curl.executableURL = URL(filePath: "/usr/bin/env")
+        curl.arguments = ["curl", "-s", "-w", " %{time_total}", "http://127.0.0.1:\(port)/"]
+        let pipe = Pipe()
+        curl.standardOutput = pipe
+        try curl.run()
+        try await blocking {
+            let server = try listener.accept()
+            _ = try server.receive()
+            try server.send(Array("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello".utf8))
+            server.finish()
+            #expect(try server.receiveToEnd().isEmpty)
+        }
+        let words = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self).split(
+            separator: " ")
+        #expect(words.first == "hello")
+        // Handshake and exchange: two round trips of 200 ms and some bytes; never earlier, whatever the machine does.
+        #expect(try #require(words.last.flatMap { Double($0) }) >= 0.4)
+        command.type("quit\n")
+        #expect(await command.end() == 0)
+    }
+}

@@ -1,0 +1,180 @@
+import Foundation
+import LinkModel
+import Testing
+
+@testable import Files
+
+@Suite struct ProfileTests {
+    private static let folder = URL(filePath: #filePath).appending(path: "../../../profiles").standardizedFileURL
+
+    @Test func everyFileInTheFolderIsBuiltIn() throws {
+        let files = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path())
+        let ids = files.filter { $0.hasSuffix(".yaml") }.map { String($0.dropLast(5)) }.sorted()
+        #expect(ids == ProfileCatalogue.builtIn.map(\.id).sorted())
+        for id in ids {
+            let fromFile = try ProfileCatalogue.profile(Self.folder.appending(path: "\(id).yaml").path())
+            let builtIn = try ProfileCatalogue.profile(id)
+            #expect(fromFile == builtIn)
+        }
+    }
+
+    @Test(arguments: ProfileCatalogue.builtIn) func everyNumberHasItsSourceAndGrade(_ profile: Profile) {
+        let keys =
+            ["down", "up"].flatMap { side in ["rate", "delay", "loss", "queue"].map { "\(side).\($0)" } } + [
+                "dns-delay"
+            ]
+        #expect(profile.figures.map(\.key) == keys)
+        for figure in profile.figures {
+            #expect(figure.source != nil && figure.grade != nil, "\(profile.id) \(figure.key)")
+        }
+        #expect(!profile.about.isEmpty)
+    }
+
+    @Test func thePresetsHaveTheirFigures() throws {
+        let edge = try ProfileCatalogue.profile("edge").conditions
+        #expect(edge.down == DirectionConditions(rate: .kilobits(240), delay: .milliseconds(400)))
+        #expect(edge.up == DirectionConditions(rate: .kilobits(200), delay: .milliseconds(440)))
+        let lte = try ProfileCatalogue.profile("lte").conditions
+        #expect(lte.up == DirectionConditions(rate: .kilobits(10_000), delay: .milliseconds(65)))
+        #expect(try ProfileCatalogue.profile("loss100").conditions.up.loss == .all)
+        #expect(try ProfileCatalogue.profile("high-latency-dns").conditions.dnsDelay == .seconds(3))
+        let bad = try ProfileCatalogue.profile("very-bad-network").conditions
+        #expect(bad.unsupported?.contains("10 % loss") == true)
+        #expect(edge.unsupported == nil)
+    }
+
+    @Test func aMisspeltNameIsMetWithTheNearest() {
+        #expect(throws: ProfileCatalogue.Failure.self) { try ProfileCatalogue.profile("egde") }
+        #expect(NearestName.of("egde", in: ProfileCatalogue.builtIn.map(\.id)) == ["edge"])
+        #expect(NearestName.of("wfi", in: ProfileCatalogue.builtIn.map(\.id)).first == "wifi")
+        #expect(NearestName.of("loss", in: ProfileCatalogue.builtIn.map(\.id)).isEmpty == false)
+        #expect(NearestName.of("zzzzzzzz", in: ProfileCatalogue.builtIn.map(\.id)).isEmpty)
+    }
+
+    @Test func aFileOfOnesOwnMayBeShort() throws {
+        let text = """
+            profile: 1
+            name: Office
+            down: { rate: 1638.4 kbit/s, delay: 37.5 ms }
+            up: { delay: 0.5 s, queue: 10 packets }
+            """
+        let profile = try Profile(parsing: text, id: "office", file: "office.yaml")
+        #expect(profile.conditions.down.rate?.bitsPerSecond == 1_638_400)
+        #expect(profile.conditions.down.delay == .microseconds(37_500))
+        #expect(profile.conditions.up.rate == nil)
+        #expect(profile.conditions.up.delay == .milliseconds(500))
+        #expect(profile.conditions.up.queue.packets == 10)
+        #expect(profile.conditions.down.queue == .standard)
+    }
+
+    /// A file, and the problems it must be refused with, in order.
+    static let refused: [(text: String, problems: [String])] = [
+        ("", ["f.yaml: the file is empty"]),
+        ("- a\n", ["f.yaml:1:1: expected a profile"]),
+        ("profile: 1\n  name: x\n", ["f.yaml:2:7: not YAML"]),
+        (
+            "profile: 2\nname: A\ndown: {}\nup: {}\n",
+            ["f.yaml:1:10: version '2' is not known; expected 1"]
+        ),
+        ("profile: 1\ndown: {}\nup: {}\n", ["f.yaml:1:1: 'name' is missing"]),
+        ("profile: 1\nname: A\nup: {}\n", ["f.yaml:1:1: 'down' is missing"]),
+        (
+            "profile: 1\nname: A\ndwon: {}\nup: {}\n",
+            ["f.yaml:1:1: 'down' is missing", "f.yaml:3:1: unknown key 'dwon' in the profile; did you mean 'down'"]
+        ),
+        (
+            "profile: 1\nname: A\ndown: { rate: 780, delay: 100 }\nup: { rate: 1 MB/s, loss: 5 }\n",
+            [
+                "f.yaml:3:15: 'down.rate': '780' has no unit; expected a rate such as '780 kbit/s'",
+                "f.yaml:3:27: 'down.delay': '100' has no unit; expected a time such as '100 ms'",
+                "f.yaml:4:13: 'up.rate': '1 MB/s' counts bytes",
+                "f.yaml:4:27: 'up.loss': '5' has no unit",
+            ]
+        ),
+        (
+            "profile: 1\nname: A\ndown: { rate: -3 kbit/s, delay: 700 s, loss: 101 %, queue: 0 packets }\nup: {}\n",
+            [
+                "f.yaml:3:15: 'down.rate': '-3 kbit/s' is negative",
+                "f.yaml:3:33: 'down.delay': '700 s' is out of range; expected 0 ms to 600 s",
+                "f.yaml:3:46: 'down.loss': '101 %' is out of range; expected 0 % to 100 %",
+                "f.yaml:3:60: 'down.queue': '0 packets' is out of range",
+            ]
+        ),
+        (
+            "profile: 1\nname: A\ndown: { rate: 0 kbit/s }\nup: { rate: 999999999999 Gbit/s }\n",
+            [
+                "f.yaml:3:15: 'down.rate': '0 kbit/s' lets nothing through; for that say 'loss: 100 %'",
+                "f.yaml:4:13: 'up.rate': '999999999999 Gbit/s' is out of range",
+            ]
+        ),
+        (
+            "profile: 1\nname: A\ndown: { rate: nan kbit/s, delay: 1e3 ms, loss: inf % }\nup: { rate: 1.2.3 kbit/s }\n",
+            [
+                "f.yaml:3:15: 'down.rate': 'nan kbit/s' is not a number",
+                "f.yaml:3:34: 'down.delay': unknown unit 'e3 ms'",
+                "f.yaml:3:48: 'down.loss': 'inf %' is not a number",
+                "f.yaml:4:13: 'up.rate': unknown unit '.3 kbit/s'",
+            ]
+        ),
+        (
+            "profile: 1\nname: A\ninterface: cellar\ndown: {}\nup: { rate: { source: x } }\n",
+            [
+                "f.yaml:3:12: 'cellar': expected one of cellular, wifi, wired; did you mean 'cellular'",
+                "f.yaml:5:13: 'up.rate' has no 'value'",
+            ]
+        ),
+        (
+            "profile: 1\nname: A\nsources: { tabel: t }\ndown: { rate: { value: 1 kbit/s, source: table, grade: guess } }\nup: {}\n",
+            [
+                "f.yaml:4:42: source 'table' is not among 'sources'; did you mean 'tabel'",
+                "f.yaml:4:56: 'guess': expected one of observed, code, published, judgement",
+            ]
+        ),
+        ("profile: 1\nname: A\nname: B\ndown: {}\nup: {}\n", ["f.yaml:2:1: 'name' given twice"]),
+        (
+            "profile: 1\nname: [1]\ndown: 3\nup: []\n",
+            [
+                "f.yaml:2:7: expected a name", "f.yaml:3:7: 'down': expected a mapping",
+                "f.yaml:4:5: 'up': expected a mapping",
+            ]
+        ),
+    ]
+
+    @Test(arguments: refused) func aWrongFileIsRefusedWithPlaceAndExpectation(_ text: String, _ problems: [String])
+        throws
+    {
+        do {
+            _ = try Profile(parsing: text, id: "f", file: "f.yaml")
+            Issue.record("accepted: \(text)")
+        } catch {
+            #expect(error.problems.count == problems.count, "\(error)")
+            for (found, expected) in zip(error.problems, problems) {
+                #expect(found.description.hasPrefix(expected), "\(found)")
+            }
+        }
+    }
+
+    @Test func hostileFilesAreRefusedAndDoNotHang() {
+        let bomb = "a0: &a0 x\n" + (1..<40).map { "a\($0): &a\($0) [*a\($0 - 1), *a\($0 - 1)]\n" }.joined()
+        let hostile = [
+            String(repeating: "[", count: 100_000), String(repeating: "{a: ", count: 50_000), bomb,
+            String(repeating: "x", count: 300_000), "profile: 1\nname: \u{0}\n", "%YAML 9.9\n---\na: *nowhere\n",
+            "? {a: 1}\n: 2\n? [x]\n: 3\n", "profile: 1\n? [a]\n: 1\n? [a]\n: 2\n",
+        ]
+        for text in hostile {
+            #expect(throws: FileError.self) { try Profile(parsing: text, id: "f", file: "f.yaml") }
+        }
+    }
+
+    @Test func aPathWinsOverAName() throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "profiles-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appending(path: "edge.yaml")
+        try "profile: 1\nname: Mine\ndown: {}\nup: {}\n".write(to: file, atomically: true, encoding: .utf8)
+        let profile = try ProfileCatalogue.profile(file.path())
+        #expect(profile.name == "Mine" && profile.id == "edge" && profile.conditions.isClear)
+        #expect(throws: ProfileCatalogue.Failure.self) { try ProfileCatalogue.profile(folder.path()) }
+        #expect(throws: ProfileCatalogue.Failure.self) { try ProfileCatalogue.profile("./no-such-file.yaml") }
+    }
+}

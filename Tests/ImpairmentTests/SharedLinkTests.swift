@@ -1,0 +1,198 @@
+import LinkModel
+import NIOCore
+import Testing
+
+@testable import Impairment
+
+private let way = DirectionConditions(rate: .kilobits(800), delay: .milliseconds(50))
+private let slow = Conditions(up: way, down: way)
+private let dead = Conditions(
+    up: DirectionConditions(loss: .all), down: DirectionConditions(loss: .all))
+private let hello = Array("hello".utf8)
+
+@Suite struct SharedLinkTests {
+    @Test func bytesComeOutUnchangedAndLate() {
+        var sockets = VirtualSockets(slow)
+        let id = sockets.open()
+        sockets.send(hello, from: .client, id)
+        sockets.runToQuiet()
+        let end = sockets.end(.server, id)
+        #expect(end.received == hello)
+        let expected: Int64 = 600 + 600 + 2 * 50_000 + 520 + 570 + 50_000
+        #expect(end.times == [.microseconds(expected)])
+    }
+
+    @Test func withNothingInForceBytesPassAtOnce() {
+        var sockets = VirtualSockets()
+        let id = sockets.open()
+        sockets.send(hello, from: .client, id)
+        sockets.send(hello, from: .server, id)
+        #expect(sockets.end(.server, id).received == hello)
+        #expect(sockets.end(.client, id).received == hello)
+        #expect(sockets.link.bytesHeld == 0)
+        #expect(sockets.link.bytesCarried == PerDirection(up: 5, down: 5))
+    }
+
+    @Test func bytesWaitForTheUpstreamToAnswer() {
+        var sockets = VirtualSockets()
+        let id = sockets.open(connected: false)
+        sockets.send(hello, from: .client, id)
+        #expect(sockets.end(.server, id).received.isEmpty)
+        sockets.tell(.connected, id)
+        #expect(sockets.end(.server, id).received == hello)
+    }
+
+    @Test(arguments: [Conditions.clear, slow]) func aHalfClosedConnectionStillCarriesTheAnswer(_ conditions: Conditions)
+    {
+        var sockets = VirtualSockets(conditions)
+        let id = sockets.open()
+        sockets.send(hello, from: .client, id)
+        sockets.tell(.inputClosed(.client), id)
+        sockets.runToQuiet()
+        #expect(sockets.end(.server, id).received == hello)
+        #expect(sockets.end(.server, id).gotFin)
+        #expect(!sockets.end(.client, id).gotFin)
+        sockets.send(Array("answer".utf8), from: .server, id)
+        sockets.tell(.inputClosed(.server), id)
+        sockets.runToQuiet()
+        #expect(sockets.end(.client, id).received == Array("answer".utf8))
+        #expect(sockets.end(.client, id).gotFin)
+        #expect(sockets.over == [id])
+        #expect(sockets.link.connectionCount == 0)
+    }
+
+    @Test(arguments: [Side.client, .server]) func aResetTravelsToTheOtherSide(_ side: Side) {
+        var sockets = VirtualSockets(slow)
+        let id = sockets.open()
+        sockets.runToQuiet()
+        let before = sockets.now
+        sockets.tell(.gone(side), id)
+        #expect(!sockets.end(side.opposite, id).gotReset, "not before it has crossed the link")
+        sockets.runToQuiet()
+        #expect(sockets.end(side.opposite, id).gotReset)
+        #expect(sockets.now - before == .microseconds(400 + 50_000))
+        #expect(sockets.over == [id])
+    }
+
+    @Test func aClientThatClosesWithDataInFlightHasItDelivered() {
+        var sockets = VirtualSockets(slow)
+        let id = sockets.open()
+        sockets.runToQuiet()
+        sockets.send([UInt8](repeating: 7, count: 20_000), from: .client, id)
+        sockets.tell(.inputClosed(.client), id)
+        sockets.runToQuiet()
+        #expect(sockets.end(.server, id).received.count == 20_000)
+        #expect(sockets.end(.server, id).gotFin)
+    }
+
+    @Test func aResetLosesWhatWasUnsentAndNothingElse() {
+        var sockets = VirtualSockets(slow)
+        let id = sockets.open()
+        sockets.runToQuiet()
+        sockets.send([UInt8](repeating: 7, count: 200_000), from: .client, id)
+        sockets.tell(.gone(.client), id)
+        sockets.runToQuiet()
+        #expect(sockets.end(.server, id).received.count == 50 * 1448, "what had entered the queue")
+        #expect(sockets.end(.server, id).gotReset)
+        #expect(sockets.link.bytesHeld == 0)
+    }
+
+    @Test func aRefusedDialResetsTheClientAfterARoundTrip() {
+        var sockets = VirtualSockets(slow)
+        let id = sockets.open(connected: false)
+        sockets.send(hello, from: .client, id)
+        sockets.tell(.gone(.server), id)
+        #expect(!sockets.end(.client, id).gotReset)
+        sockets.runToQuiet()
+        #expect(sockets.end(.client, id).gotReset)
+        #expect(sockets.over == [id])
+    }
+
+    @Test func aDialRefusedLateStillResetsTheClient() {
+        var sockets = VirtualSockets(slow)
+        let id = sockets.open(connected: false)
+        sockets.send(hello, from: .client, id)
+        sockets.runToQuiet()
+        sockets.tell(.gone(.server), id)
+        sockets.runToQuiet()
+        #expect(sockets.end(.client, id).gotReset)
+        #expect(sockets.link.bytesHeld == 0)
+    }
+
+    @Test func aClientThatLeavesBeforeTheServerHeardOfItLeavesNoTrace() {
+        var sockets = VirtualSockets(dead)
+        let id = sockets.open()
+        sockets.send(hello, from: .client, id)
+        sockets.tell(.gone(.client), id)
+        #expect(sockets.end(.server, id).gotReset)
+        #expect(sockets.over == [id])
+        #expect(sockets.link.bytesHeld == 0)
+    }
+
+    @Test func atHundredPercentLossNothingArrivesAndNothingIsClosedUntilItHeals() {
+        var sockets = VirtualSockets(slow)
+        let id = sockets.open()
+        sockets.runToQuiet()
+        sockets.setConditions(dead)
+        sockets.send(hello, from: .client, id)
+        sockets.tell(.inputClosed(.client), id)
+        sockets.wait(.seconds(3600))
+        #expect(sockets.end(.server, id).received.isEmpty && !sockets.end(.server, id).gotFin)
+        #expect(sockets.over.isEmpty)
+        sockets.setConditions(slow)
+        sockets.runToQuiet()
+        #expect(sockets.end(.server, id).received == hello && sockets.end(.server, id).gotFin)
+    }
+
+    @Test func aReceiverThatDoesNotReadStopsTheSender() {
+        var sockets = VirtualSockets(limits: BufferLimits(arrivedBytesMax: 1000))
+        let id = sockets.open()
+        sockets.tell(.writable(.server, false), id)
+        sockets.send([UInt8](repeating: 1, count: 1000), from: .client, id)
+        #expect(sockets.end(.client, id).isPaused)
+        #expect(!sockets.end(.server, id).isPaused, "the other direction goes on")
+        sockets.tell(.writable(.server, true), id)
+        #expect(!sockets.end(.client, id).isPaused)
+        #expect(sockets.end(.server, id).received.count == 1000)
+    }
+
+    @Test func aFullShareStopsTheSenderUntilHalfOfItHasGone() {
+        let limits = BufferLimits(bytesMaxTotal: 40_000, bytesMaxPerDirection: 20_000, bytesMinPerDirection: 100)
+        var sockets = VirtualSockets(slow, limits: limits)
+        let id = sockets.open()
+        sockets.send([UInt8](repeating: 1, count: 19_999), from: .client, id)
+        #expect(!sockets.end(.client, id).isPaused)
+        sockets.send([1], from: .client, id)
+        #expect(sockets.end(.client, id).isPaused)
+        while sockets.link.bytesHeld(id, .up) > 10_000 {
+            #expect(sockets.end(.client, id).isPaused)
+            sockets.wait(.milliseconds(1))
+        }
+        #expect(!sockets.end(.client, id).isPaused)
+    }
+
+    @Test func aLateDriverChangesNothingButTheLateness() {
+        func run(step: Nanoseconds?) -> [Nanoseconds] {
+            var sockets = VirtualSockets(slow)
+            let id = sockets.open()
+            sockets.send([UInt8](repeating: 1, count: 30_000), from: .client, id)
+            if let step { for _ in 0..<10 { sockets.wait(step) } } else { sockets.runToQuiet() }
+            return sockets.end(.server, id).times
+        }
+        #expect(run(step: nil) == run(step: .seconds(1)))
+    }
+
+    @Test func clearingLetsLaterBytesThroughInOrder() {
+        var sockets = VirtualSockets(slow)
+        let id = sockets.open()
+        sockets.runToQuiet()
+        sockets.send([1, 2, 3], from: .client, id)
+        sockets.setConditions(.clear)
+        sockets.send([4, 5], from: .client, id)
+        #expect(sockets.end(.server, id).received.isEmpty, "nothing overtakes")
+        sockets.runToQuiet()
+        #expect(sockets.end(.server, id).received == [1, 2, 3, 4, 5])
+        sockets.send([6], from: .client, id)
+        #expect(sockets.end(.server, id).received == [1, 2, 3, 4, 5, 6])
+    }
+}

@@ -1,0 +1,94 @@
+import LinkModel
+import NIOCore
+
+@testable import Impairment
+
+/// A driver of a ``SharedLink`` without sockets: carries actions out on paper, in virtual time.
+struct VirtualSockets {
+    var link: SharedLink
+    private(set) var now = Instant.start
+    /// What each side of each connection has got, when, and how it ended.
+    private(set) var ends: [FlowID: PerDirection<End>] = [:]
+    /// Connections that are over.
+    private(set) var over: Set<FlowID> = []
+
+    struct End {
+        var received: [UInt8] = []
+        var times: [Nanoseconds] = []
+        var gotFin = false
+        var gotReset = false
+        var isPaused = false
+    }
+
+    init(_ conditions: Conditions = .clear, limits: BufferLimits = BufferLimits()) {
+        link = SharedLink(conditions, limits: limits)
+    }
+
+    mutating func open(connected: Bool = true) -> FlowID {
+        let id = link.open(at: now)
+        ends[id] = PerDirection(up: End(), down: End())
+        carryOut()
+        if connected { tell(.connected, id) }
+        return id
+    }
+
+    mutating func tell(_ input: Input, _ id: FlowID) {
+        link.receive(input, on: id, at: now)
+        carryOut()
+    }
+
+    mutating func send(_ bytes: [UInt8], from side: Side, _ id: FlowID) {
+        tell(.bytes(ByteBuffer(bytes: bytes), from: side), id)
+    }
+
+    mutating func setConditions(_ conditions: Conditions) {
+        link.setConditions(conditions, at: now)
+        carryOut()
+    }
+
+    mutating func wait(_ span: Nanoseconds) {
+        now = now + span
+        link.advance(to: now)
+        carryOut()
+    }
+
+    /// Advances to each due time until nothing is due; gives up after `steps`.
+    mutating func runToQuiet(steps: Int = 1_000_000) {
+        for _ in 0..<steps {
+            guard let due = link.nextDue else { return }
+            now = max(now, due)
+            link.advance(to: now)
+            carryOut()
+        }
+    }
+
+    /// What `side` of a connection has got.
+    func end(_ side: Side, _ id: FlowID) -> End { ends[id]?[side.sends] ?? End() }
+
+    private mutating func carryOut() {
+        while let order = link.takeAction() {
+            precondition(!over.contains(order.flow), "an action after the end")
+            switch order.action {
+            case .write(let buffer, to: let side):
+                change(side, order.flow) { end in
+                    precondition(!end.gotFin && !end.gotReset, "bytes after the end of a stream")
+                    end.received += buffer.readableBytesView
+                    end.times.append(order.time.sinceStart)
+                }
+            case .closeOutput(let side):
+                change(side, order.flow) { end in
+                    precondition(!end.gotFin && !end.gotReset, "a second end of a stream")
+                    end.gotFin = true
+                }
+            case .reset(let side): change(side, order.flow) { $0.gotReset = true }
+            case .pauseReading(let side): change(side, order.flow) { $0.isPaused = true }
+            case .resumeReading(let side): change(side, order.flow) { $0.isPaused = false }
+            case .ended: over.insert(order.flow)
+            }
+        }
+    }
+
+    private mutating func change(_ side: Side, _ id: FlowID, _ body: (inout End) -> Void) {
+        body(&ends[id, default: PerDirection(up: End(), down: End())][side.sends])
+    }
+}

@@ -1,0 +1,395 @@
+import Impairment
+import LinkModel
+import NIOCore
+import NIOPosix
+import TestSupport
+import Testing
+
+@testable import ProxyServer
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A link fast enough for tests and slow enough to be seen.
+private let late = Conditions(
+    up: DirectionConditions(rate: .kilobits(8_000), delay: .milliseconds(30)),
+    down: DirectionConditions(rate: .kilobits(8_000), delay: .milliseconds(20)))
+private let dead = Conditions(up: DirectionConditions(loss: .all), down: DirectionConditions(loss: .all))
+private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
+
+/// A proxy between two plain sockets.
+private func withProxy(
+    _ conditions: Conditions, connectionsMax: Int = 100, buffers: BufferLimits = BufferLimits(),
+    _ body: @escaping (Proxy, TestSocket) async throws -> Void
+) async throws {
+    let (listener, port) = try TestSocket.listen()
+    let proxy = try await Proxy.start(
+        ProxyConfiguration(
+            listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: port),
+            conditions: conditions, connectionsMax: connectionsMax, connectTimeout: .seconds(2), buffers: buffers),
+        on: MultiThreadedEventLoopGroup.singleton)
+    do {
+        try await body(proxy, listener)
+    } catch {
+        await proxy.stop(grace: .zero)
+        throw error
+    }
+    await proxy.stop(grace: .zero)
+}
+
+/// Waits, as long as ten seconds, for something that becomes true on another thread.
+private func eventually(_ what: String, _ isTrue: () async throws -> Bool) async throws {
+    let deadline = ContinuousClock.now + .seconds(10)
+    while try await !isTrue() {
+        if ContinuousClock.now > deadline {
+            Issue.record("not within ten seconds: \(what)")
+            return
+        }
+        try await Task.sleep(for: .milliseconds(2))
+    }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct ProxyTests {
+    @Test(arguments: [Conditions.clear, late]) func carriesBytesBothWays(_ conditions: Conditions) async throws {
+        try await withProxy(conditions) { proxy, listener in
+            let start = ContinuousClock.now
+            try await blocking {
+                let client = try TestSocket.connect(port: proxy.address.port)
+                try client.send(message)
+                let server = try listener.accept()
+                #expect(try server.receive(exactly: message.count) == message)
+                try server.send(Array("answer".utf8))
+                #expect(try client.receive(exactly: 6) == Array("answer".utf8))
+            }
+            // Two round trips of 50 ms: never earlier than the model, whatever the machine does.
+            if !conditions.isClear { #expect(ContinuousClock.now - start >= .milliseconds(100)) }
+        }
+    }
+
+    @Test(arguments: [Conditions.clear, late])
+    func aHalfClosedClientStillGetsTheAnswer(_ conditions: Conditions) async throws {
+        try await withProxy(conditions) { proxy, listener in
+            try await blocking {
+                let client = try TestSocket.connect(port: proxy.address.port)
+                try client.send(message)
+                client.finish()
+                let server = try listener.accept()
+                #expect(try server.receiveToEnd() == message)
+                let answer = [UInt8](repeating: 42, count: 300_000)
+                try server.send(answer)
+                server.finish()
+                #expect(try client.receiveToEnd() == answer)
+            }
+            try await eventually("the session is over") { await proxy.status().connectionsOpen == 0 }
+        }
+    }
+
+    @Test(arguments: [Conditions.clear, late])
+    func aServerThatFinishesFirstStillHearsTheClient(_ conditions: Conditions) async throws {
+        try await withProxy(conditions) { proxy, listener in
+            try await blocking {
+                let client = try TestSocket.connect(port: proxy.address.port)
+                let server = try listener.accept()
+                try server.send(message)
+                server.finish()
+                #expect(try client.receiveToEnd() == message)
+                try client.send(message)
+                client.finish()
+                #expect(try server.receiveToEnd() == message)
+            }
+            try await eventually("the session is over") { await proxy.status().connectionsOpen == 0 }
+        }
+    }
+
+    @Test(arguments: [Conditions.clear, late]) func aClientsResetReachesTheServer(_ conditions: Conditions) async throws
+    {
+        try await withProxy(conditions) { proxy, listener in
+            try await blocking {
+                var client: TestSocket? = try TestSocket.connect(port: proxy.address.port)
+                try client?.send(message)
+                let server = try listener.accept()
+                #expect(try server.receive(exactly: message.count) == message)
+                client?.resetOnClose()
+                client = nil
+                #expect(throws: TestSocket.Failure(call: "recv", code: ECONNRESET)) { try server.receive() }
+            }
+            try await eventually("the session is over") { await proxy.status().connectionsOpen == 0 }
+        }
+    }
+
+    @Test(arguments: [Conditions.clear, late]) func aServersResetReachesTheClient(_ conditions: Conditions) async throws
+    {
+        try await withProxy(conditions) { proxy, listener in
+            try await blocking {
+                let client = try TestSocket.connect(port: proxy.address.port)
+                try client.send(message)
+                var server: TestSocket? = try listener.accept()
+                #expect(try server?.receive(exactly: message.count) == message)
+                server?.resetOnClose()
+                server = nil
+                #expect(throws: TestSocket.Failure(call: "recv", code: ECONNRESET)) { try client.receive() }
+            }
+            try await eventually("the session is over") { await proxy.status().connectionsOpen == 0 }
+        }
+    }
+
+    @Test func aResetDoesNotOvertakeTheDataBeforeIt() async throws {
+        try await withProxy(late) { proxy, listener in
+            try await blocking {
+                var client: TestSocket? = try TestSocket.connect(port: proxy.address.port)
+                let server = try listener.accept()
+                try client?.send(message)
+                #expect(server.isReadable(within: 5000))
+                // In flight when the client resets: some 20 packets of 52 + 1448 B.
+                try client?.send([UInt8](repeating: 1, count: 28_960))
+                usleep(20_000)  // what was written must have reached the proxy's kernel and be read
+                client?.resetOnClose()
+                client = nil
+                let end = server.receiveToFailure()
+                #expect(end.code == ECONNRESET)
+                #expect(end.bytes == message.count + 28_960)
+            }
+        }
+    }
+
+    @Test func aClientThatClosesWithDataInFlightHasItDelivered() async throws {
+        try await withProxy(late) { proxy, listener in
+            try await blocking {
+                let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+                var client: TestSocket? = try TestSocket.connect(port: proxy.address.port)
+                let server = try listener.accept()
+                try client?.send(bytes)
+                client = nil
+                #expect(try server.receiveToEnd() == bytes)
+            }
+        }
+    }
+
+    @Test func atHundredPercentLossNothingArrivesUntilItHeals() async throws {
+        try await withProxy(late) { proxy, listener in
+            let (client, server) = try await blocking {
+                let client = try TestSocket.connect(port: proxy.address.port)
+                let server = try listener.accept()
+                try client.send(message)
+                #expect(try server.receive(exactly: message.count) == message)
+                return (client, server)
+            }
+            await proxy.setConditions(dead)
+            #expect(await proxy.status().link.isStalled)
+            try await blocking {
+                try client.send(message)
+                try server.send(message)
+                #expect(!server.isReadable(within: 300) && !client.isReadable(within: 1))
+            }
+            await proxy.setConditions(late)
+            try await blocking { () throws -> Void in
+                #expect(try server.receive(exactly: message.count) == message)
+                #expect(try client.receive(exactly: message.count) == message)
+            }
+        }
+    }
+
+    @Test func aConnectionMadeAtHundredPercentLossComesToLifeWhenItHeals() async throws {
+        try await withProxy(dead) { proxy, listener in
+            let client = try await blocking {
+                let client = try TestSocket.connect(port: proxy.address.port)
+                try client.send(message)
+                return client
+            }
+            let server = try await blocking { try listener.accept() }
+            #expect(!server.isReadable(within: 200))
+            await proxy.setConditions(.clear)
+            try await blocking {
+                #expect(try server.receive(exactly: message.count) == message)
+                try server.send(message)
+                #expect(try client.receive(exactly: message.count) == message)
+            }
+        }
+    }
+
+    @Test(arguments: [Conditions.clear, late]) func aRefusedUpstreamResetsTheClient(_ conditions: Conditions)
+        async throws
+    {
+        let port: Int
+        do { port = try TestSocket.listen().port }  // nobody listens there any more
+        let proxy = try await Proxy.start(
+            ProxyConfiguration(
+                listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: port),
+                conditions: conditions),
+            on: MultiThreadedEventLoopGroup.singleton)
+        try await blocking {
+            let client = try TestSocket.connect(port: proxy.address.port)
+            #expect(throws: TestSocket.Failure(call: "recv", code: ECONNRESET)) { try client.receive() }
+        }
+        try await eventually("the session is over") { await proxy.status().connectionsOpen == 0 }
+        #expect(await proxy.status().dialsFailed == 1)
+        await proxy.stop()
+    }
+
+    @Test(arguments: [Conditions.clear, late])
+    func aClientThatNeverReadsStopsTheServerAndNobodyElse(_ conditions: Conditions) async throws {
+        let buffers = BufferLimits(bytesMaxTotal: 400_000, bytesMaxPerDirection: 100_000, bytesMinPerDirection: 50_000)
+        try await withProxy(conditions, buffers: buffers) { proxy, listener in
+            let (client, server) = try await blocking {
+                let client = try TestSocket.connect(port: proxy.address.port)
+                client.shrinkReceiveBuffer()
+                return (client, try listener.accept())
+            }
+            // The server sends as long as the proxy takes; the thread ends when the socket does.
+            let sending = Task {
+                try? await blocking { while true { try server.send([UInt8](repeating: 9, count: 100_000)) } }
+            }
+            var carried = -1
+            try await eventually("the server is stopped") {
+                let now = await proxy.status().link.bytesCarried.down
+                defer { carried = now }
+                try await Task.sleep(for: .milliseconds(200))
+                return now > 0 && now == carried
+            }
+            // The share, and what one read cycle may add before the pause takes effect.
+            let readCycle = conditions.isClear ? 4 * 65_536 : 16_384
+            #expect(await proxy.status().link.bytesHeld <= 100_000 + readCycle)
+            try await blocking {
+                let other = try TestSocket.connect(port: proxy.address.port)
+                let otherServer = try listener.accept()
+                try other.send(message)
+                #expect(try otherServer.receive(exactly: message.count) == message)
+                // When it reads again, everything goes on.
+                #expect(try client.receive(exactly: 300_000).allSatisfy { $0 == 9 })
+            }
+            await proxy.stop(grace: .zero)
+            _ = await sending.value
+        }
+    }
+
+    @Test func whenFullNewConnectionsWaitForAPlace() async throws {
+        try await withProxy(.clear, connectionsMax: 2) { proxy, listener in
+            try await blocking {
+                var first: TestSocket? = try TestSocket.connect(port: proxy.address.port)
+                let second = try TestSocket.connect(port: proxy.address.port)
+                let third = try TestSocket.connect(port: proxy.address.port)
+                let servers = [try listener.accept(), try listener.accept()]
+                try third.send(message)
+                #expect(!listener.isReadable(within: 200), "the third waits")
+                first = nil
+                for server in servers where server.isReadable(within: 200) { server.finish() }
+                _ = first
+                let server = try listener.accept()
+                #expect(try server.receive(exactly: message.count) == message)
+                _ = second
+            }
+            #expect(await proxy.status().connectionsAccepted == 3)
+        }
+    }
+
+    @Test func aChangeIsInForceWhenTheCallReturns() async throws {
+        try await withProxy(.clear) { proxy, listener in
+            let (client, server) = try await blocking {
+                (try TestSocket.connect(port: proxy.address.port), try listener.accept())
+            }
+            for _ in 0..<3 {
+                let slow = Conditions(
+                    up: DirectionConditions(delay: .milliseconds(60)),
+                    down: DirectionConditions(delay: .milliseconds(60)))
+                await proxy.setConditions(slow)
+                let took = try await blocking {
+                    try ContinuousClock().measure {
+                        try client.send(message)
+                        #expect(try server.receive(exactly: message.count) == message)
+                    }
+                }
+                #expect(took >= .milliseconds(60))
+                await proxy.setConditions(.clear)
+            }
+        }
+    }
+
+    @Test func stoppingDeliversWhatWasReadAndClosesEverything() async throws {
+        let veryLate = Conditions(up: DirectionConditions(delay: .seconds(1)), down: .clear)
+        try await withProxy(veryLate) { proxy, listener in
+            let (client, server) = try await blocking {
+                let client = try TestSocket.connect(port: proxy.address.port)
+                let server = try listener.accept()
+                try client.send(message)
+                return (client, server)
+            }
+            try await eventually("the proxy has read it") { await proxy.status().link.bytesHeld > 0 }
+            let allArrived = await proxy.stop(grace: .seconds(5))
+            #expect(allArrived)
+            try await blocking { () throws -> Void in
+                #expect(try server.receiveToEnd() == message)
+                #expect(try client.receiveToEnd().isEmpty)
+                #expect(throws: TestSocket.Failure(call: "connect", code: ECONNREFUSED)) {
+                    try TestSocket.connect(port: proxy.address.port)
+                }
+            }
+            #expect(await proxy.status().connectionsOpen == 0)
+        }
+    }
+
+    @Test func startingSaysWhatIsWrongAndWhatToDo() async throws {
+        let (listener, port) = try TestSocket.listen()
+        let group = MultiThreadedEventLoopGroup.singleton
+        let taken = await #expect(throws: ProxyError.self) {
+            try await Proxy.start(
+                ProxyConfiguration(
+                    listen: Endpoint(host: "127.0.0.1", port: port), upstream: Endpoint(host: "127.0.0.1", port: 1)),
+                on: group)
+        }
+        #expect(taken?.description.contains("cannot listen on 127.0.0.1:\(port): address already in use") == true)
+        let unknown = await #expect(throws: ProxyError.self) {
+            try await Proxy.start(
+                ProxyConfiguration(
+                    listen: Endpoint(host: "127.0.0.1", port: 0),
+                    upstream: Endpoint(host: "no.such.host.invalid", port: 1)),
+                on: group)
+        }
+        #expect(unknown?.code == .cannotResolve)
+        _ = listener
+    }
+
+    @Test func aStormOfShortConnectionsLeavesNothingBehind() async throws {
+        try await withProxy(.clear) { proxy, listener in
+            // Ends with the listener: accept fails once it is closed, at the latest after its time-out.
+            let serving = Task<Void, any Error> {
+                try await blocking { () throws -> Void in
+                    for _ in 0..<500 {
+                        let server = try listener.accept()
+                        let bytes = try server.receiveToEnd()
+                        try server.send(bytes)
+                    }
+                }
+            }
+            try await blocking { () throws -> Void in
+                for count in 1...500 {
+                    let client = try TestSocket.connect(port: proxy.address.port)
+                    try client.send([UInt8](repeating: 1, count: count))
+                    client.finish()
+                    #expect(try client.receiveToEnd().count == count)
+                }
+            }
+            try await serving.value
+            try await eventually("no session is left") { await proxy.status().connectionsOpen == 0 }
+            #expect(await proxy.status().link.bytesHeld == 0)
+        }
+    }
+}
+
+@Suite struct EndpointTests {
+    @Test(arguments: [
+        ("127.0.0.1:80", "127.0.0.1", 80), ("localhost:8000", "localhost", 8000), (":9", "127.0.0.1", 9),
+        ("8000", "127.0.0.1", 8000), ("[::1]:0", "::1", 0), ("0.0.0.0:65535", "0.0.0.0", 65535),
+    ]) func reads(_ text: String, _ host: String, _ port: Int) {
+        #expect(Endpoint(text) == Endpoint(host: host, port: port))
+    }
+
+    @Test(arguments: ["", "a:", "a:b", "a:65536", "::1:80", "[::1]", "[]:1", "a b:1", "http://x:1/", "1:-1", "x:٣"])
+    func refuses(_ text: String) {
+        #expect(Endpoint(text) == nil)
+    }
+}

@@ -1,0 +1,191 @@
+import Foundation
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A plain blocking TCP socket on the loopback: the peer that a user's program is, with nothing of ours in it.
+///
+/// Every call gives up after ten seconds, so that a hang is a failure.
+public final class TestSocket: Sendable {
+    private let descriptor: CInt
+
+    /// What went wrong, as the system says it.
+    public struct Failure: Error, Equatable, CustomStringConvertible {
+        public let call: String
+        public let code: CInt
+
+        public init(call: String, code: CInt) {
+            self.call = call
+            self.code = code
+        }
+
+        public var description: String { "\(call): \(String(cString: strerror(code)))" }
+    }
+
+    private init(_ descriptor: CInt) {
+        self.descriptor = descriptor
+        var limit = timeval(tv_sec: 10, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        var on: CInt = 1
+        setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<CInt>.size))
+    }
+
+    deinit { _ = systemClose(descriptor) }
+
+    /// Connects to a port of the loopback.
+    public static func connect(port: Int) throws -> TestSocket {
+        let socket = TestSocket(makeDescriptor())
+        var address = loopback(port)
+        let result = withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                systemConnect(socket.descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard result == 0 else { throw Failure(call: "connect", code: errno) }
+        return socket
+    }
+
+    /// Listens on a free port of the loopback.
+    public static func listen() throws -> (socket: TestSocket, port: Int) {
+        let socket = TestSocket(makeDescriptor())
+        var address = loopback(0)
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let result = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                bind(socket.descriptor, pointer, size) == 0 && systemListen(socket.descriptor, 1024) == 0
+                    && getsockname(socket.descriptor, pointer, &size) == 0
+            }
+        }
+        guard result else { throw Failure(call: "listen", code: errno) }
+        return (socket, Int(UInt16(bigEndian: address.sin_port)))
+    }
+
+    /// The next connection.
+    public func accept() throws -> TestSocket {
+        let accepted = systemAccept(descriptor, nil, nil)
+        guard accepted >= 0 else { throw Failure(call: "accept", code: errno) }
+        return TestSocket(accepted)
+    }
+
+    /// Sends all of `bytes`.
+    public func send(_ bytes: some Collection<UInt8>) throws {
+        var left = ArraySlice(Array(bytes))
+        while !left.isEmpty {
+            let count = left.withUnsafeBytes { systemSend(descriptor, $0.baseAddress, $0.count) }
+            guard count > 0 else { throw Failure(call: "send", code: errno) }
+            left = left.dropFirst(count)
+        }
+    }
+
+    /// Receives what there is; empty at the end of the stream.
+    public func receive(atMost size: Int = 65536) throws -> [UInt8] {
+        var buffer = [UInt8](repeating: 0, count: size)
+        let count = recv(descriptor, &buffer, size, 0)
+        guard count >= 0 else { throw Failure(call: "recv", code: errno) }
+        return Array(buffer.prefix(count))
+    }
+
+    /// Receives exactly `size` bytes, or less if the stream ends.
+    public func receive(exactly size: Int) throws -> [UInt8] {
+        var received: [UInt8] = []
+        while received.count < size {
+            let piece = try receive(atMost: size - received.count)
+            if piece.isEmpty { break }
+            received += piece
+        }
+        return received
+    }
+
+    /// Receives until the socket fails; gives how many bytes came before, and the error's number, 0 for a FIN.
+    public func receiveToFailure() -> (bytes: Int, code: CInt) {
+        var bytes = 0
+        while true {
+            do {
+                let piece = try receive()
+                if piece.isEmpty { return (bytes, 0) }
+                bytes += piece.count
+            } catch let failure as Failure {
+                return (bytes, failure.code)
+            } catch {
+                return (bytes, -1)
+            }
+        }
+    }
+
+    /// Receives everything until the end of the stream.
+    public func receiveToEnd() throws -> [UInt8] {
+        var received: [UInt8] = []
+        while true {
+            let piece = try receive()
+            if piece.isEmpty { return received }
+            received += piece
+        }
+    }
+
+    /// Whether something can be received within `milliseconds`.
+    public func isReadable(within milliseconds: Int) -> Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, CInt(milliseconds)) > 0
+    }
+
+    /// Sends a FIN and goes on receiving.
+    public func finish() { shutdown(descriptor, CInt(SHUT_WR)) }
+
+    /// Makes the close a RST; it is sent when the last reference goes.
+    public func resetOnClose() {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+
+    /// Makes the receive buffer small, so that a receiver that does not read is noticed soon.
+    public func shrinkReceiveBuffer() {
+        var size: CInt = 4096
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<CInt>.size))
+    }
+
+    private static func loopback(_ port: Int) -> sockaddr_in {
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = UInt16(port).bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        return address
+    }
+
+    private static func makeDescriptor() -> CInt {
+        #if canImport(Glibc)
+            socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        #else
+            socket(AF_INET, SOCK_STREAM, 0)
+        #endif
+    }
+}
+
+// The system's calls, under names that do not meet the methods'.
+private func systemClose(_ descriptor: CInt) -> CInt { close(descriptor) }
+private func systemConnect(_ descriptor: CInt, _ address: UnsafePointer<sockaddr>, _ size: socklen_t) -> CInt {
+    connect(descriptor, address, size)
+}
+private func systemListen(_ descriptor: CInt, _ backlog: CInt) -> CInt { listen(descriptor, backlog) }
+private func systemAccept(
+    _ descriptor: CInt, _ address: UnsafeMutablePointer<sockaddr>?, _ size: UnsafeMutablePointer<socklen_t>?
+) -> CInt { accept(descriptor, address, size) }
+private func systemSend(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
+    #if canImport(Darwin)
+        send(descriptor, bytes, count, 0)
+    #else
+        send(descriptor, bytes, count, CInt(MSG_NOSIGNAL))
+    #endif
+}
+
+/// Runs blocking calls on a thread of their own.
+public func blocking<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
+    try await withCheckedThrowingContinuation { continuation in
+        Thread.detachNewThread { continuation.resume(with: Swift.Result { try body() }) }
+    }
+}
