@@ -125,7 +125,7 @@ final class ProxyCore {
             value: AdaptiveRecvByteBufferAllocator(
                 minimum: 1024, initial: 4096,
                 maximum: isConditioned ? Self.conditionedReadBytesMax : Self.readBytesMax))
-        try options.setOption(.maxMessagesPerRead, value: isConditioned ? 1 : Self.readsPerCycle)
+        try options.setOption(.maxMessagesPerRead, value: isConditioned ? UInt(1) : Self.readsPerCycle)
         if isConditioned {
             try options.setOption(.socketOption(.so_rcvbuf), value: Self.conditionedSocketBytes)
             try options.setOption(.socketOption(.so_sndbuf), value: Self.conditionedSocketBytes)
