@@ -107,9 +107,10 @@ final class ProxyCore {
             upstream.numericAddress.map { bootstrap.connect(to: $0) }
             ?? bootstrap.connect(host: upstream.host, port: upstream.port)
         connected.assumeIsolated().whenFailure { error in
-            self.dialsFailed += 1
-            self.tellDialFailed(error)
-            session.upstreamFailed()
+            if session.upstreamFailed() {
+                self.dialsFailed += 1
+                self.tellDialFailed(error)
+            }
         }
     }
 

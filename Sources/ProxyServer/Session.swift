@@ -14,11 +14,11 @@ final class Session {
     private var flow: FlowID?
     private var ends: PerDirection<SocketEnd?> = PerDirection(up: nil, down: nil)
     private var openChannels = 0
+    /// The upstream's socket while the dial is under way.
+    private var dialling: SocketEnd?
     private var hasDialled = false
     private var hasUnflushed = false
     private var isStopped = false
-    /// The upstream's RST, asked for while the dial was still under way.
-    private var resetsOnConnect = false
 
     /// - Parameter dial: Opens a socket to the upstream, with a ``SocketEnd`` of this session in its pipeline, or
     ///   calls ``upstreamFailed()``.
@@ -37,12 +37,19 @@ final class Session {
         dial(self)
     }
 
+    /// The dial to the upstream has begun, or goes on to the next of its addresses.
+    func upstreamIsDialling(_ end: SocketEnd) {
+        dialling = end
+        if flow == nil { end.close() }
+    }
+
     /// The upstream has answered.
     func upstreamIsActive(_ end: SocketEnd) {
+        dialling = nil
         ends.down = end
         openChannels += 1
         hasDialled = true
-        if resetsOnConnect {
+        if flow == nil {
             end.reset()
         } else {
             report(.connected)
@@ -50,12 +57,15 @@ final class Session {
         }
     }
 
-    /// The upstream cannot be had.
-    func upstreamFailed() {
+    /// The upstream cannot be had. Gives whether anybody still waited for it.
+    func upstreamFailed() -> Bool {
+        dialling = nil
         hasDialled = true
+        let wasAwaited = flow != nil
         report(.gone(.server))
         loop.flush()
         endIfNothingIsLeft()
+        return wasAwaited
     }
 
     /// Takes a fact about one of the sockets.
@@ -90,7 +100,6 @@ final class Session {
         case .closeOutput(let side):
             ends[side.sends]?.closeOutput()
         case .reset(let side):
-            if side == .server { resetsOnConnect = true }
             ends[side.sends]?.reset()
         case .pauseReading(let side):
             ends[side.sends]?.pauseReading()
@@ -98,6 +107,7 @@ final class Session {
             if !isStopped { ends[side.sends]?.resumeReading() }
         case .ended:
             flow = nil
+            dialling?.close()
         }
         return false
     }
@@ -119,7 +129,7 @@ final class Session {
     /// Closes both sockets now, in order if that is possible.
     func close() {
         flow = nil
-        resetsOnConnect = true
+        dialling?.close()
         ends.up?.close()
         ends.down?.close()
     }

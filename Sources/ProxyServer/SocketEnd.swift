@@ -32,7 +32,11 @@ final class SocketEnd: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        if context.channel.isActive { becomeActive() }
+        if context.channel.isActive {
+            becomeActive()
+        } else if side == .server {
+            session?.upstreamIsDialling(self)
+        }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }

@@ -58,6 +58,11 @@ struct ProxyCommand: AsyncParsableCommand {
         guard let upstream = Endpoint(upstream), upstream.port > 0 else {
             throw ValidationError("--upstream '\(upstream)' is not HOST:PORT (as localhost:8000 or 8000)")
         }
+        if let listen = Endpoint(listen), listen.port == upstream.port, LocalAddresses.isLoopback(upstream.host),
+            listen.host == upstream.host || listen.host == "0.0.0.0" || listen.host == "::"
+        {
+            throw ValidationError("--upstream \(upstream) is this proxy itself: it would call itself for ever")
+        }
         if let maxConnections, !(1...1_000_000).contains(maxConnections) {
             throw ValidationError("--max-connections \(maxConnections) is not within 1 to 1000000")
         }

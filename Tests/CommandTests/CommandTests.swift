@@ -137,6 +137,7 @@ import Testing
     @Test(arguments: [
         ["proxy"], ["proxy", "--upstream", "nonsense"], ["proxy", "--upstream", "1", "--listen", "x:y"],
         ["proxy", "--upstream", "1", "--max-connections", "0"], ["proxy", "--upstream", "1", "--grace", "nan"],
+        ["proxy", "--upstream", "9000", "--listen", "0.0.0.0:9000"],
         ["no-such-command"], ["measure", "100-loss"],
     ]) func wrongArgumentsAreStatus64(_ arguments: [String]) async throws {
         let command = try Command(arguments)
