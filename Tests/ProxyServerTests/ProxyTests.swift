@@ -332,6 +332,22 @@ private func eventually(_ what: String, _ isTrue: () async throws -> Bool) async
         }
     }
 
+    @Test func stoppingDoesNotWaitForAnUpstreamThatNeverAnswers() async throws {
+        // A listener that accepts nobody and whose backlog is soon full: later SYNs are dropped in silence.
+        let (listener, port) = try TestSocket.listen(backlog: 0)
+        let proxy = try await Proxy.start(
+            ProxyConfiguration(
+                listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: port),
+                connectTimeout: .hours(1)),
+            on: MultiThreadedEventLoopGroup.singleton)
+        let clients = try await blocking { try (0..<6).map { _ in try TestSocket.connect(port: proxy.address.port) } }
+        try await eventually("all are accepted") { await proxy.status().connectionsOpen == 6 }
+        await proxy.stop(grace: .zero)
+        #expect(await proxy.status().connectionsOpen == 0)
+        #expect(await proxy.status().dialsFailed == 0, "nobody waited for them any more")
+        _ = (listener, clients)
+    }
+
     @Test func startingSaysWhatIsWrongAndWhatToDo() async throws {
         let (listener, port) = try TestSocket.listen()
         let group = MultiThreadedEventLoopGroup.singleton

@@ -52,13 +52,13 @@ public final class TestSocket: Sendable {
     }
 
     /// Listens on a free port of the loopback.
-    public static func listen() throws -> (socket: TestSocket, port: Int) {
+    public static func listen(backlog: CInt = 1024) throws -> (socket: TestSocket, port: Int) {
         let socket = TestSocket(makeDescriptor())
         var address = loopback(0)
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
         let result = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                bind(socket.descriptor, pointer, size) == 0 && systemListen(socket.descriptor, 1024) == 0
+                bind(socket.descriptor, pointer, size) == 0 && systemListen(socket.descriptor, backlog) == 0
                     && getsockname(socket.descriptor, pointer, &size) == 0
             }
         }
