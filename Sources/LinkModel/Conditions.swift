@@ -33,6 +33,9 @@ public struct Conditions: Hashable, Sendable {
     /// carry on as if there were no loss, would both be lies.
     public var unsupported: String? {
         for direction in [Direction.down, .up] {
+            if self[direction].jitter != nil || self[direction].bursts != nil {
+                return "jitter or bursts of loss, which the live proxy does not model yet ('slowlane model' does)"
+            }
             let loss = self[direction].loss
             if loss != .none && loss != .all {
                 return "\(loss) loss \(direction == .up ? "up" : "down"): this version models no loss "
@@ -53,20 +56,29 @@ public struct DirectionConditions: Hashable, Sendable {
     public var loss: Loss
     /// How many packets may wait for the link, the one being sent included.
     public var queue: QueueLimit
+    /// How the delay varies; `nil` is not at all.
+    public var jitter: Jitter?
+    /// Losses that come in bursts, beside those of ``loss``.
+    public var bursts: Bursts?
 
     /// Creates the conditions of one direction.
-    public init(rate: Rate? = nil, delay: Nanoseconds = .zero, loss: Loss = .none, queue: QueueLimit = .standard) {
+    public init(
+        rate: Rate? = nil, delay: Nanoseconds = .zero, loss: Loss = .none, queue: QueueLimit = .standard,
+        jitter: Jitter? = nil, bursts: Bursts? = nil
+    ) {
         self.rate = rate
         self.delay = delay
         self.loss = loss
         self.queue = queue
+        self.jitter = jitter
+        self.bursts = bursts
     }
 
     /// No cap, no delay, no loss.
     public static let clear = DirectionConditions()
 
     /// Whether nothing is in force. The queue alone holds nothing back: without a cap it is always empty.
-    public var isClear: Bool { rate == nil && delay == .zero && loss == .none }
+    public var isClear: Bool { rate == nil && delay == .zero && loss == .none && jitter == nil && bursts == nil }
 
     /// The longest delay a profile may ask for, one way.
     public static let delayMax = Nanoseconds.seconds(600)

@@ -83,6 +83,8 @@ public struct PipeCounters: Hashable, Sendable {
     public var bytes = 0
     /// Packets lost before the queue.
     public var packetsLost = 0
+    /// Packets dropped because the queue was full.
+    public var packetsDropped = 0
     /// The deepest the queue has been, in packets.
     public var queueDepthMax = 0
 }

@@ -1,0 +1,96 @@
+/// Losses that come in bursts: a chain of a good and a bad state (Gilbert 1960, Elliott 1963).
+public enum Bursts: Hashable, Sendable {
+    /// The state changes with each packet, in netem's arguments `gemodel p r 1-h 1-k`: the chances to become bad, to
+    /// become good again, of a loss while bad and while good. When all that is sent is a backed-off retransmission the
+    /// bad state lasts until enough of them have been lost.
+    case perPacket(becomesBad: Loss, becomesGood: Loss, lossInBad: Loss, lossInGood: Loss)
+    /// The states last for exponentially distributed times of the given means, whatever is sent.
+    case timed(good: Nanoseconds, bad: Nanoseconds, lossInBad: Loss, lossInGood: Loss)
+}
+
+/// Where the chain of ``Bursts`` stands in one direction of a link.
+struct BurstState: Sendable {
+    private var isBad = false
+    private var changes: RandomStream
+    /// The losses of the chain that moves with the packets; it has one state for all connections, so one stream too.
+    private var coins: RandomStream
+    /// Until when the timed state lasts.
+    private var until: Int64 = 0
+
+    init(seed: UInt64, name: String) {
+        changes = RandomStream(seed: seed, "\(name)/bursts")
+        coins = RandomStream(seed: seed, "\(name)/bursts/loss")
+    }
+
+    mutating func losesPacket(_ bursts: Bursts, _ connectionCoins: inout RandomStream, at now: Int64) -> Bool {
+        switch bursts {
+        case .perPacket(let becomesBad, let becomesGood, let lossInBad, let lossInGood):
+            isBad = isBad ? !changes.chance(becomesGood) : changes.chance(becomesBad)
+            return coins.chance(isBad ? lossInBad : lossInGood)
+        case .timed(let good, let bad, let lossInBad, let lossInGood):
+            while until <= now {
+                if until > 0 { isBad.toggle() }
+                until = max(until, 0) + max(1, changes.exponential(mean: isBad ? bad.count : good.count))
+            }
+            return connectionCoins.chance(isBad ? lossInBad : lossInGood)
+        }
+    }
+}
+
+extension RandomStream {
+    /// An exponentially distributed number, from comparisons of uniform ones only (von Neumann, 1951), so that every
+    /// machine draws the same.
+    mutating func exponential(mean: Int64) -> Int64 {
+        var whole: Int64 = 0
+        while true {
+            let first = next()
+            var previous = first
+            var isAccepted = true
+            while true {
+                let following = next()
+                if following >= previous { break }
+                previous = following
+                isAccepted.toggle()
+            }
+            if isAccepted {
+                let fraction = Int64(first.multipliedFullWidth(by: UInt64(mean)).high)
+                let (product, overflow) = whole.multipliedReportingOverflow(by: mean)
+                return overflow ? .max / 4 : min(product + fraction, .max / 4)
+            }
+            whole += 1
+        }
+    }
+}
+
+/// A delay that varies from packet to packet; the order is kept.
+public struct Jitter: Hashable, Sendable {
+    /// How the variation is spread.
+    public enum Distribution: String, Hashable, Sendable, CaseIterable {
+        /// Evenly from -span to +span.
+        case uniform
+        /// Bell-shaped with a standard deviation of span, cut at 6 of them (a sum of twelve even draws).
+        case normal
+    }
+
+    /// How far.
+    public var span: Nanoseconds
+    /// How it is spread.
+    public var distribution: Distribution
+
+    /// Creates a jitter.
+    public init(span: Nanoseconds, distribution: Distribution = .uniform) {
+        self.span = span
+        self.distribution = distribution
+    }
+
+    func draw(_ stream: inout RandomStream) -> Int64 {
+        guard span > .zero else { return 0 }
+        switch distribution {
+        case .uniform: return stream.symmetric(span.count)
+        case .normal:
+            var sum: Int64 = 0
+            for _ in 0..<12 { sum += stream.below(2 * span.count) - span.count }
+            return sum / 2
+        }
+    }
+}

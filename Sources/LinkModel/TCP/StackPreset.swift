@@ -1,0 +1,55 @@
+/// How an end's TCP sets its timers; sources stand beside each number.
+public struct StackPreset: Hashable, Sendable {
+    /// The first segments sent on a connection.
+    public var initialWindow: Int
+    /// The time-outs of the SYN, one after the other; the last is doubled from there on.
+    public var synTimeouts: [Nanoseconds]
+    /// The least that the variance adds to SRTT.
+    public var rtoVarianceMin: Nanoseconds
+    /// What is added to SRTT + 4 RTTVAR on top.
+    public var rtoSlop: Nanoseconds
+    /// The least retransmission time-out.
+    public var rtoMin: Nanoseconds
+    /// The greatest retransmission time-out.
+    public var rtoMax: Nanoseconds
+    /// The time-out of the first data when the handshake gave no sample.
+    public var rtoFallback: Nanoseconds
+    /// The delay of an acknowledgement.
+    public var delayedAck: Nanoseconds
+    /// Whether timers are as coarse as Linux's.
+    public var hasTimerWheel: Bool
+
+    private static func seconds(_ counts: [Int64]) -> [Nanoseconds] { counts.map { .seconds($0) } }
+
+    /// Linux 6.5 and later.
+    public static let linux = StackPreset(
+        initialWindow: 10,  // TCP_INIT_CWND, RFC 6928
+        synTimeouts: seconds([1, 1, 1, 1, 1, 2, 4, 8, 16, 32]),  // tcp_syn_linear_timeouts = 4, TCP_TIMEOUT_INIT
+        rtoVarianceMin: .milliseconds(200),  // TCP_RTO_MIN
+        rtoSlop: .zero, rtoMin: .milliseconds(200),
+        rtoMax: .seconds(120),  // TCP_RTO_MAX
+        rtoFallback: .seconds(3),  // TCP_TIMEOUT_FALLBACK, RFC 6298 5.7
+        delayedAck: .milliseconds(40),  // TCP_DELACK_MIN
+        hasTimerWheel: true)
+
+    /// Apple's xnu.
+    public static let apple = StackPreset(
+        initialWindow: 10,  // TCP_CC_CWND_INIT_PKTS
+        synTimeouts: seconds([1, 1, 1, 1, 1, 2, 4, 8, 16, 32]),  // tcp_syn_backoff[]
+        rtoVarianceMin: .zero,
+        rtoSlop: .milliseconds(200),  // TCPTV_REXMTSLOP
+        rtoMin: .milliseconds(230),  // 30 ms floor and the slop
+        rtoMax: .seconds(64),  // TCPTV_REXMTMAX
+        rtoFallback: .seconds(3), delayedAck: .milliseconds(100), hasTimerWheel: false)
+
+    /// The RFCs at their word.
+    public static let rfc = StackPreset(
+        initialWindow: 10,  // RFC 6928
+        synTimeouts: seconds([1, 2, 4, 8, 16, 32]),  // RFC 6298 2.1 and 5.5
+        rtoVarianceMin: .milliseconds(1),  // the clock's granularity, RFC 6298 2.3
+        rtoSlop: .zero,
+        rtoMin: .seconds(1),  // RFC 6298 2.4
+        rtoMax: .seconds(60),  // RFC 6298 2.5
+        rtoFallback: .seconds(3),  // RFC 6298 5.7
+        delayedAck: .milliseconds(200), hasTimerWheel: false)
+}

@@ -1,0 +1,263 @@
+/// One end of a modelled connection: a kernel's socket in counts.
+///
+/// Puts together what receives (``Reassembly``) and what sends (``Sender``), and has the end's part in the handshake. The
+/// segments it wants to send are left in ``outbox``; its timers are deadlines that the link keeps.
+struct TCPEnd: Sendable {
+    enum Phase: Sendable { case closed, synSent, synReceived, established, reset }
+
+    let side: Side
+    private(set) var phase = Phase.closed
+    private let stack: StackPreset
+    /// How far this end's kernel is ahead of the link's clock, for the coarseness of its timers.
+    private let clockPhase: Nanoseconds
+    private(set) var sender: Sender
+    private(set) var reassembly = Reassembly()
+    /// Segments to put on the link now, in order.
+    var outbox: [Segment] = []
+    private var orders: [Sender.Order] = []
+
+    /// When the sender's timer fires; `.max` is never.
+    private(set) var senderDeadline = Int64.max
+    private var senderGeneration = 0
+    /// When a delayed ACK goes out.
+    private(set) var ackDeadline = Int64.max
+    /// When the packet of the handshake is repeated.
+    private(set) var handshakeDeadline = Int64.max
+    private var handshakeTries = 0
+    private var firstHandshakeAt: Int64 = 0
+    /// How many bytes the application may leave unread.
+    private let receiveBytesMax: Int64
+    private var unread: Int64 = 0
+    /// An ACK must go out now, alone or with data.
+    private var owesAck = false
+
+    init(_ side: Side, _ stack: StackPreset, clockPhase: Nanoseconds, receiveBytesMax: Int64) {
+        self.side = side
+        self.stack = stack
+        self.clockPhase = clockPhase
+        self.receiveBytesMax = receiveBytesMax
+        sender = Sender(stack)
+    }
+
+    /// What a segment brought for the application.
+    struct Delivery: Sendable {
+        var isEstablished = false
+        var bytes: Int64 = 0
+        var isFinal = false
+        var isReset = false
+    }
+
+    var nextDeadline: Int64 { min(senderDeadline, min(ackDeadline, handshakeDeadline)) }
+
+    // MARK: What the application does
+
+    mutating func open(at now: Int64) {
+        phase = .synSent
+        firstHandshakeAt = now
+        sendHandshake(.syn, at: now)
+    }
+
+    mutating func write(_ bytes: Int64, at now: Int64) {
+        sender.write(bytes)
+        if phase == .established { push(at: now) }
+    }
+
+    mutating func finish(at now: Int64) {
+        guard !sender.isFinished else { return }
+        sender.finish()
+        if phase == .established { push(at: now) }
+    }
+
+    /// The application takes `bytes`; the window may open again.
+    mutating func read(_ bytes: Int64, at now: Int64) {
+        let before = receiveBytesMax - unread
+        unread -= bytes
+        let isOpenedAgain = before < Int64(PacketSize.segmentMax) && receiveBytesMax - unread >= receiveBytesMax / 2
+        if isOpenedAgain && phase == .established { sendAck(at: now) }
+    }
+
+    /// The socket is gone: nothing more is sent but a RST.
+    mutating func abort(at now: Int64) {
+        guard phase != .reset else { return }
+        phase = .reset
+        stopTimers()
+        outbox.append(Segment(kind: .reset))
+    }
+
+    // MARK: What the link brings
+
+    mutating func receive(_ segment: Segment, at now: Int64) -> Delivery {
+        var delivery = Delivery()
+        if phase == .reset {
+            // A segment for a socket that is gone is answered by a RST (RFC 9293, 3.10.7.1).
+            if segment.kind != .reset { outbox.append(Segment(kind: .reset)) }
+            return delivery
+        }
+        switch segment.kind {
+        case .reset:
+            phase = .reset
+            stopTimers()
+            delivery.isReset = true
+        case .syn:
+            answerSyn(segment, at: now)
+        case .synAck:
+            if phase == .synSent {
+                let roundTrip = handshakeTries == 1 ? now - firstHandshakeAt : now - segment.echo + 1
+                let isSpurious = segment.echo == firstHandshakeAt + 1
+                establish(segment, roundTrip: roundTrip, repeats: isSpurious ? 0 : handshakeTries - 1, at: now)
+                delivery.isEstablished = true
+                sendAck(at: now)
+                push(at: now)
+            } else {
+                sendAck(at: now)  // ours was lost
+            }
+        case .ack, .data:
+            if phase == .synReceived {
+                establish(
+                    segment, roundTrip: handshakeTries == 1 ? now - firstHandshakeAt : nil, repeats: 0, at: now)
+                delivery.isEstablished = true
+            }
+            guard phase == .established else { return delivery }
+            sender.take(segment, at: now, &orders)
+            if segment.kind == .data {
+                takeData(segment, &delivery, at: now)
+            } else {
+                reassembly.takeEmpty(segment)
+            }
+            // What goes out carries the ACK; if nothing does, it goes alone, before the application has its say.
+            sendOrders(at: now)
+            if delivery.isEstablished { push(at: now) }
+            if owesAck { sendAck(at: now) }
+        }
+        return delivery
+    }
+
+    /// Runs whatever is due at `now`.
+    mutating func runTimers(at now: Int64) {
+        if handshakeDeadline <= now {
+            handshakeDeadline = .max
+            if phase == .synSent { sendHandshake(.syn, at: now) }
+            if phase == .synReceived { sendHandshake(.synAck, at: now) }
+        }
+        if senderDeadline <= now {
+            senderDeadline = .max
+            sender.timerFired(at: now, &orders)
+            sendOrders(at: now)
+        }
+        if ackDeadline <= now { sendAck(at: now) }
+    }
+
+    // MARK: Inside
+
+    private mutating func answerSyn(_ segment: Segment, at now: Int64) {
+        switch phase {
+        case .closed:
+            phase = .synReceived
+            firstHandshakeAt = now
+            reassembly.begin(echoing: segment.timestamp, at: now)
+            sendHandshake(.synAck, at: now)
+        case .synReceived:
+            // The SYN again: so is its answer, without touching the timer (`tcp_check_req`).
+            outbox.append(stamped(Segment(kind: .synAck), at: now))
+        default:
+            sendAck(at: now)
+        }
+    }
+
+    private mutating func sendHandshake(_ kind: Segment.Kind, at now: Int64) {
+        outbox.append(stamped(Segment(kind: kind), at: now))
+        let span: Nanoseconds
+        if kind == .syn {
+            let last = stack.synTimeouts.count - 1
+            span = stack.synTimeouts[min(handshakeTries, last)]
+        } else {
+            span = .seconds(1 << Int64(min(handshakeTries, 5)))  // TCP_TIMEOUT_INIT, doubled
+        }
+        handshakeTries += 1
+        handshakeDeadline = expiry(span.count, at: now)
+    }
+
+    private mutating func establish(_ segment: Segment, roundTrip: Int64?, repeats: Int, at now: Int64) {
+        phase = .established
+        handshakeDeadline = .max
+        reassembly.begin(echoing: segment.timestamp, at: now)
+        sender.begin(
+            roundTrip: roundTrip, afterRepeats: repeats, window: segment.acknowledges + segment.window, at: now)
+    }
+
+    private mutating func takeData(_ segment: Segment, _ delivery: inout Delivery, at now: Int64) {
+        let result = reassembly.take(
+            segment, timeout: sender.estimator.timeout, delayedAck: stack.delayedAck.count, at: now)
+        delivery.bytes = result.delivered
+        delivery.isFinal = result.isFinal
+        unread += result.delivered
+        switch result.reply {
+        case .none: break
+        case .acknowledge: owesAck = true
+        case .acknowledgeLater where ackDeadline == .max:
+            ackDeadline = expiry(stack.delayedAck.count, at: now)
+        case .acknowledgeLater: break
+        }
+    }
+
+    private mutating func push(at now: Int64) {
+        sender.push(at: now, &orders)
+        sendOrders(at: now)
+    }
+
+    private mutating func sendOrders(at now: Int64) {
+        for order in orders {
+            reassembly.noteSending(at: now)
+            var segment = Segment(kind: .data)
+            segment.start = order.start
+            segment.end = order.end
+            segment.isFinal = order.isFinal
+            outbox.append(acknowledging(segment, at: now))
+        }
+        orders.removeAll(keepingCapacity: true)
+        noteTimer(at: now)
+    }
+
+    private mutating func sendAck(at now: Int64) {
+        var segment = Segment(kind: .ack)
+        segment.start = sender.next
+        segment.end = sender.next
+        outbox.append(acknowledging(segment, at: now))
+    }
+
+    private mutating func acknowledging(_ segment: Segment, at now: Int64) -> Segment {
+        var segment = stamped(segment, at: now)
+        segment.acknowledges = reassembly.next
+        segment.saysDuplicate = reassembly.owesDuplicate
+        segment.sacks = reassembly.acknowledge()
+        segment.window = max(0, receiveBytesMax - unread)
+        owesAck = false
+        ackDeadline = .max
+        return segment
+    }
+
+    private func stamped(_ segment: Segment, at now: Int64) -> Segment {
+        var segment = segment
+        segment.timestamp = now + 1  // 0 is no timestamp
+        segment.echo = reassembly.echo
+        segment.window = max(0, receiveBytesMax - unread)
+        return segment
+    }
+
+    private mutating func noteTimer(at now: Int64) {
+        if sender.timerGeneration == senderGeneration { return }
+        senderGeneration = sender.timerGeneration
+        senderDeadline = sender.timer == .none ? .max : expiry(sender.timerSpan, at: now)
+    }
+
+    private mutating func stopTimers() {
+        senderDeadline = .max
+        ackDeadline = .max
+        handshakeDeadline = .max
+    }
+
+    private func expiry(_ span: Int64, at now: Int64) -> Int64 {
+        guard stack.hasTimerWheel else { return now + span }
+        return Wheel.expiry(Nanoseconds(span), armedAt: Instant(Nanoseconds(now)), phase: clockPhase).sinceStart.count
+    }
+}

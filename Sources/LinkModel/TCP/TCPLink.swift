@@ -1,0 +1,272 @@
+internal import DequeModule
+internal import HeapModule
+
+/// TCP over one shared link, in counts: two kernels a connection, two pipes for all of them.
+///
+///     open/send/finish/abort -> TCPEnd client -> pipe up   -> TCPEnd server -> Occurrence
+///                               TCPEnd client <- pipe down <- TCPEnd server
+///
+/// Bytes are late the way TCP makes them late: packets are lost or dropped and come again, windows grow and fall, and
+/// what is delivered is always the next of the stream. Everything follows from the seed; each connection has its own
+/// coins (`link/up/conn/7/loss`), so what one loses does not shift what another does.
+public struct TCPLink: Sendable {
+    /// What became true at an end.
+    public enum Event: Hashable, Sendable {
+        /// The handshake is complete at this end.
+        case established(Side)
+        /// Bytes in order, next after those delivered before.
+        case delivered(bytes: Int, Direction)
+        /// The sender's FIN: no byte will follow.
+        case finished(Direction)
+        /// The sender's RST.
+        case reset(Direction)
+    }
+
+    /// An event of a connection with its time in the model.
+    public struct Occurrence: Hashable, Sendable {
+        /// The connection.
+        public let flow: FlowID
+        /// What happened.
+        public let event: Event
+        /// When, in the model.
+        public let time: Instant
+    }
+
+    private struct Connection: Sendable {
+        var generation: UInt32 = 0
+        var isInUse = false
+        var ends: PerDirection<TCPEnd>
+        var coins: PerDirection<RandomStream>
+        /// When each end's entry in the heap is due; `.max` if it has none.
+        var queued = PerDirection(up: Int64.max, down: Int64.max)
+    }
+
+    private struct Flight: Sendable {
+        let arrival: Int64
+        let sequence: UInt64
+        let flow: FlowID
+        let segment: Segment
+    }
+
+    private struct Alarm: Comparable, Sendable {
+        let time: Int64
+        let sequence: UInt64
+        let flow: FlowID
+        let side: Side
+
+        static func < (left: Alarm, right: Alarm) -> Bool {
+            left.time != right.time ? left.time < right.time : left.sequence < right.sequence
+        }
+    }
+
+    /// What holds for packets that enter now.
+    public private(set) var conditions: Conditions
+    private let seed: UInt64
+    private let name: String
+    private let stacks: PerDirection<StackPreset>
+    private let clockPhase: Nanoseconds
+    private var pipes: PerDirection<PacketPipe>
+    /// Packets on their way; a pipe keeps the order, so the first is the next to arrive.
+    private var flights = PerDirection(up: Deque<Flight>(), down: Deque<Flight>())
+    private var alarms = Heap<Alarm>()
+    private var connections: [Connection] = []
+    private var freePlaces: [Int] = []
+    private var opened = 0
+    private var sequence: UInt64 = 0
+    private var occurrences = Deque<Occurrence>()
+
+    /// Bytes that an application may leave unread before its kernel closes the window: Linux's `tcp_rmem` lets a
+    /// window grow to 6 MiB.
+    public static let receiveBytesMax: Int64 = 6 << 20
+
+    /// Creates a link on which nothing has happened yet.
+    ///
+    /// - Parameters:
+    ///   - seed: Where all chance comes from.
+    ///   - name: What its streams of chance are called: `link/A`.
+    ///   - client: How the clients' kernels behave.
+    ///   - server: How the servers' do.
+    public init(
+        _ conditions: Conditions, seed: UInt64, name: String = "link", client: StackPreset = .linux,
+        server: StackPreset = .linux
+    ) {
+        self.conditions = conditions
+        self.seed = seed
+        self.name = name
+        stacks = PerDirection(up: client, down: server)
+        pipes = PerDirection(
+            up: PacketPipe(conditions.up, seed: seed, name: "\(name)/up"),
+            down: PacketPipe(conditions.down, seed: seed, name: "\(name)/down"))
+        var stream = RandomStream(seed: seed, "\(name)/clock")
+        clockPhase = Nanoseconds(stream.below(Nanoseconds.seconds(4).count))
+    }
+
+    // MARK: What can be asked
+
+    /// When something is due next.
+    public var nextDue: Instant? {
+        let time = min(
+            alarms.min?.time ?? .max, min(flights.up.first?.arrival ?? .max, flights.down.first?.arrival ?? .max))
+        return time == .max ? nil : Instant(Nanoseconds(time))
+    }
+
+    /// What has passed in a direction.
+    public func counters(_ direction: Direction) -> PipeCounters { pipes[direction].counters }
+
+    /// How many connections there are.
+    public var connectionCount: Int { connections.count - freePlaces.count }
+
+    /// Whether no packet is on its way.
+    public var isQuiet: Bool { flights.up.isEmpty && flights.down.isEmpty }
+
+    /// Whether a connection has not been removed.
+    public func contains(_ id: FlowID) -> Bool {
+        connections[id.index].isInUse && connections[id.index].generation == id.generation
+    }
+
+    // MARK: What can happen
+
+    /// Changes the conditions for packets that enter from now on.
+    public mutating func setConditions(_ new: Conditions) {
+        conditions = new
+        pipes.up.setConditions(new.up)
+        pipes.down.setConditions(new.down)
+    }
+
+    /// A client opens a connection.
+    public mutating func open(at now: Instant) -> FlowID {
+        let number = opened
+        opened += 1
+        var connection = Connection(
+            isInUse: true,
+            ends: PerDirection(
+                up: TCPEnd(.client, stacks.up, clockPhase: clockPhase, receiveBytesMax: Self.receiveBytesMax),
+                down: TCPEnd(.server, stacks.down, clockPhase: clockPhase, receiveBytesMax: Self.receiveBytesMax)),
+            coins: PerDirection(
+                up: RandomStream(seed: seed, "\(name)/up/conn/\(number)/loss"),
+                down: RandomStream(seed: seed, "\(name)/down/conn/\(number)/loss")))
+        let index: Int
+        if let place = freePlaces.popLast() {
+            index = place
+            connection.generation = connections[place].generation
+            connections[place] = connection
+        } else {
+            index = connections.count
+            connections.append(connection)
+        }
+        let id = FlowID(index: index, generation: connection.generation)
+        act(id, .client, at: now) { $0.open(at: $1) }
+        return id
+    }
+
+    /// An end hands `bytes` to its kernel.
+    public mutating func send(_ bytes: Int, on id: FlowID, _ direction: Direction, at now: Instant) {
+        guard contains(id), bytes > 0 else { return }
+        act(id, direction.sender, at: now) { $0.write(Int64(bytes), at: $1) }
+    }
+
+    /// An end closes its sending side: FIN after the last byte.
+    public mutating func finish(_ id: FlowID, _ direction: Direction, at now: Instant) {
+        guard contains(id) else { return }
+        act(id, direction.sender, at: now) { $0.finish(at: $1) }
+    }
+
+    /// An end's socket is gone: a RST goes out, and answers whatever arrives later.
+    public mutating func abort(_ id: FlowID, from side: Side, at now: Instant) {
+        guard contains(id) else { return }
+        act(id, side, at: now) { $0.abort(at: $1) }
+    }
+
+    /// Forgets a connection; packets of it that are on the link still take their place there.
+    public mutating func remove(_ id: FlowID) {
+        guard contains(id) else { return }
+        connections[id.index].isInUse = false
+        connections[id.index].generation &+= 1
+        freePlaces.append(id.index)
+    }
+
+    /// Runs the first thing due at or before `now`; `false` if there is none.
+    public mutating func runNext(until now: Instant) -> Bool {
+        let limit = now.sinceStart.count
+        var time = limit
+        var order = UInt64.max
+        var direction: Direction?
+        var isAlarm = false
+        if let first = flights.up.first, first.arrival <= time { (time, order, direction) = (first.arrival, first.sequence, .up) }
+        if let first = flights.down.first, (first.arrival, first.sequence) < (time, order) || (direction == nil && first.arrival <= time) {
+            (time, order, direction) = (first.arrival, first.sequence, .down)
+        }
+        if let first = alarms.min, first.time < time || (first.time == time && (first.sequence < order || direction == nil)) {
+            isAlarm = true
+        }
+        if isAlarm {
+            let alarm = alarms.removeMin()
+            if contains(alarm.flow) { ring(alarm) }
+            return true
+        }
+        guard let direction, let flight = flights[direction].popFirst() else { return false }
+        if contains(flight.flow) { arrive(flight, direction) }
+        return true
+    }
+
+    /// Takes the next thing that happened.
+    public mutating func takeOccurrence() -> Occurrence? { occurrences.popFirst() }
+
+    // MARK: Inside
+
+    private mutating func arrive(_ flight: Flight, _ direction: Direction) {
+        let id = flight.flow
+        let now = flight.arrival
+        let side = direction.receiver
+        let delivery = connections[id.index].ends[side.sends].receive(flight.segment, at: now)
+        // The applications of this model read at once.
+        if delivery.bytes > 0 { connections[id.index].ends[side.sends].read(delivery.bytes, at: now) }
+        settle(id, side, at: now)
+        let time = Instant(Nanoseconds(now))
+        if delivery.isEstablished { occurrences.append(Occurrence(flow: id, event: .established(side), time: time)) }
+        if delivery.bytes > 0 {
+            occurrences.append(Occurrence(flow: id, event: .delivered(bytes: Int(delivery.bytes), direction), time: time))
+        }
+        if delivery.isFinal { occurrences.append(Occurrence(flow: id, event: .finished(direction), time: time)) }
+        if delivery.isReset { occurrences.append(Occurrence(flow: id, event: .reset(direction), time: time)) }
+    }
+
+    private mutating func ring(_ alarm: Alarm) {
+        let id = alarm.flow
+        let sends = alarm.side.sends
+        connections[id.index].queued[sends] = .max
+        if connections[id.index].ends[sends].nextDeadline <= alarm.time {
+            connections[id.index].ends[sends].runTimers(at: alarm.time)
+        }
+        settle(id, alarm.side, at: alarm.time)
+    }
+
+    private mutating func act(_ id: FlowID, _ side: Side, at now: Instant, _ body: (inout TCPEnd, Int64) -> Void) {
+        body(&connections[id.index].ends[side.sends], now.sinceStart.count)
+        settle(id, side, at: now.sinceStart.count)
+    }
+
+    /// Puts on the link what an end wants to send, and sets its alarm.
+    private mutating func settle(_ id: FlowID, _ side: Side, at now: Int64) {
+        let direction = side.sends
+        let index = id.index
+        if !connections[index].ends[direction].outbox.isEmpty {
+            for position in connections[index].ends[direction].outbox.indices {
+                let segment = connections[index].ends[direction].outbox[position]
+                let arrival = pipes[direction].offer(
+                    bytes: segment.packetBytes, coins: &connections[index].coins[direction], at: now)
+                if let arrival {
+                    flights[direction].append(Flight(arrival: arrival, sequence: sequence, flow: id, segment: segment))
+                    sequence += 1
+                }
+            }
+            connections[index].ends[direction].outbox.removeAll(keepingCapacity: true)
+        }
+        let deadline = connections[index].ends[direction].nextDeadline
+        if deadline < connections[index].queued[direction] {
+            connections[index].queued[direction] = deadline
+            alarms.insert(Alarm(time: deadline, sequence: sequence, flow: id, side: side))
+            sequence += 1
+        }
+    }
+}
