@@ -106,7 +106,9 @@ final class YAMLReader {
         var isStar = false
         for byte in text.utf8 {
             if isStar, byte > UInt8(ascii: " "), byte != UInt8(ascii: "*") { count += 1 }
-            isStar = byte == UInt8(ascii: "*") && " \t\n\r[]{},:?-".utf8.contains(previous)
+            // Whatever is no letter or digit may come before an alias, the line breaks of Unicode included.
+            let isInsideWord = previous < 0x80 && Character(UnicodeScalar(previous)).isLetterOrNumber
+            isStar = byte == UInt8(ascii: "*") && !isInsideWord
             previous = byte
         }
         return count
@@ -128,4 +130,8 @@ final class YAMLReader {
             return Problem(file: file, line: nil, column: nil, message: "not YAML that can be read")
         }
     }
+}
+
+extension Character {
+    fileprivate var isLetterOrNumber: Bool { isLetter || isNumber }
 }

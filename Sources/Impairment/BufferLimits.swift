@@ -14,16 +14,21 @@ public struct BufferLimits: Hashable, Sendable {
     /// How many bytes that have crossed the link may wait for a receiver that does not take them.
     public var arrivedBytesMax: Int
 
-    /// Creates limits; the defaults are 24 MiB in all, 16 KiB to 1 MiB a direction, 64 KiB waiting for a receiver.
+    /// How many bytes a receiving socket may be given until it has sent them; never more than a share.
+    public var socketBytesMax: Int
+
+    /// Creates limits; the defaults are 24 MiB in all, 16 KiB to 1 MiB a direction, 64 KiB waiting for a receiver and
+    /// 256 KiB in its socket.
     public init(
         bytesMaxTotal: Int = 24 << 20, bytesMaxPerDirection: Int = 1 << 20, bytesMinPerDirection: Int = 16 << 10,
-        arrivedBytesMax: Int = 64 << 10
+        arrivedBytesMax: Int = 64 << 10, socketBytesMax: Int = 256 << 10
     ) {
         precondition(0 < bytesMinPerDirection && bytesMinPerDirection <= bytesMaxPerDirection && arrivedBytesMax > 0)
         self.bytesMaxTotal = bytesMaxTotal
         self.bytesMaxPerDirection = bytesMaxPerDirection
         self.bytesMinPerDirection = bytesMinPerDirection
         self.arrivedBytesMax = arrivedBytesMax
+        self.socketBytesMax = socketBytesMax
     }
 
     /// The share of one direction when there are `connections`.

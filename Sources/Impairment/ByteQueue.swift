@@ -22,7 +22,7 @@ struct ByteQueue {
         guard size > 0 else { return }
         count += size
         var chunk = chunk
-        if size * 2 >= chunk.storageCapacity {
+        if chunk.isCompact {
             lastIsGathered = false
             chunks.append(chunk)
         } else if lastIsGathered, let last = chunks.indices.last, chunks[last].readableBytes + size <= Self.gatherBytes
@@ -68,4 +68,12 @@ struct ByteQueue {
             left -= last.readableBytes
         }
     }
+}
+
+extension ByteBuffer {
+    /// Whether the bytes fill at least half of what is kept in memory for them.
+    var isCompact: Bool { readableBytes * 2 >= storageCapacity }
+
+    /// The bytes in a buffer of about their size.
+    var compact: ByteBuffer { isCompact ? self : ByteBuffer(bytes: readableBytesView) }
 }

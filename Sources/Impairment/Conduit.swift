@@ -11,14 +11,16 @@ public enum Input: Sendable {
     case inputClosed(Side)
     /// A socket is gone: reset by its peer, or failed, or never connected.
     case gone(Side)
-    /// A socket can take more, or cannot for now.
-    case writable(Side, Bool)
+    /// A socket has sent everything handed to it before the ``Action/awaitDrain(_:)`` that asked.
+    case drained(Side)
 }
 
 /// Something to be done to one of the two sockets of a connection.
 public enum Action: Sendable {
     /// Write these bytes.
     case write(ByteBuffer, to: Side)
+    /// Say ``Input/drained(_:)`` once everything written has been sent; nothing is written before that.
+    case awaitDrain(Side)
     /// Close the sending side after everything written (FIN).
     case closeOutput(Side)
     /// Close with a RST, dropping what is not yet sent.
@@ -39,8 +41,8 @@ public enum Action: Sendable {
 /// Keeps the bytes that are in the lanes and what each end has closed. What travels when is the ``LinkModel/Link``'s
 /// business: it says how many bytes have arrived, the conduit knows which.
 struct Conduit {
-    private(set) var up = Lane()
-    private(set) var down = Lane()
+    var up = Lane()
+    var down = Lane()
     /// Sockets that are gone, or reset by us.
     private var goneEnds = PerDirection(up: false, down: false)
 
@@ -56,12 +58,29 @@ struct Conduit {
         /// The sender's FIN has been read.
         var inputIsClosed = false
         var isPaused = false
-        /// The receiving socket can take bytes.
-        var exitIsOpen = true
+        /// The receiving socket is there: the upstream's, once it has answered.
+        var isConnected = true
+        /// What the receiving socket has been given since it was last known to have sent everything.
+        var handedOver = 0
+        /// Nothing is handed over until the receiving socket has sent everything.
+        var awaitsDrain = false
+
+        var exitIsOpen: Bool { isConnected && !awaitsDrain }
+
+        /// Counts a piece that is handed over; `true` if the socket must send everything first now.
+        ///
+        /// A piece counts at least ``pieceCostMin``: a socket keeps so much for it, however small it is.
+        mutating func handOver(_ bytes: Int, limit: Int) -> Bool {
+            handedOver += max(bytes, Self.pieceCostMin)
+            awaitsDrain = handedOver >= limit
+            return awaitsDrain
+        }
+
+        static let pieceCostMin = 512
     }
 
     init() {
-        up.exitIsOpen = false  // until the upstream answers
+        up.isConnected = false
     }
 
     subscript(direction: Direction) -> Lane {
@@ -87,20 +106,24 @@ struct Conduit {
         (isGone(.client) && isGone(.server)) || (up.isFinished && down.isFinished)
     }
 
-    /// Passes on what has arrived, as far as the receiving socket takes it.
-    mutating func deliver(_ direction: Direction, into actions: inout [Action]) {
+    /// Passes on what has arrived, as far as the receiving socket takes it: `limit` bytes until it has sent them.
+    mutating func deliver(_ direction: Direction, limit: Int, into actions: inout [Action]) {
         let receiver = direction.receiver
         if isGone(receiver) {
             self[direction].bytes.drop(self[direction].arrived)
             self[direction].arrived = 0
             return
         }
-        guard self[direction].exitIsOpen else { return }
-        while let piece = self[direction].bytes.takePiece(atMost: self[direction].arrived) {
+        while self[direction].exitIsOpen,
+            let piece = self[direction].bytes.takePiece(atMost: min(self[direction].arrived, limit))
+        {
             self[direction].arrived -= piece.readableBytes
             actions.append(.write(piece, to: receiver))
+            if self[direction].handOver(piece.readableBytes, limit: limit) { actions.append(.awaitDrain(receiver)) }
         }
-        if self[direction].finHasArrived && !self[direction].isFinished {
+        if self[direction].isConnected && self[direction].arrived == 0 && self[direction].finHasArrived
+            && !self[direction].isFinished
+        {
             self[direction].isFinished = true
             actions.append(.closeOutput(receiver))
         }

@@ -99,9 +99,13 @@ public struct SharedLink {
         guard holds(id) else { return }
         switch input {
         case .connected:
-            setExit(.up, of: id, open: true)
-        case .writable(let side, let isWritable):
-            setExit(side.opposite.sends, of: id, open: isWritable)
+            conduits[id.index]?.up.isConnected = true
+            deliver(id, .up)
+        case .drained(let side):
+            let direction = side.opposite.sends
+            conduits[id.index]?[direction].handedOver = 0
+            conduits[id.index]?[direction].awaitsDrain = false
+            deliver(id, direction)
         case .bytes(let buffer, from: let side):
             take(buffer, id, side.sends)
         case .inputClosed(let side):
@@ -128,8 +132,12 @@ public struct SharedLink {
         let isEmpty = lane.bytes.count == 0
         let arrivesNow = link.send(buffer.readableBytes, on: id, direction, at: now)
         if arrivesNow && isEmpty && lane.exitIsOpen && conduits[id.index]?.isGone(direction.receiver) == false {
+            let receiver = direction.receiver
             bytesCarried[direction] += buffer.readableBytes
-            orders.append(Order(flow: id, action: .write(buffer, to: direction.receiver), time: now))
+            orders.append(Order(flow: id, action: .write(buffer.compact, to: receiver), time: now))
+            let limit = exitLimit
+            let mustDrain = conduits[id.index]?[direction].handOver(buffer.readableBytes, limit: limit)
+            if mustDrain == true { orders.append(Order(flow: id, action: .awaitDrain(receiver), time: now)) }
             return
         }
         bytesHeld += buffer.readableBytes
@@ -141,10 +149,8 @@ public struct SharedLink {
         regulate(id, direction)
     }
 
-    private mutating func setExit(_ direction: Direction, of id: FlowID, open: Bool) {
-        conduits[id.index]?[direction].exitIsOpen = open
-        if open { deliver(id, direction) }
-    }
+    /// How much a receiving socket may be given until it has sent it.
+    private var exitLimit: Int { min(limits.socketBytesMax, limits.bytesMax(connections: link.flowCount)) }
 
     /// The socket at `side` is gone: its unsent bytes are forgotten, and its peer will hear of it over the link.
     private mutating func lose(_ side: Side, _ id: FlowID) {
@@ -187,7 +193,8 @@ public struct SharedLink {
 
     private mutating func deliver(_ id: FlowID, _ direction: Direction) {
         let before = conduits[id.index]?[direction].bytes.count ?? 0
-        conduits[id.index]?.deliver(direction, into: &scratch)
+        let limit = exitLimit
+        conduits[id.index]?.deliver(direction, limit: limit, into: &scratch)
         for action in scratch {
             if case .write(let piece, to: _) = action { bytesCarried[direction] += piece.readableBytes }
             orders.append(Order(flow: id, action: action, time: now))

@@ -39,6 +39,8 @@ public struct Link: Sendable {
     private var sequence: UInt64 = 0
     /// Flows that wait for a place in the queue or for the link to heal, first come first.
     private var waiting = PerDirection(up: Deque<FlowID>(), down: Deque<FlowID>())
+    /// Entries of ``waiting`` whose flow is no more.
+    private var leftWaiting = PerDirection(up: 0, down: 0)
     private var slotIsDue = PerDirection(up: false, down: false)
     private var occurrences = Deque<Occurrence>()
 
@@ -65,7 +67,7 @@ public struct Link: Sendable {
     }
 
     /// Connections that wait for a place in a direction's queue, or for the link to heal.
-    public func waitingCount(_ direction: Direction) -> Int { waiting[direction].count }
+    public func waitingCount(_ direction: Direction) -> Int { waiting[direction].count - leftWaiting[direction] }
 
     /// Whether a connection has not been removed.
     public func contains(_ id: FlowID) -> Bool {
@@ -151,10 +153,23 @@ public struct Link: Sendable {
     /// Forgets a connection; packets of it that are on the link still take their place there.
     public mutating func remove(_ id: FlowID) {
         guard contains(id) else { return }
+        for direction in Direction.allCases where flows[id.index][direction].isWaiting {
+            leftWaiting[direction] += 1
+        }
         flows[id.index].isInUse = false
         flows[id.index].generation &+= 1
         freePlaces.append(id.index)
+        // A stalled line is not served, so those who left are taken out here once they are the most of it.
+        for direction in Direction.allCases
+        where leftWaiting[direction] > Self.leftWaitingMax && leftWaiting[direction] > waiting[direction].count / 2 {
+            let flows = flows
+            waiting[direction].removeAll { !flows[$0.index].isInUse || flows[$0.index].generation != $0.generation }
+            leftWaiting[direction] = 0
+        }
     }
+
+    /// So many who left may stand in a line.
+    private static let leftWaitingMax = 64
 
     /// Runs the first thing due at or before `now`; `false` if there is none.
     public mutating func runNext(until now: Instant) -> Bool {
@@ -281,7 +296,10 @@ public struct Link: Sendable {
     private mutating func serveWaiting(_ direction: Direction, at now: Instant) {
         guard !pipes[direction].isStalled else { return }
         while let id = waiting[direction].popFirst() {
-            guard contains(id) else { continue }
+            guard contains(id) else {
+                leftWaiting[direction] -= 1
+                continue
+            }
             flows[id.index][direction].isWaiting = false
             guard let packet = flows[id.index][direction].takeNext() else { continue }
             let isSent = offer(packet, id, direction, at: now)

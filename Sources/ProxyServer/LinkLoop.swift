@@ -9,8 +9,8 @@ final class LinkLoop {
     let eventLoop: any EventLoop
     private var link: SharedLink
     private let origin: NIODeadline
-    /// By the flow's index.
-    private var sessions: [Session?] = []
+    /// By the flow's index; a place is used again, so the whole name is compared.
+    private var sessions: [(flow: FlowID, session: Session)?] = []
     private var timer: Scheduled<Void>?
     private var timerIsDue = Instant.start
     private var isCarryingOut = false
@@ -31,9 +31,13 @@ final class LinkLoop {
 
     /// Enters a session whose client has connected.
     func open(_ session: Session) -> FlowID {
+        // What is due now may end a connection whose place the new one takes: its last orders go out first.
+        let now = now
+        link.advance(to: now)
+        settle()
         let id = link.open(at: now)
         while sessions.count <= id.index { sessions.append(nil) }
-        sessions[id.index] = session
+        sessions[id.index] = (id, session)
         settle()
         return id
     }
@@ -59,6 +63,20 @@ final class LinkLoop {
         return LinkStatus(&link)
     }
 
+    /// Bytes of a connection that have not reached a socket.
+    func bytesHeld(_ id: FlowID) -> Int { link.bytesHeld(id, .up) + link.bytesHeld(id, .down) }
+
+    /// Whether nothing more will arrive by itself: nothing is on its way, or only what a dead link holds back.
+    var isQuiet: Bool { link.nextDue == nil }
+
+    /// Forgets every session and stops the timer; nothing is driven any more.
+    func shutDown() {
+        timer?.cancel()
+        timer = nil
+        sessions = []
+        unflushed = []
+    }
+
     /// Sends what has been written. Called at the end of a read cycle and of a timer's run, so that many small
     /// writes leave in one system call.
     func flush() {
@@ -73,7 +91,7 @@ final class LinkLoop {
         if isCarryingOut { return }
         isCarryingOut = true
         while let order = link.takeAction() {
-            guard let session = sessions[order.flow.index] else { continue }
+            guard let (flow, session) = sessions[order.flow.index], flow == order.flow else { continue }
             if case .ended = order.action { sessions[order.flow.index] = nil }
             if session.carryOut(order.action) { unflushed.append(session) }
         }

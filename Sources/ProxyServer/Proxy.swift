@@ -30,10 +30,22 @@ public final class Proxy: Sendable {
         _ configuration: ProxyConfiguration, on group: any EventLoopGroup,
         logger: Logger = Logger(label: "slowlane.proxy") { _ in SwiftLogNoOpLogHandler() }
     ) async throws -> Proxy {
-        try await resolve(configuration.upstream)
+        // Names are looked up now, so that a misspelt one is told at the start and not at the first client.
+        let upstream = try await addresses(of: configuration.upstream)
+        let listen: SocketAddress
+        do {
+            listen = try await addresses(of: configuration.listen)[0]
+        } catch let error as ProxyError {
+            throw ProxyError(code: .cannotListen, endpoint: configuration.listen, reason: error.reason)
+        }
+        if upstream.contains(where: { wouldReach(listen, from: $0) }) {
+            throw ProxyError(code: .callsItself, endpoint: configuration.upstream, reason: "")
+        }
         let eventLoop = group.next()
         let core = try await eventLoop.submit {
-            NIOLoopBound(ProxyCore(configuration, on: eventLoop, logger: logger), eventLoop: eventLoop)
+            let addresses = UpstreamAddresses(configuration.upstream, upstream)
+            let core = ProxyCore(configuration, upstream: addresses, on: eventLoop, logger: logger)
+            return NIOLoopBound(core, eventLoop: eventLoop)
         }.get()
         do {
             let port = try await eventLoop.flatSubmit { core.value.listen() }.get()
@@ -75,14 +87,17 @@ public final class Proxy: Sendable {
         }
     }
 
-    /// Asks once for the upstream's address, so that a misspelt name is told at the start and not at the first client.
-    private static func resolve(_ upstream: Endpoint) async throws {
-        do {
-            _ = try await NIOThreadPool.singleton.runIfActive {
-                try SocketAddress.makeAddressResolvingHost(upstream.host, port: upstream.port)
-            }
-        } catch {
-            throw ProxyError(code: .cannotResolve, endpoint: upstream, reason: "its name has no address")
+    private static func addresses(of endpoint: Endpoint) async throws -> [SocketAddress] {
+        try await NIOThreadPool.singleton.runIfActive { try NameLookup.addresses(of: endpoint) }
+    }
+
+    /// Whether a dial to `address` would end at a listener on `listen`.
+    private static func wouldReach(_ listen: SocketAddress, from address: SocketAddress) -> Bool {
+        guard listen.port == address.port, let host = address.ipAddress, let own = listen.ipAddress else {
+            return false
         }
+        let isLoopback = host.hasPrefix("127.") || host == "::1"
+        let isWildcard = own == "0.0.0.0" || own == "::"
+        return host == own || (isLoopback && isWildcard)
     }
 }

@@ -75,8 +75,5 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
         self.init(host: host.isEmpty ? "127.0.0.1" : String(host), port: port)
     }
 
-    /// The address, if the host is not a name.
-    var numericAddress: SocketAddress? { try? SocketAddress(ipAddress: host, port: port) }
-
     public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }

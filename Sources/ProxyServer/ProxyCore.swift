@@ -17,13 +17,14 @@ final class ProxyCore {
     private var dialsFailed = 0
     private var isStopping = false
     private var allClosed: EventLoopPromise<Void>?
-    /// When a failed dial was last told, so that a storm of clients makes one line a second.
+    private var stopped: EventLoopFuture<Bool>?
+    private let upstream: UpstreamAddresses
+    /// When a line was last told, so that a storm of clients makes one a second.
     private var lastDialLine: NIODeadline?
+    private var lastFullLine: NIODeadline?
 
     /// Clients that the kernel may keep waiting for us; capped by the system (`net.core.somaxconn`).
     static let backlog: CInt = 4096
-    /// A socket's unsent bytes above which its conduit is told to wait, and below which it may go on.
-    static let waterMarks = ChannelOptions.Types.WriteBufferWaterMark(low: 64 << 10, high: 256 << 10)
     /// Bytes of one read; grows from 4 KiB with what arrives.
     static let readBytesMax = 64 << 10
     /// Reads of one socket before others have their turn. A pause takes effect after them, so they bound by how much a
@@ -35,8 +36,11 @@ final class ProxyCore {
     /// the model's and not the kernel's.
     static let conditionedSocketBytes = 128 << 10
 
-    init(_ configuration: ProxyConfiguration, on eventLoop: any EventLoop, logger: Logger) {
+    init(
+        _ configuration: ProxyConfiguration, upstream: UpstreamAddresses, on eventLoop: any EventLoop, logger: Logger
+    ) {
         self.configuration = configuration
+        self.upstream = upstream
         self.eventLoop = eventLoop
         self.logger = logger
         linkLoop = LinkLoop(configuration.conditions, limits: configuration.buffers, on: eventLoop)
@@ -63,6 +67,7 @@ final class ProxyCore {
             .assumeIsolated()
             .map { channel in
                 self.listener = channel
+                channel.closeFuture.assumeIsolated().whenComplete { _ in self.listenerIsGone() }
                 return channel.localAddress?.port ?? self.configuration.listen.port
             }
             .nonisolated()
@@ -77,17 +82,39 @@ final class ProxyCore {
     // MARK: Connections
 
     private func accept(_ channel: any Channel) throws {
-        let session = Session(on: linkLoop) { [weak self] session in self?.dial(for: session) }
+        let session = Session(channel, on: linkLoop) { [weak self] session in self?.dial(for: session) }
         session.onEnd = { [weak self, unowned session] in self?.forget(session) }
+        try prepare(channel)
+        try channel.pipeline.syncOperations.addHandler(SocketEnd(.client, of: session))
         sessions[ObjectIdentifier(session)] = session
         accepted += 1
         if sessions.count == configuration.connectionsMax {
             gate.set(open: false)
-            logger.warning(
-                "\(configuration.connectionsMax) connections are open, the limit (--max-connections): new ones wait")
+            if isTime(&lastFullLine) {
+                logger.warning(
+                    "\(configuration.connectionsMax) connections are open, the limit (--max-connections): new ones wait"
+                )
+            }
         }
-        try prepare(channel)
-        try channel.pipeline.syncOperations.addHandler(SocketEnd(.client, of: session))
+    }
+
+    /// Whether the last line of its kind is a second ago; then it is now.
+    private func isTime(_ last: inout NIODeadline?) -> Bool {
+        let now = NIODeadline.now()
+        if let last, now - last < .seconds(1) { return false }
+        last = now
+        return true
+    }
+
+    /// The system has taken the listening socket away, as when its network goes.
+    private func listenerIsGone() {
+        listener = nil
+        if isStopping { return }
+        logger.error("the listening socket \(configuration.listen) is gone; trying to listen again every second")
+        eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) {
+            if self.isStopping { return }
+            self.listen().assumeIsolated().whenFailure { _ in self.listenerIsGone() }
+        }
     }
 
     private func dial(for session: Session) {
@@ -101,13 +128,16 @@ final class ProxyCore {
                     try channel.pipeline.syncOperations.addHandler(SocketEnd(.server, of: session))
                 }
             }
-        let upstream = configuration.upstream
-        // A name is looked up for every connection, as its address may change; that costs a thread's round trip.
-        let connected =
-            upstream.numericAddress.map { bootstrap.connect(to: $0) }
-            ?? bootstrap.connect(host: upstream.host, port: upstream.port)
-        connected.assumeIsolated().whenFailure { error in
-            if session.upstreamFailed() {
+        dial(bootstrap, upstream.current(on: eventLoop)[...], for: session)
+    }
+
+    /// Tries the upstream's addresses one after the other.
+    private func dial(_ bootstrap: ClientBootstrap, _ addresses: ArraySlice<SocketAddress>, for session: Session) {
+        guard let address = addresses.first else { return }
+        bootstrap.connect(to: address).assumeIsolated().whenFailure { error in
+            if addresses.count > 1 && session.awaitsUpstream {
+                self.dial(bootstrap, addresses.dropFirst(), for: session)
+            } else if session.upstreamFailed() {
                 self.dialsFailed += 1
                 self.tellDialFailed(error)
             }
@@ -119,7 +149,6 @@ final class ProxyCore {
         guard let options = channel.syncOptions else { return }
         try options.setOption(.allowRemoteHalfClosure, value: true)
         try options.setOption(.tcpOption(.tcp_nodelay), value: 1)
-        try options.setOption(.writeBufferWaterMark, value: Self.waterMarks)
         let isConditioned = !linkLoop.conditions.isClear
         try options.setOption(
             .recvAllocator,
@@ -140,10 +169,7 @@ final class ProxyCore {
     }
 
     private func tellDialFailed(_ error: any Error) {
-        if isStopping { return }
-        let now = NIODeadline.now()
-        if let last = lastDialLine, now - last < .seconds(1) { return }
-        lastDialLine = now
+        guard !isStopping, isTime(&lastDialLine) else { return }
         logger.warning(
             "upstream \(configuration.upstream): \(SystemReason.of(error)); start it or change --upstream (\(dialsFailed) failed so far)"
         )
@@ -153,20 +179,26 @@ final class ProxyCore {
 
     /// Stops accepting and reading, waits for what is on its way, closes everything; gives whether all arrived.
     func stop(grace: TimeAmount) -> EventLoopFuture<Bool> {
+        if let stopped { return stopped }
         isStopping = true
         gate.set(open: false)
         listener?.close(promise: nil)
         let deadline = NIODeadline.now() + grace
         let promise = eventLoop.makePromise(of: Bool.self)
+        stopped = promise.futureResult
         drain(until: deadline, promise)
         return promise.futureResult
     }
 
     private func drain(until deadline: NIODeadline, _ promise: EventLoopPromise<Bool>) {
         let status = linkLoop.status()
-        let hasArrived = status.bytesHeld == 0
-        if hasArrived || NIODeadline.now() >= deadline || status.isStalled {
-            closeAll().assumeIsolated().whenComplete { _ in promise.succeed(hasArrived) }
+        let isSent = sessions.values.allSatisfy { $0.bytesUnsent == 0 }
+        if (linkLoop.isQuiet && isSent) || NIODeadline.now() >= deadline {
+            let hasArrived = status.bytesHeld == 0 && isSent
+            closeAll().assumeIsolated().whenComplete { _ in
+                self.linkLoop.shutDown()
+                promise.succeed(hasArrived)
+            }
             return
         }
         for session in sessions.values { session.stopReading() }

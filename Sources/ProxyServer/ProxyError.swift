@@ -1,5 +1,4 @@
 internal import NIOCore
-internal import NIOPosix
 
 /// Why a proxy cannot start: what, where, what to do.
 public struct ProxyError: Error, CustomStringConvertible {
@@ -16,6 +15,8 @@ public struct ProxyError: Error, CustomStringConvertible {
         case cannotListen
         /// The upstream's name has no address.
         case cannotResolve
+        /// The upstream is the proxy itself.
+        case callsItself
     }
 
     public var description: String {
@@ -24,6 +25,8 @@ public struct ProxyError: Error, CustomStringConvertible {
             "cannot listen on \(endpoint): \(reason); choose another --listen (port 0 takes a free one)"
         case .cannotResolve:
             "cannot resolve the upstream '\(endpoint.host)': \(reason); check --upstream HOST:PORT"
+        case .callsItself:
+            "the upstream \(endpoint) is this proxy itself: it would call itself for ever; change --listen or --upstream"
         }
     }
 
@@ -37,9 +40,6 @@ enum SystemReason {
     static func of(_ error: any Error) -> String {
         switch error {
         case let error as IOError: return words(error.errnoCode)
-        case let error as NIOConnectionError:
-            if let first = error.connectionErrors.first { return of(first.error) }
-            return "its name has no address"
         case ChannelError.connectTimeout(let after): return "no answer within \(after.nanoseconds / 1_000_000) ms"
         default: return "\(error)"
         }

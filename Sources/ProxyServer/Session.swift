@@ -17,12 +17,17 @@ final class Session {
     /// The upstream's socket while the dial is under way.
     private var dialling: SocketEnd?
     private var hasDialled = false
+    private var hasEnded = false
     private var hasUnflushed = false
     private var isStopped = false
+    private var isClosed = false
+    /// The client's channel before it is active.
+    private let client: any Channel
 
     /// - Parameter dial: Opens a socket to the upstream, with a ``SocketEnd`` of this session in its pipeline, or
     ///   calls ``upstreamFailed()``.
-    init(on loop: LinkLoop, dial: @escaping (Session) -> Void) {
+    init(_ client: any Channel, on loop: LinkLoop, dial: @escaping (Session) -> Void) {
+        self.client = client
         self.loop = loop
         self.dial = dial
     }
@@ -33,6 +38,7 @@ final class Session {
     func clientIsActive(_ end: SocketEnd) {
         ends.up = end
         openChannels += 1
+        if isClosed { return end.close() }
         flow = loop.open(self)
         dial(self)
     }
@@ -57,11 +63,14 @@ final class Session {
         }
     }
 
+    /// Whether the dial still matters to anybody.
+    var awaitsUpstream: Bool { flow != nil && !isClosed }
+
     /// The upstream cannot be had. Gives whether anybody still waited for it.
     func upstreamFailed() -> Bool {
         dialling = nil
         hasDialled = true
-        let wasAwaited = flow != nil
+        let wasAwaited = awaitsUpstream
         report(.gone(.server))
         loop.flush()
         endIfNothingIsLeft()
@@ -85,7 +94,11 @@ final class Session {
     }
 
     private func endIfNothingIsLeft() {
-        if openChannels == 0 && hasDialled { onEnd() }
+        // A look-up or a dial that nobody waits for any more holds nothing up.
+        if openChannels == 0 && !hasEnded && (hasDialled || flow == nil) {
+            hasEnded = true
+            onEnd()
+        }
     }
 
     // MARK: From the conduit
@@ -97,6 +110,8 @@ final class Session {
             ends[side.sends]?.write(buffer)
             defer { hasUnflushed = true }
             return !hasUnflushed
+        case .awaitDrain(let side):
+            ends[side.sends]?.awaitDrain()
         case .closeOutput(let side):
             ends[side.sends]?.closeOutput()
         case .reset(let side):
@@ -108,6 +123,7 @@ final class Session {
         case .ended:
             flow = nil
             dialling?.close()
+            endIfNothingIsLeft()
         }
         return false
     }
@@ -126,11 +142,22 @@ final class Session {
         ends.down?.pauseReading()
     }
 
-    /// Closes both sockets now, in order if that is possible.
+    /// Bytes that a socket has been given and not sent.
+    var bytesUnsent: Int { (ends.up?.bytesUnsent ?? 0) + (ends.down?.bytesUnsent ?? 0) }
+
+    /// Closes both sockets now: with a FIN, or with a RST if something on its way is dropped by it, so that nobody takes
+    /// what has arrived for the whole.
     func close() {
-        flow = nil
+        isClosed = true
+        let isCut = bytesUnsent > 0 || flow.map { loop.bytesHeld($0) > 0 } ?? false
         dialling?.close()
-        ends.up?.close()
-        ends.down?.close()
+        if ends.up == nil && openChannels == 0 { client.close(promise: nil) }
+        for end in [ends.up, ends.down] {
+            if isCut { end?.reset() } else { end?.close() }
+        }
+        if openChannels == 0 {
+            flow = nil
+            endIfNothingIsLeft()
+        }
     }
 }

@@ -68,11 +68,6 @@ final class SocketEnd: ChannelDuplexHandler {
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { hasFailed = true }
 
-    func channelWritabilityChanged(context: ChannelHandlerContext) {
-        session?.report(.writable(side, context.channel.isWritable))
-        session?.readCycleIsOver()
-    }
-
     func channelInactive(context: ChannelHandlerContext) {
         // NIO closes the channel when both sides have sent their FIN, and reports the second one only by this.
         let closedInOrder = !hasFailed && outputHasClosed
@@ -100,6 +95,22 @@ final class SocketEnd: ChannelDuplexHandler {
     func write(_ buffer: ByteBuffer) { context?.write(wrapOutboundOut(buffer), promise: nil) }
 
     func flush() { context?.flush() }
+
+    /// Reports when everything written so far has been sent: an empty write comes after all of it.
+    func awaitDrain() {
+        guard let context else { return }
+        let sent = context.eventLoop.makePromise(of: Void.self)
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: sent)
+        sent.futureResult.assumeIsolated().whenSuccess {
+            self.session?.report(.drained(self.side))
+            self.session?.readCycleIsOver()
+        }
+    }
+
+    /// Bytes written and not sent.
+    var bytesUnsent: Int {
+        (try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    }
 
     func pauseReading() { isPaused = true }
 

@@ -3,6 +3,9 @@ internal import Synchronization
 
 /// What the user sees: results on standard output, everything else on standard error, and on a terminal a status line
 /// that stays below them.
+///
+/// From ``writeLater()`` on writing happens on a queue, so that a reader who does not read holds nobody up; what is not a
+/// result is dropped when too much of it waits. Before, a line has been written when the call returns.
 final class Console: Sendable {
     /// Where a line goes.
     enum Stream {
@@ -14,7 +17,15 @@ final class Console: Sendable {
         var status = ""
         var typed = ""
         var isShown = false
+        var isLater = false
+        var waiting = 0
     }
+
+    /// Pieces of progress that may wait to be written.
+    private static let waitingMax = 1000
+    /// A reader that does not read keeps the end of the program waiting for so long.
+    private static let flushTimeout = DispatchTimeInterval.seconds(2)
+    private let queue = DispatchQueue(label: "slowlane.console")
 
     /// Whether there is a terminal to draw a status line on.
     let hasStatusLine: Bool
@@ -29,10 +40,21 @@ final class Console: Sendable {
     /// Prints a line above the status line.
     func print(_ line: String, to stream: Stream = .result) {
         state.withLock { state in
-            if hasStatusLine && state.isShown { Self.write("\r\u{1B}[K", to: .progress) }
-            Self.write(line + "\n", to: stream)
+            let erased = hasStatusLine && state.isShown ? "\r\u{1B}[K" : ""
+            if !erased.isEmpty { write(erased, to: .progress, &state) }
+            write(line + "\n", to: stream, &state)
             draw(&state)
         }
+    }
+
+    /// From now on nobody waits for what is printed to be written.
+    func writeLater() { state.withLock { $0.isLater = true } }
+
+    /// Waits until everything has been written, but not for long.
+    func flush() {
+        let done = DispatchSemaphore(value: 0)
+        queue.async { done.signal() }
+        _ = done.wait(timeout: .now() + Self.flushTimeout)
     }
 
     /// Replaces the status line.
@@ -54,7 +76,7 @@ final class Console: Sendable {
     /// Takes the status line away.
     func clearStatus() {
         state.withLock { state in
-            if hasStatusLine && state.isShown { Self.write("\r\u{1B}[K", to: .progress) }
+            if hasStatusLine && state.isShown { write("\r\u{1B}[K", to: .progress, &state) }
             state.isShown = false
             state.status = ""
         }
@@ -65,8 +87,18 @@ final class Console: Sendable {
         let columns = max(20, Terminal.columns - 1)
         let typed = "> " + state.typed.suffix(columns / 2)
         let status = state.status.prefix(max(0, columns - typed.count - 1))
-        Self.write("\r\u{1B}[K\(status) \(typed)", to: .progress)
+        write("\r\u{1B}[K\(status) \(typed)", to: .progress, &state)
         state.isShown = true
+    }
+
+    private func write(_ text: String, to stream: Stream, _ state: inout State) {
+        guard state.isLater else { return Self.write(text, to: stream) }
+        if stream == .progress && state.waiting >= Self.waitingMax { return }
+        state.waiting += 1
+        queue.async { [self] in
+            Self.write(text, to: stream)
+            self.state.withLock { $0.waiting -= 1 }
+        }
     }
 
     /// A closed pipe behind us is no reason to fail.

@@ -58,11 +58,6 @@ struct ProxyCommand: AsyncParsableCommand {
         guard let upstream = Endpoint(upstream), upstream.port > 0 else {
             throw ValidationError("--upstream '\(upstream)' is not HOST:PORT (as localhost:8000 or 8000)")
         }
-        if let listen = Endpoint(listen), listen.port == upstream.port, LocalAddresses.isLoopback(upstream.host),
-            listen.host == upstream.host || listen.host == "0.0.0.0" || listen.host == "::"
-        {
-            throw ValidationError("--upstream \(upstream) is this proxy itself: it would call itself for ever")
-        }
         if let maxConnections, !(1...1_000_000).contains(maxConnections) {
             throw ValidationError("--max-connections \(maxConnections) is not within 1 to 1000000")
         }
@@ -83,22 +78,40 @@ struct ProxyCommand: AsyncParsableCommand {
             listen: listen, upstream: upstream, conditions: profile?.conditions ?? .clear,
             connectionsMax: connectionsThatFit(console),
             connectTimeout: .nanoseconds(Int64(connectTimeout * 1e9)))
+        // Signals are caught before anybody can know that we listen.
+        let happenings = Happenings()
         let proxy: Proxy
         do {
             proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton, logger: logger)
         } catch {
             console.print("error: \(error)", to: .progress)
+            if let error = error as? ProxyError, error.code == .callsItself { throw ExitStatus.usage }
             throw ExitStatus.unavailable
         }
         let word = profile?.id ?? "none"
+        let conditions = Units.conditions(configuration.conditions)
         console.print(
-            "listening on \(proxy.address) -> \(upstream), profile \(word) (\(Units.conditions(configuration.conditions)))"
+            "listening on \(proxy.address)\(otherAddresses(proxy.address)) -> \(upstream), profile \(word) (\(conditions))"
         )
-        tellWhoElseCanConnect(to: proxy.address, console)
+        if !LocalAddresses.isLoopback(proxy.address.host) {
+            console.print(
+                "warning: whoever reaches this machine on port \(proxy.address.port) can use the upstream; "
+                    + "--listen 127.0.0.1:\(proxy.address.port) keeps it to this machine", to: .progress)
+        }
+        // The event loop logs, and must not wait for whoever reads our output.
+        console.writeLater()
 
         var run = ProxyRun(
-            proxy: proxy, console: console, profile: word, grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet)
+            proxy: proxy, console: console, profile: word, grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet,
+            happenings: happenings)
         await run.untilStopped()
+    }
+
+    /// What another device would type, for the line that says where the proxy listens.
+    private func otherAddresses(_ address: Endpoint) -> String {
+        if LocalAddresses.isLoopback(address.host) { return "" }
+        let hosts = LocalAddresses.reachable(through: address.host).map { "\(Endpoint(host: $0, port: address.port))" }
+        return hosts.isEmpty ? "" : " (from another device \(hosts.joined(separator: " or ")))"
     }
 
     /// A connection takes two open files; some are needed for everything else.
@@ -111,15 +124,5 @@ struct ProxyCommand: AsyncParsableCommand {
                 "note: \(files) open files are allowed (ulimit -n), so at most \(fit) connections", to: .progress)
         }
         return min(fit, maxConnections)
-    }
-
-    private func tellWhoElseCanConnect(to address: Endpoint, _ console: Console) {
-        guard !LocalAddresses.isLoopback(address.host) else { return }
-        for host in LocalAddresses.reachable(through: address.host) {
-            console.print("from another device: \(Endpoint(host: host, port: address.port))")
-        }
-        console.print(
-            "warning: whoever reaches this machine on port \(address.port) can use the upstream; "
-                + "--listen 127.0.0.1:\(address.port) keeps it to this machine", to: .progress)
     }
 }

@@ -13,11 +13,7 @@ struct ProxyRun {
     var profile: String
     let grace: TimeAmount
     let isQuiet: Bool
-
-    private enum Happening {
-        case command(String)
-        case signal
-    }
+    let happenings: Happenings
 
     /// How often the status line is drawn on a terminal.
     private static let drawEvery = Duration.milliseconds(200)
@@ -26,11 +22,9 @@ struct ProxyRun {
 
     /// Runs until a command or a signal stops it, and everything is closed.
     mutating func untilStopped() async {
-        let (happenings, source) = AsyncStream.makeStream(of: Happening.self)
-        let signals = Terminal.onSignal([Terminal.interrupt, Terminal.terminate]) { _ in source.yield(.signal) }
-        defer { signals.forEach { $0.cancel() } }
-        let restore = CommandReader.start(console) { source.yield(.command($0)) }
+        let restore = CommandReader.start(console) { [happenings] in happenings.take(command: $0) }
         defer { restore?() }
+        happenings.restore(with: restore)
 
         let reporter = Reporter(proxy: proxy, console: console)
         reporter.profile = profile
@@ -44,38 +38,17 @@ struct ProxyRun {
         }
         defer { reporting.cancel() }
 
-        for await happening in happenings {
-            switch happening {
-            case .signal:
-                break
-            case .command(let line):
-                if await answer(line, reporter) { continue }
-            }
-            break
+        while case .command(let line) = await happenings.next(), await answer(line, reporter) {
+            happenings.commandIsAnswered()
         }
         reporting.cancel()
         console.clearStatus()
-        await stop(happenings, restore)
-    }
-
-    /// Stops the proxy; another signal meanwhile ends the process at once.
-    private func stop(_ happenings: AsyncStream<Happening>, _ restore: (@Sendable () -> Void)?) async {
-        // Ends with the process, or is of no more use once the proxy has stopped.
-        let impatience = Task { [console] in
-            for await happening in happenings {
-                if case .signal = happening {
-                    console.print("stopped at once", to: .progress)
-                    restore?()
-                    Terminal.leave(ExitStatus.interrupted.rawValue)
-                }
-            }
-        }
         let allArrived = await proxy.stop(grace: grace)
-        impatience.cancel()
         if !isQuiet {
             console.print(
                 allArrived ? "stopped" : "stopped; what was still on its way is dropped (see --grace)", to: .progress)
         }
+        console.flush()
     }
 
     /// Answers a command; `false` if it was the last one.

@@ -60,18 +60,23 @@ enum Terminal {
         return Int(min(limit.rlim_cur, ceiling))
     }
 
-    /// Leaves at once.
-    static func leave(_ status: Int32) -> Never { exit(status) }
+    /// Leaves at once, waiting for nothing.
+    static func leave(_ status: Int32) -> Never { _exit(status) }
+
+    /// Sources are used on one queue only: this one.
+    private static let signalQueue = DispatchQueue(label: "slowlane.signals")
 
     /// Calls `handler` when a signal comes, instead of what the signal would do. Lasts as long as the process.
-    static func onSignal(_ signals: [CInt], _ handler: @escaping @Sendable (CInt) -> Void) -> [any DispatchSourceSignal]
-    {
-        signals.map { number in
+    static func onSignal(_ signals: [CInt], _ handler: @escaping @Sendable () -> Void) {
+        for number in signals {
             signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-            source.setEventHandler { handler(number) }
+            let source = DispatchSource.makeSignalSource(signal: number, queue: signalQueue)
+            // The handler keeps its source, and so both live on.
+            source.setEventHandler { [source] in
+                _ = source
+                handler()
+            }
             source.resume()
-            return source
         }
     }
 

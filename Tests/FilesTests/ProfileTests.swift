@@ -4,7 +4,7 @@ import Testing
 
 @testable import Files
 
-@Suite struct ProfileTests {
+@Suite(.timeLimit(.minutes(1))) struct ProfileTests {
     private static let folder = URL(filePath: #filePath).appending(path: "../../../profiles").standardizedFileURL
 
     @Test func everyFileInTheFolderIsBuiltIn() throws {
@@ -156,7 +156,11 @@ import Testing
 
     @Test func hostileFilesAreRefusedAndDoNotHang() {
         let bomb = "a0: &a0 x\n" + (1..<40).map { "a\($0): &a\($0) [*a\($0 - 1), *a\($0 - 1)]\n" }.joined()
+        let hiddenBomb =
+            "a0: &a0 x\n" + (1..<40).map { "a\($0): &a\($0) [\u{85}*a\($0 - 1),\u{85}*a\($0 - 1)]\n" }.joined()
+            + "? [\u{2028}*a39]\n: 1\n"
         let hostile = [
+            hiddenBomb,
             String(repeating: "[", count: 100_000), String(repeating: "{a: ", count: 50_000), bomb,
             String(repeating: "x", count: 300_000), "profile: 1\nname: \u{0}\n", "%YAML 9.9\n---\na: *nowhere\n",
             "? {a: 1}\n: 2\n? [x]\n: 3\n", "profile: 1\n? [a]\n: 1\n? [a]\n: 2\n",

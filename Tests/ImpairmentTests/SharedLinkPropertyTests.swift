@@ -9,7 +9,8 @@ import Testing
 /// reset, and no more is held than the limits say.
 @Suite struct SharedLinkPropertyTests {
     private static let limits = BufferLimits(
-        bytesMaxTotal: 200_000, bytesMaxPerDirection: 50_000, bytesMinPerDirection: 5_000, arrivedBytesMax: 20_000)
+        bytesMaxTotal: 200_000, bytesMaxPerDirection: 50_000, bytesMinPerDirection: 5_000, arrivedBytesMax: 20_000,
+        socketBytesMax: 30_000)
     private static let chunkBytesMax = 9_000
 
     private struct Peer {
@@ -72,8 +73,7 @@ import Testing
             case 59..<66:
                 sockets.tell(.connected, id)
             case 66..<74:
-                let isReadable = Bool.random(using: &generator)
-                if side == .client { sockets.tell(.writable(side, isReadable), id) }
+                sockets.setRead(Bool.random(using: &generator), side, id)
             case 74..<80:
                 sockets.setConditions(Self.conditions(&generator))
             default:
@@ -95,8 +95,7 @@ import Testing
         sockets.setConditions(.clear)
         for id in ids {
             sockets.tell(.connected, id)
-            sockets.tell(.writable(.client, true), id)
-            sockets.tell(.writable(.server, true), id)
+            for side in Side.allCases { sockets.setRead(true, side, id) }
         }
         sockets.runToQuiet()
         for id in ids {

@@ -145,14 +145,27 @@ private let hello = Array("hello".utf8)
     }
 
     @Test func aReceiverThatDoesNotReadStopsTheSender() {
-        var sockets = VirtualSockets(limits: BufferLimits(arrivedBytesMax: 1000))
+        var sockets = VirtualSockets(limits: BufferLimits(arrivedBytesMax: 1000, socketBytesMax: 2000))
         let id = sockets.open()
-        sockets.tell(.writable(.server, false), id)
+        sockets.setRead(false, .server, id)
+        for _ in 0..<2 { sockets.send([UInt8](repeating: 1, count: 1000), from: .client, id) }
+        #expect(!sockets.end(.client, id).isPaused, "its socket takes as much")
         sockets.send([UInt8](repeating: 1, count: 1000), from: .client, id)
+        #expect(sockets.end(.server, id).received.count == 2000)
         #expect(sockets.end(.client, id).isPaused)
         #expect(!sockets.end(.server, id).isPaused, "the other direction goes on")
-        sockets.tell(.writable(.server, true), id)
+        sockets.setRead(true, .server, id)
         #expect(!sockets.end(.client, id).isPaused)
+        #expect(sockets.end(.server, id).received.count == 3000)
+    }
+
+    @Test func tinyPiecesCountForWhatASocketKeepsForThem() {
+        var sockets = VirtualSockets(limits: BufferLimits(socketBytesMax: 64 * 1024))
+        let id = sockets.open()
+        sockets.setRead(false, .server, id)
+        for _ in 0..<1000 { sockets.send([1], from: .client, id) }
+        #expect(sockets.end(.server, id).times.count == 128, "64 KiB / 512 B")
+        sockets.setRead(true, .server, id)
         #expect(sockets.end(.server, id).received.count == 1000)
     }
 

@@ -18,6 +18,9 @@ struct VirtualSockets {
         var gotFin = false
         var gotReset = false
         var isPaused = false
+        /// Whether the program behind the socket reads.
+        var isRead = true
+        var owesDrained = false
     }
 
     init(_ conditions: Conditions = .clear, limits: BufferLimits = BufferLimits()) {
@@ -52,6 +55,18 @@ struct VirtualSockets {
         carryOut()
     }
 
+    /// The program behind a socket reads, or stops reading.
+    mutating func setRead(_ isRead: Bool, _ side: Side, _ id: FlowID) {
+        change(side, id) { $0.isRead = isRead }
+        drain(side, id)
+    }
+
+    private mutating func drain(_ side: Side, _ id: FlowID) {
+        guard end(side, id).isRead, end(side, id).owesDrained else { return }
+        change(side, id) { $0.owesDrained = false }
+        tell(.drained(side), id)
+    }
+
     /// Advances to each due time until nothing is due; gives up after `steps`.
     mutating func runToQuiet(steps: Int = 1_000_000) {
         for _ in 0..<steps {
@@ -66,15 +81,21 @@ struct VirtualSockets {
     func end(_ side: Side, _ id: FlowID) -> End { ends[id]?[side.sends] ?? End() }
 
     private mutating func carryOut() {
+        var drains: [(Side, FlowID)] = []
+        defer { for (side, id) in drains { drain(side, id) } }
         while let order = link.takeAction() {
             precondition(!over.contains(order.flow), "an action after the end")
             switch order.action {
             case .write(let buffer, to: let side):
                 change(side, order.flow) { end in
                     precondition(!end.gotFin && !end.gotReset, "bytes after the end of a stream")
+                    precondition(!end.owesDrained, "bytes for a socket that must send others first")
                     end.received += buffer.readableBytesView
                     end.times.append(order.time.sinceStart)
                 }
+            case .awaitDrain(let side):
+                change(side, order.flow) { $0.owesDrained = true }
+                drains.append((side, order.flow))
             case .closeOutput(let side):
                 change(side, order.flow) { end in
                     precondition(!end.gotFin && !end.gotReset, "a second end of a stream")

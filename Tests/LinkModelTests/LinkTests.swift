@@ -209,6 +209,17 @@ private let even = Conditions(up: slow, down: slow)
         #expect(link.flowCount == 1)
     }
 
+    @Test func whoLeavesAStalledLinkLeavesTheLine() {
+        var link = Link(Conditions(up: DirectionConditions(loss: .all), down: DirectionConditions(loss: .all)))
+        let stays = link.open(at: .start)
+        for _ in 0..<1000 { link.remove(link.open(at: .start)) }
+        #expect(link.waitingCount(.up) == 1)
+        link.setConditions(even, at: .start)
+        while link.runNext(until: Instant(.seconds(9))) {}
+        #expect(link.waitingCount(.up) == 0)
+        #expect(link.hasReachedServer(stays))
+    }
+
     @Test func packetsOfAForgottenConnectionReachNobody() {
         var world = World(even)
         let flow = world.link.open(at: .start)

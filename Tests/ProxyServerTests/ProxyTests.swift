@@ -366,7 +366,72 @@ private func eventually(_ what: String, _ isTrue: () async throws -> Bool) async
                 on: group)
         }
         #expect(unknown?.code == .cannotResolve)
+        for upstream in ["127.0.0.1", "localhost"] {
+            let itself = await #expect(throws: ProxyError.self) {
+                try await Proxy.start(
+                    ProxyConfiguration(
+                        listen: Endpoint(host: "0.0.0.0", port: 59_999),
+                        upstream: Endpoint(host: upstream, port: 59_999)),
+                    on: group)
+            }
+            #expect(itself?.code == .callsItself)
+        }
         _ = listener
+    }
+
+    /// Connections end while others begin, on a link with conditions: a place in a table that is used again must not
+    /// bring the last bytes of one connection to another.
+    @Test func connectionsThatComeAndGoTogetherKeepTheirBytesApart() async throws {
+        let brief = Conditions(
+            up: DirectionConditions(delay: .microseconds(300)), down: DirectionConditions(delay: .microseconds(200)))
+        try await withProxy(brief) { proxy, listener in
+            let clients = 8
+            let rounds = 60
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for worker in 0..<clients {
+                    group.addTask {
+                        try await blocking {
+                            for _ in 0..<rounds {
+                                let server = try listener.accept()
+                                try server.send(try server.receiveToEnd())
+                            }
+                        }
+                    }
+                    group.addTask {
+                        try await blocking { () throws -> Void in
+                            for round in 0..<rounds {
+                                let bytes = Array("worker \(worker) round \(round)".utf8)
+                                let client = try TestSocket.connect(port: proxy.address.port)
+                                try client.send(bytes)
+                                client.finish()
+                                #expect(try client.receiveToEnd() == bytes)
+                            }
+                        }
+                    }
+                }
+                try await group.waitForAll()
+            }
+            try await eventually("no session is left") { await proxy.status().connectionsOpen == 0 }
+            #expect(await proxy.status().link.bytesHeld == 0)
+        }
+    }
+
+    @Test func stoppingCutsWithAResetWhatCannotBeDelivered() async throws {
+        try await withProxy(late) { proxy, listener in
+            let (client, server) = try await blocking {
+                let client = try TestSocket.connect(port: proxy.address.port)
+                let server = try listener.accept()
+                try client.send(message)
+                #expect(try server.receive(exactly: message.count) == message)
+                return (client, server)
+            }
+            await proxy.setConditions(dead)
+            try await blocking { try client.send(message) }
+            try await eventually("the proxy holds it") { await proxy.status().link.bytesHeld > 0 }
+            let allArrived = await proxy.stop(grace: .seconds(5))
+            #expect(!allArrived)
+            try await blocking { #expect(server.receiveToFailure().code == ECONNRESET) }
+        }
     }
 
     @Test func aStormOfShortConnectionsLeavesNothingBehind() async throws {

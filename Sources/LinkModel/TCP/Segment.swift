@@ -30,7 +30,8 @@ struct Segment: Sendable {
         case .data: PacketSize.header + Int(end - start) - (isFinal ? 1 : 0)
         // A SACK option takes 4 bytes (two of them padding) and 8 a block; a D-SACK is a block like any other.
         case .ack:
-            PacketSize.header + (sacks.count == 0 && !saysDuplicate ? 0 : 4 + 8 * min(3, sacks.count + (saysDuplicate ? 1 : 0)))
+            PacketSize.header
+                + (sacks.count == 0 && !saysDuplicate ? 0 : 4 + 8 * min(3, sacks.count + (saysDuplicate ? 1 : 0)))
         }
     }
 }

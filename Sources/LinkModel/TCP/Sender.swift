@@ -334,7 +334,11 @@ struct Sender: Sendable {
             firstRepair = 0
         } else if acknowledged >= episodeEnd {
             if state == .recovery {
-                if mayTakeBack(ack) { takeBack(clearingLosses: false) } else if canUndo { cubic.window = max(2, cubic.threshold) }
+                if mayTakeBack(ack) {
+                    takeBack(clearingLosses: false)
+                } else if canUndo {
+                    cubic.window = max(2, cubic.threshold)
+                }
                 state = .open
                 canUndo = false
             } else if state == .reducing {
@@ -627,7 +631,9 @@ struct Sender: Sendable {
         var repairedFirst = false
         for index in outstanding.indices {
             if Int64(inFlight) >= cubic.window || repairCount >= lostCount { break }
-            guard outstanding[index].isLost, !outstanding[index].isSacked, !outstanding[index].isRepairing else { continue }
+            guard outstanding[index].isLost, !outstanding[index].isSacked, !outstanding[index].isRepairing else {
+                continue
+            }
             `repeat`(index, at: now, &orders)
             if state == .recovery || state == .reducing { reductionSent += 1 }
             if index == 0 { repairedFirst = true }

@@ -192,11 +192,17 @@ public struct TCPLink: Sendable {
         var order = UInt64.max
         var direction: Direction?
         var isAlarm = false
-        if let first = flights.up.first, first.arrival <= time { (time, order, direction) = (first.arrival, first.sequence, .up) }
-        if let first = flights.down.first, (first.arrival, first.sequence) < (time, order) || (direction == nil && first.arrival <= time) {
+        if let first = flights.up.first, first.arrival <= time {
+            (time, order, direction) = (first.arrival, first.sequence, .up)
+        }
+        if let first = flights.down.first,
+            (first.arrival, first.sequence) < (time, order) || (direction == nil && first.arrival <= time)
+        {
             (time, order, direction) = (first.arrival, first.sequence, .down)
         }
-        if let first = alarms.min, first.time < time || (first.time == time && (first.sequence < order || direction == nil)) {
+        if let first = alarms.min,
+            first.time < time || (first.time == time && (first.sequence < order || direction == nil))
+        {
             isAlarm = true
         }
         if isAlarm {
@@ -225,7 +231,8 @@ public struct TCPLink: Sendable {
         let time = Instant(Nanoseconds(now))
         if delivery.isEstablished { occurrences.append(Occurrence(flow: id, event: .established(side), time: time)) }
         if delivery.bytes > 0 {
-            occurrences.append(Occurrence(flow: id, event: .delivered(bytes: Int(delivery.bytes), direction), time: time))
+            occurrences.append(
+                Occurrence(flow: id, event: .delivered(bytes: Int(delivery.bytes), direction), time: time))
         }
         if delivery.isFinal { occurrences.append(Occurrence(flow: id, event: .finished(direction), time: time)) }
         if delivery.isReset { occurrences.append(Occurrence(flow: id, event: .reset(direction), time: time)) }

@@ -1,0 +1,37 @@
+internal import NIOCore
+internal import NIOPosix
+
+/// The upstream's addresses: looked up at the start, and again in the background when they are a few seconds old and
+/// wanted, so that no connection ever waits for a look-up. A look-up that fails leaves them as they were.
+///
+/// Used on its proxy's event loop only.
+final class UpstreamAddresses {
+    private let endpoint: Endpoint
+    private var addresses: [SocketAddress]
+    private var lookedUpAt = NIODeadline.now()
+    private var isLookingUp = false
+
+    /// After this long the name is looked up again.
+    static let ageMax = TimeAmount.seconds(5)
+
+    init(_ endpoint: Endpoint, _ addresses: [SocketAddress]) {
+        self.endpoint = endpoint
+        self.addresses = addresses
+    }
+
+    /// What to dial now, in this order.
+    func current(on eventLoop: any EventLoop) -> [SocketAddress] {
+        if !isLookingUp && NIODeadline.now() - lookedUpAt > Self.ageMax {
+            isLookingUp = true
+            let endpoint = endpoint
+            NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) { try NameLookup.addresses(of: endpoint) }
+                .assumeIsolated()
+                .whenComplete { result in
+                    self.isLookingUp = false
+                    self.lookedUpAt = .now()
+                    if case .success(let found) = result { self.addresses = found }
+                }
+        }
+        return addresses
+    }
+}
