@@ -48,6 +48,7 @@ let package = Package(
             swiftSettings: settings
         ),
         // Layer 1: carries out.
+        .target(name: "LinkWorkload", dependencies: ["LinkModel"], swiftSettings: settings),
         .target(
             name: "Files",
             dependencies: ["LinkModel", "Yams"],
@@ -63,7 +64,7 @@ let package = Package(
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "LinkModel", "Impairment", "Files", "ProxyServer", nioCore, nioPosix, logging,
+                "LinkModel", "LinkWorkload", "Impairment", "Files", "ProxyServer", nioCore, nioPosix, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings
@@ -72,6 +73,9 @@ let package = Package(
         .testTarget(name: "LinkModelTests", dependencies: ["LinkModel"], swiftSettings: settings),
         .testTarget(
             name: "ImpairmentTests", dependencies: ["Impairment", "LinkModel", "TestSupport", nioCore],
+            swiftSettings: settings),
+        .testTarget(
+            name: "LinkWorkloadTests", dependencies: ["LinkWorkload", "LinkModel", "TestSupport"],
             swiftSettings: settings),
         .testTarget(name: "FilesTests", dependencies: ["Files", "LinkModel"], swiftSettings: settings),
         .testTarget(

@@ -18,7 +18,10 @@ struct Slowlane: AsyncParsableCommand {
             69 a port or the upstream cannot be had; 70 a fault of ours; 130 interrupted.
             """,
         version: SlowlaneVersion.current,
-        subcommands: [ProxyCommand.self, ProfilesCommand.self, MeasureCommand.self, DoctorCommand.self]
+        subcommands: [
+            ProxyCommand.self, ProfilesCommand.self, MeasureCommand.self, ModelCommand.self,
+            DoctorCommand.self,
+        ]
     )
 }
 

@@ -1,7 +1,8 @@
 /// The receiving half of an end: what has arrived, and when to acknowledge it.
 ///
-/// The first segments are acknowledged at once, later ones every second or after 40 ms; at once also while there is a
-/// gap, when one is filled, and when a segment comes twice (RFC 5681 4.2, `tcp_input.c`).
+/// The first segments are acknowledged at once, later ones every second or after 40 ms. At once also while there is a
+/// gap, when one is filled, when a segment comes twice (RFC 5681 4.2, `tcp_input.c`), and when the application has read
+/// everything up to the end of a write and does not answer what it reads (`tcp_cleanup_rbuf`).
 struct Reassembly: Sendable {
     /// The first byte not received.
     private(set) var next: Int64 = 0
@@ -20,6 +21,7 @@ struct Reassembly: Sendable {
     /// Segments that will still be acknowledged at once.
     private var quick = 0
     private var lastArrival: Int64 = 0
+    private var growth = WindowGrowth()
     /// The estimate of the time between segments, Linux's `ato`.
     private var interval: Int64 = 0
     /// This end answers what it gets, so an ACK may wait for the answer.
@@ -74,7 +76,8 @@ struct Reassembly: Sendable {
         if hadGap { recent.removeAll { $0.upperBound <= next } }
         let isFinal = final.map { $0 <= next } ?? false
         let delivered = next - before - (isFinal ? 1 : 0)
-        let isQuick = quick > 0 && !isInteractive
+        if growth.take(segment, received: next, at: now) { quick |= 1 }
+        let isQuick = !isInteractive && (quick > 0 || segment.isPushed)
         if isQuick || hadGap || isFinal || next - lastAcknowledged > Int64(PacketSize.segmentMax) {
             return (delivered, isFinal, .acknowledge)
         }

@@ -9,6 +9,8 @@ struct Segment: Sendable {
     var end: Int64 = 0
     /// Whether its last byte is the FIN.
     var isFinal = false
+    /// Whether it ends what the application had written (PSH).
+    var isPushed = false
     /// The first byte its sender has not received.
     var acknowledges: Int64 = 0
     /// What its sender has received beyond that (RFC 2018), the newest first.

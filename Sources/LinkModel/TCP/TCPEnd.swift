@@ -212,6 +212,7 @@ struct TCPEnd: Sendable {
             segment.start = order.start
             segment.end = order.end
             segment.isFinal = order.isFinal
+            segment.isPushed = order.end == sender.streamEnd
             outbox.append(acknowledging(segment, at: now))
         }
         orders.removeAll(keepingCapacity: true)

@@ -64,7 +64,6 @@ public struct TCPLink: Sendable {
     private let seed: UInt64
     private let name: String
     private let stacks: PerDirection<StackPreset>
-    private let clockPhase: Nanoseconds
     private var pipes: PerDirection<PacketPipe>
     /// Packets on their way; a pipe keeps the order, so the first is the next to arrive.
     private var flights = PerDirection(up: Deque<Flight>(), down: Deque<Flight>())
@@ -78,6 +77,9 @@ public struct TCPLink: Sendable {
     /// Bytes that an application may leave unread before its kernel closes the window: Linux's `tcp_rmem` lets a
     /// window grow to 6 MiB.
     public static let receiveBytesMax: Int64 = 6 << 20
+
+    /// The coarsest tick of the timers that are modelled: 512 jiffies of 4 ms.
+    private static let clockPhaseMax = Nanoseconds.milliseconds(2048)
 
     /// Creates a link on which nothing has happened yet.
     ///
@@ -97,8 +99,6 @@ public struct TCPLink: Sendable {
         pipes = PerDirection(
             up: PacketPipe(conditions.up, seed: seed, name: "\(name)/up"),
             down: PacketPipe(conditions.down, seed: seed, name: "\(name)/down"))
-        var stream = RandomStream(seed: seed, "\(name)/clock")
-        clockPhase = Nanoseconds(stream.below(Nanoseconds.seconds(4).count))
     }
 
     // MARK: What can be asked
@@ -124,6 +124,31 @@ public struct TCPLink: Sendable {
         connections[id.index].isInUse && connections[id.index].generation == id.generation
     }
 
+    /// What a kernel would say of an end's sending side (`TCP_INFO`).
+    public struct Info: Hashable, Sendable {
+        /// The congestion window in segments.
+        public let window: Int
+        /// The slow-start threshold in segments; `nil` before the first.
+        public let threshold: Int?
+        /// The smoothed round trip.
+        public let roundTrip: Nanoseconds
+        /// The retransmission time-out.
+        public let timeout: Nanoseconds
+        /// Segments sent and not acknowledged.
+        public let outstanding: Int
+    }
+
+    /// Where an end's sending side stands.
+    public func info(_ id: FlowID, _ side: Side) -> Info? {
+        guard contains(id) else { return nil }
+        let sender = connections[id.index].ends[side.sends].sender
+        return Info(
+            window: Int(sender.cubic.window),
+            threshold: sender.cubic.threshold == Cubic.noThreshold ? nil : Int(sender.cubic.threshold),
+            roundTrip: Nanoseconds(sender.estimator.smoothed), timeout: Nanoseconds(sender.estimator.timeout),
+            outstanding: sender.outstanding.count)
+    }
+
     // MARK: What can happen
 
     /// Changes the conditions for packets that enter from now on.
@@ -137,6 +162,9 @@ public struct TCPLink: Sendable {
     public mutating func open(at now: Instant) -> FlowID {
         let number = opened
         opened += 1
+        // Where in its ticks the kernel's clock is when a connection begins is nobody's doing.
+        var clock = RandomStream(seed: seed, "\(name)/conn/\(number)/clock")
+        let clockPhase = Nanoseconds(clock.below(Self.clockPhaseMax.count))
         var connection = Connection(
             isInUse: true,
             ends: PerDirection(

@@ -1,0 +1,112 @@
+internal import LinkModel
+
+/// One kind of transfer, as the measurements on real kernels name them.
+public enum PlanItem: Hashable, Sendable {
+    /// 100 B up, 200 B down.
+    case ttfb
+    /// 100 B up, `bytes` down.
+    case down(bytes: Int)
+    /// `bytes` up, 1 B down.
+    case up(bytes: Int)
+    /// So many exchanges of `bytes` each way.
+    case pingPong(count: Int, bytes: Int)
+    /// A handshake.
+    case connect
+    /// 1 kB down every 100 ms; an outage of so many seconds begins 2 s after the first byte.
+    case outageDrip(seconds: Int)
+    /// A download of `bytes`; an outage of so many seconds begins `after` milliseconds into it.
+    case outageBulk(seconds: Int, bytes: Int, after: Int)
+    /// An exchange, a pause, an outage; a request 0.3 to 0.6 s into it.
+    case outageRequest(seconds: Int)
+    /// An outage; a connection begun 0.2 to 0.7 s into it.
+    case outageConnect(seconds: Int)
+
+    /// Bytes and seconds beyond these are refused.
+    public static let bytesMax = 1 << 30
+    /// The longest outage.
+    public static let secondsMax = 3600
+
+    /// Reads `ttfb`, `down:N`, `up:N`, `pp:K[:S]`, `conn`, `odrip:D`, `obulk:D:N[:A]`, `oreq:D`, `oconn:D`.
+    public init?(_ text: some StringProtocol) {
+        let words = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard let kind = words.first else { return nil }
+        let numbers = words.dropFirst().compactMap { Int($0) }
+        let needsWholeNumbers = kind != "obulk" || words.count < 4
+        guard !needsWholeNumbers || numbers.count == words.count - 1 else { return nil }
+        func number(_ index: Int, _ range: ClosedRange<Int>) -> Int? {
+            guard words.count > index + 1, let value = Int(words[index + 1]), range.contains(value) else { return nil }
+            return value
+        }
+        let bytes = 1...Self.bytesMax
+        let seconds = 1...Self.secondsMax
+        switch (kind, words.count) {
+        case ("ttfb", 1): self = .ttfb
+        case ("conn", 1): self = .connect
+        case ("down", 2):
+            guard let size = number(0, bytes) else { return nil }
+            self = .down(bytes: size)
+        case ("up", 2):
+            guard let size = number(0, 100...Self.bytesMax) else { return nil }
+            self = .up(bytes: size)
+        case ("pp", 2...3):
+            guard let count = number(0, 1...100_000) else { return nil }
+            guard let size = words.count == 3 ? number(1, 100...Self.bytesMax) : 200 else { return nil }
+            self = .pingPong(count: count, bytes: size)
+        case ("odrip", 2):
+            guard let length = number(0, seconds) else { return nil }
+            self = .outageDrip(seconds: length)
+        case ("obulk", 3...4):
+            guard let length = number(0, seconds), let size = number(1, bytes) else { return nil }
+            var after = 2000
+            if words.count == 4 {
+                guard let given = Double(words[3]), given >= 0, given <= 3600 else { return nil }
+                after = Int((given * 1000).rounded())
+            }
+            self = .outageBulk(seconds: length, bytes: size, after: after)
+        case ("oreq", 2):
+            guard let length = number(0, seconds) else { return nil }
+            self = .outageRequest(seconds: length)
+        case ("oconn", 2):
+            guard let length = number(0, seconds) else { return nil }
+            self = .outageConnect(seconds: length)
+        default: return nil
+        }
+    }
+
+    /// The word of the kind.
+    public var kind: String {
+        switch self {
+        case .ttfb: "ttfb"
+        case .down: "down"
+        case .up: "up"
+        case .pingPong: "pp"
+        case .connect: "conn"
+        case .outageDrip: "odrip"
+        case .outageBulk: "obulk"
+        case .outageRequest: "oreq"
+        case .outageConnect: "oconn"
+        }
+    }
+
+    /// The first number of the item: bytes, a count, or seconds.
+    public var number: Int? {
+        switch self {
+        case .ttfb, .connect: nil
+        case .down(let bytes), .up(let bytes): bytes
+        case .pingPong(let count, _): count
+        case .outageDrip(let seconds), .outageBulk(let seconds, _, _), .outageRequest(let seconds),
+            .outageConnect(let seconds):
+            seconds
+        }
+    }
+
+    /// The outage, if the item has one.
+    var outage: Nanoseconds? {
+        switch self {
+        case .outageDrip(let seconds), .outageBulk(let seconds, _, _), .outageRequest(let seconds),
+            .outageConnect(let seconds):
+            .seconds(Int64(seconds))
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,78 @@
+public import LinkModel
+
+/// What an application saw of one transfer; all times are spans.
+public struct TrialResult: Hashable, Sendable {
+    /// What was transferred.
+    public let item: PlanItem
+    /// From `connect()` to its return.
+    public var connect: Nanoseconds?
+    /// From the request to the answer's first byte.
+    public var first: Nanoseconds?
+    /// From the request to the last byte.
+    public var done: Nanoseconds?
+    /// From `connect()` to the last byte.
+    public var total: Nanoseconds?
+    /// Each exchange.
+    public var exchanges: [Nanoseconds] = []
+    /// From the end of the outage to the first new byte.
+    public var resume: Nanoseconds?
+    /// From the end of the outage until nothing was overdue any more.
+    public var caught: Nanoseconds?
+    /// From the end of the outage to the last byte.
+    public var after: Nanoseconds?
+    /// Bytes that had come before the first new one.
+    public var got: Int?
+    /// The link is slower than what it should carry: it never caught up.
+    public var isBehind = false
+    /// It was over before the outage.
+    public var isEarly = false
+    /// Why it failed, if it did.
+    public var failure: String?
+
+    init(_ item: PlanItem) { self.item = item }
+
+    /// One line of JSON with times in milliseconds.
+    public func json(profile: String, repetition: Int) -> String {
+        var parts = ["\"k\":\"\(item.kind)\""]
+        if let number = item.number { parts.append("\"n\":\(number)") }
+        func add(_ key: String, _ span: Nanoseconds?) {
+            if let span { parts.append("\"\(key)\":\(Self.milliseconds(span))") }
+        }
+        if case .outageBulk(_, let bytes, _) = item { parts.append("\"size\":\(bytes)") }
+        add("connect", connect)
+        add("first", first)
+        if !exchanges.isEmpty { parts.append("\"ex\":[\(exchanges.map(Self.milliseconds).joined(separator: ","))]") }
+        add("done", done)
+        add("total", total)
+        add("resume", resume)
+        add("caught", caught)
+        add("after", after)
+        if let got { parts.append("\"got\":\(got)") }
+        if isBehind { parts.append("\"behind\":1") }
+        if isEarly { parts.append("\"early\":1") }
+        parts.append("\"ok\":\(failure == nil ? 1 : 0)")
+        if let failure { parts.append("\"err\":\"\(failure)\"") }
+        parts.append("\"p\":\"\(Self.escaped(profile))\",\"i\":0,\"rep\":\(repetition)")
+        return "{\(parts.joined(separator: ","))}"
+    }
+
+    /// Milliseconds with three decimals, rounded, without floating point.
+    static func milliseconds(_ span: Nanoseconds) -> String {
+        let microseconds = (span.count + 500) / 1000
+        let fraction = String(microseconds % 1000 + 1000).dropFirst()
+        return "\(microseconds / 1000).\(fraction)"
+    }
+
+    private static func escaped(_ text: String) -> String {
+        var out = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": out += "\\\""
+            case "\\": out += "\\\\"
+            case _ where scalar.value < 0x20: out += "?"
+            default: out.unicodeScalars.append(scalar)
+            }
+        }
+        return out
+    }
+}

@@ -1,0 +1,85 @@
+internal import ArgumentParser
+internal import Files
+internal import LinkModel
+internal import LinkWorkload
+
+/// `slowlane model`.
+struct ModelCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "model",
+        abstract: "Runs the model of TCP over a link alone, in virtual time, and prints what an application would see.",
+        discussion: """
+            Each trial is one line of JSON with times in milliseconds. The plan is a list of:
+              ttfb          100 B up, 200 B down          down:N, up:N   N bytes one way
+              pp:K[:S]      K exchanges of S bytes        conn           a handshake
+              odrip:D  obulk:D:N[:A]  oreq:D  oconn:D     the same with an outage of D seconds
+
+            Examples:
+              slowlane model --profile 3g --plan ttfb,down:102400 --trials 5
+              slowlane model --netem-down 'delay 100ms loss 5% rate 780kbit limit 50' \\
+                  --netem-up 'delay 100ms loss 5% rate 330kbit limit 50' --name 3g-loss5 --plan pp:20 --trials 200
+            """)
+
+    @Option(help: "A built-in profile's name, or a path to a file.")
+    var profile: String?
+
+    @Option(help: "Instead of a profile: the downlink in netem's words.")
+    var netemDown: String?
+
+    @Option(help: "Instead of a profile: the uplink in netem's words.")
+    var netemUp: String?
+
+    @Option(help: "What the lines call it; the profile's name unless given.")
+    var name: String?
+
+    @Option(help: "What to transfer, with commas between.")
+    var plan = "ttfb,down:10240,up:10240,pp:20"
+
+    @Option(help: "How often the plan is run, one trial after the other on one link.")
+    var trials = 20
+
+    @Option(help: "Where all chance comes from: the same seed gives the same lines.")
+    var seed: UInt64 = 1
+
+    func validate() throws {
+        guard (1...1_000_000).contains(trials) else { throw ValidationError("--trials is not within 1 to 1000000") }
+        guard (profile != nil) != (netemDown != nil && netemUp != nil), profile == nil || (netemDown ?? netemUp) == nil
+        else { throw ValidationError("give either --profile, or --netem-down and --netem-up") }
+    }
+
+    func run() throws {
+        let console = Console()
+        let items = try plan.split(separator: ",").map { word in
+            guard let item = PlanItem(word) else {
+                console.print(
+                    "error: '\(word.prefix(40))' in --plan is none of ttfb, down:N, up:N (N >= 100), pp:K[:S], "
+                        + "conn, odrip:D, obulk:D:N[:A], oreq:D, oconn:D", to: .progress)
+                throw ExitStatus.usage
+            }
+            return item
+        }
+        let (label, conditions) = try link(console)
+        var link = Trials(conditions, seed: seed)
+        for repetition in 0..<trials {
+            for item in items {
+                console.print(link.run(item).json(profile: name ?? label, repetition: repetition))
+            }
+        }
+    }
+
+    private func link(_ console: Console) throws -> (String, Conditions) {
+        if let netemDown, let netemUp {
+            do {
+                return (
+                    "netem",
+                    Conditions(up: try NetemExpression.parse(netemUp), down: try NetemExpression.parse(netemDown))
+                )
+            } catch {
+                console.print("error: \(error)", to: .progress)
+                throw ExitStatus.usage
+            }
+        }
+        let profile = try Profile.forArgument(profile ?? "", console, mustBeLive: false)
+        return (profile.id, profile.conditions)
+    }
+}
