@@ -2,7 +2,7 @@ public import LinkModel
 
 /// Trials one after the other on one link, each on a connection of its own that ends with a RST; between two the link
 /// drains, and some 100 ms pass.
-public struct Trials: Sendable {
+public struct Trials: ~Copyable {
     private var link: TCPLink
     private let conditions: Conditions
     private var chance: RandomStream
@@ -31,9 +31,8 @@ public struct Trials: Sendable {
 
     /// Runs one trial.
     public mutating func run(_ item: PlanItem) -> TrialResult {
-        var trial = Trial(item, link: link, conditions: conditions, start: now, chance: chance)
-        let result = trial.run()
-        link = trial.link
+        var trial = Trial(item, conditions: conditions, start: now, chance: chance)
+        let result = trial.run(on: &link)
         chance = trial.chance
         now = trial.now
         link.setConditions(conditions)
@@ -53,7 +52,6 @@ public struct Trials: Sendable {
 
 /// One trial: both applications and the outage, as events beside the link's.
 private struct Trial {
-    private(set) var link: TCPLink
     private(set) var chance: RandomStream
     private(set) var now: Instant
     private(set) var flow: FlowID?
@@ -78,9 +76,8 @@ private struct Trial {
     private static let dripEvery = Nanoseconds.milliseconds(100)
     private static let dripBytes = 1000
 
-    init(_ item: PlanItem, link: TCPLink, conditions: Conditions, start: Instant, chance: RandomStream) {
+    init(_ item: PlanItem, conditions: Conditions, start: Instant, chance: RandomStream) {
         self.item = item
-        self.link = link
         self.conditions = conditions
         self.chance = chance
         now = start
@@ -106,7 +103,7 @@ private struct Trial {
         plan(.endOutage, at: start + length)
     }
 
-    mutating func run() -> TrialResult {
+    mutating func run(on link: inout TCPLink) -> TrialResult {
         if case .outageConnect = item {
             planOutage(at: now)
             let wait = random(200...700)
@@ -129,16 +126,16 @@ private struct Trial {
             }
             now = next
             if let planned, planned <= next {
-                act(agenda.removeFirst().act)
+                act(agenda.removeFirst().act, &link)
             } else {
                 _ = link.runNext(until: next)
-                while !isDone, let occurrence = link.takeOccurrence() { take(occurrence) }
+                while !isDone, let occurrence = link.takeOccurrence() { take(occurrence, &link) }
             }
         }
         return result
     }
 
-    private mutating func act(_ act: Act) {
+    private mutating func act(_ act: Act, _ link: inout TCPLink) {
         switch act {
         case .connect:
             connectAt = now
@@ -158,22 +155,22 @@ private struct Trial {
             link.send(Self.dripBytes, on: flow, .down, at: now)
             plan(.drip, at: now + Self.dripEvery)
         case .ask:
-            ask(200)
+            ask(200, &link)
         }
     }
 
-    private mutating func ask(_ bytes: Int) {
+    private mutating func ask(_ bytes: Int, _ link: inout TCPLink) {
         guard let flow else { return }
         askedAt = now
         link.send(bytes, on: flow, .up, at: now)
     }
 
-    private mutating func take(_ occurrence: TCPLink.Occurrence) {
+    private mutating func take(_ occurrence: TCPLink.Occurrence, _ link: inout TCPLink) {
         guard occurrence.flow == flow else { return }
         switch occurrence.event {
-        case .established(.client): connected()
-        case .delivered(let bytes, .up): serverGot(bytes)
-        case .delivered(let bytes, .down): clientGot(bytes)
+        case .established(.client): connected(&link)
+        case .delivered(let bytes, .up): serverGot(bytes, &link)
+        case .delivered(let bytes, .down): clientGot(bytes, &link)
         case .reset:
             result.failure = "reset"
             isDone = true
@@ -181,27 +178,27 @@ private struct Trial {
         }
     }
 
-    private mutating func connected() {
+    private mutating func connected(_ link: inout TCPLink) {
         lastProgress = now
         result.connect = now - connectAt
         switch item {
-        case .ttfb, .down: ask(100)
-        case .up(let bytes): ask(bytes)
-        case .pingPong(_, let bytes): ask(bytes)
+        case .ttfb, .down: ask(100, &link)
+        case .up(let bytes): ask(bytes, &link)
+        case .pingPong(_, let bytes): ask(bytes, &link)
         case .connect: finish()
-        case .outageDrip: ask(100)
-        case .outageRequest: ask(200)
+        case .outageDrip: ask(100, &link)
+        case .outageRequest: ask(200, &link)
         case .outageBulk(_, _, let after):
             let begin = now + .milliseconds(Int64(after)) + random(0...100)
             planOutage(at: begin)
-            ask(100)
+            ask(100, &link)
         case .outageConnect:
             result.resume = max(now - (healedAt ?? now), .zero)
             isDone = true
         }
     }
 
-    private mutating func serverGot(_ bytes: Int) {
+    private mutating func serverGot(_ bytes: Int, _ link: inout TCPLink) {
         guard let flow else { return }
         lastProgress = now
         let before = serverReceived
@@ -217,12 +214,12 @@ private struct Trial {
         case .outageRequest where before / 200 < serverReceived / 200: link.send(200, on: flow, .down, at: now)
         case .outageDrip(let seconds) where before < 100 && serverReceived >= 100:
             dripsLeft = (60 + 3 * seconds) * 10
-            act(.drip)
+            act(.drip, &link)
         default: break
         }
     }
 
-    private mutating func clientGot(_ bytes: Int) {
+    private mutating func clientGot(_ bytes: Int, _ link: inout TCPLink) {
         lastProgress = now
         let before = received
         received += bytes
@@ -240,7 +237,7 @@ private struct Trial {
         case .pingPong(let count, let size):
             guard before / size < received / size else { return }
             result.exchanges.append(now - askedAt)
-            if result.exchanges.count == count { finish() } else { ask(size) }
+            if result.exchanges.count == count { finish() } else { ask(size, &link) }
         case .outageBulk(_, let size, _):
             noteResume(before)
             guard received >= size else { return }

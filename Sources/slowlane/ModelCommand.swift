@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Files
+internal import Foundation
 internal import LinkModel
 internal import LinkWorkload
 
@@ -41,6 +42,9 @@ struct ModelCommand: ParsableCommand {
     @Option(help: "Where all chance comes from: the same seed gives the same lines.")
     var seed: UInt64 = 1
 
+    @Flag(help: "Say on standard error how many packets were modelled, and how fast.")
+    var stats = false
+
     func validate() throws {
         guard (1...1_000_000).contains(trials) else { throw ValidationError("--trials is not within 1 to 1000000") }
         guard (profile != nil) != (netemDown != nil && netemUp != nil), profile == nil || (netemDown ?? netemUp) == nil
@@ -60,11 +64,19 @@ struct ModelCommand: ParsableCommand {
         }
         let (label, conditions) = try link(console)
         var link = Trials(conditions, seed: seed)
+        let start = ContinuousClock.now
         for repetition in 0..<trials {
             for item in items {
                 console.print(link.run(item).json(profile: name ?? label, repetition: repetition))
             }
         }
+        if stats { tell(link.packetsOffered, ContinuousClock.now - start, console) }
+    }
+
+    private func tell(_ packets: Int, _ span: Duration, _ console: Console) {
+        let seconds = Double(span.components.seconds) + Double(span.components.attoseconds) / 1e18
+        let rate = String(format: "%.2f", Double(packets) / seconds / 1e6)
+        console.print("\(packets) packets in \(String(format: "%.3f", seconds)) s: \(rate) million a second", to: .progress)
     }
 
     private func link(_ console: Console) throws -> (String, Conditions) {

@@ -9,7 +9,7 @@ internal import HeapModule
 /// Bytes are late the way TCP makes them late: packets are lost or dropped and come again, windows grow and fall, and
 /// what is delivered is always the next of the stream. Everything follows from the seed; each connection has its own
 /// coins (`link/up/conn/7/loss`), so what one loses does not shift what another does.
-public struct TCPLink: Sendable {
+public struct TCPLink: ~Copyable {
     /// What became true at an end.
     public enum Event: Hashable, Sendable {
         /// The handshake is complete at this end.
@@ -32,10 +32,18 @@ public struct TCPLink: Sendable {
         public let time: Instant
     }
 
-    private struct Connection: Sendable {
+    /// An end is some kilobytes that every packet touches: it stays where it is. The link is the only one to hold it, and
+    /// cannot be copied.
+    private final class EndBox {
+        var end: TCPEnd
+
+        init(_ end: TCPEnd) { self.end = end }
+    }
+
+    private struct Connection {
         var generation: UInt32 = 0
         var isInUse = false
-        var ends: PerDirection<TCPEnd>
+        var ends: PerDirection<EndBox>
         var coins: PerDirection<RandomStream>
         /// When each end's entry in the heap is due; `.max` if it has none.
         var queued = PerDirection(up: Int64.max, down: Int64.max)
@@ -141,7 +149,7 @@ public struct TCPLink: Sendable {
     /// Where an end's sending side stands.
     public func info(_ id: FlowID, _ side: Side) -> Info? {
         guard contains(id) else { return nil }
-        let sender = connections[id.index].ends[side.sends].sender
+        let sender = connections[id.index].ends[side.sends].end.sender
         return Info(
             window: Int(sender.cubic.window),
             threshold: sender.cubic.threshold == Cubic.noThreshold ? nil : Int(sender.cubic.threshold),
@@ -168,8 +176,9 @@ public struct TCPLink: Sendable {
         var connection = Connection(
             isInUse: true,
             ends: PerDirection(
-                up: TCPEnd(.client, stacks.up, clockPhase: clockPhase, receiveBytesMax: Self.receiveBytesMax),
-                down: TCPEnd(.server, stacks.down, clockPhase: clockPhase, receiveBytesMax: Self.receiveBytesMax)),
+                up: EndBox(TCPEnd(.client, stacks.up, clockPhase: clockPhase, receiveBytesMax: Self.receiveBytesMax)),
+                down: EndBox(
+                    TCPEnd(.server, stacks.down, clockPhase: clockPhase, receiveBytesMax: Self.receiveBytesMax))),
             coins: PerDirection(
                 up: RandomStream(seed: seed, "\(name)/up/conn/\(number)/loss"),
                 down: RandomStream(seed: seed, "\(name)/down/conn/\(number)/loss")))
@@ -252,9 +261,10 @@ public struct TCPLink: Sendable {
         let id = flight.flow
         let now = flight.arrival
         let side = direction.receiver
-        let delivery = connections[id.index].ends[side.sends].receive(flight.segment, at: now)
+        let box = connections[id.index].ends[side.sends]
+        let delivery = box.end.receive(flight.segment, at: now)
         // The applications of this model read at once.
-        if delivery.bytes > 0 { connections[id.index].ends[side.sends].read(delivery.bytes, at: now) }
+        if delivery.bytes > 0 { box.end.read(delivery.bytes, at: now) }
         settle(id, side, at: now)
         let time = Instant(Nanoseconds(now))
         if delivery.isEstablished { occurrences.append(Occurrence(flow: id, event: .established(side), time: time)) }
@@ -270,14 +280,13 @@ public struct TCPLink: Sendable {
         let id = alarm.flow
         let sends = alarm.side.sends
         connections[id.index].queued[sends] = .max
-        if connections[id.index].ends[sends].nextDeadline <= alarm.time {
-            connections[id.index].ends[sends].runTimers(at: alarm.time)
-        }
+        let box = connections[id.index].ends[sends]
+        if box.end.nextDeadline <= alarm.time { box.end.runTimers(at: alarm.time) }
         settle(id, alarm.side, at: alarm.time)
     }
 
     private mutating func act(_ id: FlowID, _ side: Side, at now: Instant, _ body: (inout TCPEnd, Int64) -> Void) {
-        body(&connections[id.index].ends[side.sends], now.sinceStart.count)
+        body(&connections[id.index].ends[side.sends].end, now.sinceStart.count)
         settle(id, side, at: now.sinceStart.count)
     }
 
@@ -285,19 +294,22 @@ public struct TCPLink: Sendable {
     private mutating func settle(_ id: FlowID, _ side: Side, at now: Int64) {
         let direction = side.sends
         let index = id.index
-        if !connections[index].ends[direction].outbox.isEmpty {
-            for position in connections[index].ends[direction].outbox.indices {
-                let segment = connections[index].ends[direction].outbox[position]
+        let box = connections[index].ends[direction]
+        if !box.end.outbox.isEmpty {
+            // Taken out and given back, so that the array is neither copied nor made anew.
+            var outbox: [Segment] = []
+            swap(&outbox, &box.end.outbox)
+            for segment in outbox {
                 let arrival = pipes[direction].offer(
                     bytes: segment.packetBytes, coins: &connections[index].coins[direction], at: now)
-                if let arrival {
-                    flights[direction].append(Flight(arrival: arrival, sequence: sequence, flow: id, segment: segment))
-                    sequence += 1
-                }
+                guard let arrival else { continue }
+                flights[direction].append(Flight(arrival: arrival, sequence: sequence, flow: id, segment: segment))
+                sequence += 1
             }
-            connections[index].ends[direction].outbox.removeAll(keepingCapacity: true)
+            outbox.removeAll(keepingCapacity: true)
+            swap(&outbox, &box.end.outbox)
         }
-        let deadline = connections[index].ends[direction].nextDeadline
+        let deadline = box.end.nextDeadline
         if deadline < connections[index].queued[direction] {
             connections[index].queued[direction] = deadline
             alarms.insert(Alarm(time: deadline, sequence: sequence, flow: id, side: side))
