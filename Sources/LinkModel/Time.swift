@@ -52,6 +52,9 @@ public struct Instant: Hashable, Comparable, Sendable {
     /// The moment the link was made.
     public static let start = Instant(.zero)
 
+    /// Later than everything.
+    public static let never = Instant(Nanoseconds(.max))
+
     public static func + (left: Instant, right: Nanoseconds) -> Instant { Instant(left.sinceStart + right) }
 
     public static func - (left: Instant, right: Instant) -> Nanoseconds { left.sinceStart - right.sinceStart }

@@ -114,9 +114,10 @@ private struct Trial {
         let outage = item.outage ?? .zero
         let patience = max(Trials.patience, outage + outage + outage + .seconds(60)) + outage
         while !isDone {
-            let planned = agenda.first?.time
-            let due = link.nextDue
-            guard let next = [planned, due].compactMap({ $0 }).min() else {
+            let planned = agenda.first?.time ?? .never
+            let due = link.nextDue ?? .never
+            let next = min(planned, due)
+            if next == .never {
                 result.failure = "stalled: nothing is due"
                 break
             }
@@ -125,7 +126,7 @@ private struct Trial {
                 break
             }
             now = next
-            if let planned, planned <= next {
+            if planned <= next {
                 act(agenda.removeFirst().act, &link)
             } else {
                 _ = link.runNext(until: next)

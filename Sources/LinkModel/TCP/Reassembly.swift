@@ -91,7 +91,9 @@ struct Reassembly: Sendable {
         if isOwed && quick > 0 { quick -= 1 }
         isOwed = false
         var blocks = SackBlocks()
-        for block in recent.prefix(3) { blocks.append(block) }
+        if !recent.isEmpty {
+            for block in recent.prefix(3) { blocks.append(block, from: next) }
+        }
         return blocks
     }
 

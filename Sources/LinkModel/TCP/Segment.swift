@@ -38,28 +38,35 @@ struct Segment: Sendable {
     }
 }
 
-/// Up to three ranges that a receiver holds beyond a gap: as many as fit beside timestamps.
+/// Up to three ranges that a receiver holds beyond a gap: as many as fit beside timestamps. Kept as distances from what
+/// is acknowledged, since a packet on its way is copied a few times.
 struct SackBlocks: Sendable {
-    private(set) var count = 0
-    private var first = Range<Int64>(uncheckedBounds: (0, 0))
-    private var second = Range<Int64>(uncheckedBounds: (0, 0))
-    private var third = Range<Int64>(uncheckedBounds: (0, 0))
+    private var distances: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32) = (0, 0, 0, 0, 0, 0)
+    private var blocks: UInt8 = 0
 
-    subscript(index: Int) -> Range<Int64> {
-        switch index {
-        case 0: first
-        case 1: second
-        default: third
-        }
+    var count: Int { Int(blocks) }
+
+    /// The range at a position, given what the segment acknowledges.
+    func range(_ index: Int, from base: Int64) -> Range<Int64> {
+        let (start, end) =
+            switch index {
+            case 0: (distances.0, distances.1)
+            case 1: (distances.2, distances.3)
+            default: (distances.4, distances.5)
+            }
+        return base + Int64(start)..<base + Int64(end)
     }
 
-    mutating func append(_ block: Range<Int64>) {
-        switch count {
-        case 0: first = block
-        case 1: second = block
-        case 2: third = block
+    /// Appends a range beyond `base`; a fourth is left out, and what a header could not say.
+    mutating func append(_ block: Range<Int64>, from base: Int64) {
+        guard let start = UInt32(exactly: block.lowerBound - base), let end = UInt32(exactly: block.upperBound - base)
+        else { return }
+        switch blocks {
+        case 0: (distances.0, distances.1) = (start, end)
+        case 1: (distances.2, distances.3) = (start, end)
+        case 2: (distances.4, distances.5) = (start, end)
         default: return
         }
-        count += 1
+        blocks += 1
     }
 }

@@ -145,7 +145,7 @@ struct Sender: Sendable {
         var facts = AckFacts()
 
         if ack.saysDuplicate && repairsToExplain > 0 && canUndo { repairsToExplain -= 1 }
-        if ack.sacks.count > 0 { mark(ack.sacks, &facts, at: now) }
+        if ack.sacks.count > 0 { mark(ack.sacks, from: ack.acknowledges, &facts, at: now) }
         if isAdvance { clear(upTo: ack.acknowledges, &facts, at: now) }
         measure(ack, facts, isAdvance: isAdvance, at: now)
         if isAdvance { timeouts = 0 }
@@ -219,9 +219,9 @@ struct Sender: Sendable {
         var newlySacked = false
     }
 
-    private mutating func mark(_ blocks: SackBlocks, _ facts: inout AckFacts, at now: Int64) {
+    private mutating func mark(_ blocks: SackBlocks, from base: Int64, _ facts: inout AckFacts, at now: Int64) {
         for position in 0..<blocks.count {
-            let block = blocks[position]
+            let block = blocks.range(position, from: base)
             var index = firstOutstanding(from: block.lowerBound)
             while index < outstanding.count, outstanding[index].end <= block.upperBound {
                 defer { index += 1 }

@@ -38,6 +38,9 @@ public struct TCPLink: ~Copyable {
         var end: TCPEnd
 
         init(_ end: TCPEnd) { self.end = end }
+
+        @inline(__always)
+        func withEnd<Result>(_ body: (inout TCPEnd) -> Result) -> Result { body(&end) }
     }
 
     private struct Connection {
@@ -45,8 +48,15 @@ public struct TCPLink: ~Copyable {
         var isInUse = false
         var ends: PerDirection<EndBox>
         var coins: PerDirection<RandomStream>
-        /// When each end's entry in the heap is due; `.max` if it has none.
-        var queued = PerDirection(up: Int64.max, down: Int64.max)
+        /// When each end's entries in the heap are due.
+        var queued = PerDirection(up: Queued(), down: Queued())
+    }
+
+    /// When an end's two entries in the heap are due; `.max` if it has none. Timers are moved later far more often than
+    /// they fire, so an entry stays where it is and finds out when it is due that it is not.
+    private struct Queued {
+        var timer = Int64.max
+        var ack = Int64.max
     }
 
     private struct Flight: Sendable {
@@ -61,6 +71,8 @@ public struct TCPLink: ~Copyable {
         let sequence: UInt64
         let flow: FlowID
         let side: Side
+        /// For a delayed ACK; otherwise for the other timers.
+        let isAck: Bool
 
         static func < (left: Alarm, right: Alarm) -> Bool {
             left.time != right.time ? left.time < right.time : left.sequence < right.sequence
@@ -262,9 +274,12 @@ public struct TCPLink: ~Copyable {
         let now = flight.arrival
         let side = direction.receiver
         let box = connections[id.index].ends[side.sends]
-        let delivery = box.end.receive(flight.segment, at: now)
-        // The applications of this model read at once.
-        if delivery.bytes > 0 { box.end.read(delivery.bytes, at: now) }
+        let delivery = box.withEnd { end in
+            let delivery = end.receive(flight.segment, at: now)
+            // The applications of this model read at once.
+            if delivery.bytes > 0 { end.read(delivery.bytes, at: now) }
+            return delivery
+        }
         settle(id, side, at: now)
         let time = Instant(Nanoseconds(now))
         if delivery.isEstablished { occurrences.append(Occurrence(flow: id, event: .established(side), time: time)) }
@@ -279,7 +294,14 @@ public struct TCPLink: ~Copyable {
     private mutating func ring(_ alarm: Alarm) {
         let id = alarm.flow
         let sends = alarm.side.sends
-        connections[id.index].queued[sends] = .max
+        // One that a nearer one has replaced says nothing.
+        if alarm.isAck {
+            guard connections[id.index].queued[sends].ack == alarm.time else { return }
+            connections[id.index].queued[sends].ack = .max
+        } else {
+            guard connections[id.index].queued[sends].timer == alarm.time else { return }
+            connections[id.index].queued[sends].timer = .max
+        }
         let box = connections[id.index].ends[sends]
         if box.end.nextDeadline <= alarm.time { box.end.runTimers(at: alarm.time) }
         settle(id, alarm.side, at: alarm.time)
@@ -295,10 +317,13 @@ public struct TCPLink: ~Copyable {
         let direction = side.sends
         let index = id.index
         let box = connections[index].ends[direction]
-        if !box.end.outbox.isEmpty {
+        var outbox: [Segment] = []
+        let (timer, ack) = box.withEnd { end in
             // Taken out and given back, so that the array is neither copied nor made anew.
-            var outbox: [Segment] = []
-            swap(&outbox, &box.end.outbox)
+            swap(&outbox, &end.outbox)
+            return (min(end.senderDeadline, end.handshakeDeadline), end.ackDeadline)
+        }
+        if !outbox.isEmpty {
             for segment in outbox {
                 let arrival = pipes[direction].offer(
                     bytes: segment.packetBytes, coins: &connections[index].coins[direction], at: now)
@@ -307,12 +332,16 @@ public struct TCPLink: ~Copyable {
                 sequence += 1
             }
             outbox.removeAll(keepingCapacity: true)
-            swap(&outbox, &box.end.outbox)
         }
-        let deadline = box.end.nextDeadline
-        if deadline < connections[index].queued[direction] {
-            connections[index].queued[direction] = deadline
-            alarms.insert(Alarm(time: deadline, sequence: sequence, flow: id, side: side))
+        box.withEnd { swap(&outbox, &$0.outbox) }
+        if timer < connections[index].queued[direction].timer {
+            connections[index].queued[direction].timer = timer
+            alarms.insert(Alarm(time: timer, sequence: sequence, flow: id, side: side, isAck: false))
+            sequence += 1
+        }
+        if ack < connections[index].queued[direction].ack {
+            connections[index].queued[direction].ack = ack
+            alarms.insert(Alarm(time: ack, sequence: sequence, flow: id, side: side, isAck: true))
             sequence += 1
         }
     }
