@@ -70,7 +70,7 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
-        .testTarget(name: "LinkModelTests", dependencies: ["LinkModel"], swiftSettings: settings),
+        .testTarget(name: "LinkModelTests", dependencies: ["LinkModel", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "ImpairmentTests", dependencies: ["Impairment", "LinkModel", "TestSupport", nioCore],
             swiftSettings: settings),

@@ -14,6 +14,10 @@ struct BurstState: Sendable {
     private var changes: RandomStream
     /// The losses of the chain that moves with the packets; it has one state for all connections, so one stream too.
     private var coins: RandomStream
+    /// A state lasts no shorter on average than a packet of a fast link.
+    private static let sojournMin: Int64 = 10_000
+    /// More changes of state than these are not followed one by one.
+    private static let roundsMax: Int64 = 10_000
     /// Until when the timed state lasts.
     private var until: Int64 = 0
 
@@ -28,9 +32,16 @@ struct BurstState: Sendable {
             isBad = isBad ? !changes.chance(becomesGood) : changes.chance(becomesBad)
             return coins.chance(isBad ? lossInBad : lossInGood)
         case .timed(let good, let bad, let lossInBad, let lossInGood):
+            let good = max(good.count, Self.sojournMin)
+            let bad = max(bad.count, Self.sojournMin)
+            if (now - until) / (good + bad) > Self.roundsMax {
+                // After a silence so long the state is as likely as ever.
+                isBad = changes.below(good + bad) < bad
+                until = now
+            }
             while until <= now {
                 if until > 0 { isBad.toggle() }
-                until = max(until, 0) + max(1, changes.exponential(mean: isBad ? bad.count : good.count))
+                until += max(1, changes.exponential(mean: isBad ? bad : good))
             }
             return connectionCoins.chance(isBad ? lossInBad : lossInGood)
         }

@@ -1,0 +1,44 @@
+import LinkModel
+import Testing
+
+@testable import Files
+
+@Suite struct NetemExpressionTests {
+    @Test func readsTheUsualWords() throws {
+        let conditions = try NetemExpression.parse("delay 100ms 20ms distribution normal loss 1% rate 780kbit limit 50")
+        #expect(conditions.delay == .milliseconds(100))
+        #expect(conditions.jitter == Jitter(span: .milliseconds(20), distribution: .normal))
+        #expect(conditions.loss.partsPerMillion == 10_000)
+        #expect(conditions.rate == .kilobits(780))
+        #expect(conditions.queue.packets == 50)
+        #expect(try NetemExpression.parse("").queue.packets == 1000)
+        #expect(try NetemExpression.parse("delay 5ms 1ms").jitter?.distribution == .uniform)
+        let bursts = try NetemExpression.parse("loss gemodel 1% 25% 70% 0.5%").bursts
+        #expect(bursts == .perPacket(
+            becomesBad: Loss(partsPerMillion: 10_000)!, becomesGood: Loss(partsPerMillion: 250_000)!,
+            lossInBad: Loss(partsPerMillion: 700_000)!, lossInGood: Loss(partsPerMillion: 5000)!))
+        #expect(try NetemExpression.parse("loss gemodel 10%").bursts == .perPacket(
+            becomesBad: Loss(partsPerMillion: 100_000)!, becomesGood: Loss(partsPerMillion: 900_000)!,
+            lossInBad: .all, lossInGood: .none))
+    }
+
+    @Test(arguments: [
+        ("dealy 100ms", 1, "unknown word 'dealy'; did you mean 'delay'"),
+        ("delay 100", 7, "'100' has no unit"),
+        ("delay", 1, "'delay' needs a value"),
+        ("delay 1ms loss 101%", 16, "'101%' is out of range"),
+        ("loss 1% 25%", 9, "a correlation of losses is not modelled"),
+        ("delay 1ms 1ms 25%", 15, "a correlation is not modelled"),
+        ("delay 1ms 1ms distribution pareto", 28, "'pareto' is not modelled"),
+        ("rate -1kbit", 6, "'-1kbit' is negative"),
+        ("limit many", 7, "'many' is not a number of packets"),
+        ("delay 1ms delay 2ms", 11, "'delay' is given twice"),
+        ("duplicate 1%", 1, "'duplicate' is not modelled yet"),
+        ("loss state 1%", 6, "'loss state' is not modelled"),
+        ("rate nan", 6, "'nan' is not a number"),
+    ]) func pointsAtTheWord(_ text: String, _ column: Int, _ message: String) {
+        let refusal = #expect(throws: NetemExpression.Refusal.self) { try NetemExpression.parse(text) }
+        #expect(refusal?.column == column)
+        #expect(refusal?.message.hasPrefix(message) == true, "\(refusal?.message ?? "")")
+    }
+}

@@ -1,0 +1,56 @@
+import LinkModel
+import Testing
+
+@testable import LinkWorkload
+
+private let threeG = Conditions(
+    up: DirectionConditions(rate: .kilobits(330), delay: .milliseconds(100)),
+    down: DirectionConditions(rate: .kilobits(780), delay: .milliseconds(100)))
+
+@Suite struct TrialsTests {
+    /// Medians measured between two Linux kernels over a packet link, in milliseconds from the request.
+    @Test(arguments: [
+        ("ttfb", 208), ("down:1024", 217), ("down:10240", 315), ("down:102400", 1357), ("down:1048576", 11_410),
+        ("up:1024", 229), ("up:10240", 461), ("up:102400", 2774), ("up:1048576", 26_536),
+    ]) func threeGTakesWhatKernelsTook(_ item: String, _ milliseconds: Double) throws {
+        var trials = Trials(threeG, seed: 1)
+        let result = trials.run(try #require(PlanItem(item)))
+        let done = try #require(result.done)
+        #expect(abs(done.inMilliseconds - milliseconds) < 1.5, "\(item): \(done.inMilliseconds)")
+        #expect(result.failure == nil)
+    }
+
+    /// Seconds from healing to the first byte, 10th to 90th percentile as measured; a sawtooth, not a factor.
+    @Test(arguments: [
+        ("oconn:3", 0.5...0.9), ("oconn:10", 1.7...2.1), ("oreq:10", 0.7...1.1), ("odrip:10", 5.5...6.1),
+        ("obulk:3:204800:1", 3.5...4.2),
+    ]) func outagesEndWhenKernelsTryAgain(_ item: String, _ seconds: ClosedRange<Double>) throws {
+        var trials = Trials(threeG, seed: 2)
+        let item = try #require(PlanItem(item))
+        let resumes = (0..<21).compactMap { _ in trials.run(item).resume?.inSeconds }.sorted()
+        #expect(resumes.count == 21)
+        #expect(seconds.contains(resumes[10]), "\(resumes[10])")
+    }
+
+    @Test func sameSeedSameLines() throws {
+        let lossy = DirectionConditions(rate: .kilobits(780), delay: .milliseconds(100), loss: Loss(partsPerMillion: 50_000)!)
+        func lines(seed: UInt64) throws -> [String] {
+            var trials = Trials(Conditions(up: lossy, down: lossy), seed: seed)
+            let item = try #require(PlanItem("pp:20"))
+            return (0..<5).map { trials.run(item).json(profile: "x", repetition: $0) }
+        }
+        #expect(try lines(seed: 1) == lines(seed: 1))
+        #expect(try lines(seed: 1) != lines(seed: 2))
+    }
+
+    @Test(arguments: ["", "nonsense", "down", "down:", "down:0", "down:-1", "up:99", "pp:0", "pp:3:1", "obulk:3", "obulk:3:10:x",
+        "oreq:0", "oreq:99999", "ttfb:1", "down:99999999999999999999", "odrip:3:4"]) func wrongItemsAreRefused(_ text: String) {
+        #expect(PlanItem(text) == nil)
+    }
+
+    @Test func millisecondsAreRoundedExactly() {
+        #expect(TrialResult.milliseconds(Nanoseconds(208_063_499)) == "208.063")
+        #expect(TrialResult.milliseconds(Nanoseconds(208_063_500)) == "208.064")
+        #expect(TrialResult.milliseconds(.zero) == "0.000")
+    }
+}
