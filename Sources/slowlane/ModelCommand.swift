@@ -76,7 +76,8 @@ struct ModelCommand: ParsableCommand {
     private func tell(_ packets: Int, _ span: Duration, _ console: Console) {
         let seconds = Double(span.components.seconds) + Double(span.components.attoseconds) / 1e18
         let rate = String(format: "%.2f", Double(packets) / seconds / 1e6)
-        console.print("\(packets) packets in \(String(format: "%.3f", seconds)) s: \(rate) million a second", to: .progress)
+        console.print(
+            "\(packets) packets in \(String(format: "%.3f", seconds)) s: \(rate) million a second", to: .progress)
     }
 
     private func link(_ console: Console) throws -> (String, Conditions) {

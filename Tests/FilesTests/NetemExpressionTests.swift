@@ -14,12 +14,16 @@ import Testing
         #expect(try NetemExpression.parse("").queue.packets == 1000)
         #expect(try NetemExpression.parse("delay 5ms 1ms").jitter?.distribution == .uniform)
         let bursts = try NetemExpression.parse("loss gemodel 1% 25% 70% 0.5%").bursts
-        #expect(bursts == .perPacket(
-            becomesBad: Loss(partsPerMillion: 10_000)!, becomesGood: Loss(partsPerMillion: 250_000)!,
-            lossInBad: Loss(partsPerMillion: 700_000)!, lossInGood: Loss(partsPerMillion: 5000)!))
-        #expect(try NetemExpression.parse("loss gemodel 10%").bursts == .perPacket(
-            becomesBad: Loss(partsPerMillion: 100_000)!, becomesGood: Loss(partsPerMillion: 900_000)!,
-            lossInBad: .all, lossInGood: .none))
+        #expect(
+            bursts
+                == .perPacket(
+                    becomesBad: Loss(partsPerMillion: 10_000)!, becomesGood: Loss(partsPerMillion: 250_000)!,
+                    lossInBad: Loss(partsPerMillion: 700_000)!, lossInGood: Loss(partsPerMillion: 5000)!))
+        #expect(
+            try NetemExpression.parse("loss gemodel 10%").bursts
+                == .perPacket(
+                    becomesBad: Loss(partsPerMillion: 100_000)!, becomesGood: Loss(partsPerMillion: 900_000)!,
+                    lossInBad: .all, lossInGood: .none))
     }
 
     @Test(arguments: [

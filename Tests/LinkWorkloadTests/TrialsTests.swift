@@ -33,7 +33,8 @@ private let threeG = Conditions(
     }
 
     @Test func sameSeedSameLines() throws {
-        let lossy = DirectionConditions(rate: .kilobits(780), delay: .milliseconds(100), loss: Loss(partsPerMillion: 50_000)!)
+        let lossy = DirectionConditions(
+            rate: .kilobits(780), delay: .milliseconds(100), loss: Loss(partsPerMillion: 50_000)!)
         func lines(seed: UInt64) throws -> [String] {
             var trials = Trials(Conditions(up: lossy, down: lossy), seed: seed)
             let item = try #require(PlanItem("pp:20"))
@@ -43,8 +44,10 @@ private let threeG = Conditions(
         #expect(try lines(seed: 1) != lines(seed: 2))
     }
 
-    @Test(arguments: ["", "nonsense", "down", "down:", "down:0", "down:-1", "up:99", "pp:0", "pp:3:1", "obulk:3", "obulk:3:10:x",
-        "oreq:0", "oreq:99999", "ttfb:1", "down:99999999999999999999", "odrip:3:4"]) func wrongItemsAreRefused(_ text: String) {
+    @Test(arguments: [
+        "", "nonsense", "down", "down:", "down:0", "down:-1", "up:99", "pp:0", "pp:3:1", "obulk:3", "obulk:3:10:x",
+        "oreq:0", "oreq:99999", "ttfb:1", "down:99999999999999999999", "odrip:3:4",
+    ]) func wrongItemsAreRefused(_ text: String) {
         #expect(PlanItem(text) == nil)
     }
 

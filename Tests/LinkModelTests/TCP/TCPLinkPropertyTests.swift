@@ -131,11 +131,14 @@ import Testing
         var generator = SeededGenerator(seed: seed)
         func direction() -> DirectionConditions {
             DirectionConditions(
-                rate: [nil, Rate(bitsPerSecond: 100), Rate(bitsPerSecond: 100_000_000_000)].randomElement(using: &generator)!,
+                rate: [nil, Rate(bitsPerSecond: 100), Rate(bitsPerSecond: 100_000_000_000)].randomElement(
+                    using: &generator)!,
                 delay: [.zero, Nanoseconds(1), DirectionConditions.delayMax].randomElement(using: &generator)!,
-                loss: [.none, .all, Loss(partsPerMillion: 1)!, Loss(partsPerMillion: 999_999)!].randomElement(using: &generator)!,
+                loss: [.none, .all, Loss(partsPerMillion: 1)!, Loss(partsPerMillion: 999_999)!].randomElement(
+                    using: &generator)!,
                 queue: [QueueLimit(packets: 1)!, QueueLimit(packets: 100_000)!].randomElement(using: &generator)!,
-                jitter: [nil, Jitter(span: DirectionConditions.delayMax, distribution: .normal)].randomElement(using: &generator)!,
+                jitter: [nil, Jitter(span: DirectionConditions.delayMax, distribution: .normal)].randomElement(
+                    using: &generator)!,
                 bursts: [
                     nil, .perPacket(becomesBad: .all, becomesGood: .none, lossInBad: .all, lossInGood: .all),
                     .timed(good: .zero, bad: .zero, lossInBad: .all, lossInGood: .none),

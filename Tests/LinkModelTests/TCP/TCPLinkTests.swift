@@ -68,7 +68,9 @@ private final class Tape {
             tape.run(until: Instant(.seconds(60)))
             let connected = tape.time(.established(.client))?.inSeconds ?? 0
             // A wheel's tick of 32 ms a repetition at most below 2 s, 256 ms below 16 s, 2 s above.
-            #expect(abs(connected - measured[healing]) < (healing < 6 ? 0.1 : healing < 8 ? 0.5 : 2.5), "\(flow) \(connected)")
+            #expect(
+                abs(connected - measured[healing]) < (healing < 6 ? 0.1 : healing < 8 ? 0.5 : 2.5),
+                "\(flow) \(connected)")
         }
     }
 
@@ -153,7 +155,8 @@ private final class Tape {
     }
 
     @Test func removingAConnectionLeavesTheLossesOfOthersAlone() {
-        let lossy = DirectionConditions(rate: .kilobits(50_000), delay: .milliseconds(20), loss: Loss(partsPerMillion: 50_000)!)
+        let lossy = DirectionConditions(
+            rate: .kilobits(50_000), delay: .milliseconds(20), loss: Loss(partsPerMillion: 50_000)!)
         func endOfFourth(openThird: Bool) -> Instant? {
             let tape = Tape(Conditions(up: lossy, down: lossy), seed: 7)
             var flows: [FlowID] = []
@@ -246,7 +249,8 @@ private final class Tape {
         // The same share of time, whatever is sent.
         let timed = Bursts.timed(good: .seconds(9), bad: .seconds(1), lossInBad: .all, lossInGood: .none)
         var slow = PacketPipe(DirectionConditions(bursts: timed), seed: 5, name: "link/up")
-        let gone = (0..<100_000).filter { slow.offer(bytes: 100, coins: &coins, at: Int64($0) * 100_000_000) == nil }.count
+        let gone = (0..<100_000).filter { slow.offer(bytes: 100, coins: &coins, at: Int64($0) * 100_000_000) == nil }
+            .count
         #expect(abs(Double(gone) / 100_000 - 0.1) < 0.02)
     }
 }
