@@ -169,10 +169,11 @@ public struct SharedLink {
         endIfOver(id)
     }
 
-    private mutating func react(to occurrence: Link.Occurrence) {
+    private mutating func react(to occurrence: FlowOccurrence) {
         let id = occurrence.flow
         guard holds(id) else { return }
         switch occurrence.event {
+        case .established: break
         case .delivered(let bytes, let direction):
             conduits[id.index]?[direction].arrived += bytes
             deliver(id, direction)

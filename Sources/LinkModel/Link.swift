@@ -3,33 +3,13 @@ internal import HeapModule
 
 /// One device's radio: two pipes, every connection that shares them, and one heap of what is due.
 ///
-///     open/send/finish/abort  ->  Flow  ->  Pipe up   ->  arrival  ->  Event
+///     open/send/finish/abort  ->  Flow  ->  Pipe up   ->  arrival  ->  FlowEvent
 ///     (facts, with their time)    Flow  <-  Pipe down <-             (what happened, with its modelled time)
 ///
 /// Every call takes the time; what is due before it has been run by then through ``runNext(until:)``, in order of
 /// (time, sequence), each with its own modelled time. A full queue makes the sender wait, and connections that wait
 /// take turns packet by packet; at 100 % loss everybody waits until it ends. Nothing is ever dropped from a stream.
 public struct Link: Sendable {
-    /// Something that became true at the far end of the link.
-    public enum Event: Hashable, Sendable {
-        /// Bytes in order, next after those delivered before.
-        case delivered(bytes: Int, Direction)
-        /// The sender's FIN: no byte will follow.
-        case finished(Direction)
-        /// The sender's RST.
-        case reset(Direction)
-    }
-
-    /// An event of a connection with the time it has in the model.
-    public struct Occurrence: Hashable, Sendable {
-        /// The connection.
-        public let flow: FlowID
-        /// What happened.
-        public let event: Event
-        /// When, in the model.
-        public let time: Instant
-    }
-
     /// What holds for packets that enter now.
     public private(set) var conditions: Conditions
     private var pipes: PerDirection<Pipe>
@@ -42,7 +22,7 @@ public struct Link: Sendable {
     /// Entries of ``waiting`` whose flow is no more.
     private var leftWaiting = PerDirection(up: 0, down: 0)
     private var slotIsDue = PerDirection(up: false, down: false)
-    private var occurrences = Deque<Occurrence>()
+    private var occurrences = Deque<FlowOccurrence>()
 
     /// Creates a link on which nothing has happened yet.
     public init(_ conditions: Conditions = .clear) {
@@ -188,7 +168,7 @@ public struct Link: Sendable {
     }
 
     /// Takes the next thing that happened.
-    public mutating func takeOccurrence() -> Occurrence? { occurrences.popFirst() }
+    public mutating func takeOccurrence() -> FlowOccurrence? { occurrences.popFirst() }
 
     // MARK: Inside
 
@@ -237,13 +217,13 @@ public struct Link: Sendable {
             flows[id.index][reply].mayCarryData = true
             pump(id, reply, at: now)
         case .data(let bytes):
-            occurrences.append(Occurrence(flow: id, event: .delivered(bytes: bytes, direction), time: now))
+            occurrences.append(FlowOccurrence(flow: id, event: .delivered(bytes: bytes, direction), time: now))
             answerIfGone(id, direction, at: now)
         case .fin:
-            occurrences.append(Occurrence(flow: id, event: .finished(direction), time: now))
+            occurrences.append(FlowOccurrence(flow: id, event: .finished(direction), time: now))
             answerIfGone(id, direction, at: now)
         case .reset:
-            occurrences.append(Occurrence(flow: id, event: .reset(direction), time: now))
+            occurrences.append(FlowOccurrence(flow: id, event: .reset(direction), time: now))
         }
     }
 

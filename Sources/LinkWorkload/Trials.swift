@@ -166,7 +166,7 @@ private struct Trial {
         link.send(bytes, on: flow, .up, at: now)
     }
 
-    private mutating func take(_ occurrence: TCPLink.Occurrence, _ link: inout TCPLink) {
+    private mutating func take(_ occurrence: FlowOccurrence, _ link: inout TCPLink) {
         guard occurrence.flow == flow else { return }
         switch occurrence.event {
         case .established(.client): connected(&link)

@@ -24,7 +24,7 @@ final class Session {
     /// The client's channel before it is active.
     private let client: any Channel
 
-    /// - Parameter dial: Opens a socket to the upstream, with a ``SocketEnd`` of this session in its pipeline, or
+    /// - Parameter dial: Opens a socket to the upstream, with a ``SocketEnd`` of the session in its pipeline, or
     ///   calls ``upstreamFailed()``.
     init(_ client: any Channel, on loop: LinkLoop, dial: @escaping (Session) -> Void) {
         self.client = client

@@ -40,18 +40,9 @@ final class Command: Sendable {
         process.executableURL = Self.binary
         process.arguments = arguments
         process.standardInput = input
-        for (stream, lines) in [(Pipe(), output), (Pipe(), errors)] {
-            if lines === output { process.standardOutput = stream } else { process.standardError = stream }
-            stream.fileHandleForReading.readabilityHandler = { handle in
-                let data = handle.availableData
-                if data.isEmpty {
-                    handle.readabilityHandler = nil
-                    lines.finish()
-                } else {
-                    lines.append(data)
-                }
-            }
-        }
+        let streams = [(Pipe(), output), (Pipe(), errors)]
+        process.standardOutput = streams[0].0
+        process.standardError = streams[1].0
         let (stream, source) = AsyncStream.makeStream(of: Int32.self)
         ended = stream
         process.terminationHandler = { process in
@@ -59,6 +50,14 @@ final class Command: Sendable {
             source.finish()
         }
         try process.run()
+        for (stream, lines) in streams {
+            // Ends with the command, whose end of the pipe is the last one open.
+            let reading = stream.fileHandleForReading
+            Thread.detachNewThread {
+                while case let data = reading.availableData, !data.isEmpty { lines.append(data) }
+                lines.finish()
+            }
+        }
     }
 
     func type(_ text: String, andClose: Bool = false) {

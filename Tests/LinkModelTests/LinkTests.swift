@@ -6,7 +6,7 @@ import Testing
 private struct World {
     var link: Link
     var now = Instant.start
-    var seen: [Link.Occurrence] = []
+    var seen: [FlowOccurrence] = []
 
     init(_ conditions: Conditions) { link = Link(conditions) }
 

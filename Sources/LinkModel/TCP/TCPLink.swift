@@ -3,35 +3,13 @@ internal import HeapModule
 
 /// TCP over one shared link, in counts: two kernels a connection, two pipes for all of them.
 ///
-///     open/send/finish/abort -> TCPEnd client -> pipe up   -> TCPEnd server -> Occurrence
+///     open/send/finish/abort -> TCPEnd client -> pipe up   -> TCPEnd server -> FlowOccurrence
 ///                               TCPEnd client <- pipe down <- TCPEnd server
 ///
 /// Bytes are late the way TCP makes them late: packets are lost or dropped and come again, windows grow and fall, and
 /// what is delivered is always the next of the stream. Everything follows from the seed; each connection has its own
 /// coins (`link/up/conn/7/loss`), so what one loses does not shift what another does.
 public struct TCPLink: ~Copyable {
-    /// What became true at an end.
-    public enum Event: Hashable, Sendable {
-        /// The handshake is complete at this end.
-        case established(Side)
-        /// Bytes in order, next after those delivered before.
-        case delivered(bytes: Int, Direction)
-        /// The sender's FIN: no byte will follow.
-        case finished(Direction)
-        /// The sender's RST.
-        case reset(Direction)
-    }
-
-    /// An event of a connection with its time in the model.
-    public struct Occurrence: Hashable, Sendable {
-        /// The connection.
-        public let flow: FlowID
-        /// What happened.
-        public let event: Event
-        /// When, in the model.
-        public let time: Instant
-    }
-
     /// An end is some kilobytes that every packet touches: it stays where it is. The link is the only one to hold it, and
     /// cannot be copied.
     private final class EndBox {
@@ -92,7 +70,7 @@ public struct TCPLink: ~Copyable {
     private var freePlaces: [Int] = []
     private var opened = 0
     private var sequence: UInt64 = 0
-    private var occurrences = Deque<Occurrence>()
+    private var occurrences = Deque<FlowOccurrence>()
 
     /// Bytes that an application may leave unread before its kernel closes the window: Linux's `tcp_rmem` lets a
     /// window grow to 6 MiB.
@@ -265,7 +243,7 @@ public struct TCPLink: ~Copyable {
     }
 
     /// Takes the next thing that happened.
-    public mutating func takeOccurrence() -> Occurrence? { occurrences.popFirst() }
+    public mutating func takeOccurrence() -> FlowOccurrence? { occurrences.popFirst() }
 
     // MARK: Inside
 
@@ -282,13 +260,15 @@ public struct TCPLink: ~Copyable {
         }
         settle(id, side, at: now)
         let time = Instant(Nanoseconds(now))
-        if delivery.isEstablished { occurrences.append(Occurrence(flow: id, event: .established(side), time: time)) }
+        if delivery.isEstablished {
+            occurrences.append(FlowOccurrence(flow: id, event: .established(side), time: time))
+        }
         if delivery.bytes > 0 {
             occurrences.append(
-                Occurrence(flow: id, event: .delivered(bytes: Int(delivery.bytes), direction), time: time))
+                FlowOccurrence(flow: id, event: .delivered(bytes: Int(delivery.bytes), direction), time: time))
         }
-        if delivery.isFinal { occurrences.append(Occurrence(flow: id, event: .finished(direction), time: time)) }
-        if delivery.isReset { occurrences.append(Occurrence(flow: id, event: .reset(direction), time: time)) }
+        if delivery.isFinal { occurrences.append(FlowOccurrence(flow: id, event: .finished(direction), time: time)) }
+        if delivery.isReset { occurrences.append(FlowOccurrence(flow: id, event: .reset(direction), time: time)) }
     }
 
     private mutating func ring(_ alarm: Alarm) {

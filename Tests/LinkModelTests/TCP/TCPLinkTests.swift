@@ -13,7 +13,7 @@ private let dead = Conditions(up: DirectionConditions(loss: .all), down: Directi
 /// Drives a link and writes down when what happened.
 private final class Tape {
     var link: TCPLink
-    var seen: [TCPLink.Occurrence] = []
+    var seen: [FlowOccurrence] = []
 
     init(_ conditions: Conditions, seed: UInt64 = 1) { link = TCPLink(conditions, seed: seed) }
 
@@ -30,7 +30,7 @@ private final class Tape {
         }
     }
 
-    func time(_ event: TCPLink.Event) -> Nanoseconds? { seen.first { $0.event == event }?.time.sinceStart }
+    func time(_ event: FlowEvent) -> Nanoseconds? { seen.first { $0.event == event }?.time.sinceStart }
 }
 
 @Suite struct TCPLinkTests {
