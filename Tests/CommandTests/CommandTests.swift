@@ -53,17 +53,21 @@ import Testing
     @Test(arguments: [SIGTERM, SIGINT]) func aSignalStopsItGracefully(_ signal: Int32) async throws {
         let (listener, upstream) = try TestSocket.listen()
         let (command, port) = try await proxy("--profile", "3g", upstream: upstream)
-        let server = try await blocking {
+        let (client, server) = try await blocking {
             let client = try TestSocket.connect(port: port)
             try client.send(Array("hello".utf8))
-            let server = try listener.accept()
-            usleep(50_000)  // the proxy must have read it; it arrives 400 ms later
-            command.signal(signal)
-            #expect(try server.receiveToEnd() == Array("hello".utf8))
-            return server
+            return (client, try listener.accept())
         }
+        // Read by the proxy, and on its way for some 400 ms more.
+        while !command.output.text.contains(" 5 B held") {
+            command.type("status\n")
+            try await Task.sleep(for: .milliseconds(2))
+        }
+        command.signal(signal)
+        let received = try await blocking { try server.receiveToEnd() }
+        #expect(received == Array("hello".utf8))
         #expect(await command.end() == 0)
-        _ = server
+        _ = client
     }
 
     @Test func theEndOfStandardInputDoesNotStopIt() async throws {

@@ -139,21 +139,25 @@ private func eventually(_ what: String, _ isTrue: () async throws -> Bool) async
     }
 
     @Test func aResetDoesNotOvertakeTheDataBeforeIt() async throws {
+        // In flight when the client resets: 20 packets of 52 + 1448 B.
+        let flight = 28_960
         try await withProxy(late) { proxy, listener in
-            try await blocking {
-                var client: TestSocket? = try TestSocket.connect(port: proxy.address.port)
+            let (client, server) = try await blocking {
+                let client = try TestSocket.connect(port: proxy.address.port)
                 let server = try listener.accept()
-                try client?.send(message)
+                try client.send(message)
                 #expect(server.isReadable(within: 5000))
-                // In flight when the client resets: some 20 packets of 52 + 1448 B.
-                try client?.send([UInt8](repeating: 1, count: 28_960))
-                usleep(20_000)  // what was written must have reached the proxy's kernel and be read
-                client?.resetOnClose()
-                client = nil
-                let end = server.receiveToFailure()
-                #expect(end.code == ECONNRESET)
-                #expect(end.bytes == message.count + 28_960)
+                try client.send([UInt8](repeating: 1, count: flight))
+                return (client, server)
             }
+            try await eventually("the proxy has read everything") {
+                let link = await proxy.status().link
+                return link.bytesHeld + link.bytesCarried.up == message.count + flight
+            }
+            client.reset()
+            let end = try await blocking { server.receiveToFailure() }
+            #expect(end.code == ECONNRESET)
+            #expect(end.bytes == message.count + flight)
         }
     }
 

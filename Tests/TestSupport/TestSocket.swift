@@ -143,6 +143,14 @@ public final class TestSocket: Sendable {
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 
+    /// Sends a RST now: the system's way to take a connection apart at once. The socket is of no more use.
+    public func reset() {
+        resetOnClose()
+        var nobody = sockaddr()
+        nobody.sa_family = sa_family_t(AF_UNSPEC)
+        _ = systemConnect(descriptor, &nobody, socklen_t(MemoryLayout<sockaddr>.size))
+    }
+
     /// Makes the receive buffer small, so that a receiver that does not read is noticed soon.
     public func shrinkReceiveBuffer() {
         var size: CInt = 4096
