@@ -52,7 +52,7 @@ let package = Package(
         .target(
             name: "Files",
             dependencies: ["LinkModel", "Yams"],
-            resources: [.embedInCode("profiles")],
+            resources: [.embedInCode("profiles"), .embedInCode("timelines")],
             swiftSettings: settings
         ),
         .target(

@@ -3,8 +3,10 @@ public import LinkModel
 /// Conditions of one direction in the words of `tc qdisc ... netem`:
 /// `delay 100ms 20ms distribution normal loss 1% rate 780kbit limit 50`.
 ///
-/// Understood are `delay TIME [JITTER] [distribution uniform|normal]`, `loss [random] PERCENT`,
-/// `loss gemodel P [R [1-H [1-K]]]`, `rate RATE`, `limit PACKETS`. Without `limit` the queue is netem's own, 1000 packets.
+/// Understood are `delay TIME [JITTER [distribution uniform|normal|pareto]]`, `loss [random] PERCENT`,
+/// `loss gemodel P [R [1-H [1-K]]]`, `duplicate PERCENT`, `reorder PERCENT`, `rate RATE`, `limit PACKETS`; and, which netem
+/// has not, `loss timed GOOD BAD [1-H [1-K]]` for states that last a time. Without `limit` the queue is netem's own, 1000
+/// packets. Jitter keeps the order of packets, as `rate` does in netem; only `reorder` lets them overtake.
 public enum NetemExpression {
     /// Why an expression was refused, with the word it is about.
     public struct Refusal: Error, CustomStringConvertible {
@@ -22,20 +24,21 @@ public enum NetemExpression {
 
     /// netem's default queue.
     public static let limitDefault = 1000
-    private static let words = ["delay", "loss", "rate", "limit", "distribution"]
-    private static let unsupported = ["duplicate", "reorder", "corrupt", "slot", "gap", "ecn", "seed"]
+    private static let words = ["delay", "loss", "duplicate", "reorder", "rate", "limit", "distribution"]
+    private static let unsupported = ["corrupt", "slot", "gap", "ecn", "seed"]
 
     /// Reads an expression.
     public static func parse(_ text: String) throws(Refusal) -> DirectionConditions {
         var reader = Reader(text)
         var conditions = DirectionConditions(queue: QueueLimit(packets: limitDefault) ?? .standard)
         var seen: Set<String> = []
+        var reordering: Reader.Word?
         while let word = reader.next() {
             guard words.contains(word.text) else {
                 throw reader.refusal(
                     word,
                     unsupported.contains(word.text)
-                        ? "'\(word.text)' is not modelled yet"
+                        ? "'\(word.text)' is not modelled"
                         : "unknown word '\(word.text)'\(NearestName.hint(word.text, in: words)) (known: \(words.joined(separator: ", ")))"
                 )
             }
@@ -43,6 +46,13 @@ public enum NetemExpression {
             switch word.text {
             case "delay": try readDelay(&reader, word, &conditions)
             case "loss": try readLoss(&reader, word, &conditions)
+            case "duplicate":
+                conditions.duplication = try reader.quantity(after: word, Quantity.loss)
+                try reader.refuseCorrelation()
+            case "reorder":
+                conditions.reordering = try reader.quantity(after: word, Quantity.loss)
+                try reader.refuseCorrelation()
+                reordering = word
             case "rate": conditions.rate = try reader.quantity(after: word, Quantity.rate)
             case "limit":
                 let count = try reader.argument(after: word, "a number of packets, as 'limit 50'")
@@ -52,6 +62,9 @@ public enum NetemExpression {
                 conditions.queue = limit
             default: throw reader.refusal(word, "'distribution' belongs after 'delay TIME JITTER'")
             }
+        }
+        if let reordering, conditions.delay == .zero {
+            throw reader.refusal(reordering, "'reorder' needs a delay that packets can skip, as 'delay 10ms'")
         }
         return conditions
     }
@@ -63,14 +76,12 @@ public enum NetemExpression {
         guard let next = reader.peek(), next.text.first?.isNumber == true else { return }
         let span = try reader.quantity(after: word, Quantity.delay)
         var jitter = Jitter(span: span)
-        if let next = reader.peek(), next.text.first?.isNumber == true {
-            throw reader.refusal(next, "a correlation is not modelled: its statistics in netem are not what they seem")
-        }
+        try reader.refuseCorrelation()
         if let next = reader.peek(), next.text == "distribution" {
             _ = reader.next()
-            let name = try reader.argument(after: next, "a distribution: uniform or normal")
+            let name = try reader.argument(after: next, "a distribution: uniform, normal or pareto")
             guard let distribution = Jitter.Distribution(rawValue: name.text) else {
-                throw reader.refusal(name, "'\(name.text)' is not modelled; expected uniform or normal")
+                throw reader.refusal(name, "'\(name.text)' is not modelled; expected uniform, normal or pareto")
             }
             jitter.distribution = distribution
         }
@@ -82,6 +93,18 @@ public enum NetemExpression {
     ) throws(Refusal) {
         guard let next = reader.peek() else { throw reader.refusal(word, "'loss' needs a percentage, as 'loss 1%'") }
         if next.text == "state" { throw reader.refusal(next, "'loss state' is not modelled; 'loss gemodel' is") }
+        if next.text == "timed" {
+            _ = reader.next()
+            let expected = "how long the good and the bad state last on average, as 'timed 20s 800ms'"
+            let good = try reader.argument(after: next, expected)
+            let bad = try reader.argument(after: next, expected)
+            let lossInBad = try reader.optionalPercent() ?? .all
+            let lossInGood = try reader.optionalPercent() ?? .none
+            conditions.bursts = .timed(
+                good: try reader.quantity(good, Quantity.delay), bad: try reader.quantity(bad, Quantity.delay),
+                lossInBad: lossInBad, lossInGood: lossInGood)
+            return
+        }
         if next.text == "gemodel" {
             _ = reader.next()
             let becomesBad = try reader.quantity(after: next, Quantity.loss)
@@ -143,7 +166,12 @@ public enum NetemExpression {
         mutating func quantity<Value>(
             after word: Word, _ parse: (String) throws(Quantity.Refusal) -> Value
         ) throws(Refusal) -> Value {
-            let argument = try argument(after: word, "a value")
+            try quantity(try argument(after: word, "a value"), parse)
+        }
+
+        func quantity<Value>(
+            _ argument: Word, _ parse: (String) throws(Quantity.Refusal) -> Value
+        ) throws(Refusal) -> Value {
             do {
                 return try parse(argument.text)
             } catch {
@@ -154,6 +182,12 @@ public enum NetemExpression {
         mutating func optionalPercent() throws(Refusal) -> Loss? {
             guard let word = peek(), word.text.hasSuffix("%") else { return nil }
             return try quantity(after: word, Quantity.loss)
+        }
+
+        func refuseCorrelation() throws(Refusal) {
+            if let word = peek(), word.text.hasSuffix("%") {
+                throw refusal(word, "a correlation is not modelled: its statistics in netem are not what they seem")
+            }
         }
 
         func refusal(_ word: Word, _ message: String) -> Refusal {

@@ -80,8 +80,9 @@ public struct Profile: Hashable, Sendable {
     }
 }
 
-/// Turns a profile's YAML into a ``Profile``, reporting everything wrong on the way.
-private final class ProfileReader {
+/// Turns a profile's YAML into a ``Profile``, and that of conditions alone into conditions, reporting everything wrong on
+/// the way.
+final class ProfileReader {
     let reader: YAMLReader
     var sources: [String: String] = [:]
     var figures: [Profile.Figure] = []
@@ -94,7 +95,7 @@ private final class ProfileReader {
         let expected = "a profile: 'profile: 1', a name, 'down' and 'up'"
         guard let root = reader.root(of: text, expected: expected),
             let keys = reader.mapping(
-                root, keys: ["profile", "name", "about", "interface", "sources", "down", "up", "dns-delay"],
+                root, keys: ["profile", "name", "about", "interface", "sources"] + Self.conditionKeys,
                 in: "the profile")
         else { return nil }
 
@@ -108,18 +109,28 @@ private final class ProfileReader {
             reader.report("'profile: \(Profile.formatVersion)' is missing", at: root)
         }
         readSources(keys["sources"])
-        let down = direction(keys["down"], "down", root)
-        let up = direction(keys["up"], "up", root)
-        let dnsDelay = figure(keys["dns-delay"], "dns-delay", default: .zero, Quantity.delay)
+        let conditions = conditions(keys, root)
         let interface = keys["interface"].map { reader.word($0, as: Profile.Interface.self) } ?? .cellular
         let name = keys["name"].flatMap { reader.text($0, expected: "a name") }
         if keys["name"] == nil { reader.report("'name' is missing", at: root) }
         let about = keys["about"].flatMap { reader.text($0, expected: "a sentence or two") } ?? ""
 
-        guard let down, let up, let dnsDelay, let interface, let name else { return nil }
+        guard let conditions, let interface, let name else { return nil }
         return Profile(
             id: id, name: name, about: about, interface: interface,
-            conditions: Conditions(up: up, down: down, dnsDelay: dnsDelay), figures: figures)
+            conditions: conditions, figures: figures)
+    }
+
+    /// The keys that ``conditions(_:_:)`` reads.
+    static let conditionKeys = ["down", "up", "dns-delay"]
+
+    /// Reads what holds in both directions.
+    func conditions(_ keys: [String: Node], _ root: Node) -> Conditions? {
+        let down = direction(keys["down"], "down", root)
+        let up = direction(keys["up"], "up", root)
+        let dnsDelay = figure(keys["dns-delay"], "dns-delay", default: .zero, Quantity.delay)
+        guard let down, let up, let dnsDelay else { return nil }
+        return Conditions(up: up, down: down, dnsDelay: dnsDelay)
     }
 
     private func readSources(_ node: Node?) {
@@ -139,15 +150,45 @@ private final class ProfileReader {
             reader.report("'\(name)' is missing: rate, delay, loss and queue of that direction", at: root)
             return nil
         }
-        guard let keys = reader.mapping(node, keys: ["rate", "delay", "loss", "queue"], in: "'\(name)'") else {
-            return nil
-        }
+        let known = [
+            "rate", "trace", "delay", "jitter", "loss", "bursts", "lose-packets", "duplicate", "reorder", "queue",
+        ]
+        guard let keys = reader.mapping(node, keys: known, in: "'\(name)'") else { return nil }
         let rate = figure(keys["rate"], "\(name).rate", default: Rate?.none, Quantity.rate)
         let delay = figure(keys["delay"], "\(name).delay", default: .zero, Quantity.delay)
         let loss = figure(keys["loss"], "\(name).loss", default: .none, Quantity.loss)
         let queue = figure(keys["queue"], "\(name).queue", default: .standard, Quantity.queue)
-        guard let rate, let delay, let loss, let queue else { return nil }
-        return DirectionConditions(rate: rate, delay: delay, loss: loss, queue: queue)
+        let jitter = figure(keys["jitter"], "\(name).jitter", default: Jitter?.none, Quantity.jitter)
+        let bursts = figure(keys["bursts"], "\(name).bursts", default: Bursts?.none, Quantity.bursts)
+        let lost = figure(
+            keys["lose-packets"], "\(name).lose-packets", default: PacketNumbers?.none, Quantity.packetNumbers)
+        let duplication = figure(keys["duplicate"], "\(name).duplicate", default: .none, Quantity.loss)
+        let reordering = figure(keys["reorder"], "\(name).reorder", default: .none, Quantity.loss)
+        let trace = keys["trace"].map { self.trace($0, "\(name).trace") } ?? DeliveryTrace?.none
+        if let rate, rate != nil, let both = keys["trace"] {
+            reader.report("'\(name).trace': there is a rate already; expected one of both", at: both)
+        }
+        if let reordering, reordering != .none, delay == .zero, jitter == Jitter?.none {
+            reader.report("'\(name).reorder': without a delay there is nothing to skip", at: keys["reorder"])
+        }
+        guard let rate, let delay, let loss, let queue, let jitter, let bursts, let lost, let duplication,
+            let reordering
+        else { return nil }
+        return DirectionConditions(
+            rate: rate, trace: trace, delay: delay, loss: loss, queue: queue, jitter: jitter, bursts: bursts,
+            lostPackets: lost, duplication: duplication, reordering: reordering)
+    }
+
+    /// Reads the trace that a figure names by its path.
+    private func trace(_ node: Node, _ key: String) -> DeliveryTrace? {
+        let path = figure(node, key, default: String?.none) { (text) throws(Quantity.Refusal) -> String? in text }
+        guard let path, let path else { return nil }
+        do {
+            return try TraceFile.read(TextFile.path(path, inFolderOf: reader.file))
+        } catch {
+            for problem in error.problems { reader.report("'\(key)': \(problem)", at: node) }
+            return nil
+        }
     }
 
     /// Reads `value`, or `{value, source, grade}`.

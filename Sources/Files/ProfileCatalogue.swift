@@ -1,11 +1,13 @@
-internal import Foundation
-
-/// The profiles that come with the program, and those in files.
+/// The profiles and timelines that come with the program, and those in files.
 public enum ProfileCatalogue {
     /// Why a profile could not be had.
     public enum Failure: Error, CustomStringConvertible {
         /// No built-in profile has that name.
         case unknown(name: String, nearest: [String])
+        /// No built-in timeline has that name.
+        case unknownTimeline(name: String, nearest: [String])
+        /// The name is that of a timeline.
+        case isTimeline(name: String)
         /// The file could not be read.
         case unreadable(path: String, reason: String)
         /// The file was read and refused.
@@ -17,6 +19,12 @@ public enum ProfileCatalogue {
                 let guess = nearest.isEmpty ? "" : "; did you mean \(nearest.joined(separator: ", "))?"
                 return "no profile is called '\(name)'\(guess) "
                     + "('slowlane profiles list' shows all; a file is given by its path, as ./\(name).yaml)"
+            case .unknownTimeline(let name, let nearest):
+                let guess = nearest.isEmpty ? "" : "; did you mean \(nearest.joined(separator: ", "))?"
+                return "no timeline is called '\(name)'\(guess) ('slowlane profiles list' shows all; a file is given "
+                    + "by its path, as ./\(name).yaml; or write one out, as '0s: 3g, 20s: 100-loss, 50s: 3g')"
+            case .isTimeline(let name):
+                return "'\(name)' is a timeline, not a profile: conditions that change (--timeline \(name))"
             case .unreadable(let path, let reason): return "\(path): cannot be read: \(reason)"
             case .refused(let error): return error.description
             }
@@ -30,6 +38,61 @@ public enum ProfileCatalogue {
         } catch {
             preconditionFailure("a built-in profile is wrong: \(error)")
         }
+    }
+
+    /// The built-in timelines.
+    public static let timelines: [TimelineFile] = timelineSources.map { id, bytes in
+        do {
+            return try TimelineFile(parsing: String(decoding: bytes, as: UTF8.self), id: id, file: "\(id).yaml")
+        } catch {
+            preconditionFailure("a built-in timeline is wrong: \(error)")
+        }
+    }
+
+    /// The timeline of a built-in name, of the file at a path, or written out.
+    public static func timeline(_ text: String) throws(Failure) -> TimelineFile {
+        if isPath(text) && !text.contains(": ") { return try timeline(atPath: text) }
+        if let timeline = timelines.first(where: { $0.id == text }) { return timeline }
+        guard text.contains(":") || text.contains("{") else {
+            throw .unknownTimeline(
+                name: String(text.prefix(60)), nearest: NearestName.of(text, in: timelines.map(\.id)))
+        }
+        do {
+            return try TimelineFile(inline: text, source: "timeline")
+        } catch {
+            throw .refused(error)
+        }
+    }
+
+    /// The timeline of the file at a path.
+    public static func timeline(atPath path: String) throws(Failure) -> TimelineFile {
+        let text = try read(path)
+        do {
+            return try TimelineFile(parsing: text, id: TextFile.stem(path), file: path)
+        } catch {
+            throw .refused(error)
+        }
+    }
+
+    /// What the file at a path is: its text says.
+    public enum Either: Sendable {
+        /// A profile.
+        case profile(Profile)
+        /// A timeline.
+        case timeline(TimelineFile)
+    }
+
+    /// The profile or timeline of a built-in name, or of the file at a path.
+    public static func either(_ nameOrPath: String) throws(Failure) -> Either {
+        if isPath(nameOrPath) { return try either(atPath: nameOrPath) }
+        if let timeline = timelines.first(where: { $0.id == nameOrPath }) { return .timeline(timeline) }
+        return .profile(try profile(nameOrPath))
+    }
+
+    /// The profile or timeline of the file at a path.
+    public static func either(atPath path: String) throws(Failure) -> Either {
+        TimelineFile.isMeant(by: try read(path))
+            ? .timeline(try timeline(atPath: path)) : .profile(try profile(atPath: path))
     }
 
     /// Other names for built-in profiles.
@@ -46,6 +109,45 @@ public enum ProfileCatalogue {
         ("wifi", PackageResources.wifi_yaml),
         ("wifi-802.11ac", PackageResources.wifi_802_11ac_yaml),
         ("high-latency-dns", PackageResources.high_latency_dns_yaml),
+        ("3g-good", PackageResources._g_good_yaml),
+        ("3g-lossy", PackageResources._g_lossy_yaml),
+        ("edge-good", PackageResources.edge_good_yaml),
+        ("edge-lossy", PackageResources.edge_lossy_yaml),
+        ("cable", PackageResources.cable_yaml),
+        ("wifi-good", PackageResources.wifi_good_yaml),
+        ("2g-rural", PackageResources._g_rural_yaml),
+        ("2g-urban", PackageResources._g_urban_yaml),
+        ("wpt-cable", PackageResources.wpt_cable_yaml),
+        ("wpt-dsl", PackageResources.wpt_dsl_yaml),
+        ("wpt-3g-slow", PackageResources.wpt_3g_slow_yaml),
+        ("wpt-3g", PackageResources.wpt_3g_yaml),
+        ("wpt-3g-fast", PackageResources.wpt_3g_fast_yaml),
+        ("wpt-4g", PackageResources.wpt_4g_yaml),
+        ("wpt-lte", PackageResources.wpt_lte_yaml),
+        ("wpt-edge", PackageResources.wpt_edge_yaml),
+        ("wpt-2g", PackageResources.wpt_2g_yaml),
+        ("wpt-dial", PackageResources.wpt_dial_yaml),
+        ("wpt-fios", PackageResources.wpt_fios_yaml),
+        ("chrome-slow-3g", PackageResources.chrome_slow_3g_yaml),
+        ("chrome-slow-4g", PackageResources.chrome_slow_4g_yaml),
+        ("chrome-fast-4g", PackageResources.chrome_fast_4g_yaml),
+        ("lighthouse-slow-4g", PackageResources.lighthouse_slow_4g_yaml),
+        ("lighthouse-3g", PackageResources.lighthouse_3g_yaml),
+        ("firefox-gprs", PackageResources.firefox_gprs_yaml),
+        ("firefox-2g", PackageResources.firefox_2g_yaml),
+        ("firefox-2g-good", PackageResources.firefox_2g_good_yaml),
+        ("firefox-3g", PackageResources.firefox_3g_yaml),
+        ("firefox-3g-good", PackageResources.firefox_3g_good_yaml),
+        ("firefox-4g", PackageResources.firefox_4g_yaml),
+        ("firefox-dsl", PackageResources.firefox_dsl_yaml),
+        ("firefox-wifi", PackageResources.firefox_wifi_yaml),
+    ]
+
+    private static let timelineSources: [(id: String, bytes: [UInt8])] = [
+        ("3g-moving", PackageResources._g_moving_yaml),
+        ("subway", PackageResources.subway_yaml),
+        ("train", PackageResources.train_yaml),
+        ("elevator", PackageResources.elevator_yaml),
     ]
 
     /// The profile of a built-in name, or of the file at a path.
@@ -55,6 +157,7 @@ public enum ProfileCatalogue {
         if isPath(nameOrPath) { return try profile(atPath: nameOrPath) }
         let id = aliases[nameOrPath] ?? nameOrPath
         if let profile = builtIn.first(where: { $0.id == id }) { return profile }
+        if timelines.contains(where: { $0.id == id }) { throw .isTimeline(name: id) }
         throw Failure.unknown(
             name: String(nameOrPath.prefix(60)), nearest: NearestName.of(nameOrPath, in: builtIn.map(\.id)))
     }
@@ -62,36 +165,22 @@ public enum ProfileCatalogue {
     /// The profile of the file at a path.
     public static func profile(atPath path: String) throws(Failure) -> Profile {
         let text = try read(path)
-        let name = path.split(separator: "/").last.map(String.init) ?? path
-        let id =
-            name.hasSuffix(".yaml")
-            ? String(name.dropLast(5)) : name.hasSuffix(".yml") ? String(name.dropLast(4)) : name
         do {
-            return try Profile(parsing: text, id: id, file: path)
+            return try Profile(parsing: text, id: TextFile.stem(path), file: path)
         } catch {
             throw .refused(error)
         }
     }
 
-    private static func isPath(_ text: String) -> Bool {
+    static func isPath(_ text: String) -> Bool {
         text.contains("/") || text.hasSuffix(".yaml") || text.hasSuffix(".yml")
     }
 
     private static func read(_ path: String) throws(Failure) -> String {
-        guard let file = FileHandle(forReadingAtPath: path) else {
-            throw .unreadable(
-                path: path, reason: FileManager.default.fileExists(atPath: path) ? "permission denied" : "no such file")
-        }
-        defer { try? file.close() }
-        let data: Data?
         do {
-            data = try file.read(upToCount: YAMLReader.bytesMax + 1)
+            return try TextFile.read(path, bytesMax: YAMLReader.bytesMax)
         } catch {
-            throw .unreadable(path: path, reason: "not a file that can be read")
+            throw .unreadable(path: path, reason: error.reason)
         }
-        guard let text = String(data: data ?? Data(), encoding: .utf8) else {
-            throw .unreadable(path: path, reason: "not UTF-8 text")
-        }
-        return text
     }
 }

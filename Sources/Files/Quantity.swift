@@ -58,11 +58,7 @@ enum Quantity {
         let expected = "a loss such as '0 %', '1.5 %' or '100 %'"
         if text == "0" { return .none }
         let (number, unit) = try split(text, expected: expected)
-        guard unit == "%" else {
-            throw Refusal(
-                message: unit.isEmpty
-                    ? "'\(text)' has no unit; expected \(expected)" : "unknown unit '\(unit)'; expected \(expected)")
-        }
+        guard unit == "%" else { throw unitRefusal(text, unit, expected) }
         guard let millionths = number.scaled(by: 10_000), millionths <= 1_000_000,
             let loss = Loss(partsPerMillion: Int32(millionths))
         else {
@@ -73,17 +69,117 @@ enum Quantity {
 
     /// The length of a queue in packets.
     static func queue(_ text: String) throws(Refusal) -> QueueLimit {
-        let expected = "a queue such as '50 packets'"
+        let expected = "a queue such as '50 packets' or '64 KB'"
         let (number, unit) = try split(text, expected: expected)
-        guard unit == "packets" || unit == "packet" else {
-            throw Refusal(
-                message: unit.isEmpty
-                    ? "'\(text)' has no unit; expected \(expected)" : "unknown unit '\(unit)'; expected \(expected)")
+        if unit == "packets" || unit == "packet" {
+            guard let count = number.scaled(by: 1), let limit = QueueLimit(packets: Int(count)) else {
+                throw Refusal(message: "'\(text)' is out of range; expected 1 to 100000 packets, a whole number")
+            }
+            return limit
         }
-        guard let count = number.scaled(by: 1), let limit = QueueLimit(packets: Int(count)) else {
-            throw Refusal(message: "'\(text)' is out of range; expected 1 to 100000 packets, a whole number")
+        let scales: [String: Int64] = [
+            "B": 1, "bytes": 1, "kB": 1000, "KB": 1000, "MB": 1_000_000, "KiB": 1024, "MiB": 1_048_576,
+        ]
+        guard let scale = scales[unit] else { throw unitRefusal(text, unit, expected) }
+        guard let count = number.scaled(by: scale), let limit = QueueLimit(bytes: Int(count)) else {
+            throw Refusal(message: "'\(text)' is out of range; expected 1 B to 150 MB, whole bytes")
         }
         return limit
+    }
+
+    /// How a delay varies: a span, a distribution, and whether packets may overtake.
+    static func jitter(_ text: String) throws(Refusal) -> Jitter? {
+        let words = Jitter.Distribution.allCases.map(\.rawValue)
+        var rest = text
+        var mayOvertake = false
+        if rest.hasSuffix(" overtaking") {
+            mayOvertake = true
+            rest = String(rest.dropLast(" overtaking".count))
+        }
+        var distribution = Jitter.Distribution.uniform
+        if let word = rest.split(separator: " ").last, rest.contains(" "),
+            let named = Jitter.Distribution(rawValue: String(word))
+        {
+            distribution = named
+            rest = String(rest.dropLast(word.count + 1))
+        }
+        let span: Nanoseconds
+        do {
+            span = try delay(rest)
+        } catch {
+            throw Refusal(
+                message: error.message
+                    + ", then one of \(words.joined(separator: ", ")), then 'overtaking' if packets may, all as "
+                    + "'20 ms normal overtaking'")
+        }
+        return span > .zero ? Jitter(span: span, distribution: distribution, mayOvertake: mayOvertake) : nil
+    }
+
+    /// Losses in bursts, in netem's words: `gemodel 1% 25% 70% 0%` or `timed 20s 800ms 100%`.
+    static func bursts(_ text: String) throws(Refusal) -> Bursts? {
+        if text == "none" { return nil }
+        do {
+            let conditions = try NetemExpression.parse("loss \(text)")
+            if let bursts = conditions.bursts, conditions.loss == .none { return bursts }
+        } catch {
+            throw Refusal(message: "\(error.message); expected as 'gemodel 1% 25% 70% 0%' or 'timed 20s 800ms 100%'")
+        }
+        throw Refusal(
+            message: "'\(shown(text))' is no burst; expected as 'gemodel 1% 25% 70% 0%' or 'timed 20s 800ms 100%'")
+    }
+
+    /// Packets by their number: `3, 7, 12-15`.
+    static func packetNumbers(_ text: String) throws(Refusal) -> PacketNumbers? {
+        if text == "none" { return nil }
+        var ranges: [ClosedRange<Int>] = []
+        for part in text.split(separator: ",", omittingEmptySubsequences: false).prefix(PacketNumbers.rangesMax + 1) {
+            let word = part.trimmed
+            let ends = word.split(separator: "-", omittingEmptySubsequences: false).map { Int($0.trimmed) }
+            guard ends.count <= 2, let first = ends.first ?? nil, let last = ends.last ?? nil, first <= last else {
+                throw Refusal(message: "'\(shown(word))' is no packet; expected numbers from 1 as '3, 7, 12-15'")
+            }
+            ranges.append(first...last)
+        }
+        guard let numbers = PacketNumbers(ranges) else {
+            throw Refusal(
+                message:
+                    "expected 1 to \(PacketNumbers.rangesMax) packets or ranges within 1 to \(PacketNumbers.numberMax)")
+        }
+        return numbers
+    }
+
+    /// A point or span of time: `20s`, `3m20s`, `1h`, `200 ms`, up to ``LinkModel/Timeline/timeMax``.
+    static func time(_ text: String) throws(Refusal) -> Nanoseconds {
+        let expected = "a time such as '20s', '3m20s' or '200ms'"
+        var rest = text
+        var total: Int64 = 0
+        var lastScale = Int64.max
+        repeat {
+            let piece = rest.prefix { !$0.isLetter }
+            let unit = rest.dropFirst(piece.count).prefix { $0.isLetter }
+            let (number, _) = try split(String(piece), expected: expected)
+            let scales: [Substring: Int64] = [
+                "h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000,
+            ]
+            guard let scale = scales[unit] else { throw unitRefusal(text, String(unit), expected) }
+            guard scale < lastScale, let count = number.scaled(by: scale), count <= Timeline.timeMax.count else {
+                throw Refusal(message: "'\(shown(text))' is out of range; expected \(expected), up to 24 hours")
+            }
+            lastScale = scale
+            total += count
+            rest = String(rest.dropFirst(piece.count + unit.count)).trimmed
+        } while !rest.isEmpty
+        guard total <= Timeline.timeMax.count else {
+            throw Refusal(message: "'\(shown(text))' is more than 24 hours")
+        }
+        return Nanoseconds(total)
+    }
+
+    private static func unitRefusal(_ text: String, _ unit: String, _ expected: String) -> Refusal {
+        Refusal(
+            message: unit.isEmpty
+                ? "'\(shown(text))' has no unit; expected \(expected)"
+                : "unknown unit '\(shown(unit))'; expected \(expected)")
     }
 
     /// A decimal number that is not negative: `digits` / 10^`decimals`.
@@ -135,5 +231,15 @@ enum Quantity {
     /// A text from a file, cut to what fits in a message.
     private static func shown(_ text: String) -> String {
         text.count > 40 ? text.prefix(40) + "…" : text
+    }
+}
+
+extension StringProtocol {
+    /// Without spaces at both ends.
+    var trimmed: String {
+        var rest = Substring(self)
+        while rest.first == " " { rest.removeFirst() }
+        while rest.last == " " { rest.removeLast() }
+        return String(rest)
     }
 }

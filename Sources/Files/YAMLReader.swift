@@ -12,13 +12,18 @@ final class YAMLReader {
     /// Nested aliases can stand for more nodes than memory holds; this few cannot.
     static let aliasesMax = 32
 
-    init(file: String) {
+    /// Lines that were put before what the user wrote.
+    private let linesBefore: Int
+
+    init(file: String, linesBefore: Int = 0) {
         self.file = file
+        self.linesBefore = linesBefore
     }
 
     func report(_ message: String, at node: Node?) {
         let mark = node?.mark
-        problems.append(Problem(file: file, line: mark?.line, column: mark?.column, message: message))
+        let line = mark.map { max(1, $0.line - linesBefore) }
+        problems.append(Problem(file: file, line: line, column: mark?.column, message: message))
     }
 
     /// The error of everything reported so far, in the order of the lines.

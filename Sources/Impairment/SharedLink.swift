@@ -173,7 +173,7 @@ public struct SharedLink {
         let id = occurrence.flow
         guard holds(id) else { return }
         switch occurrence.event {
-        case .established: break
+        case .established, .room: break
         case .delivered(let bytes, let direction):
             conduits[id.index]?[direction].arrived += bytes
             deliver(id, direction)

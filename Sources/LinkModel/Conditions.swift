@@ -33,8 +33,8 @@ public struct Conditions: Hashable, Sendable {
     /// carry on as if there were no loss, would both be lies.
     public var unsupported: String? {
         for direction in [Direction.down, .up] {
-            if self[direction].jitter != nil || self[direction].bursts != nil {
-                return "jitter or bursts of loss, which the live proxy does not model yet ('slowlane model' does)"
+            if let word = self[direction].needsModelledTCP {
+                return "\(word), which the live proxy does not model yet ('slowlane model' does)"
             }
             let loss = self[direction].loss
             if loss != .none && loss != .all {
@@ -50,35 +50,58 @@ public struct Conditions: Hashable, Sendable {
 public struct DirectionConditions: Hashable, Sendable {
     /// How fast packets are put on the link; `nil` is no cap.
     public var rate: Rate?
+    /// When packets may be put on the link, instead of at a constant rate.
+    public var trace: DeliveryTrace?
     /// How long a packet travels after it has been put on the link.
     public var delay: Nanoseconds
     /// The share of packets that are lost before they reach the queue.
     public var loss: Loss
-    /// How many packets may wait for the link, the one being sent included.
+    /// How much may wait for the link, the packet being sent included.
     public var queue: QueueLimit
     /// How the delay varies; `nil` is not at all.
     public var jitter: Jitter?
     /// Losses that come in bursts, beside those of ``loss``.
     public var bursts: Bursts?
+    /// Packets that are lost by their number, beside the others.
+    public var lostPackets: PacketNumbers?
+    /// The share of packets that enter the queue twice.
+    public var duplication: Loss
+    /// The share of packets that skip ``delay`` and ``jitter``, and so overtake those before them.
+    public var reordering: Loss
 
     /// Creates the conditions of one direction.
     public init(
-        rate: Rate? = nil, delay: Nanoseconds = .zero, loss: Loss = .none, queue: QueueLimit = .standard,
-        jitter: Jitter? = nil, bursts: Bursts? = nil
+        rate: Rate? = nil, trace: DeliveryTrace? = nil, delay: Nanoseconds = .zero, loss: Loss = .none,
+        queue: QueueLimit = .standard, jitter: Jitter? = nil, bursts: Bursts? = nil, lostPackets: PacketNumbers? = nil,
+        duplication: Loss = .none, reordering: Loss = .none
     ) {
         self.rate = rate
+        self.trace = trace
         self.delay = delay
         self.loss = loss
         self.queue = queue
         self.jitter = jitter
         self.bursts = bursts
+        self.lostPackets = lostPackets
+        self.duplication = duplication
+        self.reordering = reordering
     }
 
     /// No cap, no delay, no loss.
     public static let clear = DirectionConditions()
 
     /// Whether nothing is in force. The queue alone holds nothing back: without a cap it is always empty.
-    public var isClear: Bool { rate == nil && delay == .zero && loss == .none && jitter == nil && bursts == nil }
+    public var isClear: Bool { rate == nil && delay == .zero && loss == .none && needsModelledTCP == nil }
+
+    /// What of these conditions only modelled TCP can feel, in words.
+    var needsModelledTCP: String? {
+        if trace != nil { return "a trace" }
+        if jitter != nil { return "jitter" }
+        if bursts != nil || lostPackets != nil { return "bursts of loss or given losses" }
+        if duplication != .none { return "duplication" }
+        if reordering != .none { return "reordering" }
+        return nil
+    }
 
     /// The longest delay a profile may ask for, one way.
     public static let delayMax = Nanoseconds.seconds(600)
@@ -116,8 +139,8 @@ public struct Rate: Hashable, Comparable, Sendable, CustomStringConvertible {
         if bitsPerSecond >= 10_000_000 && bitsPerSecond % 1_000_000 == 0 {
             return "\(bitsPerSecond / 1_000_000) Mbit/s"
         }
-        if bitsPerSecond % 1000 == 0 { return "\(bitsPerSecond / 1000) kbit/s" }
-        return "\(bitsPerSecond) bit/s"
+        if bitsPerSecond < 1000 { return "\(bitsPerSecond) bit/s" }
+        return "\(Decimals.text(bitsPerSecond, digits: 3)) kbit/s"
     }
 }
 
@@ -142,34 +165,18 @@ public struct Loss: Hashable, Sendable, CustomStringConvertible {
     public static let all = Loss(known: 1_000_000)
 
     public var description: String {
-        let whole = partsPerMillion / 10_000
-        var fraction = String(partsPerMillion % 10_000 + 10_000).dropFirst()
-        while fraction.last == "0" { fraction.removeLast() }
-        return fraction.isEmpty ? "\(whole) %" : "\(whole).\(fraction) %"
+        "\(Decimals.text(Int64(partsPerMillion), digits: 4)) %"
     }
 }
 
-/// The length of a direction's drop-tail queue in packets.
-public struct QueueLimit: Hashable, Sendable, CustomStringConvertible {
-    /// Packets that may wait, the one being sent included, within ``allowed``.
-    public let packets: Int
-
-    /// The lengths that can be modelled.
-    public static let allowed = 1...100_000
-
-    /// Creates a length, or `nil` outside ``allowed``.
-    public init?(packets: Int) {
-        guard QueueLimit.allowed.contains(packets) else { return nil }
-        self.packets = packets
+/// Whole numbers as decimals, without floating point.
+enum Decimals {
+    /// A count of 1/10^`digits` with no more decimals than it needs.
+    static func text(_ count: Int64, digits: Int) -> String {
+        var scale: Int64 = 1
+        for _ in 0..<digits { scale *= 10 }
+        var fraction = String(count % scale + scale).dropFirst()
+        while fraction.last == "0" { fraction.removeLast() }
+        return fraction.isEmpty ? "\(count / scale)" : "\(count / scale).\(fraction)"
     }
-
-    private init(known packets: Int) {
-        self.packets = packets
-    }
-
-    /// 50 packets: what dummynet gives a pipe that does not ask (`set_fs_parms` in xnu's `ip_dummynet.c`), and
-    /// so what Apple's Network Link Conditioner runs with.
-    public static let standard = QueueLimit(known: 50)
-
-    public var description: String { "\(packets) packets" }
 }

@@ -6,6 +6,9 @@ public enum FlowEvent: Hashable, Sendable {
     case delivered(bytes: Int, Direction)
     /// The sender's FIN: no byte will follow.
     case finished(Direction)
+    /// The kernel of the end that sends in this direction takes bytes again, after it had no room; told by ``TCPLink``
+    /// only.
+    case room(Direction)
     /// The sender's RST.
     case reset(Direction)
 }

@@ -13,8 +13,8 @@ struct Pipe: Sendable {
     private(set) var conditions: DirectionConditions
     /// When the link has sent everything accepted so far.
     private var busyUntil = Instant.start
-    /// When each packet still in the queue will have been sent; the first is being sent.
-    private var departures = Deque<Instant>()
+    /// The packets still in the queue; the first is being sent.
+    private var departures = Departures()
     /// No later packet arrives before this.
     private(set) var lastArrival = Instant.start
     private(set) var counters = PipeCounters()
@@ -39,7 +39,7 @@ struct Pipe: Sendable {
 
     /// Packets waiting or being sent at `now`.
     mutating func depth(at now: Instant) -> Int {
-        release(at: now)
+        departures.release(at: now.sinceStart.count)
         return departures.count
     }
 
@@ -49,13 +49,13 @@ struct Pipe: Sendable {
             counters.packetsLost += 1
             return .lost
         }
-        release(at: now)
-        if departures.count >= conditions.queue.packets, let first = departures.first {
-            return .full(until: first)
+        departures.release(at: now.sinceStart.count)
+        if departures.isFull(conditions.queue), let first = departures.first {
+            return .full(until: Instant(Nanoseconds(first)))
         }
         let sent = max(busyUntil, now) + (conditions.rate?.serialisation(ofBytes: bytes) ?? .zero)
         if sent > now {
-            departures.append(sent)
+            departures.append(bytes: bytes, sent: sent.sinceStart.count)
             counters.queueDepthMax = max(counters.queueDepthMax, departures.count)
         }
         busyUntil = sent
@@ -69,9 +69,31 @@ struct Pipe: Sendable {
     func isStraight(at now: Instant) -> Bool {
         conditions.isClear && lastArrival <= now && busyUntil <= now
     }
+}
 
-    private mutating func release(at now: Instant) {
-        while let first = departures.first, first <= now { departures.removeFirst() }
+/// What waits for a link, the packet being sent included.
+struct Departures: Sendable {
+    private var packets = Deque<(sent: Int64, bytes: Int)>()
+    /// Bytes of these packets.
+    private(set) var bytes = 0
+
+    var count: Int { packets.count }
+    /// When the first will have been sent.
+    var first: Int64? { packets.first?.sent }
+
+    func isFull(_ limit: QueueLimit) -> Bool { limit.isFull(packets: packets.count, bytes: bytes) }
+
+    mutating func append(bytes size: Int, sent: Int64) {
+        packets.append((sent, size))
+        bytes += size
+    }
+
+    /// Forgets what has been sent by `now`.
+    mutating func release(at now: Int64) {
+        while let first = packets.first, first.sent <= now {
+            bytes -= first.bytes
+            packets.removeFirst()
+        }
     }
 }
 
@@ -83,6 +105,8 @@ public struct PipeCounters: Hashable, Sendable {
     public var bytes = 0
     /// Packets lost before the queue.
     public var packetsLost = 0
+    /// Packets that entered the queue a second time.
+    public var packetsDuplicated = 0
     /// Packets dropped because the queue was full.
     public var packetsDropped = 0
     /// The deepest the queue has been, in packets.

@@ -4,7 +4,6 @@ public import LinkModel
 /// drains, and some 100 ms pass.
 public struct Trials: ~Copyable {
     private var link: TCPLink
-    private let conditions: Conditions
     private var chance: RandomStream
     private var now = Instant(.seconds(1))
 
@@ -16,9 +15,15 @@ public struct Trials: ~Copyable {
 
     /// Trials on a new link.
     public init(_ conditions: Conditions, seed: UInt64, client: StackPreset = .linux, server: StackPreset = .linux) {
-        self.conditions = conditions
         link = TCPLink(conditions, seed: seed, client: client, server: server)
         chance = RandomStream(seed: seed, "workload")
+    }
+
+    /// Trials on a new link whose conditions follow a timeline; it goes on while trials follow each other.
+    public init(following timeline: Timeline, seed: UInt64, client: StackPreset = .linux, server: StackPreset = .linux)
+    {
+        self.init(.clear, seed: seed, client: client, server: server)
+        link.follow(timeline, at: now)
     }
 
     /// Packets offered to either direction so far, lost and dropped ones included.
@@ -31,11 +36,11 @@ public struct Trials: ~Copyable {
 
     /// Runs one trial.
     public mutating func run(_ item: PlanItem) -> TrialResult {
-        var trial = Trial(item, conditions: conditions, start: now, chance: chance)
+        var trial = Trial(item, start: now, chance: chance)
         let result = trial.run(on: &link)
         chance = trial.chance
         now = trial.now
-        link.setConditions(conditions)
+        link.setCut(PerDirection(up: false, down: false))
         drain(trial.flow)
         now = now + Nanoseconds(50_000_000 + chance.below(100_000_000))
         return result
@@ -56,7 +61,6 @@ private struct Trial {
     private(set) var now: Instant
     private(set) var flow: FlowID?
     private let item: PlanItem
-    private let conditions: Conditions
     private var result: TrialResult
     private var isDone = false
 
@@ -76,9 +80,8 @@ private struct Trial {
     private static let dripEvery = Nanoseconds.milliseconds(100)
     private static let dripBytes = 1000
 
-    init(_ item: PlanItem, conditions: Conditions, start: Instant, chance: RandomStream) {
+    init(_ item: PlanItem, start: Instant, chance: RandomStream) {
         self.item = item
-        self.conditions = conditions
         self.chance = chance
         now = start
         connectAt = start
@@ -142,12 +145,9 @@ private struct Trial {
             connectAt = now
             flow = link.open(at: now)
         case .beginOutage:
-            var dead = conditions
-            dead.up.loss = .all
-            dead.down.loss = .all
-            link.setConditions(dead)
+            link.setCut(PerDirection(up: true, down: true))
         case .endOutage:
-            link.setConditions(conditions)
+            link.setCut(PerDirection(up: false, down: false))
             healedAt = now
             lastProgress = now
         case .drip:
@@ -175,7 +175,7 @@ private struct Trial {
         case .reset:
             result.failure = "reset"
             isDone = true
-        case .established, .finished: break
+        case .established, .finished, .room: break
         }
     }
 

@@ -15,10 +15,14 @@ struct ModelCommand: ParsableCommand {
               pp:K[:S]      K exchanges of S bytes        conn           a handshake
               odrip:D  obulk:D:N[:A]  oreq:D  oconn:D     the same with an outage of D seconds
 
+            A timeline goes on while trials follow each other. Stacks: linux (6.5 and later), apple, rfc.
+
             Examples:
               slowlane model --profile 3g --plan ttfb,down:102400 --trials 5
               slowlane model --netem-down 'delay 100ms loss 5% rate 780kbit limit 50' \\
                   --netem-up 'delay 100ms loss 5% rate 330kbit limit 50' --name 3g-loss5 --plan pp:20 --trials 200
+              slowlane model --timeline subway --plan down:102400 --trials 50 --server-stack apple
+              slowlane model --timeline '0s: 3g, 20s: 100-loss, 50s: edge' --plan pp:100
             """)
 
     @Option(help: "A built-in profile's name, or a path to a file.")
@@ -30,7 +34,16 @@ struct ModelCommand: ParsableCommand {
     @Option(help: "Instead of a profile: the uplink in netem's words.")
     var netemUp: String?
 
-    @Option(help: "What the lines call it; the profile's name unless given.")
+    @Option(help: "Instead of a profile: a built-in timeline's name, a path to a file, or times with links.")
+    var timeline: String?
+
+    @Option(help: "How the clients' TCP behaves: linux, apple or rfc.")
+    var clientStack = "linux"
+
+    @Option(help: "How the server's TCP behaves.")
+    var serverStack = "linux"
+
+    @Option(help: "What the lines call it; the profile's or timeline's name unless given.")
     var name: String?
 
     @Option(help: "What to transfer, with commas between.")
@@ -47,8 +60,19 @@ struct ModelCommand: ParsableCommand {
 
     func validate() throws {
         guard (1...1_000_000).contains(trials) else { throw ValidationError("--trials is not within 1 to 1000000") }
-        guard (profile != nil) != (netemDown != nil && netemUp != nil), profile == nil || (netemDown ?? netemUp) == nil
-        else { throw ValidationError("give either --profile, or --netem-down and --netem-up") }
+        guard (netemDown == nil) == (netemUp == nil) else {
+            throw ValidationError("--netem-down and --netem-up belong together; '' is a direction without conditions")
+        }
+        guard [profile, netemDown, timeline].count(where: { $0 != nil }) == 1 else {
+            throw ValidationError("give one of --profile, --timeline, or --netem-down and --netem-up")
+        }
+        for (option, name) in [("--client-stack", clientStack), ("--server-stack", serverStack)] {
+            guard StackPreset.named[name] != nil else {
+                throw ValidationError(
+                    "\(option) '\(name.prefix(40))' is none of \(StackPreset.named.keys.sorted().joined(separator: ", "))"
+                )
+            }
+        }
     }
 
     func run() throws {
@@ -62,8 +86,20 @@ struct ModelCommand: ParsableCommand {
             }
             return item
         }
-        let (label, conditions) = try link(console)
-        var link = Trials(conditions, seed: seed)
+        guard let client = StackPreset.named[clientStack], let server = StackPreset.named[serverStack] else {
+            throw ExitStatus.usage
+        }
+        let label: String
+        var link: Trials
+        if let timeline {
+            let file = try TimelineFile.forArgument(timeline, console)
+            label = file.id
+            link = Trials(following: file.timeline, seed: seed, client: client, server: server)
+        } else {
+            let conditions: Conditions
+            (label, conditions) = try self.link(console)
+            link = Trials(conditions, seed: seed, client: client, server: server)
+        }
         let start = ContinuousClock.now
         for repetition in 0..<trials {
             for item in items {

@@ -13,9 +13,29 @@ extension Profile {
             }
             return profile
         } catch let failure as ProfileCatalogue.Failure {
-            console.print("error: \(failure)", to: .progress)
-            if case .unknown = failure { throw ExitStatus.usage }
-            throw ExitStatus.invalidFile
+            throw failure.told(to: console)
+        }
+    }
+}
+
+extension TimelineFile {
+    /// The timeline of a command's argument: tells what is wrong and ends with the right status.
+    static func forArgument(_ text: String, _ console: Console) throws -> TimelineFile {
+        do {
+            return try ProfileCatalogue.timeline(text)
+        } catch {
+            throw error.told(to: console)
+        }
+    }
+}
+
+extension ProfileCatalogue.Failure {
+    /// Says what is wrong; gives the status to end with.
+    func told(to console: Console) -> ExitCode {
+        console.print("error: \(self)", to: .progress)
+        switch self {
+        case .unknown, .unknownTimeline, .isTimeline: return ExitStatus.usage
+        case .unreadable, .refused: return ExitStatus.invalidFile
         }
     }
 }

@@ -15,7 +15,7 @@ struct ProfilesCommand: ParsableCommand {
     /// `slowlane profiles list`.
     struct List: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lists the built-in profiles.",
+            abstract: "Lists the built-in profiles and timelines.",
             discussion: "Rates are kbit/s = 1000 bit/s and count whole IP packets; delays are one way.")
 
         @Flag(help: "One JSON object a line.")
@@ -37,20 +37,28 @@ struct ProfilesCommand: ParsableCommand {
                 ])
             }
             for line in Units.table(rows) { console.print(line) }
+            console.print("")
+            let timelines =
+                [["TIMELINE", "ROUND", "NAME"]]
+                + ProfileCatalogue.timelines.map { file in
+                    [file.id, file.timeline.repeatsAfter.map(Units.time) ?? "-", file.name]
+                }
+            for line in Units.table(timelines) { console.print(line) }
         }
     }
 
     /// `slowlane profiles show`.
     struct Show: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Shows a profile with the source of each number.",
+            abstract: "Shows a profile with the source of each number, or what a timeline does when.",
             discussion: """
                 Examples:
                   slowlane profiles show 3g
+                  slowlane profiles show subway
                   slowlane profiles show ./office.yaml --json
                 """)
 
-        @Argument(help: "A built-in profile's name, or a path to a file.")
+        @Argument(help: "A built-in profile's or timeline's name, or a path to a file.")
         var profile: String
 
         @Flag(help: "As one JSON object.")
@@ -58,14 +66,42 @@ struct ProfilesCommand: ParsableCommand {
 
         func run() throws {
             let console = Console()
-            let profile: Profile
-            do {
-                profile = try ProfileCatalogue.profile(self.profile)
-            } catch {
-                console.print("error: \(error)", to: .progress)
-                if case .unknown = error { throw ExitStatus.usage }
-                throw ExitStatus.invalidFile
+            switch try find(console) {
+            case .profile(let profile): try show(profile, console)
+            case .timeline(let file): show(file, console)
             }
+        }
+
+        private func find(_ console: Console) throws -> ProfileCatalogue.Either {
+            do {
+                return try ProfileCatalogue.either(profile)
+            } catch {
+                throw error.told(to: console)
+            }
+        }
+
+        private func show(_ file: TimelineFile, _ console: Console) {
+            console.print("\(file.id): \(file.name)\(file.grade.map { " (\($0.rawValue))" } ?? "")")
+            if !file.about.isEmpty { console.print(file.about.trimmingCharacters(in: .whitespacesAndNewlines)) }
+            console.print("")
+            var rows = [["FROM", "WHAT"]]
+            for entry in file.timeline.entries {
+                let what =
+                    switch entry.phase {
+                    case .hold(let link): "\(link.name) (\(Units.conditions(link.conditions)))"
+                    case .ramp(let link, let over): "evenly to \(link.name) within \(Units.time(over))"
+                    case .flap(let intervals, let jitter):
+                        "in turn "
+                            + intervals.map { "\($0.link.name) \(Units.time($0.length))" }.joined(separator: ", ")
+                            + (jitter == .none ? "" : ", give or take \(jitter)")
+                    }
+                rows.append([Units.time(entry.start), what])
+            }
+            for line in Units.table(rows) { console.print(line) }
+            if let round = file.timeline.repeatsAfter { console.print("and again after \(Units.time(round))") }
+        }
+
+        private func show(_ profile: Profile, _ console: Console) throws {
             if json { return console.print(try profile.json()) }
             console.print("\(profile.id): \(profile.name) (\(profile.interface.rawValue))")
             if !profile.about.isEmpty { console.print(profile.about.trimmingCharacters(in: .whitespacesAndNewlines)) }
@@ -74,7 +110,7 @@ struct ProfilesCommand: ParsableCommand {
             console.print("round trip \(Units.delay(conditions.up.delay + conditions.down.delay)) without queues")
             for (name, direction) in [("down", conditions.down), ("up", conditions.up)] {
                 guard let rate = direction.rate else { continue }
-                let full = rate.serialisation(ofBytes: direction.queue.packets * 1500)
+                let full = rate.serialisation(ofBytes: direction.queue.bytesAtMost)
                 console.print("a full queue \(name) adds \(Units.milliseconds(full))")
             }
             if let reason = conditions.unsupported { console.print("not yet usable: \(reason)") }
@@ -93,7 +129,7 @@ struct ProfilesCommand: ParsableCommand {
     /// `slowlane profiles check`.
     struct Check: ParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Checks profile files: every problem with file:line:column and what was expected.",
+            abstract: "Checks profile and timeline files: every problem with file:line:column and what was expected.",
             discussion: "Example: slowlane profiles check profiles/*.yaml")
 
         @Argument(help: "The files.")
@@ -104,7 +140,10 @@ struct ProfilesCommand: ParsableCommand {
             var isValid = true
             for file in files {
                 do {
-                    let profile = try ProfileCatalogue.profile(atPath: file)
+                    guard case .profile(let profile) = try ProfileCatalogue.either(atPath: file) else {
+                        console.print("\(file): ok: a timeline")
+                        continue
+                    }
                     let unsourced = profile.figures.filter { $0.source == nil || $0.grade == nil }.count
                     let note = unsourced == 0 ? "" : " (\(unsourced) figures without source or grade)"
                     console.print("\(file): ok: \(Units.conditions(profile.conditions))\(note)")
@@ -126,20 +165,20 @@ extension Profile {
                 let rate: Int64?
                 let delay: Double
                 let loss: Double
-                let queue: Int
+                let queue: String
 
                 init(_ conditions: DirectionConditions) {
                     rate = conditions.rate?.bitsPerSecond
                     delay = conditions.delay.inMilliseconds
                     loss = Double(conditions.loss.partsPerMillion) / 10_000
-                    queue = conditions.queue.packets
+                    queue = conditions.queue.description
                 }
 
                 enum CodingKeys: String, CodingKey {
                     case rate = "rate_bps"
                     case delay = "delay_ms"
                     case loss = "loss_percent"
-                    case queue = "queue_packets"
+                    case queue
                 }
 
                 func encode(to encoder: any Encoder) throws {

@@ -24,6 +24,19 @@ enum Units {
         span.count % 1_000_000 == 0 ? "\(span.count / 1_000_000) ms" : "\(span.inMilliseconds) ms"
     }
 
+    /// A time of a timeline: `1m20s`, `700ms`.
+    static func time(_ span: Nanoseconds) -> String {
+        var rest = span.count
+        var text = ""
+        for (unit, length) in [
+            ("h", Int64(3_600_000_000_000)), ("m", 60_000_000_000), ("s", 1_000_000_000), ("ms", 1_000_000),
+        ] {
+            if rest >= length { text += "\(rest / length)\(unit)" }
+            rest %= length
+        }
+        return text.isEmpty ? "0s" : text
+    }
+
     /// `down 780 kbit/s 100 ms, up 330 kbit/s 100 ms`.
     static func conditions(_ conditions: Conditions) -> String {
         if conditions.isClear { return "nothing in force" }
@@ -34,8 +47,14 @@ enum Units {
 
     private static func direction(_ conditions: DirectionConditions) -> String {
         if conditions.loss == .all { return "100 % loss" }
-        var text = "\(conditions.rate.map(\.description) ?? "no cap") \(delay(conditions.delay))"
+        let rate = conditions.trace.map { "trace of \($0.averageBitsPerSecond / 1000) kbit/s" }
+        var text = "\(rate ?? conditions.rate?.description ?? "no cap") \(delay(conditions.delay))"
+        if let jitter = conditions.jitter { text += " ±\(delay(jitter.span)) \(jitter.distribution.rawValue)" }
         if conditions.loss != .none { text += " \(conditions.loss) loss" }
+        if conditions.bursts != nil { text += " bursts of loss" }
+        if let lost = conditions.lostPackets { text += " without packets \(String("\(lost)".prefix(40)))" }
+        if conditions.duplication != .none { text += " \(conditions.duplication) twice" }
+        if conditions.reordering != .none { text += " \(conditions.reordering) overtaking" }
         return text
     }
 

@@ -152,7 +152,9 @@ import Testing
     @Test func profilesAreListedShownAndChecked() async throws {
         let list = try await Command.run("profiles", "list")
         #expect(list.status == 0)
-        #expect(list.output.split(separator: "\n").count == 10)
+        // Two tables with a heading each: every file in profiles/ and timelines/.
+        #expect(list.output.split(separator: "\n").count == 2 + 41 + 4)
+        #expect(list.output.contains("subway"))
         let show = try await Command.run("profiles", "show", "3g")
         #expect(
             show.output.contains("down.rate") && show.output.contains("780 kbit/s") && show.output.contains("published")

@@ -63,7 +63,7 @@ import Testing
         #expect(profile.conditions.down.delay == .microseconds(37_500))
         #expect(profile.conditions.up.rate == nil)
         #expect(profile.conditions.up.delay == .milliseconds(500))
-        #expect(profile.conditions.up.queue.packets == 10)
+        #expect(profile.conditions.up.queue == .packets(10))
         #expect(profile.conditions.down.queue == .standard)
     }
 

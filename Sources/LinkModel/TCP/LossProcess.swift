@@ -72,36 +72,3 @@ extension RandomStream {
         }
     }
 }
-
-/// A delay that varies from packet to packet; the order is kept.
-public struct Jitter: Hashable, Sendable {
-    /// How the variation is spread.
-    public enum Distribution: String, Hashable, Sendable, CaseIterable {
-        /// Evenly from -span to +span.
-        case uniform
-        /// Bell-shaped with a standard deviation of span, cut at 6 of them (a sum of twelve even draws).
-        case normal
-    }
-
-    /// How far.
-    public var span: Nanoseconds
-    /// How it is spread.
-    public var distribution: Distribution
-
-    /// Creates a jitter.
-    public init(span: Nanoseconds, distribution: Distribution = .uniform) {
-        self.span = span
-        self.distribution = distribution
-    }
-
-    func draw(_ stream: inout RandomStream) -> Int64 {
-        guard span > .zero else { return 0 }
-        switch distribution {
-        case .uniform: return stream.symmetric(span.count)
-        case .normal:
-            var sum: Int64 = 0
-            for _ in 0..<12 { sum += stream.below(2 * span.count) - span.count }
-            return sum / 2
-        }
-    }
-}

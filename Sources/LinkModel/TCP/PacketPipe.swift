@@ -1,15 +1,16 @@
-internal import DequeModule
-
 /// One direction of a link for modelled TCP: loss, then a bounded queue, then the rate, then the delay, as in ``Pipe``;
 /// but a packet that finds no place is dropped, loss is a process, and the delay may vary.
 struct PacketPipe: Sendable {
     private(set) var conditions: DirectionConditions
     private var busyUntil: Int64 = 0
-    private var departures = Deque<Int64>()
+    private var departures = Departures()
     private var lastArrival: Int64 = 0
+    private var trace = TraceCursor()
     /// The state of the bursts, one for all connections.
     private var bursts: BurstState
     private var jitterStream: RandomStream
+    /// Packets that have been offered.
+    private var offered = 0
     private(set) var counters = PipeCounters()
 
     init(_ conditions: DirectionConditions, seed: UInt64, name: String) {
@@ -18,33 +19,71 @@ struct PacketPipe: Sendable {
         jitterStream = RandomStream(seed: seed, "\(name)/jitter")
     }
 
-    mutating func setConditions(_ new: DirectionConditions) { conditions = new }
+    mutating func setConditions(_ new: DirectionConditions) {
+        if new.trace != conditions.trace { trace = TraceCursor() }
+        conditions = new
+    }
 
-    /// Offers a packet; gives when it arrives, or `nil` if it is lost or dropped.
-    ///
-    /// - Parameter coins: The connection's own stream of chance, so that what others send does not shift its losses.
-    mutating func offer(bytes: Int, coins: inout RandomStream, at now: Int64) -> Int64? {
-        let isLost = conditions.loss == .all || (conditions.loss != .none && coins.chance(conditions.loss))
-        let isLostInBurst = conditions.bursts.map { bursts.losesPacket($0, &coins, at: now) } ?? false
-        if isLost || isLostInBurst {
-            counters.packetsLost += 1
-            return nil
+    /// A connection's own chance in one direction, so that what others send does not shift what happens to it.
+    struct Coins: Sendable {
+        var loss: RandomStream
+        var duplication: RandomStream
+        var reordering: RandomStream
+
+        init(seed: UInt64, name: String) {
+            loss = RandomStream(seed: seed, "\(name)/loss")
+            duplication = RandomStream(seed: seed, "\(name)/duplication")
+            reordering = RandomStream(seed: seed, "\(name)/reordering")
         }
-        while let first = departures.first, first <= now { departures.removeFirst() }
-        if departures.count >= conditions.queue.packets {
+    }
+
+    /// Offers a packet; gives when it arrives, or `nil` if it is lost or dropped. `copy` is when its second copy
+    /// arrives, if it has one.
+    mutating func offer(bytes: Int, coins: inout Coins, at now: Int64) -> (arrival: Int64?, copy: Int64?) {
+        offered += 1
+        let isLost = conditions.loss == .all || (conditions.loss != .none && coins.loss.chance(conditions.loss))
+        let isLostInBurst = conditions.bursts.map { bursts.losesPacket($0, &coins.loss, at: now) } ?? false
+        let isListed = conditions.lostPackets?.contains(offered) ?? false
+        if isLost || isLostInBurst || isListed {
+            counters.packetsLost += 1
+            return (nil, nil)
+        }
+        let arrival = enqueue(bytes: bytes, &coins, at: now)
+        guard conditions.duplication != .none, coins.duplication.chance(conditions.duplication) else {
+            return (arrival, nil)
+        }
+        counters.packetsDuplicated += 1
+        return (arrival, enqueue(bytes: bytes, &coins, at: now))
+    }
+
+    private mutating func enqueue(bytes: Int, _ coins: inout Coins, at now: Int64) -> Int64? {
+        departures.release(at: now)
+        if departures.isFull(conditions.queue) {
             counters.packetsDropped += 1
             return nil
         }
-        let sent = max(busyUntil, now) + (conditions.rate?.serialisation(ofBytes: bytes).count ?? 0)
+        var sent = max(busyUntil, now)
+        if let trace = conditions.trace {
+            sent = max(sent, self.trace.send(bytes, on: trace, busyUntil: busyUntil, at: now))
+        } else if let rate = conditions.rate {
+            sent += rate.serialisation(ofBytes: bytes).count
+        }
         busyUntil = sent
         if sent > now {
-            departures.append(sent)
+            departures.append(bytes: bytes, sent: sent)
             counters.queueDepthMax = max(counters.queueDepthMax, departures.count)
         }
         counters.packets += 1
         counters.bytes += bytes
+        if conditions.reordering != .none, coins.reordering.chance(conditions.reordering) { return sent }
         var delay = conditions.delay.count
-        if let jitter = conditions.jitter { delay = max(0, delay + jitter.draw(&jitterStream)) }
+        if let jitter = conditions.jitter {
+            delay = max(0, delay + jitter.draw(&jitterStream))
+            if jitter.mayOvertake {
+                lastArrival = max(lastArrival, sent)
+                return sent + delay
+            }
+        }
         lastArrival = max(lastArrival, sent + delay)
         return lastArrival
     }

@@ -26,12 +26,22 @@ struct Reassembly: Sendable {
     private var interval: Int64 = 0
     /// This end answers what it gets, so an ACK may wait for the answer.
     private(set) var isInteractive = false
+    /// The end of a write has come that has not been acknowledged.
+    private var owesPushed = false
+    /// Whether the application reads what comes at once.
+    private let readsAtOnce: Bool
+    /// What the application has not read.
+    private(set) var unread: Int64 = 0
+    /// The window that has been offered ends here; it is never taken back.
+    private var offeredEnd: Int64 = 0
     /// The next ACK says that a segment came twice.
     private(set) var owesDuplicate = false
 
     /// `TCP_MAX_QUICKACKS`.
     private static let quickMax = 16
     private static let blocksMax = 4
+
+    init(readsAtOnce: Bool) { self.readsAtOnce = readsAtOnce }
 
     /// What to do about a segment.
     enum Reply: Sendable { case none, acknowledge, acknowledgeLater }
@@ -76,8 +86,14 @@ struct Reassembly: Sendable {
         if hadGap { recent.removeAll { $0.upperBound <= next } }
         let isFinal = final.map { $0 <= next } ?? false
         let delivered = next - before - (isFinal ? 1 : 0)
-        if growth.take(segment, received: next, at: now) { quick |= 1 }
-        let isQuick = !isInteractive && (quick > 0 || segment.isPushed)
+        if growth.take(segment, readUpTo: readsAtOnce ? next : before - unread, at: now) { quick |= 1 }
+        if readsAtOnce {
+            owesPushed = segment.isPushed
+        } else {
+            unread += delivered
+            owesPushed = owesPushed || segment.isPushed
+        }
+        let isQuick = !isInteractive && (quick > 0 || (owesPushed && unread == 0))
         if isQuick || hadGap || isFinal || next - lastAcknowledged > Int64(PacketSize.segmentMax) {
             return (delivered, isFinal, .acknowledge)
         }
@@ -88,6 +104,7 @@ struct Reassembly: Sendable {
     mutating func acknowledge() -> SackBlocks {
         lastAcknowledged = next
         owesDuplicate = false
+        owesPushed = false
         if isOwed && quick > 0 { quick -= 1 }
         isOwed = false
         var blocks = SackBlocks()
@@ -95,6 +112,26 @@ struct Reassembly: Sendable {
             for block in recent.prefix(3) { blocks.append(block, from: next) }
         }
         return blocks
+    }
+
+    /// The application reads; gives whether an ACK must say so at once (`tcp_cleanup_rbuf`): it has read to the end of
+    /// a write, or the window has doubled.
+    mutating func read(_ bytes: Int64) -> Bool {
+        unread = max(0, unread - bytes)
+        if owesPushed && unread == 0 && isOwed && !isInteractive { return true }
+        let room = self.room
+        return room > 0 && room >= 2 * (offeredEnd - next)
+    }
+
+    /// The window to offer now: no less than was offered before, nothing below a segment (RFC 9293, 3.8.6.2.2).
+    mutating func offerWindow() -> Int64 {
+        offeredEnd = max(offeredEnd, next + room)
+        return offeredEnd - next
+    }
+
+    private var room: Int64 {
+        let free = growth.window - unread
+        return free < Int64(PacketSize.segmentMax) ? 0 : free
     }
 
     /// Data goes out: if it answers something that has just come, this end is interactive.

@@ -9,6 +9,8 @@ struct Segment: Sendable {
     var end: Int64 = 0
     /// Whether its last byte is the FIN.
     var isFinal = false
+    /// Whether it is a probe of a closed window: a byte that has been acknowledged, sent again without its byte.
+    var isProbe = false
     /// Whether it ends what the application had written (PSH).
     var isPushed = false
     /// The first byte its sender has not received.

@@ -23,13 +23,15 @@ struct Sender: Sendable {
     }
 
     enum State: Sendable { case open, reducing, recovery, loss }
-    enum Timer: Sendable { case none, retransmit, probe, reorder }
+    enum Timer: Sendable { case none, retransmit, probe, reorder, persist }
 
     /// A segment to send now.
     struct Order: Sendable {
         let start: Int64
         let end: Int64
         let isFinal: Bool
+        /// It asks whether a closed window has opened.
+        var isProbe = false
     }
 
     // What there is to send.
@@ -78,6 +80,14 @@ struct Sender: Sendable {
     private var newestEnd: Int64 = 0
     private var newestRoundTrip: Int64 = 0
     private var hasAdvanced = false
+    // What the network has taught about reordering: whether there is any, and for how many quarters of the shortest
+    // round trip to wait for it (RFC 8985, 6.2; `tcp_check_sack_reordering`, `tcp_rack_update_reo_wnd`).
+    private var hasSeenReordering = false
+    private var reorderingSteps: Int64 = 1
+    private var reorderingEpisodes = 0
+    private var reorderingEnd: Int64 = 0
+    /// The first byte of the highest segment that has been SACKed.
+    private var highestSacked: Int64 = 0
 
     // Timers.
     private(set) var timer = Timer.none
@@ -86,12 +96,16 @@ struct Sender: Sendable {
     private(set) var timerGeneration = 0
     /// The ACK being read has set the timer for what may only have been reordered.
     private var waitsForReordering = false
+    /// Probes of a closed window since it closed.
+    private var persistTries: Int64 = 0
     private var probeEnd: Int64?
     private var probeWasRepeat = false
 
     private let stack: StackPreset
     private static let segmentMax = Int64(PacketSize.segmentMax)
     private static let millisecond: Int64 = 1_000_000
+    /// A reordering window that has been widened is kept for so many recoveries (`TCP_RACK_RECOVERY_THRESH`).
+    private static let reorderingEpisodesMax = 16
     /// Segments beyond a gap that prove a loss without waiting (RFC 5681, `tcp_reordering`).
     private static let duplicateThreshold = 3
 
@@ -144,9 +158,14 @@ struct Sender: Sendable {
         let priorDelivered = delivered
         var facts = AckFacts()
 
-        if ack.saysDuplicate && repairsToExplain > 0 && canUndo { repairsToExplain -= 1 }
+        let priorHighest = sackedCount > 0 ? highestSacked : acknowledged
+        if ack.saysDuplicate { takeDuplicateReport() }
         if ack.sacks.count > 0 { mark(ack.sacks, from: ack.acknowledges, &facts, at: now) }
         if isAdvance { clear(upTo: ack.acknowledges, &facts, at: now) }
+        // Something that was sent once has come after something sent later.
+        if let lowest = facts.lowestOriginal, lowest < priorHighest, state != .loss || canUndo {
+            hasSeenReordering = true
+        }
         measure(ack, facts, isAdvance: isAdvance, at: now)
         if isAdvance { timeouts = 0 }
         if probeEnd != nil { takeProbeAnswer(ack, isAdvance: isAdvance, facts) }
@@ -184,9 +203,10 @@ struct Sender: Sendable {
     mutating func timerFired(at now: Int64, _ orders: inout [Order]) {
         let fired = timer
         timer = .none
+        if fired == .persist { return persist(at: now, &orders) }
         guard !outstanding.isEmpty else { return }
         switch fired {
-        case .none: break
+        case .none, .persist: break
         case .probe: probe(at: now, &orders)
         case .retransmit: timeOut(at: now, &orders)
         case .reorder:
@@ -217,6 +237,19 @@ struct Sender: Sendable {
         /// A segment from before the time-out, sent only once, has arrived.
         var originalArrived = false
         var newlySacked = false
+        /// The first byte of the lowest newly acknowledged segment that went out only once.
+        var lowestOriginal: Int64?
+    }
+
+    /// A segment came twice (D-SACK).
+    private mutating func takeDuplicateReport() {
+        if repairsToExplain > 0 && canUndo { repairsToExplain -= 1 }
+        if probeEnd != nil && probeWasRepeat { return }
+        // Once a round trip at most.
+        guard acknowledged >= reorderingEnd else { return }
+        reorderingSteps = min(255, reorderingSteps + 1)
+        reorderingEpisodes = Self.reorderingEpisodesMax
+        reorderingEnd = next
     }
 
     private mutating func mark(_ blocks: SackBlocks, from base: Int64, _ facts: inout AckFacts, at now: Int64) {
@@ -242,7 +275,9 @@ struct Sender: Sendable {
                 if !segment.wasRepeated {
                     if segment.end <= episodeEnd { facts.originalArrived = true }
                     facts.sackedSent = min(facts.sackedSent ?? .max, segment.sentAt)
+                    facts.lowestOriginal = min(facts.lowestOriginal ?? .max, segment.start)
                 }
+                highestSacked = sackedCount == 1 ? segment.start : max(highestSacked, segment.start)
                 advanceRack(segment, at: now)
             }
         }
@@ -267,6 +302,7 @@ struct Sender: Sendable {
             } else if !segment.isSacked {
                 if facts.firstSent == nil { facts.firstSent = segment.sentAt }
                 facts.lastSent = segment.sentAt
+                facts.lowestOriginal = min(facts.lowestOriginal ?? .max, segment.start)
                 if segment.end <= episodeEnd { facts.originalArrived = true }
             }
             if segment.isSacked {
@@ -334,6 +370,7 @@ struct Sender: Sendable {
             firstRepair = 0
         } else if acknowledged >= episodeEnd {
             if state == .recovery {
+                noteEndOfRecovery()
                 if mayTakeBack(ack) {
                     takeBack(clearingLosses: false)
                 } else if canUndo {
@@ -395,7 +432,7 @@ struct Sender: Sendable {
                 if facts.newlySacked || (!isAdvance && !ack.saysDuplicate) { isProbingTimeout = false }
             } else if isAdvance && !hasRecovered {
                 episodeEnd = next
-                if next < streamEnd && next < windowEnd { return (false, true) }
+                if nextFits { return (false, true) }
                 isProbingTimeout = false
             }
         }
@@ -497,12 +534,7 @@ struct Sender: Sendable {
     /// Marks what is lost; gives how long to wait for what may only have been reordered.
     private mutating func findLosses(at now: Int64) -> Int64 {
         guard newestSentAt >= 0 else { return 0 }
-        let tolerance: Int64
-        if state == .recovery || state == .loss || sackedCount >= Self.duplicateThreshold {
-            tolerance = 0
-        } else {
-            tolerance = min(estimator.shortest / 4, estimator.smoothed)
-        }
+        let tolerance = reorderingTolerance
         let isInOrder = repairCount == 0 && lostCount == 0 && sackedCount == 0
         var wait: Int64 = 0
         for index in outstanding.indices {
@@ -516,6 +548,19 @@ struct Sender: Sendable {
             if left <= 0 { markLost(index) } else { wait = max(wait, left) }
         }
         return wait
+    }
+
+    /// How much later than something sent after it a segment may come (`tcp_rack_reo_wnd`).
+    private var reorderingTolerance: Int64 {
+        let hasProof = state == .recovery || state == .loss || sackedCount >= Self.duplicateThreshold
+        if hasProof && !hasSeenReordering { return 0 }
+        return min(estimator.shortest / 4 * reorderingSteps, estimator.smoothed)
+    }
+
+    private mutating func noteEndOfRecovery() {
+        guard reorderingEpisodes > 0 else { return }
+        reorderingEpisodes -= 1
+        if reorderingEpisodes == 0 { reorderingSteps = 1 }
     }
 
     private mutating func markLost(_ index: Int) {
@@ -561,7 +606,7 @@ struct Sender: Sendable {
     /// The tail loss probe: something new if there is something, otherwise the last segment again.
     private mutating func probe(at now: Int64, _ orders: inout [Order]) {
         if probeEnd == nil {
-            if next < streamEnd && next < windowEnd {
+            if nextFits {
                 sendOne(at: now, &orders)
                 probeWasRepeat = false
             } else {
@@ -660,11 +705,15 @@ struct Sender: Sendable {
         var sent = 0
         if outstanding.isEmpty && next < streamEnd { restartAfterIdle(at: now) }
         let wasEmpty = outstanding.isEmpty
-        while next < streamEnd && next < windowEnd && Int64(inFlight) < cubic.window {
+        while nextFits && Int64(inFlight) < cubic.window {
             sendOne(at: now, &orders)
             sent += 1
         }
-        guard sent > 0 else { return }
+        if sent == 0 {
+            if outstanding.isEmpty && next < streamEnd && timer == .none { armPersist() }
+            return
+        }
+        persistTries = 0
         if state == .recovery || state == .reducing { reductionSent += Int64(sent) }
         // tcp_cwnd_validate
         let isLimited = Int64(inFlight) >= cubic.window
@@ -677,10 +726,35 @@ struct Sender: Sendable {
         _ = setProbe(isAdvancing: false, at: now)
     }
 
-    private mutating func sendOne(at now: Int64, _ orders: inout [Order]) {
-        // The FIN's byte takes no room, so it may ride on a full segment.
-        let dataEnd = isFinished ? streamEnd - 1 : streamEnd
-        var end = min(next + Self.segmentMax, dataEnd)
+    /// The end of the stream without its FIN, which takes no room and may ride on a full segment.
+    private var dataEnd: Int64 { isFinished ? streamEnd - 1 : streamEnd }
+
+    /// Whether there is a new segment, and all of it fits into the receiver's window (`tcp_snd_wnd_test`).
+    private var nextFits: Bool {
+        next < streamEnd && min(next + Self.segmentMax, dataEnd) <= windowEnd
+    }
+
+    // MARK: A closed window (`tcp_probe_timer`)
+
+    private mutating func armPersist() {
+        let base = max(estimator.timeout, stack.rtoMin.count)
+        arm(.persist, min(base << min(persistTries, 20), stack.rtoMax.count))
+    }
+
+    private mutating func persist(at now: Int64, _ orders: inout [Order]) {
+        guard outstanding.isEmpty, next < streamEnd else { return }
+        if windowEnd > next && !nextFits {
+            // Part of a segment fits, and nothing else will come.
+            sendOne(upTo: windowEnd, at: now, &orders)
+            return rearmTimeout(from: .persist, at: now)
+        }
+        persistTries += 1
+        orders.append(Order(start: acknowledged, end: acknowledged, isFinal: false, isProbe: true))
+        armPersist()
+    }
+
+    private mutating func sendOne(upTo limit: Int64 = .max, at now: Int64, _ orders: inout [Order]) {
+        var end = min(next + Self.segmentMax, min(dataEnd, limit))
         let isFinal = isFinished && end == dataEnd
         if isFinal { end = streamEnd }
         let order = Order(start: next, end: end, isFinal: isFinal)

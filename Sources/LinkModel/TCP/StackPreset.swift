@@ -19,6 +19,9 @@ public struct StackPreset: Hashable, Sendable {
     /// Whether timers are as coarse as Linux's.
     public var hasTimerWheel: Bool
 
+    /// The presets by their names.
+    public static let named: [String: StackPreset] = ["linux": .linux, "apple": .apple, "rfc": .rfc]
+
     private static func seconds(_ counts: [Int64]) -> [Nanoseconds] { counts.map { .seconds($0) } }
 
     /// Linux 6.5 and later.

@@ -11,7 +11,7 @@ struct TCPEnd: Sendable {
     /// How far this end's kernel is ahead of the link's clock, for the coarseness of its timers.
     private let clockPhase: Nanoseconds
     private(set) var sender: Sender
-    private(set) var reassembly = Reassembly()
+    private(set) var reassembly: Reassembly
     /// Segments to put on the link now, in order.
     var outbox: [Segment] = []
     private var orders: [Sender.Order] = []
@@ -25,17 +25,23 @@ struct TCPEnd: Sendable {
     private(set) var handshakeDeadline = Int64.max
     private var handshakeTries = 0
     private var firstHandshakeAt: Int64 = 0
-    /// How many bytes the application may leave unread.
-    private let receiveBytesMax: Int64
-    private var unread: Int64 = 0
+    /// How many bytes the kernel keeps for the application until they are acknowledged; it grows with the window.
+    private var sendBytesLimit = Self.sendBytesFirst
+    private var isFull = false
     /// An ACK must go out now, alone or with data.
     private var owesAck = false
 
-    init(_ side: Side, _ stack: StackPreset, clockPhase: Nanoseconds, receiveBytesMax: Int64) {
+    /// `tcp_sndbuf_expand`: twice the window, a segment charged with 4352 bytes; 10 segments at first, `tcp_wmem[2]` at
+    /// most.
+    private static let sendBytesFirst: Int64 = 2 * 10 * segmentCharge
+    private static let sendBytesMax: Int64 = 4 << 20
+    private static let segmentCharge: Int64 = 4352
+
+    init(_ side: Side, _ stack: StackPreset, clockPhase: Nanoseconds, readsAtOnce: Bool) {
         self.side = side
         self.stack = stack
         self.clockPhase = clockPhase
-        self.receiveBytesMax = receiveBytesMax
+        reassembly = Reassembly(readsAtOnce: readsAtOnce)
         sender = Sender(stack)
     }
 
@@ -45,7 +51,11 @@ struct TCPEnd: Sendable {
         var bytes: Int64 = 0
         var isFinal = false
         var isReset = false
+        var hasRoom = false
     }
+
+    /// How many more bytes the application may hand over; below zero if it has handed over more.
+    var sendRoom: Int64 { sendBytesLimit - sender.bytesHeld }
 
     var nextDeadline: Int64 { min(senderDeadline, min(ackDeadline, handshakeDeadline)) }
 
@@ -59,6 +69,7 @@ struct TCPEnd: Sendable {
 
     mutating func write(_ bytes: Int64, at now: Int64) {
         sender.write(bytes)
+        if sendRoom <= 0 { isFull = true }
         if phase == .established { push(at: now) }
     }
 
@@ -70,10 +81,7 @@ struct TCPEnd: Sendable {
 
     /// The application takes `bytes`; the window may open again.
     mutating func read(_ bytes: Int64, at now: Int64) {
-        let before = receiveBytesMax - unread
-        unread -= bytes
-        let isOpenedAgain = before < Int64(PacketSize.segmentMax) && receiveBytesMax - unread >= receiveBytesMax / 2
-        if isOpenedAgain && phase == .established { sendAck(at: now) }
+        if reassembly.read(bytes) && phase == .established { sendAck(at: now) }
     }
 
     /// The socket is gone: nothing more is sent but a RST.
@@ -119,7 +127,10 @@ struct TCPEnd: Sendable {
             }
             guard phase == .established else { return delivery }
             sender.take(segment, at: now, &orders)
-            if segment.kind == .data {
+            noteRoom(&delivery)
+            if segment.isProbe {
+                owesAck = true
+            } else if segment.kind == .data {
                 takeData(segment, &delivery, at: now)
             } else {
                 reassembly.takeEmpty(segment)
@@ -190,7 +201,6 @@ struct TCPEnd: Sendable {
             segment, timeout: sender.estimator.timeout, delayedAck: stack.delayedAck.count, at: now)
         delivery.bytes = result.delivered
         delivery.isFinal = result.isFinal
-        unread += result.delivered
         switch result.reply {
         case .none: break
         case .acknowledge: owesAck = true
@@ -198,6 +208,14 @@ struct TCPEnd: Sendable {
             ackDeadline = expiry(stack.delayedAck.count, at: now)
         case .acknowledgeLater: break
         }
+    }
+
+    /// `sk_stream_write_space`: there is room once a third is free.
+    private mutating func noteRoom(_ delivery: inout Delivery) {
+        sendBytesLimit = max(sendBytesLimit, min(Self.sendBytesMax, 2 * Self.segmentCharge * sender.cubic.window))
+        guard isFull, 3 * sender.bytesHeld <= 2 * sendBytesLimit else { return }
+        isFull = false
+        delivery.hasRoom = true
     }
 
     private mutating func push(at now: Int64) {
@@ -212,6 +230,7 @@ struct TCPEnd: Sendable {
             segment.start = order.start
             segment.end = order.end
             segment.isFinal = order.isFinal
+            segment.isProbe = order.isProbe
             segment.isPushed = order.end == sender.streamEnd
             outbox.append(acknowledging(segment, at: now))
         }
@@ -231,17 +250,16 @@ struct TCPEnd: Sendable {
         segment.acknowledges = reassembly.next
         segment.saysDuplicate = reassembly.owesDuplicate
         segment.sacks = reassembly.acknowledge()
-        segment.window = max(0, receiveBytesMax - unread)
         owesAck = false
         ackDeadline = .max
         return segment
     }
 
-    private func stamped(_ segment: Segment, at now: Int64) -> Segment {
+    private mutating func stamped(_ segment: Segment, at now: Int64) -> Segment {
         var segment = segment
         segment.timestamp = now + 1  // 0 is no timestamp
         segment.echo = reassembly.echo
-        segment.window = max(0, receiveBytesMax - unread)
+        segment.window = reassembly.offerWindow()
         return segment
     }
 

@@ -25,7 +25,7 @@ public struct TCPLink: ~Copyable {
         var generation: UInt32 = 0
         var isInUse = false
         var ends: PerDirection<EndBox>
-        var coins: PerDirection<RandomStream>
+        var coins: PerDirection<PacketPipe.Coins>
         /// When each end's entries in the heap are due.
         var queued = PerDirection(up: Queued(), down: Queued())
     }
@@ -37,11 +37,53 @@ public struct TCPLink: ~Copyable {
         var ack = Int64.max
     }
 
-    private struct Flight: Sendable {
+    private struct Flight: Comparable, Sendable {
         let arrival: Int64
         let sequence: UInt64
         let flow: FlowID
         let segment: Segment
+
+        static func < (left: Flight, right: Flight) -> Bool {
+            left.arrival != right.arrival ? left.arrival < right.arrival : left.sequence < right.sequence
+        }
+
+        static func == (left: Flight, right: Flight) -> Bool { left.sequence == right.sequence }
+    }
+
+    /// The packets on their way in one direction.
+    private struct Flights: Sendable {
+        /// Those that arrive in the order in which they were sent.
+        private var inOrder = Deque<Flight>()
+        /// Those that overtake.
+        private var strays = Heap<Flight>()
+
+        var isEmpty: Bool { inOrder.isEmpty && strays.isEmpty }
+
+        /// Whether the next to arrive is a stray.
+        private var isStrayNext: Bool {
+            guard let stray = strays.min else { return false }
+            return inOrder.first.map { stray < $0 } ?? true
+        }
+
+        /// The next to arrive.
+        var first: (arrival: Int64, sequence: UInt64)? {
+            if strays.isEmpty { return inOrder.first.map { ($0.arrival, $0.sequence) } }
+            let flight = isStrayNext ? strays.min : inOrder.first
+            return flight.map { ($0.arrival, $0.sequence) }
+        }
+
+        mutating func append(_ flight: Flight) {
+            if let last = inOrder.last, flight.arrival < last.arrival {
+                strays.insert(flight)
+            } else {
+                inOrder.append(flight)
+            }
+        }
+
+        mutating func popFirst() -> Flight? {
+            if strays.isEmpty { return inOrder.popFirst() }
+            return isStrayNext ? strays.removeMin() : inOrder.popFirst()
+        }
     }
 
     private struct Alarm: Comparable, Sendable {
@@ -57,24 +99,24 @@ public struct TCPLink: ~Copyable {
         }
     }
 
-    /// What holds for packets that enter now.
+    /// What holds for packets that enter now, unless a direction is cut.
     public private(set) var conditions: Conditions
+    /// What the conditions follow, if they change by themselves.
+    public private(set) var timeline: TimelineRun?
+    /// Directions in which everything is lost, whatever the conditions say.
+    public private(set) var isCut = PerDirection(up: false, down: false)
     private let seed: UInt64
     private let name: String
+    private let readsAtOnce: Bool
     private let stacks: PerDirection<StackPreset>
     private var pipes: PerDirection<PacketPipe>
-    /// Packets on their way; a pipe keeps the order, so the first is the next to arrive.
-    private var flights = PerDirection(up: Deque<Flight>(), down: Deque<Flight>())
+    private var flights = PerDirection(up: Flights(), down: Flights())
     private var alarms = Heap<Alarm>()
     private var connections: [Connection] = []
     private var freePlaces: [Int] = []
     private var opened = 0
     private var sequence: UInt64 = 0
     private var occurrences = Deque<FlowOccurrence>()
-
-    /// Bytes that an application may leave unread before its kernel closes the window: Linux's `tcp_rmem` lets a
-    /// window grow to 6 MiB.
-    public static let receiveBytesMax: Int64 = 6 << 20
 
     /// The coarsest tick of the timers that are modelled: 512 jiffies of 4 ms.
     private static let clockPhaseMax = Nanoseconds.milliseconds(2048)
@@ -86,13 +128,16 @@ public struct TCPLink: ~Copyable {
     ///   - name: What its streams of chance are called: `link/A`.
     ///   - client: How the clients' kernels behave.
     ///   - server: How the servers' do.
+    ///   - readsAtOnce: Whether applications read what comes the moment it comes. Otherwise ``read(_:on:_:at:)`` has
+    ///     to be called, and the window closes before those that do not read.
     public init(
         _ conditions: Conditions, seed: UInt64, name: String = "link", client: StackPreset = .linux,
-        server: StackPreset = .linux
+        server: StackPreset = .linux, readsAtOnce: Bool = true
     ) {
         self.conditions = conditions
         self.seed = seed
         self.name = name
+        self.readsAtOnce = readsAtOnce
         stacks = PerDirection(up: client, down: server)
         pipes = PerDirection(
             up: PacketPipe(conditions.up, seed: seed, name: "\(name)/up"),
@@ -103,8 +148,8 @@ public struct TCPLink: ~Copyable {
 
     /// When something is due next.
     public var nextDue: Instant? {
-        let time = min(
-            alarms.min?.time ?? .max, min(flights.up.first?.arrival ?? .max, flights.down.first?.arrival ?? .max))
+        let packets = min(flights.up.first?.arrival ?? .max, flights.down.first?.arrival ?? .max)
+        let time = min(min(alarms.min?.time ?? .max, packets), timeline?.nextChange?.sinceStart.count ?? .max)
         return time == .max ? nil : Instant(Nanoseconds(time))
     }
 
@@ -149,11 +194,36 @@ public struct TCPLink: ~Copyable {
 
     // MARK: What can happen
 
-    /// Changes the conditions for packets that enter from now on.
+    /// Changes the conditions for packets that enter from now on; a timeline is followed no longer.
     public mutating func setConditions(_ new: Conditions) {
+        timeline = nil
+        put(new)
+    }
+
+    /// Lets a timeline change the conditions from now on.
+    ///
+    /// - Parameter offset: How much of the timeline has passed already.
+    public mutating func follow(_ timeline: Timeline, from offset: Nanoseconds = .zero, at now: Instant) {
+        var run = TimelineRun(
+            timeline, startingAt: Instant(now.sinceStart - offset), seed: seed, name: "\(name)/timeline")
+        _ = run.advance(to: now)
+        self.timeline = run
+        put(run.current)
+    }
+
+    /// Loses everything in a direction from now on, or no longer; the conditions and their timeline stay as they are.
+    public mutating func setCut(_ isCut: PerDirection<Bool>) {
+        self.isCut = isCut
+        put(conditions)
+    }
+
+    private mutating func put(_ new: Conditions) {
         conditions = new
-        pipes.up.setConditions(new.up)
-        pipes.down.setConditions(new.down)
+        for direction in Direction.allCases {
+            var inForce = new[direction]
+            if isCut[direction] { inForce.loss = .all }
+            pipes[direction].setConditions(inForce)
+        }
     }
 
     /// A client opens a connection.
@@ -166,12 +236,11 @@ public struct TCPLink: ~Copyable {
         var connection = Connection(
             isInUse: true,
             ends: PerDirection(
-                up: EndBox(TCPEnd(.client, stacks.up, clockPhase: clockPhase, receiveBytesMax: Self.receiveBytesMax)),
-                down: EndBox(
-                    TCPEnd(.server, stacks.down, clockPhase: clockPhase, receiveBytesMax: Self.receiveBytesMax))),
+                up: EndBox(TCPEnd(.client, stacks.up, clockPhase: clockPhase, readsAtOnce: readsAtOnce)),
+                down: EndBox(TCPEnd(.server, stacks.down, clockPhase: clockPhase, readsAtOnce: readsAtOnce))),
             coins: PerDirection(
-                up: RandomStream(seed: seed, "\(name)/up/conn/\(number)/loss"),
-                down: RandomStream(seed: seed, "\(name)/down/conn/\(number)/loss")))
+                up: PacketPipe.Coins(seed: seed, name: "\(name)/up/conn/\(number)"),
+                down: PacketPipe.Coins(seed: seed, name: "\(name)/down/conn/\(number)")))
         let index: Int
         if let place = freePlaces.popLast() {
             index = place
@@ -186,7 +255,19 @@ public struct TCPLink: ~Copyable {
         return id
     }
 
-    /// An end hands `bytes` to its kernel.
+    /// How many more bytes an end's kernel takes; ``FlowEvent/room(_:)`` tells when there is room again.
+    public func sendRoom(_ id: FlowID, _ direction: Direction) -> Int {
+        guard contains(id) else { return 0 }
+        return Int(max(0, connections[id.index].ends[direction].end.sendRoom))
+    }
+
+    /// The application at the far end of `direction` takes `bytes` of what was delivered to it.
+    public mutating func read(_ bytes: Int, on id: FlowID, _ direction: Direction, at now: Instant) {
+        guard contains(id), bytes > 0, !readsAtOnce else { return }
+        act(id, direction.receiver, at: now) { $0.read(Int64(bytes), at: $1) }
+    }
+
+    /// An end hands `bytes` to its kernel, which keeps those that ``sendRoom(_:_:)`` has no room for too.
     public mutating func send(_ bytes: Int, on id: FlowID, _ direction: Direction, at now: Instant) {
         guard contains(id), bytes > 0 else { return }
         act(id, direction.sender, at: now) { $0.write(Int64(bytes), at: $1) }
@@ -219,6 +300,10 @@ public struct TCPLink: ~Copyable {
         var order = UInt64.max
         var direction: Direction?
         var isAlarm = false
+        if let change = timeline?.nextChange, change == nextDue, change <= now {
+            if timeline?.advance(to: change) == true, let current = timeline?.current { put(current) }
+            return true
+        }
         if let first = flights.up.first, first.arrival <= time {
             (time, order, direction) = (first.arrival, first.sequence, .up)
         }
@@ -252,12 +337,7 @@ public struct TCPLink: ~Copyable {
         let now = flight.arrival
         let side = direction.receiver
         let box = connections[id.index].ends[side.sends]
-        let delivery = box.withEnd { end in
-            let delivery = end.receive(flight.segment, at: now)
-            // The applications of this model read at once.
-            if delivery.bytes > 0 { end.read(delivery.bytes, at: now) }
-            return delivery
-        }
+        let delivery = box.withEnd { $0.receive(flight.segment, at: now) }
         settle(id, side, at: now)
         let time = Instant(Nanoseconds(now))
         if delivery.isEstablished {
@@ -267,6 +347,7 @@ public struct TCPLink: ~Copyable {
             occurrences.append(
                 FlowOccurrence(flow: id, event: .delivered(bytes: Int(delivery.bytes), direction), time: time))
         }
+        if delivery.hasRoom { occurrences.append(FlowOccurrence(flow: id, event: .room(side.sends), time: time)) }
         if delivery.isFinal { occurrences.append(FlowOccurrence(flow: id, event: .finished(direction), time: time)) }
         if delivery.isReset { occurrences.append(FlowOccurrence(flow: id, event: .reset(direction), time: time)) }
     }
@@ -305,11 +386,10 @@ public struct TCPLink: ~Copyable {
         }
         if !outbox.isEmpty {
             for segment in outbox {
-                let arrival = pipes[direction].offer(
+                let (arrival, copy) = pipes[direction].offer(
                     bytes: segment.packetBytes, coins: &connections[index].coins[direction], at: now)
-                guard let arrival else { continue }
-                flights[direction].append(Flight(arrival: arrival, sequence: sequence, flow: id, segment: segment))
-                sequence += 1
+                if let arrival { fly(segment, of: id, direction, arrival: arrival) }
+                if let copy { fly(segment, of: id, direction, arrival: copy) }
             }
             outbox.removeAll(keepingCapacity: true)
         }
@@ -324,5 +404,10 @@ public struct TCPLink: ~Copyable {
             alarms.insert(Alarm(time: ack, sequence: sequence, flow: id, side: side, isAck: true))
             sequence += 1
         }
+    }
+
+    private mutating func fly(_ segment: Segment, of id: FlowID, _ direction: Direction, arrival: Int64) {
+        flights[direction].append(Flight(arrival: arrival, sequence: sequence, flow: id, segment: segment))
+        sequence += 1
     }
 }

@@ -1,4 +1,4 @@
-/// How a receiver's window grows, as far as it shows on the wire: while it grows, every segment is acknowledged at once.
+/// How a receiver's window grows: while it does, every segment is acknowledged at once.
 ///
 /// Linux opens the window by two segments for each that arrives (`tcp_grow_window`), up to what the receive buffer
 /// allows, and lets the buffer grow with what the application has read in the last round trip
@@ -7,7 +7,7 @@
 /// when it tries again after an outage, hangs on it.
 struct WindowGrowth: Sendable {
     /// What the window has grown to: `rcv_ssthresh`, 64 KiB at first.
-    private var window: Int64 = 65_535
+    private(set) var window: Int64 = 65_535
     /// What the buffer allows: `tcp_rmem` of 128 KiB at first, of which a full segment fills 1448 in 2304 bytes.
     private var allowed: Int64 = 131_072 * 1448 / 2304
     /// What the application read in the last round trip that counted.
@@ -23,8 +23,9 @@ struct WindowGrowth: Sendable {
     /// Shorter segments do not open the window.
     private static let segmentMin: Int64 = 128
 
-    /// Takes a segment in order, all of it read at once; gives whether the window has grown.
-    mutating func take(_ segment: Segment, received: Int64, at now: Int64) -> Bool {
+    /// Takes a segment in order, with how many bytes of the stream the application has read; gives whether the window
+    /// has grown.
+    mutating func take(_ segment: Segment, readUpTo: Int64, at now: Int64) -> Bool {
         let size = segment.end - segment.start
         if size >= Int64(PacketSize.segmentMax), segment.echo > 0, segment.echo != lastEcho {
             lastEcho = segment.echo
@@ -32,14 +33,14 @@ struct WindowGrowth: Sendable {
             roundTrip = roundTrip == 0 ? sample : roundTrip + (sample - roundTrip) / 8
         }
         if roundTrip > 0 && now - measuredAt >= roundTrip {
-            let read = received - measuredFrom
+            let read = readUpTo - measuredFrom
             if read > readBefore {
                 // Twice what was read, and as much again as it has risen, twice: the sender may be in slow start.
                 let wanted = 2 * read + 2 * (2 * read * (read - readBefore) / readBefore)
                 allowed = max(allowed, min(wanted, Self.allowedMax))
                 readBefore = read
             }
-            measuredFrom = received
+            measuredFrom = readUpTo
             measuredAt = now
         }
         guard size >= Self.segmentMin, window < allowed else { return false }

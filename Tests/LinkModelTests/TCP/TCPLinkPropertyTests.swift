@@ -22,7 +22,9 @@ import Testing
                 rate: Bool.random(using: &generator)
                     ? Rate(bitsPerSecond: .random(in: 50_000...100_000_000, using: &generator)) : nil,
                 delay: Nanoseconds(.random(in: 0...600_000_000, using: &generator)),
-                queue: QueueLimit(packets: .random(in: 1...200, using: &generator)) ?? .standard)
+                queue: Bool.random(using: &generator)
+                    ? .packets(.random(in: 1...200, using: &generator))
+                    : .bytes(.random(in: 1...300_000, using: &generator)))
             switch Int.random(in: 0..<6, using: &generator) {
             case 0: conditions.loss = share(0...300_000, &generator)
             case 1: conditions.loss = .all
@@ -40,32 +42,93 @@ import Testing
             if Bool.random(using: &generator) {
                 conditions.jitter = Jitter(
                     span: Nanoseconds(.random(in: 0...200_000_000, using: &generator)),
-                    distribution: Bool.random(using: &generator) ? .uniform : .normal)
+                    distribution: Jitter.Distribution.allCases.randomElement(using: &generator)!,
+                    mayOvertake: Bool.random(using: &generator))
+            }
+            if Int.random(in: 0..<6, using: &generator) == 0 {
+                conditions.duplication = share(0...100_000, &generator)
+                conditions.reordering = share(0...200_000, &generator)
+            }
+            if Int.random(in: 0..<6, using: &generator) == 0 {
+                var stamp: UInt32 = 0
+                conditions.rate = nil
+                var stamps: [UInt32] = []
+                for _ in 0..<Int.random(in: 1...50, using: &generator) {
+                    stamp += .random(in: 0...200, using: &generator)
+                    stamps.append(stamp)
+                }
+                conditions.trace = try? DeliveryTrace(milliseconds: stamps + [stamp + 1])
+            }
+            if Int.random(in: 0..<8, using: &generator) == 0 {
+                let first = Int.random(in: 1...100, using: &generator)
+                conditions.lostPackets = PacketNumbers([first...first + 3, 2...2])
             }
             return conditions
         }
         return Conditions(up: direction(), down: direction())
     }
 
-    // 400 runs of 25 connections or so: some 10 000 transfers.
-    @Test(arguments: 0..<400) func whatIsDeliveredIsWhatWasSent(seed: UInt64) {
+    static func timeline(_ generator: inout SeededGenerator) -> Timeline {
+        var start = Nanoseconds.zero
+        var entries: [Timeline.Entry] = []
+        for index in 0..<Int.random(in: 1...6, using: &generator) {
+            let length = Nanoseconds(.random(in: 20_000_000...8_000_000_000, using: &generator))
+            let link = Timeline.Named("some", conditions(&generator))
+            let phase: Timeline.Phase
+            switch Int.random(in: (index == 0 ? 1 : 0)..<3, using: &generator) {
+            case 0: phase = .ramp(to: link, over: Nanoseconds(length.count / 2))
+            case 1: phase = .hold(link)
+            default:
+                var parts: [Timeline.Interval] = []
+                for _ in 0..<Int.random(in: 1...3, using: &generator) {
+                    let span = Nanoseconds(.random(in: 10_000_000...2_000_000_000, using: &generator))
+                    parts.append(Timeline.Interval(Timeline.Named("other", conditions(&generator)), span))
+                }
+                phase = .flap(
+                    parts, jitter: Loss(partsPerMillion: .random(in: 0...1_000_000, using: &generator)) ?? .none)
+            }
+            entries.append(Timeline.Entry(at: start, phase))
+            start = start + length
+        }
+        let repeats = Bool.random(using: &generator) ? start : nil
+        guard let timeline = try? Timeline(entries, repeatsAfter: repeats) else {
+            preconditionFailure("a timeline that should be one")
+        }
+        return timeline
+    }
+
+    // 600 runs of 20 connections or so: more than 10 000 transfers.
+    @Test(arguments: 0..<600) func whatIsDeliveredIsWhatWasSent(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let note = Comment(rawValue: "seed \(seed)")
         var link = TCPLink(
-            Self.conditions(&generator), seed: seed, client: seed % 3 == 1 ? .apple : seed % 3 == 2 ? .rfc : .linux)
+            Self.conditions(&generator), seed: seed, client: seed % 3 == 1 ? .apple : seed % 3 == 2 ? .rfc : .linux,
+            readsAtOnce: seed % 2 == 0)
+        // What applications have not read.
+        var unread: [FlowID: PerDirection<Int>] = [:]
         var now = Instant.start
         var flows: [FlowID] = []
         var streams: [FlowID: PerDirection<Stream>] = [:]
         var reset: Set<FlowID> = []
+
+        var mostUnread = 0
+        func readAll(_ flow: FlowID, _ link: inout TCPLink) {
+            for direction in Direction.allCases {
+                link.read(unread[flow]?[direction] ?? 0, on: flow, direction, at: now)
+                unread[flow]?[direction] = 0
+            }
+        }
 
         func run(until end: Instant, _ link: inout TCPLink) {
             while link.runNext(until: end) {
                 while let occurrence = link.takeOccurrence() {
                     let flow = occurrence.flow
                     switch occurrence.event {
-                    case .established: break
+                    case .established, .room: break
                     case .delivered(let bytes, let direction):
                         streams[flow]?[direction].delivered += bytes
+                        unread[flow, default: PerDirection(up: 0, down: 0)][direction] += bytes
+                        mostUnread = max(mostUnread, unread[flow]?[direction] ?? 0)
                         #expect(streams[flow]?[direction].isEnded == false, note)
                     case .finished(let direction):
                         #expect(streams[flow]?[direction].isFinished == true, note)
@@ -100,8 +163,14 @@ import Testing
             case 86..<88:
                 reset.insert(flow)
                 link.abort(flow, from: direction.sender, at: now)
-            case 88..<94: link.setConditions(Self.conditions(&generator))
-            default: break
+            case 88..<92: link.setConditions(Self.conditions(&generator))
+            case 92..<95:
+                link.follow(
+                    Self.timeline(&generator), from: .milliseconds(.random(in: 0...20_000, using: &generator)), at: now)
+            case 95..<97:
+                link.setCut(
+                    PerDirection(up: Bool.random(using: &generator), down: Bool.random(using: &generator)))
+            default: readAll(flow, &link)
             }
             for flow in flows {
                 for direction in Direction.allCases {
@@ -110,11 +179,20 @@ import Testing
             }
         }
         link.setConditions(.clear)
+        link.setCut(PerDirection(up: false, down: false))
         for flow in flows where !reset.contains(flow) {
             for direction in Direction.allCases where !streams[flow]![direction].isFinished {
                 streams[flow]![direction].isFinished = true
                 link.finish(flow, direction, at: now)
             }
+        }
+        // Nobody has more unread than a receive buffer that only grows with what is read.
+        if seed % 2 == 1 { #expect(mostUnread < 1_000_000, note) }
+        // Those who have not read begin to, now and then.
+        for _ in 0..<1000 where seed % 2 == 1 {
+            now = now + .milliseconds(200)
+            for flow in flows { readAll(flow, &link) }
+            run(until: now, &link)
         }
         // The longest back-off is 120 s; a SYN that has waited longest comes after 64 s.
         run(until: now + .seconds(2000), &link)
@@ -136,13 +214,18 @@ import Testing
                 delay: [.zero, Nanoseconds(1), DirectionConditions.delayMax].randomElement(using: &generator)!,
                 loss: [.none, .all, Loss(partsPerMillion: 1)!, Loss(partsPerMillion: 999_999)!].randomElement(
                     using: &generator)!,
-                queue: [QueueLimit(packets: 1)!, QueueLimit(packets: 100_000)!].randomElement(using: &generator)!,
-                jitter: [nil, Jitter(span: DirectionConditions.delayMax, distribution: .normal)].randomElement(
+                queue: [.packets(1), .packets(100_000), .bytes(1), .bytes(150_000_000)].randomElement(
                     using: &generator)!,
+                jitter: [
+                    nil, Jitter(span: DirectionConditions.delayMax, distribution: .normal),
+                    Jitter(span: DirectionConditions.delayMax, distribution: .pareto, mayOvertake: true),
+                ].randomElement(using: &generator)!,
                 bursts: [
                     nil, .perPacket(becomesBad: .all, becomesGood: .none, lossInBad: .all, lossInGood: .all),
                     .timed(good: .zero, bad: .zero, lossInBad: .all, lossInGood: .none),
-                ].randomElement(using: &generator)!)
+                ].randomElement(using: &generator)!,
+                duplication: [.none, .all].randomElement(using: &generator)!,
+                reordering: [.none, .all].randomElement(using: &generator)!)
         }
         var link = TCPLink(Conditions(up: direction(), down: direction()), seed: seed)
         let flow = link.open(at: .start)
@@ -184,6 +267,6 @@ import Testing
                 }
             }
         }
-        #expect(digest == 9_865_411_190_215_034_349, "the digest is \(digest)")
+        #expect(digest == 12_499_902_781_406_108_125, "the digest is \(digest)")
     }
 }

@@ -1,0 +1,67 @@
+internal import Foundation
+internal import LinkModel
+
+/// Trace files as Mahimahi writes them: a whole number of milliseconds a line, each a chance to send 1500 bytes.
+enum TraceFile {
+    /// Larger files are refused.
+    static let bytesMax = 32 << 20
+
+    /// Reads a trace; what is wrong is told with the file and the line.
+    static func read(_ path: String) throws(FileError) -> DeliveryTrace {
+        let data: Data
+        do {
+            data = try TextFile.readBytes(path, bytesMax: bytesMax)
+        } catch {
+            throw refusal(path, nil, "cannot be read: \(error.reason)")
+        }
+        if data.count > bytesMax { throw refusal(path, nil, "the trace is larger than \(bytesMax >> 20) MiB") }
+        return try parse(data, file: path)
+    }
+
+    /// Reads the bytes of a trace.
+    static func parse(_ data: Data, file: String) throws(FileError) -> DeliveryTrace {
+        let expected = "a whole number of milliseconds, 0 to \(DeliveryTrace.millisecondsMax), alone on its line"
+        var stamps: [UInt32] = []
+        var line = 1
+        var value: UInt64?
+        var hasEnded = false
+        var last: UInt32 = 0
+        func finishLine() throws(FileError) {
+            defer {
+                line += 1
+                value = nil
+                hasEnded = false
+            }
+            guard let number = value else { return }
+            guard number <= DeliveryTrace.millisecondsMax else { throw refusal(file, line, "expected \(expected)") }
+            let stamp = UInt32(number)
+            guard stamp >= last else {
+                throw refusal(file, line, "\(stamp) goes back in time; the line before it says \(last)")
+            }
+            guard stamps.count < DeliveryTrace.countMax else {
+                throw refusal(file, line, "more than \(DeliveryTrace.countMax) opportunities")
+            }
+            last = stamp
+            stamps.append(stamp)
+        }
+        for byte in data {
+            switch byte {
+            case UInt8(ascii: "\n"): try finishLine()
+            case UInt8(ascii: "0")...UInt8(ascii: "9") where !hasEnded && (value ?? 0) <= UInt64(UInt32.max):
+                value = (value ?? 0) * 10 + UInt64(byte - UInt8(ascii: "0"))
+            case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"): hasEnded = value != nil
+            default: throw refusal(file, line, "expected \(expected)")
+            }
+        }
+        try finishLine()
+        do {
+            return try DeliveryTrace(milliseconds: stamps)
+        } catch {
+            throw refusal(file, nil, "no opportunity to send after 0 ms: time would not pass")
+        }
+    }
+
+    private static func refusal(_ file: String, _ line: Int?, _ message: String) -> FileError {
+        FileError(problems: [Problem(file: file, line: line, column: line == nil ? nil : 1, message: message)])
+    }
+}

@@ -1,0 +1,41 @@
+/// Packets by their number: the first that enters a direction of a link is 1.
+public struct PacketNumbers: Hashable, Sendable, CustomStringConvertible {
+    /// The numbers, in order, without overlap.
+    private let ranges: [ClosedRange<Int>]
+
+    /// A list has no more ranges than these.
+    public static let rangesMax = 10_000
+    /// The highest number that can be named.
+    public static let numberMax = 1_000_000_000
+
+    /// Creates a list from ranges in any order; `nil` if it is too long or a number is not within 1 to ``numberMax``.
+    public init?(_ ranges: [ClosedRange<Int>]) {
+        guard !ranges.isEmpty, ranges.count <= PacketNumbers.rangesMax else { return nil }
+        var merged: [ClosedRange<Int>] = []
+        for range in ranges.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            guard range.lowerBound >= 1, range.upperBound <= PacketNumbers.numberMax else { return nil }
+            if let last = merged.last, range.lowerBound <= last.upperBound + 1 {
+                merged[merged.count - 1] = last.lowerBound...max(last.upperBound, range.upperBound)
+            } else {
+                merged.append(range)
+            }
+        }
+        self.ranges = merged
+    }
+
+    /// Whether a number is among them.
+    public func contains(_ number: Int) -> Bool {
+        var low = 0
+        var high = ranges.count
+        while low < high {
+            let middle = (low + high) / 2
+            if ranges[middle].upperBound < number { low = middle + 1 } else { high = middle }
+        }
+        return low < ranges.count && ranges[low].contains(number)
+    }
+
+    public var description: String {
+        ranges.map { $0.count == 1 ? "\($0.lowerBound)" : "\($0.lowerBound)-\($0.upperBound)" }
+            .joined(separator: ", ")
+    }
+}

@@ -1,0 +1,133 @@
+import Testing
+
+@testable import LinkModel
+
+@Suite struct TimelineTests {
+    private let slow = Timeline.Named(
+        "slow", Conditions(up: .clear, down: DirectionConditions(rate: .kilobits(100), delay: .milliseconds(400))))
+    private let fast = Timeline.Named(
+        "fast",
+        Conditions(
+            up: .clear,
+            down: DirectionConditions(
+                rate: .kilobits(1100), delay: .milliseconds(100), loss: Loss(partsPerMillion: 10_000)!)))
+
+    private func states(of run: inout TimelineRun, until end: Nanoseconds) -> [(time: Double, name: String)] {
+        var seen = [(run.timeline.entries[0].start.inSeconds, run.name)]
+        while let change = run.nextChange, change.sinceStart <= end {
+            let hasChanged = run.advance(to: change)
+            #expect(hasChanged)
+            seen.append((change.sinceStart.inSeconds, run.name))
+        }
+        return seen
+    }
+
+    @Test func stepsHoldUntilTheNextAndStartOver() throws {
+        let timeline = try Timeline(
+            [.init(at: .zero, .hold(slow)), .init(at: .seconds(2), .hold(fast))], repeatsAfter: .seconds(5))
+        var run = TimelineRun(timeline, startingAt: .start, seed: 1)
+        let seen = states(of: &run, until: .seconds(8))
+        #expect(seen.map(\.time) == [0, 2, 5, 7])
+        #expect(seen.map(\.name) == ["slow", "fast", "slow", "fast"])
+    }
+
+    @Test func aRampIsEvenAndArrives() throws {
+        let timeline = try Timeline([
+            .init(at: .zero, .hold(slow)), .init(at: .seconds(1), .ramp(to: fast, over: .seconds(10))),
+        ])
+        var run = TimelineRun(timeline, startingAt: .start, seed: 1)
+        _ = run.advance(to: Instant(.seconds(6)))
+        #expect(run.current.down.rate == .kilobits(600))
+        #expect(run.current.down.delay == .milliseconds(250))
+        #expect(run.current.down.loss.partsPerMillion == 5000)
+        _ = run.advance(to: Instant(.seconds(11)))
+        #expect(run.current == fast.conditions)
+        #expect(run.nextChange == nil)
+    }
+
+    @Test func aFlapGoesBackAndForthAndItsTimesVary() throws {
+        let timeline = try Timeline([
+            .init(
+                at: .zero,
+                .flap([.init(fast, .seconds(10)), .init(slow, .seconds(2))], jitter: Loss(partsPerMillion: 500_000)!))
+        ])
+        func times(_ seed: UInt64) -> [Double] {
+            var run = TimelineRun(timeline, startingAt: .start, seed: seed)
+            let seen = states(of: &run, until: .seconds(600))
+            for (index, state) in seen.enumerated() { #expect(state.name == (index % 2 == 0 ? "fast" : "slow")) }
+            return seen.map(\.time)
+        }
+        let first = times(1)
+        let lengths = zip(first.dropFirst(), first).map { $0 - $1 }
+        for (index, length) in lengths.enumerated() {
+            #expect(index % 2 == 0 ? (5...15).contains(length) : (1...3).contains(length))
+        }
+        #expect(Set(lengths).count > 50)
+        #expect(times(1) == first)
+        #expect(times(2) != first)
+    }
+
+    /// Half-way in is the same as having waited.
+    @Test func seekingIsAsIfTimeHadPassed() throws {
+        let timeline = try Timeline(
+            [
+                .init(at: .zero, .flap([.init(fast, .seconds(1)), .init(slow, .seconds(1))], jitter: .all)),
+                .init(at: .seconds(20), .ramp(to: fast, over: .seconds(5))),
+            ], repeatsAfter: .seconds(30))
+        var waited = TimelineRun(timeline, startingAt: .start, seed: 9)
+        _ = waited.advance(to: Instant(.milliseconds(52_500)))
+        var sought = TimelineRun(timeline, startingAt: Instant(.zero - .milliseconds(52_500)), seed: 9)
+        _ = sought.advance(to: .start)
+        #expect(sought.current == waited.current)
+        let ahead = try #require(sought.nextChange).sinceStart
+        #expect(try #require(waited.nextChange).sinceStart - .milliseconds(52_500) == ahead)
+    }
+
+    @Test func aChangeActsOnWhatEntersAfterwards() throws {
+        let timeline = try Timeline([.init(at: .zero, .hold(slow)), .init(at: .seconds(1), .hold(fast))])
+        var link = TCPLink(.clear, seed: 1)
+        link.follow(timeline, at: .start)
+        #expect(link.nextDue == Instant(.seconds(1)))
+        #expect(link.conditions == slow.conditions)
+        while link.runNext(until: Instant(.seconds(1))) {}
+        #expect(link.conditions == fast.conditions)
+        #expect(link.nextDue == nil)
+        link.follow(timeline, from: .seconds(3), at: Instant(.seconds(2)))
+        #expect(link.conditions == fast.conditions)
+        link.setConditions(.clear)
+        #expect(link.timeline == nil)
+    }
+
+    @Test func whatIsNoTimelineIsRefusedWithItsPlace() {
+        let cases: [(entries: [Timeline.Entry], repeats: Nanoseconds?, index: Int?)] = [
+            ([], nil, nil),
+            ([.init(at: .seconds(1), .hold(slow))], nil, 0),
+            ([.init(at: .zero, .ramp(to: slow, over: .seconds(1)))], nil, 0),
+            ([.init(at: .zero, .hold(slow)), .init(at: .zero, .hold(fast))], nil, 1),
+            (
+                [
+                    .init(at: .zero, .hold(slow)), .init(at: .seconds(5), .hold(fast)),
+                    .init(at: .seconds(4), .hold(slow)),
+                ],
+                nil, 2
+            ),
+            (
+                [
+                    .init(at: .zero, .hold(slow)), .init(at: .seconds(1), .ramp(to: fast, over: .seconds(3))),
+                    .init(at: .seconds(2), .hold(slow)),
+                ], nil, 1
+            ),
+            ([.init(at: .zero, .flap([], jitter: .none))], nil, 0),
+            ([.init(at: .zero, .flap([.init(slow, .milliseconds(9))], jitter: .none))], nil, 0),
+            ([.init(at: .zero, .hold(slow)), .init(at: .seconds(5), .hold(fast))], .seconds(5), nil),
+            ([.init(at: .zero, .hold(slow)), .init(at: .seconds(86_401), .hold(fast))], nil, 1),
+            ([.init(at: .zero, .hold(slow))], .seconds(90_000), nil),
+        ]
+        for (number, bad) in cases.enumerated() {
+            let refusal = #expect(throws: Timeline.Refusal.self) {
+                _ = try Timeline(bad.entries, repeatsAfter: bad.repeats)
+            }
+            #expect(refusal?.index == bad.index, "case \(number): \(refusal?.message ?? "")")
+        }
+    }
+}
