@@ -36,78 +36,78 @@ struct Sender: Sendable {
 
     // What there is to send.
     /// The end of what has been handed over, the FIN included.
-    private(set) var streamEnd: Int64 = 0
-    private(set) var isFinished = false
-    private(set) var next: Int64 = 0
-    private(set) var acknowledged: Int64 = 0
+    var streamEnd: Int64 = 0
+    var isFinished = false
+    var next: Int64 = 0
+    var acknowledged: Int64 = 0
     /// The end of what the receiver can take.
-    private(set) var windowEnd: Int64 = .max
-    private(set) var outstanding = Deque<Outstanding>()
+    var windowEnd: Int64 = .max
+    var outstanding = Deque<Outstanding>()
 
     // Linux's counters of it.
-    private var sackedCount = 0
-    private var lostCount = 0
-    private var repairCount = 0
-    private var delivered: Int64 = 0
+    var sackedCount = 0
+    var lostCount = 0
+    var repairCount = 0
+    var delivered: Int64 = 0
 
     // Congestion.
-    private(set) var state = State.open
-    private(set) var cubic: Cubic
-    private(set) var estimator: RoundTripEstimator
+    var state = State.open
+    var cubic: Cubic
+    var estimator: RoundTripEstimator
     /// An episode of repair ends with this byte.
-    private var episodeEnd: Int64 = 0
-    private var priorWindow: Int64 = 0
-    private var priorThreshold: Int64 = 0
-    private var reductionDelivered: Int64 = 0
-    private var reductionSent: Int64 = 0
+    var episodeEnd: Int64 = 0
+    var priorWindow: Int64 = 0
+    var priorThreshold: Int64 = 0
+    var reductionDelivered: Int64 = 0
+    var reductionSent: Int64 = 0
     // Whether the window limited what was sent (`tcp_cwnd_validate`).
-    private var isWindowLimited = false
-    private var flightMax = 0
-    private var usageEnd: Int64 = 0
-    private var lastSent: Int64 = 0
+    var isWindowLimited = false
+    var flightMax = 0
+    var usageEnd: Int64 = 0
+    var lastSent: Int64 = 0
 
     // Taking back.
-    private var canUndo = false
+    var canUndo = false
     /// Repairs not yet reported as duplicates; -1 before the first.
-    private var repairsToExplain = -1
+    var repairsToExplain = -1
     /// When the first repair of an episode went out; 0 if none has.
-    private var firstRepair: Int64 = 0
-    private var isProbingTimeout = false
-    private var timeouts = 0
+    var firstRepair: Int64 = 0
+    var isProbingTimeout = false
+    var timeouts = 0
 
     // RACK.
-    private var newestSentAt: Int64 = -1
-    private var newestEnd: Int64 = 0
-    private var newestRoundTrip: Int64 = 0
-    private var hasAdvanced = false
+    var newestSentAt: Int64 = -1
+    var newestEnd: Int64 = 0
+    var newestRoundTrip: Int64 = 0
+    var hasAdvanced = false
     // What the network has taught about reordering: whether there is any, and for how many quarters of the shortest
     // round trip to wait for it (RFC 8985, 6.2; `tcp_check_sack_reordering`, `tcp_rack_update_reo_wnd`).
-    private var hasSeenReordering = false
-    private var reorderingSteps: Int64 = 1
-    private var reorderingEpisodes = 0
-    private var reorderingEnd: Int64 = 0
+    var hasSeenReordering = false
+    var reorderingSteps: Int64 = 1
+    var reorderingEpisodes = 0
+    var reorderingEnd: Int64 = 0
     /// The first byte of the highest segment that has been SACKed.
-    private var highestSacked: Int64 = 0
+    var highestSacked: Int64 = 0
 
     // Timers.
-    private(set) var timer = Timer.none
-    private(set) var timerSpan: Int64 = 0
+    var timer = Timer.none
+    var timerSpan: Int64 = 0
     /// Counts arming, so that the driver sees a timer armed again with the same span.
-    private(set) var timerGeneration = 0
+    var timerGeneration = 0
     /// The ACK being read has set the timer for what may only have been reordered.
-    private var waitsForReordering = false
+    var waitsForReordering = false
     /// Probes of a closed window since it closed.
-    private var persistTries: Int64 = 0
-    private var probeEnd: Int64?
-    private var probeWasRepeat = false
+    var persistTries: Int64 = 0
+    var probeEnd: Int64?
+    var probeWasRepeat = false
 
-    private let stack: StackPreset
-    private static let segmentMax = Int64(PacketSize.segmentMax)
-    private static let millisecond: Int64 = 1_000_000
+    let stack: StackPreset
+    static let segmentMax = Int64(PacketSize.segmentMax)
+    static let millisecond: Int64 = 1_000_000
     /// A reordering window that has been widened is kept for so many recoveries (`TCP_RACK_RECOVERY_THRESH`).
-    private static let reorderingEpisodesMax = 16
+    static let reorderingEpisodesMax = 16
     /// Segments beyond a gap that prove a loss without waiting (RFC 5681, `tcp_reordering`).
-    private static let duplicateThreshold = 3
+    static let duplicateThreshold = 3
 
     init(_ stack: StackPreset) {
         self.stack = stack
@@ -147,7 +147,7 @@ struct Sender: Sendable {
         lastSent = now
     }
 
-    private var inFlight: Int { outstanding.count - sackedCount - lostCount + repairCount }
+    var inFlight: Int { outstanding.count - sackedCount - lostCount + repairCount }
 
     /// Takes an ACK and gives what to send because of it.
     mutating func take(_ ack: Segment, at now: Int64, _ orders: inout [Order]) {
@@ -227,7 +227,7 @@ struct Sender: Sendable {
 
     // MARK: Reading an ACK
 
-    private struct AckFacts {
+    struct AckFacts {
         /// When the first newly acknowledged segment that went out only once was sent.
         var firstSent: Int64?
         /// The same of the last, the shortest round trip.
@@ -242,7 +242,7 @@ struct Sender: Sendable {
     }
 
     /// A segment came twice (D-SACK).
-    private mutating func takeDuplicateReport() {
+    mutating func takeDuplicateReport() {
         if repairsToExplain > 0 && canUndo { repairsToExplain -= 1 }
         if probeEnd != nil && probeWasRepeat { return }
         // Once a round trip at most.
@@ -252,7 +252,7 @@ struct Sender: Sendable {
         reorderingEnd = next
     }
 
-    private mutating func mark(_ blocks: SackBlocks, from base: Int64, _ facts: inout AckFacts, at now: Int64) {
+    mutating func mark(_ blocks: SackBlocks, from base: Int64, _ facts: inout AckFacts, at now: Int64) {
         for position in 0..<blocks.count {
             let block = blocks.range(position, from: base)
             var index = firstOutstanding(from: block.lowerBound)
@@ -283,7 +283,7 @@ struct Sender: Sendable {
         }
     }
 
-    private func firstOutstanding(from start: Int64) -> Int {
+    func firstOutstanding(from start: Int64) -> Int {
         var low = 0
         var high = outstanding.count
         while low < high {
@@ -293,7 +293,7 @@ struct Sender: Sendable {
         return low
     }
 
-    private mutating func clear(upTo end: Int64, _ facts: inout AckFacts, at now: Int64) {
+    mutating func clear(upTo end: Int64, _ facts: inout AckFacts, at now: Int64) {
         while let segment = outstanding.first, segment.end <= end {
             outstanding.removeFirst()
             if segment.isRepairing { repairCount -= 1 }
@@ -316,7 +316,7 @@ struct Sender: Sendable {
         acknowledged = end
     }
 
-    private mutating func measure(_ ack: Segment, _ facts: AckFacts, isAdvance: Bool, at now: Int64) {
+    mutating func measure(_ ack: Segment, _ facts: AckFacts, isAdvance: Bool, at now: Int64) {
         var sample: Int64?
         if let sent = facts.firstSent, !facts.coversRepeat {
             sample = now - sent
@@ -335,7 +335,7 @@ struct Sender: Sendable {
         }
     }
 
-    private mutating func advanceRack(_ segment: Outstanding, at now: Int64) {
+    mutating func advanceRack(_ segment: Outstanding, at now: Int64) {
         let roundTrip = now - segment.sentAt
         if segment.wasRepeated && roundTrip < estimator.shortest { return }  // the first copy has arrived
         hasAdvanced = true
@@ -346,7 +346,7 @@ struct Sender: Sendable {
         }
     }
 
-    private mutating func takeProbeAnswer(_ ack: Segment, isAdvance: Bool, _ facts: AckFacts) {
+    mutating func takeProbeAnswer(_ ack: Segment, isAdvance: Bool, _ facts: AckFacts) {
         guard let end = probeEnd, ack.acknowledges >= end else { return }
         if !probeWasRepeat || ack.saysDuplicate {
             probeEnd = nil
@@ -358,429 +358,5 @@ struct Sender: Sendable {
         } else if !isAdvance && !facts.newlySacked {
             probeEnd = nil
         }
-    }
-
-    // MARK: States (`tcp_fastretrans_alert`)
-
-    /// Gives whether lost segments may be sent again, and whether new ones shall be tried first.
-    private mutating func react(
-        _ ack: Segment, _ facts: AckFacts, isAdvance: Bool, at now: Int64
-    ) -> (mayRepair: Bool, mayOnlySendNew: Bool) {
-        if state == .open {
-            firstRepair = 0
-        } else if acknowledged >= episodeEnd {
-            if state == .recovery {
-                noteEndOfRecovery()
-                if mayTakeBack(ack) {
-                    takeBack(clearingLosses: false)
-                } else if canUndo {
-                    cubic.window = max(2, cubic.threshold)
-                }
-                state = .open
-                canUndo = false
-            } else if state == .reducing {
-                state = .open
-            }
-        }
-        switch state {
-        case .recovery:
-            if isAdvance && mayTakeBackPartly(ack) {
-                takeBack(clearingLosses: true)
-                state = .open
-            }
-            noteLosses(at: now)
-            return (true, false)
-        case .loss:
-            if let verdict = reactInLoss(ack, facts, isAdvance: isAdvance) {
-                if verdict.mayOnlySendNew { return verdict }
-                let before = repairCount
-                noteLosses(at: now)
-                if state != .open && repairCount >= before { return verdict }
-            } else {
-                noteLosses(at: now)
-            }
-            // A repair was lost too, or the time-out was wrong and something else is lost.
-            if lostCount > 0 { enterRecovery() }
-            return (true, false)
-        case .open, .reducing:
-            if canUndo && repairsToExplain == 0 { takeBack(clearingLosses: false) }
-            noteLosses(at: now)
-            guard lostCount > 0 else { return (false, false) }
-            enterRecovery()
-            return (true, false)
-        }
-    }
-
-    /// `tcp_process_loss`; `nil` once the time-out has been taken back.
-    private mutating func reactInLoss(
-        _ ack: Segment, _ facts: AckFacts, isAdvance: Bool
-    ) -> (mayRepair: Bool, mayOnlySendNew: Bool)? {
-        let hasRecovered = acknowledged >= episodeEnd
-        if isAdvance && mayTakeBack(ack) {
-            takeBack(clearingLosses: true)
-            state = .open
-            return nil
-        }
-        if isProbingTimeout {
-            // F-RTO: the time-out was wrong if something sent before it, and not since, has arrived.
-            if facts.originalArrived && (isAdvance || facts.newlySacked) {
-                takeBack(clearingLosses: true)
-                state = .open
-                return nil
-            }
-            if next > episodeEnd {
-                if facts.newlySacked || (!isAdvance && !ack.saysDuplicate) { isProbingTimeout = false }
-            } else if isAdvance && !hasRecovered {
-                episodeEnd = next
-                if nextFits { return (false, true) }
-                isProbingTimeout = false
-            }
-        }
-        if hasRecovered {
-            state = .open
-            canUndo = false
-            isProbingTimeout = false
-            return (false, false)
-        }
-        return (true, false)
-    }
-
-    private func mayTakeBack(_ ack: Segment) -> Bool {
-        canUndo && (repairsToExplain == 0 || isOlderThanRepair(ack))
-    }
-
-    /// Eifel: the ACK echoes a timestamp from before the first repair, so it answers the first copy.
-    private func isOlderThanRepair(_ ack: Segment) -> Bool {
-        firstRepair > 0 && ack.echo > 0 && ack.echo <= firstRepair
-    }
-
-    private func mayTakeBackPartly(_ ack: Segment) -> Bool {
-        canUndo && isOlderThanRepair(ack) && repairCount == 0
-    }
-
-    /// The window as it was before the episode (`tcp_undo_cwnd_reduction`).
-    private mutating func takeBack(clearingLosses: Bool) {
-        if clearingLosses {
-            for index in outstanding.indices where outstanding[index].isLost { outstanding[index].isLost = false }
-            lostCount = 0
-        }
-        cubic.window = max(cubic.window, priorWindow)
-        cubic.threshold = max(cubic.threshold, priorThreshold)
-        canUndo = false
-        isProbingTimeout = false
-        timeouts = 0
-        hasAdvanced = true
-    }
-
-    private mutating func beginReduction() {
-        episodeEnd = next
-        probeEnd = nil
-        cubic.count = 0
-        priorWindow = cubic.window
-        reductionDelivered = 0
-        reductionSent = 0
-        cubic.threshold = cubic.thresholdAfterLoss()
-    }
-
-    private mutating func enterRecovery() {
-        noteUndo()
-        if state != .reducing {
-            priorThreshold = currentThreshold
-            beginReduction()
-        }
-        state = .recovery
-    }
-
-    private mutating func noteUndo() {
-        canUndo = true
-        repairsToExplain = repairCount > 0 ? repairCount : -1
-    }
-
-    /// `tcp_current_ssthresh`.
-    private var currentThreshold: Int64 {
-        state == .open || state == .loss
-            ? max(cubic.threshold, cubic.window * 3 / 4) : cubic.threshold
-    }
-
-    /// PRR: what may be sent follows what has arrived (`tcp_cwnd_reduction`).
-    private mutating func reduce(_ newlyDelivered: Int64, isAdvance: Bool, hasNewLoss: Bool) {
-        guard newlyDelivered > 0, priorWindow > 0 else { return }
-        reductionDelivered += newlyDelivered
-        let room = cubic.threshold - Int64(inFlight)
-        var allowance: Int64
-        if room < 0 {
-            allowance = (cubic.threshold * reductionDelivered + priorWindow - 1) / priorWindow - reductionSent
-        } else {
-            allowance = max(reductionDelivered - reductionSent, newlyDelivered)
-            if isAdvance && !hasNewLoss { allowance += 1 }
-            allowance = min(room, allowance)
-        }
-        allowance = max(allowance, reductionSent > 0 ? 0 : 1)
-        cubic.window = Int64(inFlight) + allowance
-    }
-
-    // MARK: Loss detection (RACK)
-
-    private mutating func noteLosses(at now: Int64) {
-        guard hasAdvanced else { return }
-        hasAdvanced = false
-        let wait = findLosses(at: now)
-        if wait > 0 {
-            arm(.reorder, wait + 2 * Self.millisecond)
-            waitsForReordering = true
-        }
-    }
-
-    /// Marks what is lost; gives how long to wait for what may only have been reordered.
-    private mutating func findLosses(at now: Int64) -> Int64 {
-        guard newestSentAt >= 0 else { return 0 }
-        let tolerance = reorderingTolerance
-        let isInOrder = repairCount == 0 && lostCount == 0 && sackedCount == 0
-        var wait: Int64 = 0
-        for index in outstanding.indices {
-            let segment = outstanding[index]
-            if segment.isSacked || (segment.isLost && !segment.isRepairing) { continue }
-            guard (segment.sentAt, segment.end) < (newestSentAt, newestEnd) else {
-                if isInOrder { break }
-                continue
-            }
-            let left = newestRoundTrip + tolerance - (now - segment.sentAt)
-            if left <= 0 { markLost(index) } else { wait = max(wait, left) }
-        }
-        return wait
-    }
-
-    /// How much later than something sent after it a segment may come (`tcp_rack_reo_wnd`).
-    private var reorderingTolerance: Int64 {
-        let hasProof = state == .recovery || state == .loss || sackedCount >= Self.duplicateThreshold
-        if hasProof && !hasSeenReordering { return 0 }
-        return min(estimator.shortest / 4 * reorderingSteps, estimator.smoothed)
-    }
-
-    private mutating func noteEndOfRecovery() {
-        guard reorderingEpisodes > 0 else { return }
-        reorderingEpisodes -= 1
-        if reorderingEpisodes == 0 { reorderingSteps = 1 }
-    }
-
-    private mutating func markLost(_ index: Int) {
-        if outstanding[index].isRepairing {
-            outstanding[index].isRepairing = false
-            repairCount -= 1
-        }
-        if !outstanding[index].isLost {
-            outstanding[index].isLost = true
-            lostCount += 1
-        }
-    }
-
-    // MARK: Time-outs
-
-    private mutating func timeOut(at now: Int64, _ orders: inout [Order]) {
-        let isNew = state == .open || state == .reducing
-        for index in outstanding.indices where !outstanding[index].isSacked {
-            // What was sent a moment ago is not given up yet.
-            if index > 0 && newestSentAt >= 0 && newestRoundTrip - (now - outstanding[index].sentAt) > 0 { continue }
-            markLost(index)
-        }
-        if state == .open || episodeEnd <= acknowledged || (state == .loss && timeouts == 0) {
-            priorThreshold = currentThreshold
-            priorWindow = cubic.window
-            cubic.threshold = cubic.thresholdAfterLoss()
-            noteUndo()
-        }
-        cubic.window = Int64(inFlight) + 1
-        cubic.count = 0
-        cubic.forget()
-        cubic.beginRound(next: next, at: now)
-        state = .loss
-        episodeEnd = next
-        probeEnd = nil
-        isProbingTimeout = isNew || timeouts > 0
-        timeouts += 1
-        `repeat`(0, at: now, &orders)
-        estimator.backOff()
-        arm(.retransmit, estimator.timeout)
-    }
-
-    /// The tail loss probe: something new if there is something, otherwise the last segment again.
-    private mutating func probe(at now: Int64, _ orders: inout [Order]) {
-        if probeEnd == nil {
-            if nextFits {
-                sendOne(at: now, &orders)
-                probeWasRepeat = false
-            } else {
-                let last = outstanding.count - 1
-                outstanding[last].sentAt = now
-                outstanding[last].wasRepeated = true
-                let segment = outstanding[last]
-                if firstRepair == 0 { firstRepair = now }
-                orders.append(Order(start: segment.start, end: segment.end, isFinal: segment.isFinal))
-                lastSent = now
-                probeWasRepeat = true
-            }
-            probeEnd = next
-            arm(.retransmit, estimator.timeout)
-        } else {
-            rearmTimeout(from: .probe, at: now)
-        }
-    }
-
-    /// After an ACK or new data: the probe if it would come before the time-out, otherwise the time-out.
-    private mutating func setTimer(isAdvancing: Bool, at now: Int64) {
-        if !setProbe(isAdvancing: isAdvancing, at: now) { rearmTimeout(from: timer, at: now) }
-    }
-
-    /// `tcp_schedule_loss_probe`.
-    private mutating func setProbe(isAdvancing: Bool, at now: Int64) -> Bool {
-        guard state == .open || state == .reducing, sackedCount == 0, !outstanding.isEmpty else { return false }
-        var span: Int64
-        if estimator.hasSample {
-            span = 2 * estimator.smoothed
-            span += outstanding.count == 1 ? stack.rtoVarianceMin.count : 2 * Self.millisecond
-        } else {
-            span = Nanoseconds.seconds(1).count
-        }
-        let timeout = isAdvancing ? estimator.timeout : timeoutLeft(at: now)
-        if timeout > 0 { span = min(span, timeout) }
-        arm(.probe, span)
-        return true
-    }
-
-    private func timeoutLeft(at now: Int64) -> Int64 {
-        (outstanding.first?.sentAt ?? now) + estimator.timeout - now
-    }
-
-    /// `tcp_rearm_rto`: after a probe or a reordering timer the time-out still counts from when the first was sent.
-    private mutating func rearmTimeout(from previous: Timer, at now: Int64) {
-        if outstanding.isEmpty { return stopTimer() }
-        let isCounting = previous == .probe || previous == .reorder
-        arm(.retransmit, isCounting ? max(timeoutLeft(at: now), 1000) : estimator.timeout)
-    }
-
-    private mutating func arm(_ kind: Timer, _ span: Int64) {
-        timer = kind
-        timerSpan = kind == .reorder ? min(span, estimator.timeout) : min(span, stack.rtoMax.count)
-        timerGeneration &+= 1
-    }
-
-    private mutating func stopTimer() {
-        timer = .none
-        timerGeneration &+= 1
-    }
-
-    // MARK: Sending
-
-    private mutating func repair(at now: Int64, _ orders: inout [Order]) {
-        guard lostCount > repairCount else { return }
-        var repairedFirst = false
-        for index in outstanding.indices {
-            if Int64(inFlight) >= cubic.window || repairCount >= lostCount { break }
-            guard outstanding[index].isLost, !outstanding[index].isSacked, !outstanding[index].isRepairing else {
-                continue
-            }
-            `repeat`(index, at: now, &orders)
-            if state == .recovery || state == .reducing { reductionSent += 1 }
-            if index == 0 { repairedFirst = true }
-        }
-        if repairedFirst && timer != .reorder { arm(.retransmit, estimator.timeout) }
-    }
-
-    private mutating func `repeat`(_ index: Int, at now: Int64, _ orders: inout [Order]) {
-        if !outstanding[index].isRepairing {
-            outstanding[index].isRepairing = true
-            repairCount += 1
-        }
-        outstanding[index].wasRepeated = true
-        outstanding[index].sentAt = now
-        if firstRepair == 0 { firstRepair = now }
-        if repairsToExplain < 0 { repairsToExplain = 0 }
-        repairsToExplain += 1
-        lastSent = now
-        let segment = outstanding[index]
-        orders.append(Order(start: segment.start, end: segment.end, isFinal: segment.isFinal))
-    }
-
-    private mutating func sendNew(at now: Int64, _ orders: inout [Order]) {
-        var sent = 0
-        if outstanding.isEmpty && next < streamEnd { restartAfterIdle(at: now) }
-        let wasEmpty = outstanding.isEmpty
-        while nextFits && Int64(inFlight) < cubic.window {
-            sendOne(at: now, &orders)
-            sent += 1
-        }
-        if sent == 0 {
-            if outstanding.isEmpty && next < streamEnd && timer == .none { armPersist() }
-            return
-        }
-        persistTries = 0
-        if state == .recovery || state == .reducing { reductionSent += Int64(sent) }
-        // tcp_cwnd_validate
-        let isLimited = Int64(inFlight) >= cubic.window
-        if acknowledged >= usageEnd || isLimited || (!isWindowLimited && outstanding.count > flightMax) {
-            isWindowLimited = isLimited
-            flightMax = outstanding.count
-            usageEnd = next
-        }
-        if wasEmpty || timer == .probe { rearmTimeout(from: timer, at: now) }
-        _ = setProbe(isAdvancing: false, at: now)
-    }
-
-    /// The end of the stream without its FIN, which takes no room and may ride on a full segment.
-    private var dataEnd: Int64 { isFinished ? streamEnd - 1 : streamEnd }
-
-    /// Whether there is a new segment, and all of it fits into the receiver's window (`tcp_snd_wnd_test`).
-    private var nextFits: Bool {
-        next < streamEnd && min(next + Self.segmentMax, dataEnd) <= windowEnd
-    }
-
-    // MARK: A closed window (`tcp_probe_timer`)
-
-    private mutating func armPersist() {
-        let base = max(estimator.timeout, stack.rtoMin.count)
-        arm(.persist, min(base << min(persistTries, 20), stack.rtoMax.count))
-    }
-
-    private mutating func persist(at now: Int64, _ orders: inout [Order]) {
-        guard outstanding.isEmpty, next < streamEnd else { return }
-        if windowEnd > next && !nextFits {
-            // Part of a segment fits, and nothing else will come.
-            sendOne(upTo: windowEnd, at: now, &orders)
-            return rearmTimeout(from: .persist, at: now)
-        }
-        persistTries += 1
-        orders.append(Order(start: acknowledged, end: acknowledged, isFinal: false, isProbe: true))
-        armPersist()
-    }
-
-    private mutating func sendOne(upTo limit: Int64 = .max, at now: Int64, _ orders: inout [Order]) {
-        var end = min(next + Self.segmentMax, min(dataEnd, limit))
-        let isFinal = isFinished && end == dataEnd
-        if isFinal { end = streamEnd }
-        let order = Order(start: next, end: end, isFinal: isFinal)
-        outstanding.append(Outstanding(start: next, end: end, isFinal: isFinal, sentAt: now))
-        next = end
-        lastSent = now
-        orders.append(order)
-    }
-
-    /// `tcp_cwnd_restart`: after a pause longer than the time-out the window is halved for each one.
-    private mutating func restartAfterIdle(at now: Int64) {
-        let idle = now - lastSent
-        cubic.skipIdle(idle)
-        guard idle > estimator.timeout else { return }
-        let restart = min(Int64(stack.initialWindow), cubic.window)
-        cubic.threshold = currentThreshold
-        var left = idle - estimator.timeout
-        while left > 0 && cubic.window > restart {
-            cubic.window /= 2
-            left -= estimator.timeout
-        }
-        cubic.window = max(cubic.window, restart)
-    }
-
-    /// Whether the window is worth raising (`tcp_is_cwnd_limited`).
-    private var isLimitedByWindow: Bool {
-        isWindowLimited || (cubic.isInSlowStart && cubic.window < 2 * Int64(flightMax))
     }
 }
