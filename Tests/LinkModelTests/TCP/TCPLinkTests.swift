@@ -154,9 +154,15 @@ private final class Tape {
         #expect(tape.seen.last?.event == .reset(.up))
     }
 
-    @Test func removingAConnectionLeavesTheLossesOfOthersAlone() {
-        let lossy = DirectionConditions(
-            rate: .kilobits(50_000), delay: .milliseconds(20), loss: Loss(partsPerMillion: 50_000)!)
+    @Test(arguments: [
+        DirectionConditions(
+            rate: .kilobits(50_000), delay: .milliseconds(20), loss: Loss(partsPerMillion: 50_000)!),
+        DirectionConditions(
+            rate: .kilobits(50_000), delay: .milliseconds(20),
+            bursts: .timed(
+                good: .milliseconds(300), bad: .milliseconds(100), lossInBad: Loss(partsPerMillion: 300_000)!,
+                lossInGood: .none)),
+    ]) func removingAConnectionLeavesTheLossesOfOthersAlone(_ lossy: DirectionConditions) {
         func endOfFourth(openThird: Bool) -> Instant? {
             let tape = Tape(Conditions(up: lossy, down: lossy), seed: 7)
             var flows: [FlowID] = []
