@@ -11,6 +11,9 @@ let settings: [SwiftSetting] = [
 
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 
 let package = Package(
@@ -25,8 +28,11 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
         .package(url: "https://github.com/apple/swift-collections", from: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
     targets: [
@@ -39,10 +45,14 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .target(name: "HTTPWire", dependencies: ["LinkModel", nioCore], swiftSettings: settings),
+        .target(name: "NotesContract", swiftSettings: settings),
+        .target(name: "OfflineEngine", dependencies: ["NotesContract", "LinkModel"], swiftSettings: settings),
+        .target(name: "ScenarioModel", dependencies: ["LinkModel"], swiftSettings: settings),
         .target(
             name: "Impairment",
             dependencies: [
-                "LinkModel", nioCore,
+                "LinkModel", "HTTPWire", nioCore,
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: settings
@@ -51,26 +61,68 @@ let package = Package(
         .target(name: "LinkWorkload", dependencies: ["LinkModel"], swiftSettings: settings),
         .target(
             name: "Files",
-            dependencies: ["LinkModel", "Yams"],
+            dependencies: ["LinkModel", "ScenarioModel", "Yams"],
             resources: [.embedInCode("profiles"), .embedInCode("timelines")],
             swiftSettings: settings
         ),
         .target(
+            name: "NotesService", dependencies: ["NotesContract", grdb, httpTypes], swiftSettings: settings),
+        .target(
+            name: "SyncStore", dependencies: ["OfflineEngine", "NotesContract", "LinkModel", grdb],
+            swiftSettings: settings),
+        .target(
             name: "ProxyServer",
             dependencies: ["Impairment", "LinkModel", nioCore, nioPosix, logging],
+            swiftSettings: settings
+        ),
+        // Layer 2: whole programs.
+        .target(
+            name: "NotesServer",
+            dependencies: [
+                "NotesService", "NotesContract", httpTypes, nioCore, logging,
+                .product(name: "Hummingbird", package: "hummingbird"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "SyncClient",
+            dependencies: [
+                "SyncStore", "OfflineEngine", "NotesContract", "HTTPWire", "LinkModel", nioCore, nioPosix, logging,
+            ],
             swiftSettings: settings
         ),
         // Layer 4: arguments, wiring, exit status.
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "LinkModel", "LinkWorkload", "Impairment", "Files", "ProxyServer", nioCore, nioPosix, logging,
+                "LinkModel", "LinkWorkload", "Impairment", "Files", "ProxyServer", "NotesServer", "NotesService",
+                "NotesContract", "SyncClient", "SyncStore", "OfflineEngine", "ScenarioModel", nioCore, nioPosix,
+                logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings
         ),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "LinkModelTests", dependencies: ["LinkModel", "TestSupport"], swiftSettings: settings),
+        .testTarget(
+            name: "HTTPWireTests",
+            dependencies: [
+                "HTTPWire", "LinkModel", "TestSupport", nioCore, nioHTTP1,
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "NotesServiceTests",
+            dependencies: ["NotesService", "NotesServer", "NotesContract", "TestSupport", httpTypes, logging, nioCore],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "OfflineEngineTests", dependencies: ["OfflineEngine", "NotesContract", "LinkModel", "TestSupport"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ScenarioModelTests", dependencies: ["ScenarioModel", "Files", "LinkModel"],
+            swiftSettings: settings),
         .testTarget(
             name: "ImpairmentTests", dependencies: ["Impairment", "LinkModel", "TestSupport", nioCore],
             swiftSettings: settings),
