@@ -121,6 +121,9 @@ let package = Package(
             name: "OfflineEngineTests", dependencies: ["OfflineEngine", "NotesContract", "LinkModel", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
+            name: "SyncStoreTests",
+            dependencies: ["SyncStore", "OfflineEngine", "NotesContract", grdb], swiftSettings: settings),
+        .testTarget(
             name: "ScenarioModelTests", dependencies: ["ScenarioModel", "Files", "LinkModel"],
             swiftSettings: settings),
         .testTarget(
