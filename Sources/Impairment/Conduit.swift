@@ -43,6 +43,8 @@ public enum Action: Sendable {
 struct Conduit {
     var up = Lane()
     var down = Lane()
+    /// Follows the exchanges, if anybody watches them.
+    var tracker: ExchangeTracker?
     /// Sockets that are gone, or reset by us.
     private var goneEnds = PerDirection(up: false, down: false)
 

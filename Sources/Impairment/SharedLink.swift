@@ -19,8 +19,22 @@ public struct SharedLink {
         public let time: Instant
     }
 
+    /// Something that became true of an exchange, with its connection and the time it has in the model.
+    public struct ExchangeReport: Sendable {
+        /// The connection.
+        public let flow: FlowID
+        /// What became true.
+        public let event: ExchangeEvent
+        /// When, in the model.
+        public let time: Instant
+    }
+
     private var link: Link
     private let limits: BufferLimits
+    private let watch: ExchangeWatch?
+    private var plan: FaultPlan
+    private var nextExchange = 0
+    private var reports = Deque<ExchangeReport>()
     /// By the flow's index.
     private var conduits: [Conduit?] = []
     private var orders = Deque<Order>()
@@ -34,9 +48,15 @@ public struct SharedLink {
     public private(set) var bytesHeld = 0
 
     /// Creates a link without connections.
-    public init(_ conditions: Conditions = .clear, limits: BufferLimits = BufferLimits()) {
+    ///
+    /// - Parameter watch: How exchanges are followed; without it bytes are only bytes.
+    public init(
+        _ conditions: Conditions = .clear, limits: BufferLimits = BufferLimits(), watch: ExchangeWatch? = nil
+    ) {
         link = Link(conditions)
         self.limits = limits
+        self.watch = watch
+        plan = FaultPlan(watch?.rules ?? [])
     }
 
     // MARK: What can be asked
@@ -90,6 +110,7 @@ public struct SharedLink {
         let id = link.open(at: now)
         while conduits.count <= id.index { conduits.append(nil) }
         conduits[id.index] = Conduit()
+        if watch != nil { conduits[id.index]?.tracker = ExchangeTracker() }
         return id
     }
 
@@ -107,7 +128,7 @@ public struct SharedLink {
             conduits[id.index]?[direction].awaitsDrain = false
             deliver(id, direction)
         case .bytes(let buffer, from: let side):
-            take(buffer, id, side.sends)
+            if let passing = tap(buffer, id, side.sends) { take(passing, id, side.sends) }
         case .inputClosed(let side):
             guard conduits[id.index]?[side.sends].inputIsClosed == false else { return }
             conduits[id.index]?[side.sends].inputIsClosed = true
@@ -121,10 +142,46 @@ public struct SharedLink {
     /// Takes the next thing to be done.
     public mutating func takeAction() -> Order? { orders.popFirst() }
 
+    /// Takes the next thing that became true of an exchange.
+    public mutating func takeReport() -> ExchangeReport? { reports.popFirst() }
+
     // MARK: Inside
 
     private func holds(_ id: FlowID) -> Bool {
         id.index < conduits.count && conduits[id.index] != nil && link.contains(id)
+    }
+
+    /// Shows what enters to the tracker; gives what of it may travel.
+    private mutating func tap(_ buffer: ByteBuffer, _ id: FlowID, _ direction: Direction) -> ByteBuffer? {
+        guard let watch, conduits[id.index]?.tracker != nil else { return buffer }
+        if direction == .up {
+            report(
+                conduits[id.index]?.tracker?.takeRequestBytes(buffer, watch, &plan, nextID: &nextExchange) ?? [], id)
+            return buffer
+        }
+        guard let answered = conduits[id.index]?.tracker?.takeAnswerBytes(buffer) else { return buffer }
+        report(answered.events, id)
+        if answered.isCut {
+            // As if the server had fallen over: its RST crosses the link.
+            if answered.passes.readableBytes > 0 { take(answered.passes, id, .down) }
+            orders.append(Order(flow: id, action: .reset(.server), time: now))
+            lose(.server, id)
+            return nil
+        }
+        return answered.passes
+    }
+
+    private mutating func report(_ events: [ExchangeEvent], _ id: FlowID) {
+        for event in events { reports.append(ExchangeReport(flow: id, event: event, time: now)) }
+    }
+
+    /// Tells the tracker what has been handed to a socket.
+    private mutating func noteExit(_ bytes: Int, _ id: FlowID, _ direction: Direction) {
+        guard watch != nil else { return }
+        let events =
+            direction == .up
+            ? conduits[id.index]?.tracker?.noteUpExit(bytes) : conduits[id.index]?.tracker?.noteDownExit(bytes)
+        report(events ?? [], id)
     }
 
     private mutating func take(_ buffer: ByteBuffer, _ id: FlowID, _ direction: Direction) {
@@ -135,6 +192,7 @@ public struct SharedLink {
             let receiver = direction.receiver
             bytesCarried[direction] += buffer.readableBytes
             orders.append(Order(flow: id, action: .write(buffer.compact, to: receiver), time: now))
+            noteExit(buffer.readableBytes, id, direction)
             let limit = exitLimit
             let mustDrain = conduits[id.index]?[direction].handOver(buffer.readableBytes, limit: limit)
             if mustDrain == true { orders.append(Order(flow: id, action: .awaitDrain(receiver), time: now)) }
@@ -197,7 +255,10 @@ public struct SharedLink {
         let limit = exitLimit
         conduits[id.index]?.deliver(direction, limit: limit, into: &scratch)
         for action in scratch {
-            if case .write(let piece, to: _) = action { bytesCarried[direction] += piece.readableBytes }
+            if case .write(let piece, to: _) = action {
+                bytesCarried[direction] += piece.readableBytes
+                noteExit(piece.readableBytes, id, direction)
+            }
             orders.append(Order(flow: id, action: action, time: now))
         }
         scratch.removeAll(keepingCapacity: true)
@@ -226,6 +287,7 @@ public struct SharedLink {
 
     private mutating func end(_ id: FlowID) {
         bytesHeld -= bytesHeld(id, .up) + bytesHeld(id, .down)
+        report(conduits[id.index]?.tracker?.finish() ?? [], id)
         conduits[id.index] = nil
         link.remove(id)
         orders.append(Order(flow: id, action: .ended, time: now))

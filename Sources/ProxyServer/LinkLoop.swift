@@ -17,9 +17,15 @@ final class LinkLoop {
     /// Sessions with something written and not flushed.
     private var unflushed: [Session] = []
 
-    init(_ conditions: Conditions, limits: BufferLimits, on eventLoop: any EventLoop) {
+    private let onExchange: (@Sendable (ExchangeEvent) -> Void)?
+
+    init(
+        _ conditions: Conditions, limits: BufferLimits, watch: ExchangeWatch? = nil,
+        onExchange: (@Sendable (ExchangeEvent) -> Void)? = nil, on eventLoop: any EventLoop
+    ) {
         self.eventLoop = eventLoop
-        link = SharedLink(conditions, limits: limits)
+        self.onExchange = onExchange
+        link = SharedLink(conditions, limits: limits, watch: watch)
         origin = .now()
     }
 
@@ -96,6 +102,7 @@ final class LinkLoop {
             if session.carryOut(order.action) { unflushed.append(session) }
         }
         isCarryingOut = false
+        while let report = link.takeReport() { onExchange?(report.event) }
         setTimer()
     }
 

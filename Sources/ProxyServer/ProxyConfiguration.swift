@@ -16,6 +16,10 @@ public struct ProxyConfiguration: Sendable {
     public var connectTimeout: TimeAmount
     /// What may be held in memory.
     public var buffers: BufferLimits
+    /// How exchanges are followed, and which faults are done to them; `nil` is not at all.
+    public var watch: ExchangeWatch?
+    /// Told on the proxy's event loop what becomes true of exchanges; must not block.
+    public var onExchange: (@Sendable (ExchangeEvent) -> Void)?
 
     /// Connections of one proxy unless said otherwise.
     public static let connectionsMaxDefault = 10_000

@@ -1,0 +1,263 @@
+public import LinkModel
+public import NIOCore
+
+/// The client's side of HTTP/1.1 to one server: its connections, and what waits for one.
+///
+/// A pure machine: facts and the time go in, ``takeAction()`` gives what to do. It sends nothing twice: a request that
+/// fails, on a connection used before or not, is the caller's to repeat, who knows whether that is harmless.
+public struct HTTPClientMachine: Sendable {
+    private struct Connection: Sendable {
+        enum State: Sendable { case connecting, busy, idle }
+
+        var state = State.connecting
+        var parser = HTTPParser(.responses)
+        var exchange: HTTPExchangeID?
+        /// When it is given up in its present state.
+        var deadline: Instant
+        var used = 0
+    }
+
+    private struct Exchange: Sendable {
+        let request: HTTPClientRequest
+        let bytes: ByteBuffer
+        let deadline: Instant
+        var connection: HTTPConnectionID?
+        var head: HTTPResponseHead?
+        var body: [UInt8] = []
+        var trailers = HTTPHeaders()
+        var phase = HTTPClientFailure.Phase.notSent
+    }
+
+    private let host: String
+    private let timeouts: HTTPTimeouts
+    private let connectionsMax: Int
+    private let bodyMax: Int
+    private var connections: [HTTPConnectionID: Connection] = [:]
+    private var exchanges: [HTTPExchangeID: Exchange] = [:]
+    /// Exchanges without a connection, in order.
+    private var waiting: [HTTPExchangeID] = []
+    private var actions: [HTTPClientAction] = []
+    private var nextConnection = 0
+    private var nextExchange = 0
+
+    /// A machine without connections.
+    ///
+    /// - Parameters:
+    ///   - host: What the `Host` header says.
+    ///   - connectionsMax: Connections open at once, at most.
+    ///   - bodyMax: Bytes of an answer's body, at most.
+    public init(
+        host: String, timeouts: HTTPTimeouts = HTTPTimeouts(), connectionsMax: Int = 2, bodyMax: Int = 16 << 20
+    ) {
+        self.host = host
+        self.timeouts = timeouts
+        self.connectionsMax = max(1, connectionsMax)
+        self.bodyMax = bodyMax
+    }
+
+    // MARK: What can be asked
+
+    /// When ``timePasses(to:)`` must be called next.
+    public var nextDeadline: Instant? {
+        let ends = exchanges.values.map(\.deadline)
+        let states = connections.values.map(\.deadline)
+        return (ends + states).min().flatMap { $0 == .never ? nil : $0 }
+    }
+
+    /// Takes the next thing to do.
+    public mutating func takeAction() -> HTTPClientAction? { actions.isEmpty ? nil : actions.removeFirst() }
+
+    // MARK: What can happen
+
+    /// A request is to be sent; a malformed one fails at once.
+    public mutating func start(_ request: HTTPClientRequest, at now: Instant) -> HTTPExchangeID {
+        let id = HTTPExchangeID(number: nextExchange)
+        nextExchange += 1
+        var bytes = ByteBuffer()
+        do {
+            try head(of: request).write(into: &bytes)
+        } catch {
+            actions.append(.finished(id, .failure(HTTPClientFailure(.malformed(error), .notSent))))
+            return id
+        }
+        bytes.writeBytes(request.body)
+        exchanges[id] = Exchange(request: request, bytes: bytes, deadline: now + timeouts.exchange)
+        waiting.append(id)
+        dispatch(at: now)
+        return id
+    }
+
+    private func head(of request: HTTPClientRequest) -> HTTPRequestHead {
+        var headers = HTTPHeaders()
+        headers.add("Host", host)
+        for field in request.headers { headers.add(field.name, field.value) }
+        if !request.body.isEmpty || ["POST", "PUT", "PATCH"].contains(request.method) {
+            headers.add("Content-Length", "\(request.body.count)")
+        }
+        return HTTPRequestHead(method: request.method, target: request.target, headers: headers)
+    }
+
+    /// The caller does not want the answer any more.
+    public mutating func cancel(_ id: HTTPExchangeID, at now: Instant) {
+        guard exchanges[id] != nil else { return }
+        fail(id, .cancelled, at: now)
+    }
+
+    /// A connection is up.
+    public mutating func connected(_ id: HTTPConnectionID, at now: Instant) {
+        guard connections[id]?.state == .connecting else { return }
+        connections[id]?.state = .idle
+        connections[id]?.deadline = now + timeouts.idleConnection
+        dispatch(at: now)
+    }
+
+    /// A connection cannot be had; the oldest waiting exchange fails with it.
+    public mutating func connectFailed(_ id: HTTPConnectionID, reason: HTTPConnectFailure, at now: Instant) {
+        guard connections[id]?.state == .connecting else { return }
+        connections[id] = nil
+        if let first = waiting.first { fail(first, .connect(reason), at: now) }
+        dispatch(at: now)
+    }
+
+    /// Bytes have come.
+    public mutating func received(_ bytes: ByteBuffer, on id: HTTPConnectionID, at now: Instant) {
+        guard let exchange = connections[id]?.exchange else {
+            // Nobody has asked for anything.
+            if connections[id] != nil { close(id, isAbortive: true) }
+            return
+        }
+        connections[id]?.deadline = now + timeouts.idle
+        connections[id]?.parser.append(bytes)
+        read(id, exchange, at: now)
+    }
+
+    /// A connection is closed by its peer, or has failed.
+    public mutating func closed(_ id: HTTPConnectionID, how: HTTPCloseReason, at now: Instant) {
+        guard let connection = connections[id] else { return }
+        if let exchange = connection.exchange, how == .fin {
+            // The end of the stream may be the end of the answer.
+            connections[id]?.parser.finish()
+            read(id, exchange, hasEnded: true, at: now)
+        }
+        guard let connection = connections.removeValue(forKey: id) else { return }
+        if let exchange = connection.exchange {
+            exchanges[exchange]?.connection = nil
+            fail(exchange, .closedByPeer(how), wasReused: connection.used > 1, at: now)
+        } else if connection.state == .connecting, let first = waiting.first {
+            fail(first, .connect(.other("closed")), at: now)
+        }
+        dispatch(at: now)
+    }
+
+    /// Time has passed; what is overdue is given up.
+    public mutating func timePasses(to now: Instant) {
+        for id in exchanges.keys.sorted() where exchanges[id].map({ $0.deadline <= now }) ?? false {
+            fail(id, .timedOut(.exchange), at: now)
+        }
+        for id in connections.keys.sorted() {
+            guard let connection = connections[id], connection.deadline <= now else { continue }
+            switch connection.state {
+            case .connecting:
+                close(id, isAbortive: true)
+                if let first = waiting.first { fail(first, .timedOut(.connect), at: now) }
+            case .idle: close(id, isAbortive: false)
+            case .busy:
+                guard let exchange = connection.exchange else { continue }
+                let hasBegun = exchanges[exchange]?.phase == .answering
+                fail(exchange, .timedOut(hasBegun ? .idle : .firstByte), at: now)
+            }
+        }
+        dispatch(at: now)
+    }
+
+    // MARK: Inside
+
+    /// Gives waiting exchanges to idle connections, and opens new ones as far as allowed.
+    private mutating func dispatch(at now: Instant) {
+        for id in connections.keys.sorted() where connections[id]?.state == .idle && !waiting.isEmpty {
+            let exchange = waiting.removeFirst()
+            connections[id]?.state = .busy
+            connections[id]?.exchange = exchange
+            connections[id]?.used += 1
+            connections[id]?.deadline = now + timeouts.firstByte
+            connections[id]?.parser.expect(method: exchanges[exchange]?.request.method ?? "")
+            exchanges[exchange]?.connection = id
+            exchanges[exchange]?.phase = .sent
+            if let bytes = exchanges[exchange]?.bytes { actions.append(.write(id, bytes)) }
+        }
+        let connecting = connections.values.count { $0.state == .connecting }
+        var wanted = waiting.count - connecting
+        while wanted > 0, connections.count < connectionsMax {
+            let id = HTTPConnectionID(number: nextConnection)
+            nextConnection += 1
+            connections[id] = Connection(deadline: now + timeouts.connect)
+            actions.append(.connect(id))
+            wanted -= 1
+        }
+    }
+
+    private mutating func read(
+        _ id: HTTPConnectionID, _ exchange: HTTPExchangeID, hasEnded: Bool = false, at now: Instant
+    ) {
+        do throws(HTTPError) {
+            while let part = try connections[id]?.parser.next() {
+                exchanges[exchange]?.phase = .answering
+                switch part {
+                case .responseHead(let head, _, let isInterim): if !isInterim { exchanges[exchange]?.head = head }
+                case .body(let bytes, _):
+                    exchanges[exchange]?.body.append(contentsOf: bytes.readableBytesView)
+                    if exchanges[exchange]?.body.count ?? 0 > bodyMax {
+                        return fail(exchange, .bodyTooLarge, at: now)
+                    }
+                case .trailers(let trailers, _): exchanges[exchange]?.trailers = trailers
+                case .end: return succeed(id, exchange, hasEnded: hasEnded, at: now)
+                case .opaque: return fail(exchange, .malformed(.unexpectedAnswer), at: now)
+                case .requestHead: break
+                }
+            }
+        } catch {
+            // A stream that ends early is told as a close, with how it was closed.
+            if error != .endedEarly { fail(exchange, .malformed(error), at: now) }
+        }
+    }
+
+    private mutating func succeed(
+        _ id: HTTPConnectionID, _ exchangeID: HTTPExchangeID, hasEnded: Bool, at now: Instant
+    ) {
+        guard let exchange = exchanges.removeValue(forKey: exchangeID), let head = exchange.head else { return }
+        actions.append(
+            .finished(
+                exchangeID,
+                .success(HTTPClientResponse(head: head, body: exchange.body, trailers: exchange.trailers))))
+        let asksToClose = exchange.request.headers.isListed("close", in: "Connection")
+        let isClean = connections[id].map { !$0.parser.isInsideMessage && $0.parser.framing != .untilClose } ?? false
+        if head.keepsAlive && !asksToClose && isClean && !hasEnded {
+            connections[id]?.state = .idle
+            connections[id]?.exchange = nil
+            connections[id]?.deadline = now + timeouts.idleConnection
+        } else {
+            close(id, isAbortive: false)
+        }
+        dispatch(at: now)
+    }
+
+    private mutating func fail(
+        _ id: HTTPExchangeID, _ reason: HTTPClientFailure.Reason, wasReused: Bool? = nil, at now: Instant
+    ) {
+        guard let exchange = exchanges.removeValue(forKey: id) else { return }
+        waiting.removeAll { $0 == id }
+        var failure = HTTPClientFailure(reason, exchange.phase)
+        if let connection = exchange.connection {
+            failure.wasReused = connections[connection].map { $0.used > 1 } ?? false
+            close(connection, isAbortive: true)
+        }
+        if let wasReused { failure.wasReused = wasReused }
+        actions.append(.finished(id, .failure(failure)))
+        dispatch(at: now)
+    }
+
+    private mutating func close(_ id: HTTPConnectionID, isAbortive: Bool) {
+        guard connections.removeValue(forKey: id) != nil else { return }
+        actions.append(.close(id, isAbortive: isAbortive))
+    }
+}

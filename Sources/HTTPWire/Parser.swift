@@ -1,0 +1,391 @@
+public import NIOCore
+
+/// A part of a message, with where it stands: offsets count from the first byte ever appended.
+public enum HTTPPart: Sendable {
+    /// The head of a request, its empty line included.
+    case requestHead(HTTPRequestHead, Range<Int64>)
+    /// The head of an answer; an interim one (1xx but 101) is followed by another head and has no end of its own.
+    case responseHead(HTTPResponseHead, Range<Int64>, isInterim: Bool)
+    /// Bytes of the body, without the framing of chunks.
+    case body(ByteBuffer, Range<Int64>)
+    /// What stands after the last chunk, if anything does.
+    case trailers(HTTPHeaders, Range<Int64>)
+    /// The message is whole; the offset after its last byte.
+    case end(Int64)
+    /// After an upgrade or a CONNECT: bytes that are not HTTP.
+    case opaque(ByteBuffer, Range<Int64>)
+}
+
+/// How a body is delimited (RFC 9112, 6.3).
+public enum HTTPBodyFraming: Hashable, Sendable {
+    /// There is none.
+    case none
+    /// So many bytes.
+    case length(Int64)
+    /// In chunks.
+    case chunked
+    /// Everything until the connection closes.
+    case untilClose
+}
+
+/// Finds the messages in a stream of bytes, however it is cut.
+///
+/// Strict where leniency has made others disagree about where a message ends (RFC 9112, 11.2): lines end with CR LF,
+/// Content-Length beside Transfer-Encoding is refused, nothing is folded. After an error it gives nothing but that error.
+public struct HTTPParser: Sendable {
+    /// Which messages are in the stream.
+    public enum Side: Hashable, Sendable { case requests, responses }
+
+    private enum State: Hashable {
+        case start, length(Int64), chunkLine, chunk(Int64), chunkEnd, trailers, untilClose, opaque, failed(HTTPError)
+    }
+
+    private let side: Side
+    private let limits: HTTPLimits
+    private var buffer = ByteBuffer()
+    private var state = State.start
+    /// The offset of the first byte in the buffer.
+    private var offset: Int64 = 0
+    /// Bytes at the front of the buffer that have been searched for the end of a head.
+    private var searched = 0
+    private var bodyBytes: Int64 = 0
+    private var emptyLines = 0
+    /// Methods of requests that have not been answered.
+    private var methods: [String] = []
+    private var hasEnded = false
+    private var endIsDue = false
+    /// How the current message's body is delimited.
+    public private(set) var framing = HTTPBodyFraming.none
+
+    /// Empty lines before a request that are skipped (RFC 9112, 2.2).
+    private static let emptyLinesMax = 4
+
+    /// A parser of a new stream.
+    public init(_ side: Side, limits: HTTPLimits = .standard) {
+        self.side = side
+        self.limits = limits
+    }
+
+    /// The next answer is to a request with this method; HEAD has no body, CONNECT may open a tunnel.
+    public mutating func expect(method: String) { methods.append(method) }
+
+    /// More of the stream.
+    public mutating func append(_ bytes: ByteBuffer) {
+        var bytes = bytes
+        if case .failed = state { return }
+        buffer.writeBuffer(&bytes)
+    }
+
+    /// The stream has ended.
+    public mutating func finish() { hasEnded = true }
+
+    /// Whether a message has begun and is not whole.
+    public var isInsideMessage: Bool { state != .start && state != .opaque || buffer.readableBytes > 0 }
+
+    /// The next part; `nil` if more bytes are needed.
+    public mutating func next() throws(HTTPError) -> HTTPPart? {
+        do throws(HTTPError) {
+            return try parse()
+        } catch {
+            state = .failed(error)
+            buffer.clear()
+            throw error
+        }
+    }
+
+    private mutating func parse() throws(HTTPError) -> HTTPPart? {
+        if endIsDue {
+            endIsDue = false
+            state = .start
+            return .end(offset)
+        }
+        while true {
+            switch state {
+            case .failed(let error): throw error
+            case .start:
+                if side == .requests, try skipEmptyLine() { continue }
+                return try parseHead()
+            case .length(let left): return try parseBody(left: left, next: .start) { .length($0) }
+            case .chunkLine:
+                guard let size = try parseChunkLine() else { return try endedEarly() }
+                state = size == 0 ? .trailers : .chunk(size)
+            case .chunk(let left): return try parseBody(left: left, next: .chunkEnd) { .chunk($0) }
+            case .chunkEnd:
+                guard buffer.readableBytes >= 2 else { return try endedEarly() }
+                guard buffer.readBytes(length: 2) == [13, 10] else { throw .badChunk }
+                offset += 2
+                state = .chunkLine
+            case .trailers:
+                guard let (lines, range) = try readLines(max: limits.trailers, what: "the trailers") else {
+                    return try endedEarly()
+                }
+                endIsDue = true
+                if lines.isEmpty { return try parse() }
+                return .trailers(try Self.headers(lines, limits), range)
+            case .untilClose:
+                if let piece = readPiece(atMost: .max) { return try body(piece) }
+                guard hasEnded else { return nil }
+                endIsDue = true
+                return try parse()
+            case .opaque:
+                guard let (bytes, range) = readPiece(atMost: .max) else { return nil }
+                return .opaque(bytes, range)
+            }
+        }
+    }
+
+    // MARK: Bodies
+
+    private mutating func parseBody(left: Int64, next: State, _ rest: (Int64) -> State) throws(HTTPError) -> HTTPPart? {
+        guard let piece = readPiece(atMost: left) else { return try endedEarly() }
+        let remaining = left - Int64(piece.0.readableBytes)
+        if remaining > 0 {
+            state = rest(remaining)
+        } else if next == .start {
+            endIsDue = true
+        } else {
+            state = next
+        }
+        return try body(piece)
+    }
+
+    private mutating func body(_ piece: (ByteBuffer, Range<Int64>)) throws(HTTPError) -> HTTPPart {
+        bodyBytes += Int64(piece.0.readableBytes)
+        if let max = limits.body, bodyBytes > max { throw .tooLarge("the body") }
+        return .body(piece.0, piece.1)
+    }
+
+    private mutating func readPiece(atMost limit: Int64) -> (ByteBuffer, Range<Int64>)? {
+        let size = Int(min(Int64(buffer.readableBytes), limit))
+        guard size > 0, let piece = buffer.readSlice(length: size) else { return nil }
+        let start = offset
+        offset += Int64(size)
+        if buffer.readableBytes == 0 { buffer = ByteBuffer() }
+        return (piece, start..<offset)
+    }
+
+    private mutating func parseChunkLine() throws(HTTPError) -> Int64? {
+        guard let line = try readLine(max: limits.chunkLine, what: "a chunk's line") else { return nil }
+        var size: Int64 = 0
+        var digits = 0
+        for byte in line {
+            guard let digit = Self.hexadecimal(byte) else { break }
+            digits += 1
+            guard digits <= 15 else { throw .badChunk }
+            size = size << 4 | Int64(digit)
+        }
+        let rest = line.dropFirst(digits)
+        // An extension begins with a semicolon, perhaps after spaces.
+        let isPlain = rest.isEmpty || rest.first { $0 != 32 && $0 != 9 } == UInt8(ascii: ";")
+        guard digits > 0, isPlain, rest.allSatisfy(HTTPSyntax.isText) else { throw .badChunk }
+        return size
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+
+    private func endedEarly() throws(HTTPError) -> HTTPPart? {
+        if hasEnded { throw .endedEarly }
+        return nil
+    }
+
+    // MARK: Heads
+
+    private mutating func skipEmptyLine() throws(HTTPError) -> Bool {
+        guard buffer.readableBytes >= 1, buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) == 13 else {
+            return false
+        }
+        guard buffer.readableBytes >= 2 else { return false }
+        guard buffer.getInteger(at: buffer.readerIndex + 1, as: UInt8.self) == 10, emptyLines < Self.emptyLinesMax
+        else {
+            throw .badStartLine
+        }
+        emptyLines += 1
+        buffer.moveReaderIndex(forwardBy: 2)
+        offset += 2
+        return true
+    }
+
+    private mutating func parseHead() throws(HTTPError) -> HTTPPart? {
+        let max = limits.startLine + limits.headers
+        guard let (lines, range) = try readLines(max: max, what: "the head") else {
+            if hasEnded && buffer.readableBytes > 0 { throw .endedEarly }
+            return nil
+        }
+        guard let first = lines.first else { throw .badStartLine }
+        guard first.count <= limits.startLine else { throw .tooLarge("the first line") }
+        let headers = try Self.headers(lines.dropFirst(), limits)
+        emptyLines = 0
+        bodyBytes = 0
+        return side == .requests
+            ? try takeRequest(first, headers, range) : try takeResponse(first, headers, range)
+    }
+
+    private mutating func takeRequest(
+        _ line: [UInt8], _ headers: HTTPHeaders, _ range: Range<Int64>
+    ) throws(HTTPError) -> HTTPPart {
+        let words = line.split(separator: 32, omittingEmptySubsequences: false)
+        guard words.count == 3, !words[0].isEmpty, words[0].allSatisfy(HTTPSyntax.isTokenByte), !words[1].isEmpty,
+            words[1].allSatisfy({ $0 > 0x20 && $0 != 0x7F })
+        else { throw .badStartLine }
+        let version = try Self.version(words[2])
+        let head = HTTPRequestHead(
+            method: String(decoding: words[0], as: UTF8.self), target: String(decoding: words[1], as: UTF8.self),
+            version: version, headers: headers)
+        switch try Self.length(headers) {
+        case .chunked: frame(.chunked)
+        case .length(let length) where length > 0: frame(.length(length))
+        default: frame(.none)
+        }
+        return .requestHead(head, range)
+    }
+
+    private mutating func takeResponse(
+        _ line: [UInt8], _ headers: HTTPHeaders, _ range: Range<Int64>
+    ) throws(HTTPError) -> HTTPPart {
+        guard line.count >= 12, line[8] == 32, line.count == 12 || line[12] == 32,
+            line[9...11].allSatisfy({ (48...57).contains($0) }), line[9] >= 49, line.allSatisfy(HTTPSyntax.isText)
+        else { throw line.starts(with: "HTTP/1.".utf8) ? .badStartLine : .badStartLine }
+        let version = try Self.version(line[..<8])
+        let status = line[9...11].reduce(0) { $0 * 10 + Int($1) - 48 }
+        let head = HTTPResponseHead(
+            version: version, status: status, reason: String(decoding: line.dropFirst(13), as: UTF8.self),
+            headers: headers)
+        guard let method = methods.first else { throw .unexpectedAnswer }
+        if (100...199).contains(status) && status != 101 {
+            return .responseHead(head, range, isInterim: true)
+        }
+        methods.removeFirst()
+        let framing = try Self.length(headers)
+        if status == 101 || (method == "CONNECT" && (200...299).contains(status)) {
+            self.framing = .none
+            state = .opaque
+        } else if method == "HEAD" || status == 204 || status == 304 {
+            frame(.none)
+        } else if framing == .length(0) {
+            frame(.none)
+        } else {
+            frame(framing == .none ? .untilClose : framing)
+        }
+        return .responseHead(head, range, isInterim: false)
+    }
+
+    private mutating func frame(_ framing: HTTPBodyFraming) {
+        self.framing = framing
+        switch framing {
+        case .none: endIsDue = true
+        case .length(let length): state = .length(length)
+        case .chunked: state = .chunkLine
+        case .untilClose: state = .untilClose
+        }
+    }
+
+    private static func version(_ bytes: some Collection<UInt8>) throws(HTTPError) -> HTTPVersion {
+        if bytes.elementsEqual("HTTP/1.1".utf8) { return .http11 }
+        if bytes.elementsEqual("HTTP/1.0".utf8) { return .http10 }
+        throw bytes.starts(with: "HTTP/".utf8) ? .badVersion : .badStartLine
+    }
+
+    /// What the headers say of the body's length; `none` if nothing.
+    private static func length(_ headers: HTTPHeaders) throws(HTTPError) -> HTTPBodyFraming {
+        let lengths = headers.all("Content-Length")
+        let codings = headers.all("Transfer-Encoding")
+        if !codings.isEmpty {
+            guard lengths.isEmpty else { throw .badLength }
+            guard codings.count == 1, HTTPHeaders.isSame(codings[0], "chunked") else { throw .unknownCoding }
+            return .chunked
+        }
+        guard let first = lengths.first else { return .none }
+        guard lengths.allSatisfy({ $0 == first }), (1...18).contains(first.utf8.count),
+            first.utf8.allSatisfy({ (48...57).contains($0) }), let length = Int64(first)
+        else { throw .badLength }
+        return .length(length)
+    }
+
+    private static func headers(
+        _ lines: some Collection<[UInt8]>, _ limits: HTTPLimits
+    ) throws(HTTPError) -> HTTPHeaders {
+        guard lines.count <= limits.headerCount else { throw .tooLarge("the number of headers") }
+        var headers = HTTPHeaders()
+        for line in lines {
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
+                line[..<colon].allSatisfy(HTTPSyntax.isTokenByte), line[colon...].allSatisfy(HTTPSyntax.isText)
+            else { throw .badHeader }
+            var value = line[(colon + 1)...]
+            while let byte = value.first, byte == 32 || byte == 9 { value.removeFirst() }
+            while let byte = value.last, byte == 32 || byte == 9 { value.removeLast() }
+            headers.add(String(decoding: line[..<colon], as: UTF8.self), String(decoding: value, as: UTF8.self))
+        }
+        return headers
+    }
+
+    // MARK: Lines
+
+    /// Reads lines up to and with an empty one; `nil` if it has not come.
+    private mutating func readLines(
+        max: Int, what: String
+    ) throws(HTTPError) -> (lines: [[UInt8]], range: Range<Int64>)? {
+        let view = buffer.readableBytesView
+        // The empty line ends with LF CR LF, or begins the whole.
+        var index = view.index(view.startIndex, offsetBy: Swift.max(0, searched - 3))
+        var end: Int?
+        if view.count >= 2, view[view.startIndex] == 13, view[view.startIndex + 1] == 10 {
+            end = 2
+        } else {
+            while let lineFeed = view[index...].firstIndex(of: 10) {
+                let distance = lineFeed - view.startIndex
+                if distance > max { throw .tooLarge(what) }
+                guard distance >= 1, view[lineFeed - 1] == 13 else { throw .badLineEnd }
+                if distance >= 3, view[lineFeed - 2] == 10 {
+                    end = distance + 1
+                    break
+                }
+                index = lineFeed + 1
+            }
+        }
+        guard let end else {
+            if view.count > max { throw .tooLarge(what) }
+            searched = view.count
+            return nil
+        }
+        searched = 0
+        let bytes = [UInt8](view.prefix(end))
+        buffer.moveReaderIndex(forwardBy: end)
+        let start = offset
+        offset += Int64(end)
+        if buffer.readableBytes == 0 {
+            buffer = ByteBuffer()
+        } else if buffer.readerIndex > 16 << 10 {
+            buffer.discardReadBytes()
+        }
+        var lines: [[UInt8]] = []
+        for line in bytes.dropLast(2).split(separator: 10) {
+            let line = Array(line.dropLast())
+            // A CR alone, or a line that goes on.
+            guard !line.contains(13), line.first != 32, line.first != 9 else { throw .badHeader }
+            lines.append(line)
+        }
+        return (lines, start..<offset)
+    }
+
+    /// Reads a line without its end; `nil` if it has not come.
+    private mutating func readLine(max: Int, what: String) throws(HTTPError) -> [UInt8]? {
+        let view = buffer.readableBytesView
+        guard let lineFeed = view.prefix(max + 2).firstIndex(of: 10) else {
+            if view.count > max + 1 { throw .tooLarge(what) }
+            return nil
+        }
+        let length = lineFeed - view.startIndex
+        guard length >= 1, view[lineFeed - 1] == 13 else { throw .badLineEnd }
+        let line = [UInt8](view.prefix(length - 1))
+        buffer.moveReaderIndex(forwardBy: length + 1)
+        offset += Int64(length + 1)
+        return line
+    }
+}

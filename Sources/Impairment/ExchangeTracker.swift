@@ -1,0 +1,158 @@
+internal import DequeModule
+internal import HTTPWire
+internal import NIOCore
+
+/// Follows the exchanges of one connection by the offsets of their bytes, at the entries and exits of both lanes.
+///
+///     client -> [ entry: where requests end   ... exit: how far the server has got  ] -> server
+///     client <- [ exit: how far the client has got ... entry: where answers end     ] <- server
+struct ExchangeTracker {
+    private struct Exchange {
+        let id: ExchangeID
+        let method: String
+        /// Where the request ends in the bytes of the uplink.
+        let requestEnd: Int64
+        let fault: (rule: Int, action: FaultAction)?
+        var hasArrived = false
+        /// Where the answer ends in the bytes of the downlink, once it has been read whole.
+        var answerEnd: Int64?
+        var status = 0
+    }
+
+    private var requests = HTTPParser(.requests)
+    private var answers = HTTPParser(.responses)
+    /// The request being read.
+    private var head: HTTPRequestHead?
+    private var sample: [UInt8] = []
+    /// Exchanges whose answer has not reached the client, in order.
+    private var exchanges = Deque<Exchange>()
+    private var isBlind = false
+    private var answerStatus = 0
+    /// Bytes read from the server, and where the last whole answer ended among them.
+    private var answerBytes: Int64 = 0
+    private var lastAnswerEnd: Int64 = 0
+    /// Nothing goes to the client from here on.
+    private var withheldFrom: Int64?
+    private var exited = (up: Int64(0), down: Int64(0))
+
+    /// What came of bytes from the server.
+    struct Answered {
+        /// What may travel.
+        var passes: ByteBuffer
+        var events: [ExchangeEvent] = []
+        /// The connection is to be reset.
+        var isCut = false
+    }
+
+    /// Takes bytes from the client.
+    mutating func takeRequestBytes(
+        _ bytes: ByteBuffer, _ watch: ExchangeWatch, _ plan: inout FaultPlan, nextID: inout Int
+    ) -> [ExchangeEvent] {
+        if isBlind { return [] }
+        var events: [ExchangeEvent] = []
+        do {
+            requests.append(bytes)
+            while let part = try requests.next() {
+                switch part {
+                case .requestHead(let head, _):
+                    self.head = head
+                    sample = []
+                case .body(let piece, _):
+                    let room = ExchangeWatch.bodySampleMax - sample.count
+                    sample.append(contentsOf: piece.readableBytesView.prefix(max(0, room)))
+                case .end(let end):
+                    guard let head else { continue }
+                    let id = ExchangeID(number: nextID)
+                    nextID += 1
+                    let subject = watch.subject(head, sample)
+                    answers.expect(method: head.method)
+                    exchanges.append(
+                        Exchange(
+                            id: id, method: head.method, requestEnd: end,
+                            fault: plan.match(method: head.method, subject: subject)))
+                    events.append(.requested(id, method: head.method, target: head.target, subject: subject))
+                    self.head = nil
+                case .responseHead, .trailers, .opaque: break
+                }
+            }
+        } catch {
+            events.append(blind("\(error)"))
+        }
+        return events
+    }
+
+    /// Takes bytes from the server; says which of them may travel.
+    mutating func takeAnswerBytes(_ bytes: ByteBuffer) -> Answered {
+        var result = Answered(passes: bytes)
+        let start = answerBytes
+        answerBytes += Int64(bytes.readableBytes)
+        if !isBlind && withheldFrom == nil {
+            do {
+                answers.append(bytes)
+                while withheldFrom == nil, let part = try answers.next() {
+                    switch part {
+                    case .responseHead(let head, _, let isInterim): if !isInterim { answerStatus = head.status }
+                    case .end(let end): takeAnswerEnd(end, &result)
+                    default: break
+                    }
+                }
+            } catch {
+                result.events.append(blind("\(error)"))
+            }
+        }
+        // A faulted answer is withheld from its first byte, before anybody knows where it ends.
+        var limit = withheldFrom ?? answerBytes
+        if let next = exchanges.first(where: { $0.answerEnd == nil }), next.fault != nil, !isBlind {
+            limit = min(limit, lastAnswerEnd)
+        }
+        let passing = Int(max(0, min(Int64(bytes.readableBytes), limit - start)))
+        result.passes = bytes.getSlice(at: bytes.readerIndex, length: passing) ?? ByteBuffer()
+        return result
+    }
+
+    private mutating func takeAnswerEnd(_ end: Int64, _ result: inout Answered) {
+        guard let index = exchanges.firstIndex(where: { $0.answerEnd == nil }) else { return }
+        exchanges[index].status = answerStatus
+        result.events.append(.committed(exchanges[index].id, status: answerStatus))
+        if let fault = exchanges[index].fault {
+            withheldFrom = lastAnswerEnd
+            result.events.append(.faulted(exchanges[index].id, rule: fault.rule))
+            result.isCut = fault.action == .cut
+        } else {
+            exchanges[index].answerEnd = end
+            lastAnswerEnd = end
+        }
+    }
+
+    /// Bytes have been handed to the server.
+    mutating func noteUpExit(_ bytes: Int) -> [ExchangeEvent] {
+        exited.up += Int64(bytes)
+        var events: [ExchangeEvent] = []
+        for index in exchanges.indices where !exchanges[index].hasArrived && exchanges[index].requestEnd <= exited.up {
+            exchanges[index].hasArrived = true
+            events.append(.arrived(exchanges[index].id))
+        }
+        return events
+    }
+
+    /// Bytes have been handed to the client.
+    mutating func noteDownExit(_ bytes: Int) -> [ExchangeEvent] {
+        exited.down += Int64(bytes)
+        var events: [ExchangeEvent] = []
+        while let first = exchanges.first, let end = first.answerEnd, end <= exited.down {
+            exchanges.removeFirst()
+            events.append(.answered(first.id, status: first.status))
+        }
+        return events
+    }
+
+    /// The connection is over.
+    func finish() -> [ExchangeEvent] { isBlind ? [] : exchanges.map { .lost($0.id) } }
+
+    private mutating func blind(_ reason: String) -> ExchangeEvent {
+        isBlind = true
+        exchanges = []
+        head = nil
+        return .notHTTP(reason)
+    }
+}
