@@ -62,7 +62,7 @@ let package = Package(
         .target(
             name: "Files",
             dependencies: ["LinkModel", "ScenarioModel", "Yams"],
-            resources: [.embedInCode("profiles"), .embedInCode("timelines")],
+            resources: [.embedInCode("profiles"), .embedInCode("timelines"), .embedInCode("scenarios")],
             swiftSettings: settings
         ),
         .target(
@@ -91,12 +91,22 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // Layer 3: worlds.
+        .target(
+            name: "ScenarioRunner",
+            dependencies: [
+                "ScenarioModel", "LinkModel", "HTTPWire", "Impairment", "ProxyServer", "NotesContract", "NotesService",
+                "NotesServer", "OfflineEngine", "SyncClient", nioCore, nioPosix, logging,
+            ],
+            swiftSettings: settings
+        ),
         // Layer 4: arguments, wiring, exit status.
         .executableTarget(
             name: "slowlane",
             dependencies: [
                 "LinkModel", "LinkWorkload", "Impairment", "Files", "ProxyServer", "NotesServer", "NotesService",
-                "NotesContract", "SyncClient", "SyncStore", "OfflineEngine", "ScenarioModel", nioCore, nioPosix,
+                "NotesContract", "SyncClient", "SyncStore", "OfflineEngine", "ScenarioModel", "ScenarioRunner", nioCore,
+                nioPosix,
                 logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

@@ -114,7 +114,8 @@ final class TimelineReader {
         }
     }
 
-    private func phase(_ node: Node) -> Timeline.Phase? {
+    /// Reads what begins at a time.
+    func phase(_ node: Node) -> Timeline.Phase? {
         let shapes: [(key: String, others: [String])] = [
             ("link", []), ("ramp", ["over"]), ("flap", ["jitter"]),
         ]

@@ -10,8 +10,9 @@ public struct ExchangeID: Hashable, Comparable, Sendable {
 
 /// What became true of an exchange.
 public enum ExchangeEvent: Sendable {
-    /// The request has been read whole from the client's socket. `subject` is what it is about, if that could be told.
-    case requested(ExchangeID, method: String, target: String, subject: String?)
+    /// The request has been read whole from the client's socket: its head, the first ``ExchangeWatch/bodySampleMax`` bytes
+    /// of its body, and what it is about, if that could be told.
+    case requested(ExchangeID, HTTPRequestHead, body: [UInt8], subject: String?)
     /// Its last byte has been handed to the server.
     case arrived(ExchangeID)
     /// The server's answer has been read whole; nothing of its last part has travelled.

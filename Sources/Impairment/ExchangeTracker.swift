@@ -70,7 +70,7 @@ struct ExchangeTracker {
                         Exchange(
                             id: id, method: head.method, requestEnd: end,
                             fault: plan.match(method: head.method, subject: subject)))
-                    events.append(.requested(id, method: head.method, target: head.target, subject: subject))
+                    events.append(.requested(id, head, body: sample, subject: subject))
                     self.head = nil
                 case .responseHead, .trailers, .opaque: break
                 }

@@ -161,10 +161,14 @@ public struct OfflineEngine: Sendable {
     // MARK: What the user does
 
     /// A new note, `created` in the output.
-    public mutating func create(title: String?, text: String?, date: String, at now: Instant) -> Output {
+    ///
+    /// - Parameter uuid: What it is called; a new name unless given.
+    public mutating func create(
+        title: String?, text: String?, date: String, uuid: String? = nil, at now: Instant
+    ) -> Output {
         var output = Output()
         let note = LocalNote(
-            uuid: makeUUID(), mine: LocalNote.Content(title: title, text: text, date: date), edits: 1)
+            uuid: uuid ?? makeUUID(), mine: LocalNote.Content(title: title, text: text, date: date), edits: 1)
         queue(.create, note, &output)
         put(note, &output)
         output.created = note.uuid

@@ -54,9 +54,9 @@ public final class SyncClient: Sendable {
         }
     }
 
-    /// A new note; gives its uuid.
-    public func create(title: String?, text: String?) async throws -> String {
-        try await onLoop { try $0.create(title: title, text: text) }
+    /// A new note; gives its uuid, which is a new one unless given.
+    public func create(title: String?, text: String?, uuid: String? = nil) async throws -> String {
+        try await onLoop { try $0.create(title: title, text: text, uuid: uuid) }
     }
 
     /// Another title or text; `nil` leaves it as it is.

@@ -57,8 +57,10 @@ final class SyncCore {
         try? take(.start)
     }
 
-    func create(title: String?, text: String?) throws -> String {
-        try change { engine, now in engine.create(title: title, text: text, date: SyncClient.date(), at: now) } ?? ""
+    func create(title: String?, text: String?, uuid: String?) throws -> String {
+        try change { engine, now in
+            engine.create(title: title, text: text, date: SyncClient.date(), uuid: uuid, at: now)
+        } ?? ""
     }
 
     func edit(_ uuid: String, title: String?, text: String?) throws {
@@ -219,6 +221,7 @@ final class SyncCore {
         timer?.cancel()
         for channel in channels.values { channel.close(promise: nil) }
         channels = [:]
+        store.close()
     }
 }
 

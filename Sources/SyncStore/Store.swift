@@ -71,6 +71,9 @@ public final class SyncStore: Sendable {
         try queue.write { try $0.execute(sql: "PRAGMA max_page_count = 1") }
     }
 
+    /// Lets others have the file; the store cannot be used any more.
+    public func close() { try? queue.close() }
+
     /// Everything that is there.
     public func load() throws(SyncStoreError) -> StoredState {
         do {

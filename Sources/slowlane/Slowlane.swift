@@ -11,6 +11,7 @@ struct Slowlane: AsyncParsableCommand {
         discussion: """
             Examples:
               slowlane proxy --upstream localhost:8000 --profile edge
+              slowlane run edit-conflict-after-subway
               slowlane notes-server
               slowlane profiles list
               slowlane measure edge 3g wifi
@@ -20,8 +21,8 @@ struct Slowlane: AsyncParsableCommand {
             """,
         version: SlowlaneVersion.current,
         subcommands: [
-            ProxyCommand.self, NotesServerCommand.self, NotesCommand.self, ProfilesCommand.self, MeasureCommand.self,
-            ModelCommand.self, DoctorCommand.self,
+            ProxyCommand.self, RunCommand.self, NotesServerCommand.self, NotesCommand.self, ProfilesCommand.self,
+            MeasureCommand.self, ModelCommand.self, DoctorCommand.self,
         ]
     )
 }

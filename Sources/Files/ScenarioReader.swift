@@ -1,0 +1,369 @@
+internal import LinkModel
+internal import ScenarioModel
+internal import Yams
+
+/// Turns a scenario's YAML into a ``ScenarioModel/Scenario``, reporting everything wrong on the way.
+final class ScenarioReader {
+    let reader: YAMLReader
+    var deviceNames: [String] = []
+    var writerNames: [String] = []
+    var rows: [String] = []
+    var marks: [String] = []
+
+    private static let sections = [
+        "scenario", "name", "about", "tags", "seed", "limit", "server", "devices", "writers", "network", "faults",
+        "steps", "expect",
+    ]
+    private static let later = ["extends", "workload", "invariants", "matrix", "explore"]
+
+    init(_ reader: YAMLReader) { self.reader = reader }
+
+    func read(_ root: Node, place: Node) -> Scenario? {
+        guard let mapping = root.mapping else { return nil }
+        for (key, _) in mapping where Self.later.contains(key.scalar?.string ?? "") {
+            reader.report("'\(key.scalar?.string ?? "")' is not supported yet", at: key)
+        }
+        let supported = Node.mapping(mapping.without { Self.later.contains($0) })
+        guard let keys = reader.mapping(supported, keys: Self.sections, in: "the scenario") else { return nil }
+        if let version = keys["scenario"] {
+            let text = reader.text(version, expected: "the format's version, \(ScenarioFile.formatVersion)")
+            if let text, text != ScenarioFile.formatVersion {
+                reader.report(
+                    "version '\(text.prefix(20))' is not known; expected \(ScenarioFile.formatVersion)", at: version)
+            }
+        } else {
+            reader.report("'scenario: \(ScenarioFile.formatVersion)' is missing", at: place)
+        }
+        for name in ["name", "devices", "network", "expect"] where keys[name] == nil {
+            reader.report("'\(name)' is missing", at: place)
+        }
+        var scenario = Scenario(name: keys["name"].flatMap { reader.text($0, expected: "a name") } ?? "")
+        if let node = keys["name"], !Self.isKebabCase(scenario.name) {
+            reader.report("'\(scenario.name.prefix(40))' is not kebab-case, as 'edit-conflict'", at: node)
+        }
+        scenario.about = keys["about"].flatMap { reader.text($0, expected: "a sentence or two") } ?? ""
+        if let node = keys["seed"], let seed = number(node, "a whole number") { scenario.seed = UInt64(seed) }
+        if let node = keys["limit"], let limit = time(node) { scenario.limit = limit }
+        readServer(keys["server"], &scenario)
+        readWriters(keys["writers"], &scenario)
+        readDevices(keys["devices"], network: keys["network"], &scenario)
+        collect(keys["steps"])
+        scenario.faults = list(keys["faults"]).compactMap(fault)
+        scenario.steps = list(keys["steps"]).compactMap(step)
+        if let expect = keys["expect"] { scenario.expectations = expectations(expect) }
+        return scenario
+    }
+
+    // MARK: Who is there
+
+    private func readServer(_ node: Node?, _ scenario: inout Scenario) {
+        guard let node, let keys = reader.mapping(node, keys: ["contract", "notes"], in: "'server'") else { return }
+        if let contract = keys["contract"], let text = reader.text(contract, expected: "compat or orig") {
+            if ["compat", "orig"].contains(text) {
+                scenario.contract = text
+            } else {
+                reader.report(
+                    text == "strict"
+                        ? "contract 'strict' is not supported yet" : "'\(text.prefix(40))': expected compat or orig",
+                    at: contract)
+            }
+        }
+        for (key, value) in keys["notes"]?.mapping ?? [:] {
+            guard let row = key.scalar?.string,
+                let parts = reader.mapping(value, keys: ["title", "text", "revision"], in: "a note")
+            else { continue }
+            rows.append(row)
+            let revision = parts["revision"].flatMap { number($0, "a whole number from 1") } ?? 1
+            if revision < 1 { reader.report("a revision begins at 1", at: parts["revision"]) }
+            scenario.notes.append(
+                Scenario.SeedNote(
+                    row: row, title: parts["title"].flatMap { reader.text($0, expected: "a text") },
+                    text: parts["text"].flatMap { reader.text($0, expected: "a text") }, revision: max(1, revision)))
+        }
+    }
+
+    private func readWriters(_ node: Node?, _ scenario: inout Scenario) {
+        for (key, value) in node?.mapping ?? [:] {
+            guard let name = actorName(key), let parts = reader.mapping(value, keys: ["user"], in: "'\(name)'") else {
+                continue
+            }
+            writerNames.append(name)
+            scenario.writers.append(Scenario.Writer(name: name, user: user(parts["user"], value)))
+        }
+    }
+
+    private func user(_ node: Node?, _ parent: Node) -> String {
+        guard let node else {
+            reader.report("'user' is missing: whose notes", at: parent)
+            return ""
+        }
+        return reader.text(node, expected: "a user's name") ?? ""
+    }
+
+    private func readDevices(_ node: Node?, network: Node?, _ scenario: inout Scenario) {
+        guard let node else { return }
+        guard let devices = node.mapping else {
+            return reader.report("'devices': expected names with users, as 'A: { user: ada }'", at: node)
+        }
+        var found: [(name: String, user: String, startsSynced: Bool, node: Node)] = []
+        for (key, value) in devices {
+            guard let name = actorName(key),
+                let parts = reader.mapping(value, keys: ["user", "starts", "client"], in: "'\(name)'")
+            else { continue }
+            if let client = parts["client"], reader.text(client, expected: "reference") != "reference" {
+                reader.report("only the reference client is supported yet", at: client)
+            }
+            let starts = parts["starts"].flatMap { word($0, ["synced", "empty"]) } ?? "synced"
+            deviceNames.append(name)
+            found.append((name, user(parts["user"], value), starts == "synced", key))
+        }
+        var networks: [String: [Scenario.NetworkEntry]] = [:]
+        for (key, value) in network?.mapping ?? [:] {
+            guard let name = knownDevice(key) else { continue }
+            networks[name] = entries(value)
+        }
+        for device in found {
+            if networks[device.name] == nil {
+                reader.report("'network' says nothing of \(device.name)", at: network ?? device.node)
+            }
+            scenario.devices.append(
+                Scenario.Device(
+                    name: device.name, user: device.user, startsSynced: device.startsSynced,
+                    network: networks[device.name] ?? []))
+        }
+    }
+
+    private func actorName(_ key: Node) -> String? {
+        guard let name = key.scalar?.string else {
+            reader.report("a name must be a word", at: key)
+            return nil
+        }
+        let isName = name.first.map { $0.isASCII && $0.isUppercase } ?? false
+        guard isName, name.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) }) else {
+            reader.report(
+                "'\(name.prefix(40))': the name of a device or writer begins with a capital letter, as 'A'", at: key)
+            return nil
+        }
+        if deviceNames.contains(name) || writerNames.contains(name) {
+            reader.report("'\(name)' is there twice", at: key)
+        }
+        return name
+    }
+
+    // MARK: The network
+
+    private func entries(_ node: Node) -> [Scenario.NetworkEntry] {
+        guard let mapping = node.mapping else {
+            reader.report("expected times with links, as '20s: 100-loss'", at: node)
+            return []
+        }
+        let timeline = TimelineReader(reader)
+        var found: [Scenario.NetworkEntry] = []
+        for (key, value) in mapping {
+            var isSignalled = true
+            var plain = value
+            if let parts = value.mapping, let signalled = parts["signalled"] {
+                isSignalled = word(signalled, ["true", "false"]) != "false"
+                plain = .mapping(parts.without { $0 == "signalled" })
+            }
+            let start = time(key)
+            guard let phase = timeline.phase(plain), let start else { continue }
+            if let last = found.last, start <= last.start {
+                reader.report("goes back in time; expected later than the entry before it", at: key)
+            } else if found.isEmpty && start != .zero {
+                reader.report("the first entry must be at 0s", at: key)
+            }
+            if case .ramp = phase { reader.report("a ramp is not supported in scenarios yet", at: value) }
+            found.append(Scenario.NetworkEntry(at: start, phase, isSignalled: isSignalled))
+        }
+        return found
+    }
+
+    // MARK: What people do
+
+    /// Finds the notes and marks that steps make, so that they can be named before.
+    private func collect(_ node: Node?) {
+        for step in node?.sequence ?? [] {
+            if let mark = step.mapping?["mark"]?.scalar?.string { marks.append(mark) }
+            for (_, value) in step.mapping ?? [:] {
+                if let row = value.mapping?["create"]?.scalar?.string, !rows.contains(row) { rows.append(row) }
+            }
+        }
+    }
+
+    private func fault(_ node: Node) -> Scenario.Fault? {
+        let known = ["request", "nth", "times", "to", "point", "then"]
+        guard let keys = reader.mapping(node, keys: known, in: "a fault") else { return nil }
+        for name in ["request", "point", "then"] where keys[name] == nil {
+            reader.report("a fault needs '\(name)'", at: node)
+        }
+        guard let request = keys["request"].flatMap(pattern), let point = keys["point"], let then = keys["then"] else {
+            return nil
+        }
+        if reader.text(point, expected: "committed") != "committed" {
+            reader.report("only the point 'committed' is supported yet", at: point)
+        }
+        guard let action = word(then, ["cut", "mute"]) else { return nil }
+        let nth = keys["nth"].flatMap { number($0, "a whole number from 1") } ?? 1
+        if nth < 1 { reader.report("'nth' begins at 1", at: keys["nth"]) }
+        var mustFire = true
+        if let times = keys["times"] {
+            if let bounds = times.mapping, let least = bounds["min"] {
+                mustFire = number(least, "a whole number") != 0
+            } else if times.scalar?.string != "1" {
+                reader.report("'times': only 1 and {min: 0} are supported yet", at: times)
+            }
+        }
+        return Scenario.Fault(
+            request: request, nth: max(1, nth), device: keys["to"].flatMap(knownDevice), isCut: action == "cut",
+            mustFire: mustFire, place: place(node))
+    }
+
+    private func step(_ node: Node) -> Scenario.Step? {
+        let actors = deviceNames + writerNames
+        let words = ["at", "after", "delay", "when", "within", "mark"]
+        guard let keys = reader.mapping(node, keys: words + actors, in: "a step") else { return nil }
+        let doing = actors.filter { keys[$0] != nil }
+        // A step that only marks a moment needs nobody.
+        guard doing.count == 1 || (doing.isEmpty && keys["mark"] != nil) else {
+            reader.report(
+                "a step needs one device or writer who does something (\(actors.joined(separator: ", ")))", at: node)
+            return nil
+        }
+        let triggers = ["at", "after", "when"].filter { keys[$0] != nil }
+        guard triggers.count == 1, let node_ = keys[triggers[0]] else {
+            reader.report("a step needs one of 'at', 'after' and 'when'", at: node)
+            return nil
+        }
+        let trigger: Scenario.Step.Trigger
+        switch triggers[0] {
+        case "at":
+            guard let time = time(node_) else { return nil }
+            trigger = .at(time)
+        case "after":
+            guard let mark = knownMark(node_) else { return nil }
+            trigger = .after(mark, delay: keys["delay"].flatMap(time) ?? .zero)
+        default:
+            guard let (device, condition) = states(node_, in: "'when'").first else { return nil }
+            trigger = .when(device: device, condition, within: keys["within"].flatMap(time) ?? Timeline.timeMax)
+        }
+        var doer: (actor: String, act: Scenario.Act)?
+        if let actor = doing.first, let actNode = keys[actor] {
+            guard let act = act(actNode, isDevice: deviceNames.contains(actor)) else { return nil }
+            doer = (actor, act)
+        }
+        return Scenario.Step(trigger: trigger, doing: doer, mark: keys["mark"]?.scalar?.string, place: place(node))
+    }
+
+    private func act(_ node: Node, isDevice: Bool) -> Scenario.Act? {
+        let acts = ["create", "edit", "delete"] + (isDevice ? ["resolve", "sync", "kill", "start"] : [])
+        guard let keys = reader.mapping(node, keys: acts + ["title", "text"], in: "what is done") else { return nil }
+        let named = acts.filter { keys[$0] != nil }
+        guard named.count == 1, let value = keys[named[0]] else {
+            reader.report("expected one of \(acts.joined(separator: ", "))", at: node)
+            return nil
+        }
+        let title = keys["title"].flatMap { reader.text($0, expected: "a title") }
+        let text = keys["text"].flatMap { reader.text($0, expected: "a text") }
+        switch named[0] {
+        case "sync": return .sync
+        case "kill": return .kill
+        case "start": return .start
+        default: break
+        }
+        guard let row = named[0] == "create" ? reader.text(value, expected: "a note") : knownRow(value) else {
+            return nil
+        }
+        if ["edit", "resolve"].contains(named[0]) && title == nil && text == nil {
+            reader.report("'\(named[0])' needs 'title' or 'text'", at: node)
+        }
+        switch named[0] {
+        case "create": return .create(row: row, title: title, text: text)
+        case "edit": return .edit(row: row, title: title, text: text)
+        case "resolve": return .resolve(row: row, title: title, text: text)
+        default: return .delete(row: row)
+        }
+    }
+
+    // MARK: Words
+
+    func list(_ node: Node?) -> [Node] {
+        guard let node else { return [] }
+        guard let sequence = node.sequence else {
+            reader.report("expected a list", at: node)
+            return []
+        }
+        return Array(sequence)
+    }
+
+    func place(_ node: Node) -> Place {
+        let mark = node.mark
+        return Place(file: reader.file, line: mark?.line ?? 1, column: mark?.column ?? 1)
+    }
+
+    func time(_ node: Node) -> Nanoseconds? {
+        guard let text = reader.text(node, expected: "a time such as '20s'") else { return nil }
+        do {
+            return try Quantity.time(text)
+        } catch {
+            reader.report(error.message, at: node)
+            return nil
+        }
+    }
+
+    func number(_ node: Node, _ expected: String) -> Int? {
+        guard let text = reader.text(node, expected: expected) else { return nil }
+        guard let number = Int(text), (0...1_000_000_000).contains(number) else {
+            reader.report("'\(text.prefix(40))': expected \(expected)", at: node)
+            return nil
+        }
+        return number
+    }
+
+    func word(_ node: Node, _ words: [String]) -> String? {
+        guard let text = reader.text(node, expected: words.joined(separator: " or ")) else { return nil }
+        guard words.contains(text) else {
+            reader.report(
+                "'\(text.prefix(40))': expected \(words.joined(separator: " or "))\(NearestName.hint(text, in: words))",
+                at: node)
+            return nil
+        }
+        return text
+    }
+
+    private func known(_ node: Node, _ names: [String], what: String) -> String? {
+        guard let name = reader.text(node, expected: what) else { return nil }
+        guard names.contains(name) else {
+            reader.report("no \(what) is called '\(name.prefix(40))'\(NearestName.hint(name, in: names))", at: node)
+            return nil
+        }
+        return name
+    }
+
+    func knownDevice(_ node: Node) -> String? { known(node, deviceNames, what: "device") }
+    func knownRow(_ node: Node) -> String? { known(node, rows, what: "note") }
+    func knownMark(_ node: Node) -> String? { known(node, marks, what: "mark") }
+
+    func pattern(_ node: Node) -> RequestPattern? {
+        guard let text = reader.text(node, expected: "a request such as 'PUT n1', 'POST any' or 'any'") else {
+            return nil
+        }
+        if text == "any" { return RequestPattern(method: nil, row: nil) }
+        let words = text.split(separator: " ").map(String.init)
+        let methods = ["GET", "POST", "PUT", "DELETE", "any"]
+        guard words.count == 2, methods.contains(words[0]) else {
+            reader.report("'\(text.prefix(40))': expected a request such as 'PUT n1', 'POST any' or 'any'", at: node)
+            return nil
+        }
+        guard words[1] == "any" || rows.contains(words[1]) else {
+            reader.report("no note is called '\(words[1].prefix(40))'\(NearestName.hint(words[1], in: rows))", at: node)
+            return nil
+        }
+        return RequestPattern(
+            method: words[0] == "any" ? nil : words[0], row: words[1] == "any" ? nil : words[1])
+    }
+
+    private static func isKebabCase(_ name: String) -> Bool {
+        !name.isEmpty && name.utf8.allSatisfy { (97...122).contains($0) || (48...57).contains($0) || $0 == 45 }
+    }
+}

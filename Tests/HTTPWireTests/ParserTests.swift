@@ -1,0 +1,186 @@
+import NIOCore
+import TestSupport
+import Testing
+
+@testable import HTTPWire
+
+@Suite struct ParserTests {
+    private func parts(_ side: HTTPParser.Side, _ text: String, methods: [String] = [], ended: Bool = false) throws
+        -> [String]
+    {
+        var parser = HTTPParser(side)
+        for method in methods { parser.expect(method: method) }
+        parser.append(ByteBuffer(string: text))
+        if ended { parser.finish() }
+        var found: [String] = []
+        while let part = try parser.next() {
+            switch part {
+            case .requestHead(let head, let range): found.append("\(head.method) \(head.target) \(range)")
+            case .responseHead(let head, let range, let isInterim):
+                found.append("\(head.status)\(isInterim ? "i" : "") \(range)")
+            case .body(let bytes, let range): found.append("body \(bytes.readableBytes) \(range)")
+            case .trailers(let headers, let range): found.append("trailers \(headers.count) \(range)")
+            case .end(let offset): found.append("end \(offset)")
+            case .opaque(let bytes, let range): found.append("opaque \(bytes.readableBytes) \(range)")
+            }
+        }
+        return found
+    }
+
+    @Test func offsetsAreExact() throws {
+        #expect(
+            try parts(.requests, "PUT /a HTTP/1.1\r\nContent-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\n\r\n") == [
+                "PUT /a 0..<38", "body 3 38..<41", "end 41", "GET / 41..<59", "end 59",
+            ])
+        #expect(
+            try parts(.requests, "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nA: b\r\n\r\n")
+                == [
+                    "POST / 0..<47", "body 3 50..<53", "trailers 1 58..<66", "end 66",
+                ])
+    }
+
+    @Test func whatHasNoBodyHasNone() throws {
+        let answers =
+            "HTTP/1.1 100 C\r\n\r\nHTTP/1.1 204 N\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 O\r\nContent-Length: 5\r\n\r\n"
+            + "HTTP/1.1 304 N\r\n\r\n"
+        #expect(
+            try parts(.responses, answers, methods: ["PUT", "HEAD", "GET"]) == [
+                "100i 0..<18", "204 18..<55", "end 55", "200 55..<92", "end 92", "304 92..<110", "end 110",
+            ])
+    }
+
+    @Test func anAnswerMayLastUntilTheClose() throws {
+        let text = "HTTP/1.0 200 OK\r\n\r\nall of it"
+        #expect(try parts(.responses, text, methods: ["GET"]) == ["200 0..<19", "body 9 19..<28"])
+        #expect(try parts(.responses, text, methods: ["GET"], ended: true).last == "end 28")
+    }
+
+    @Test func anUpgradeMakesTheRestOpaque() throws {
+        #expect(
+            try parts(.responses, "HTTP/1.1 101 S\r\n\r\n\u{1}\u{2}", methods: ["GET"]) == [
+                "101 0..<18", "opaque 2 18..<20",
+            ])
+    }
+
+    @Test(arguments: [
+        ("GET / HTTP/1.1\nHost: h\n\n", HTTPError.badLineEnd), ("GET  / HTTP/1.1\r\n\r\n", .badStartLine),
+        ("GET / HTTP/2.0\r\n\r\n", .badVersion), ("G\0T / HTTP/1.1\r\n\r\n", .badStartLine),
+        ("GET / HTTP/1.1\r\nA : b\r\n\r\n", .badHeader), ("GET / HTTP/1.1\r\nA: b\r\n c\r\n\r\n", .badHeader),
+        ("GET / HTTP/1.1\r\nA: b\rc\r\n\r\n", .badHeader), ("GET / HTTP/1.1\r\nnothing\r\n\r\n", .badHeader),
+        ("PUT / HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", .badLength),
+        ("PUT / HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n", .badLength),
+        ("PUT / HTTP/1.1\r\nContent-Length: +3\r\n\r\n", .badLength),
+        ("PUT / HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n", .badLength),
+        ("PUT / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", .unknownCoding),
+        ("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n", .badChunk),
+        ("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcde", .badChunk),
+        ("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n", .badChunk),
+        ("\r\n\r\n\r\n\r\n\r\n", .badStartLine),
+    ]) func whatOthersDisagreeAboutIsRefused(_ text: String, _ error: HTTPError) {
+        #expect(throws: error) { try parts(.requests, text) }
+    }
+
+    @Test func limitsHold() {
+        let long = String(repeating: "x", count: 100_000)
+        #expect(throws: HTTPError.tooLarge("the head")) { try parts(.requests, "GET /\(long)") }
+        #expect(throws: HTTPError.tooLarge("the first line")) {
+            try parts(.requests, "GET /\(long.prefix(9000)) HTTP/1.1\r\n\r\n")
+        }
+        let many = String(repeating: "A: b\r\n", count: 201)
+        #expect(throws: HTTPError.tooLarge("the number of headers")) {
+            try parts(.requests, "GET / HTTP/1.1\r\n\(many)\r\n")
+        }
+        #expect(throws: HTTPError.tooLarge("a chunk's line")) {
+            try parts(.requests, "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;\(long.prefix(300))\r\n")
+        }
+    }
+
+    @Test func aStreamThatEndsInsideAMessageSaysSo() {
+        for text in [
+            "HTTP/1.1 200 O", "HTTP/1.1 200 O\r\nContent-Length: 5\r\n\r\nab",
+            "HTTP/1.1 200 O\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+        ] {
+            #expect(throws: HTTPError.endedEarly) { try parts(.responses, text, methods: ["GET"], ended: true) }
+        }
+    }
+
+    @Test(arguments: 0..<200) func piecesMakeNoDifference(seed: UInt64) throws {
+        var writer = ConversationWriter(generator: SeededGenerator(seed: seed))
+        var bytes: [UInt8] = []
+        for _ in 0..<writer.number(1...4) { bytes += writer.request(["GET", "PUT", "POST"][writer.number(0...2)]) }
+        var whole = HTTPParser(.requests)
+        whole.append(ByteBuffer(bytes: bytes))
+        let expected = try whole.messages()
+        var single = HTTPParser(.requests)
+        var found: [Message] = []
+        for byte in bytes {
+            single.append(ByteBuffer(bytes: [byte]))
+            while let part = try single.next() {
+                switch part {
+                case .requestHead(let head, _):
+                    found.append(
+                        Message(
+                            first: "\(head.method) \(head.target) \(head.version)",
+                            headers: head.headers.map { "\($0.name): \($0.value)" }))
+                case .body(let bytes, _): found[found.count - 1].body += Array(bytes.readableBytesView)
+                case .trailers(let headers, _):
+                    found[found.count - 1].trailers = headers.map { "\($0.name): \($0.value)" }
+                case .end(let offset):
+                    found[found.count - 1].isWhole = true
+                    #expect(offset <= bytes.count)
+                case .responseHead, .opaque: break
+                }
+            }
+        }
+        #expect(found == expected, "seed \(seed)")
+        #expect(expected.allSatisfy { $0.isWhole }, "seed \(seed)")
+    }
+
+    /// Random bytes, and good messages with a few bytes changed: an error, or messages, but never more than was put in.
+    @Test(arguments: 0..<40) func hostileBytesEndInAnError(seed: UInt64) {
+        var writer = ConversationWriter(generator: SeededGenerator(seed: seed))
+        for _ in 0..<250 {
+            let isResponse = writer.number(0...1) == 0
+            var bytes =
+                writer.number(0...3) == 0
+                ? writer.body(writer.number(1...400)) : isResponse ? writer.response(to: "GET") : writer.request("POST")
+            for _ in 0..<writer.number(0...3) where !bytes.isEmpty {
+                bytes[writer.number(0...bytes.count - 1)] = UInt8(writer.number(0...255))
+            }
+            var parser = HTTPParser(isResponse ? .responses : .requests)
+            for _ in 0..<3 { parser.expect(method: "GET") }
+            var bodies = 0
+            do {
+                for piece in writer.pieces(bytes) {
+                    parser.append(piece)
+                    while let part = try parser.next() {
+                        if case .body(let bytes, _) = part { bodies += bytes.readableBytes }
+                    }
+                }
+            } catch {
+                #expect(throws: error) { () throws -> Void in _ = try parser.next() }
+            }
+            #expect(bodies <= bytes.count)
+        }
+    }
+
+    @Test func headsAreWrittenAndNothingIsSmuggled() throws {
+        var headers = HTTPHeaders()
+        headers.add("A", "b")
+        var buffer = ByteBuffer()
+        try HTTPRequestHead(method: "PUT", target: "/x", headers: headers).write(into: &buffer)
+        try HTTPResponseHead(status: 204, reason: "No Content", headers: headers).write(into: &buffer)
+        #expect(String(buffer: buffer) == "PUT /x HTTP/1.1\r\nA: b\r\n\r\nHTTP/1.1 204 No Content\r\nA: b\r\n\r\n")
+        headers.add("C", "d\r\nEvil: yes")
+        #expect(throws: HTTPError.unwritable("header value")) {
+            () throws -> Void in
+            var buffer = ByteBuffer()
+            try HTTPRequestHead(method: "GET", target: "/", headers: headers).write(into: &buffer)
+        }
+        #expect(throws: HTTPError.unwritable("target")) {
+            () throws -> Void in
+            var buffer = ByteBuffer()
+            try HTTPRequestHead(method: "GET", target: "/ HTTP/1.1\r\n").write(into: &buffer)
+        }
+    }
+}
