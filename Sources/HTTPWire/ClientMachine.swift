@@ -127,6 +127,7 @@ public struct HTTPClientMachine: Sendable {
             return
         }
         connections[id]?.deadline = now + timeouts.idle
+        exchanges[exchange]?.phase = .answering
         connections[id]?.parser.append(bytes)
         read(id, exchange, at: now)
     }
@@ -201,7 +202,6 @@ public struct HTTPClientMachine: Sendable {
     ) {
         do throws(HTTPError) {
             while let part = try connections[id]?.parser.next() {
-                exchanges[exchange]?.phase = .answering
                 switch part {
                 case .responseHead(let head, _, let isInterim): if !isInterim { exchanges[exchange]?.head = head }
                 case .body(let bytes, _):

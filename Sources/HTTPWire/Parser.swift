@@ -88,12 +88,13 @@ public struct HTTPParser: Sendable {
             return try parse()
         } catch {
             state = .failed(error)
-            buffer.clear()
+            buffer = ByteBuffer()
             throw error
         }
     }
 
     private mutating func parse() throws(HTTPError) -> HTTPPart? {
+        if case .failed(let error) = state { throw error }
         if endIsDue {
             endIsDue = false
             state = .start

@@ -140,7 +140,7 @@ import Testing
         for (text, expected) in [
             ("<html>", "0: not HTTP: the first line is not HTTP's, answering"),
             ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "0: closed before the answer was whole, answering"),
-            ("", "0: closed before the answer was whole, sent"),
+            ("HTTP", "0: closed before the answer was whole, answering"),
         ] {
             let driver = Driver()
             driver.start()

@@ -3,7 +3,8 @@ import TestSupport
 
 @testable import HTTPWire
 
-/// What a parser made of a message.
+/// What a parser made of a message. The reason of a status is left out: NIO puts its own words for what it knows, and
+/// may drop words that came in several pieces.
 struct Message: Equatable, CustomStringConvertible {
     var first = ""
     var headers: [String] = []
@@ -28,7 +29,7 @@ extension HTTPParser {
             case .responseHead(let head, _, _):
                 found.append(
                     Message(
-                        first: "\(head.version) \(head.status) \(head.reason)",
+                        first: "\(head.version) \(head.status)",
                         headers: head.headers.map { "\($0.name): \($0.value)" }))
             case .body(let bytes, _): found[found.count - 1].body += Array(bytes.readableBytesView)
             case .trailers(let trailers, _):
@@ -96,8 +97,8 @@ struct ConversationWriter {
             // Without framing the answer would last until the connection closes.
             if framed.headers.isEmpty { framed.headers = "Content-Length: 0\r\n" }
             let body = method == "HEAD" ? [] : framed.bytes
-            return Array("HTTP/1.1 \([200, 404, 500][number(0...2)]) Words here\r\n\(fields)\(framed.headers)\r\n".utf8)
-                + body
+            let status = ["200 OK", "404 Not Found", "299 Words here", "599 "][number(0...3)]
+            return Array("HTTP/1.1 \(status)\r\n\(fields)\(framed.headers)\r\n".utf8) + body
         }
     }
 

@@ -12,26 +12,33 @@ import Testing
         typealias InboundIn = Any
         var messages: [Message] = []
 
+        /// NIO leaves spaces after a value, which are not part of it (RFC 9110, 5.5).
+        private static func field(_ field: (name: String, value: String)) -> String {
+            var value = field.value
+            while value.last == " " || value.last == "\t" { value.removeLast() }
+            return "\(field.name): \(value)"
+        }
+
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
 
         func take(_ head: HTTPRequestHeadNIO) {
             messages.append(
                 Message(
                     first: "\(head.method) \(head.uri) \(head.version)",
-                    headers: head.headers.map { "\($0.name): \($0.value)" }))
+                    headers: head.headers.map(Self.field)))
         }
 
         func take(_ head: HTTPResponseHeadNIO) {
             messages.append(
                 Message(
-                    first: "\(head.version) \(head.status.code) \(head.status.reasonPhrase)",
-                    headers: head.headers.map { "\($0.name): \($0.value)" }))
+                    first: "\(head.version) \(head.status.code)",
+                    headers: head.headers.map(Self.field)))
         }
 
         func body(_ bytes: ByteBuffer) { messages[messages.count - 1].body += Array(bytes.readableBytesView) }
 
         func end(_ trailers: NIOHTTP1.HTTPHeaders?) {
-            messages[messages.count - 1].trailers = trailers?.map { "\($0.name): \($0.value)" } ?? []
+            messages[messages.count - 1].trailers = trailers?.map(Self.field) ?? []
             messages[messages.count - 1].isWhole = true
         }
     }
@@ -97,7 +104,7 @@ import Testing
             let decoder = HTTPResponseDecoder(
                 leftOverBytesStrategy: .dropBytes, informationalResponseStrategy: .forward)
             try channel.pipeline.syncOperations.addHandlers([
-                ByteToMessageHandler(decoder), HTTPRequestEncoder(), theirs,
+                HTTPRequestEncoder(), ByteToMessageHandler(decoder), theirs,
             ])
             var ours = HTTPParser(.responses)
             for method in methods {
