@@ -124,7 +124,7 @@ let package = Package(
         ),
         .testTarget(
             name: "NotesServiceTests",
-            dependencies: ["NotesService", "NotesServer", "NotesContract", "TestSupport", httpTypes, logging, nioCore],
+            dependencies: ["NotesService", "NotesServer", "NotesContract", "TestSupport", httpTypes, grdb],
             swiftSettings: settings
         ),
         .testTarget(
@@ -132,7 +132,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "SyncStoreTests",
-            dependencies: ["SyncStore", "OfflineEngine", "NotesContract", grdb], swiftSettings: settings),
+            dependencies: ["SyncStore", "OfflineEngine", "NotesContract", "TestSupport", grdb], swiftSettings: settings),
         .testTarget(
             name: "ScenarioModelTests", dependencies: ["ScenarioModel", "Files", "LinkModel"],
             swiftSettings: settings),

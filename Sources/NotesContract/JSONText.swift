@@ -30,14 +30,55 @@ public enum JSONText {
         return out + "\""
     }
 
-    /// Reads JSON: dictionaries, arrays, strings, numbers, `NSNull`; `nil` if it is none.
-    static func parse(_ bytes: some Sequence<UInt8>) -> Any? {
-        try? JSONSerialization.jsonObject(with: Data(bytes), options: [.fragmentsAllowed])
+    /// Reads JSON; `nil` if it is none.
+    static func parse(_ bytes: some Sequence<UInt8>) -> JSONValue? {
+        // Not JSONSerialization: it drops U+FEFF at the start of a string.
+        try? JSONDecoder().decode(JSONValue.self, from: Data(bytes))
+    }
+}
+
+/// What JSON says, as far as notes have it.
+enum JSONValue: Decodable, Hashable {
+    case null
+    case text(String)
+    case array([JSONValue])
+    case object([String: JSONValue])
+    /// A number or a truth value: no note has one, but for `deleted`.
+    case other(Bool?)
+
+    init(from decoder: any Decoder) throws {
+        let value = try decoder.singleValueContainer()
+        if value.decodeNil() {
+            self = .null
+        } else if let text = try? value.decode(String.self) {
+            self = .text(text)
+        } else if let members = try? value.decode([String: JSONValue].self) {
+            self = .object(members)
+        } else if let values = try? value.decode([JSONValue].self) {
+            self = .array(values)
+        } else {
+            self = .other(try? value.decode(Bool.self))
+        }
     }
 
-    /// A string, `.some(nil)` for null or a missing value, `nil` for anything else.
-    static func optionalString(_ value: Any?) -> String?? {
-        guard let value, !(value is NSNull) else { return .some(nil) }
-        return (value as? String).map { .some($0) }
+    var object: [String: JSONValue]? {
+        if case .object(let members) = self { return members }
+        return nil
+    }
+
+    var text: String? {
+        if case .text(let text) = self { return text }
+        return nil
+    }
+}
+
+extension JSONValue? {
+    /// A text, `.some(nil)` for null or a missing value, `nil` for anything else.
+    var optionalText: String?? {
+        switch self {
+        case nil, .null: .some(nil)
+        case .text(let text): .some(text)
+        default: nil
+        }
     }
 }

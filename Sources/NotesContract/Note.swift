@@ -32,15 +32,15 @@ public struct Note: Hashable, Sendable {
 
     /// Reads a note from JSON; unknown keys are ignored. `nil` if it is not one.
     public init?(json: some Sequence<UInt8>) {
-        guard let object = JSONText.parse(json) as? [String: Any], let note = Note(object) else { return nil }
+        guard let object = JSONText.parse(json)?.object, let note = Note(object) else { return nil }
         self = note
     }
 
     /// Reads a note from a JSON object.
-    init?(_ object: [String: Any]) {
-        guard let uuid = object["uuid"] as? String, let text = object["revision"] as? String,
-            let revision = Revision(text), let date = object["date"] as? String,
-            let title = JSONText.optionalString(object["title"]), let body = JSONText.optionalString(object["text"])
+    init?(_ object: [String: JSONValue]) {
+        guard let uuid = object["uuid"]?.text, let text = object["revision"]?.text,
+            let revision = Revision(text), let date = object["date"]?.text,
+            let title = object["title"].optionalText, let body = object["text"].optionalText
         else { return nil }
         self.init(uuid: uuid.lowercased(), revision: revision, date: date, title: title, text: body)
     }
@@ -71,15 +71,14 @@ public struct IndexEntry: Hashable, Sendable {
 
     /// Reads a whole index from JSON; `nil` if any of it is not an entry.
     public static func index(json: some Sequence<UInt8>) -> [IndexEntry]? {
-        guard let array = JSONText.parse(json) as? [Any] else { return nil }
+        guard case .array(let array)? = JSONText.parse(json) else { return nil }
         var entries: [IndexEntry] = []
         for element in array {
-            guard let object = element as? [String: Any], let uuid = object["uuid"] as? String,
-                let text = object["revision"] as? String, let revision = Revision(text)
+            guard let object = element.object, let uuid = object["uuid"]?.text,
+                let text = object["revision"]?.text, let revision = Revision(text)
             else { return nil }
-            entries.append(
-                IndexEntry(
-                    uuid: uuid.lowercased(), revision: revision, isDeleted: object["deleted"] as? Bool ?? false))
+            let isDeleted = object["deleted"] == .other(true)
+            entries.append(IndexEntry(uuid: uuid.lowercased(), revision: revision, isDeleted: isDeleted))
         }
         return entries
     }

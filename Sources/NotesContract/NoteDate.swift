@@ -29,7 +29,12 @@ public enum NoteDate {
         }
         guard reader.isAtEnd else { return nil }
         let minutes = (daysSinceEpoch(year, month, day) * 24 + hour) * 60 + minute - offset
-        return format(seconds: minutes * 60 + second, milliseconds: millisecond)
+        let seconds = minutes * 60 + second
+        // In UTC it may be of the year 0 or 10000.
+        guard (daysSinceEpoch(1, 1, 1) * 86_400..<daysSinceEpoch(10_000, 1, 1) * 86_400).contains(seconds) else {
+            return nil
+        }
+        return format(seconds: seconds, milliseconds: millisecond)
     }
 
     /// The stored form of a moment, from whole milliseconds since 1970.

@@ -1,5 +1,3 @@
-internal import Foundation
-
 /// What a client's body says: which fields it has, and of what type.
 public struct NoteRequest: Hashable, Sendable {
     /// A field that may be missing, null, a text, or of a wrong type.
@@ -27,11 +25,14 @@ public struct NoteRequest: Hashable, Sendable {
 
     /// Reads a body; `nil` if it is not a JSON object.
     public init?(json: some Sequence<UInt8>) {
-        guard let object = JSONText.parse(json) as? [String: Any] else { return nil }
+        guard let object = JSONText.parse(json)?.object else { return nil }
         func field(_ name: String) -> Field {
-            guard let value = object[name] else { return .missing }
-            if value is NSNull { return .null }
-            return (value as? String).map { .text($0) } ?? .wrongType
+            switch object[name] {
+            case nil: .missing
+            case .null: .null
+            case .text(let text): .text(text)
+            default: .wrongType
+            }
         }
         uuid = field("uuid")
         revision = field("revision")

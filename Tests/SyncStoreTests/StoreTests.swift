@@ -2,24 +2,12 @@ import Foundation
 import GRDB
 import NotesContract
 import OfflineEngine
+import TestSupport
 import Testing
 
 @testable import SyncStore
 
 @Suite struct StoreTests {
-    private final class Folder {
-        let url = FileManager.default.temporaryDirectory.appendingPathComponent("slowlane-store-\(UUID())")
-
-        init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
-
-        deinit {
-            try? FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: url.path)
-            try? FileManager.default.removeItem(at: url)
-        }
-
-        func path(_ name: String) -> String { url.appendingPathComponent(name).path }
-    }
-
     private var change: StoreChange {
         var change = StoreChange()
         let content = LocalNote.Content(title: nil, text: "ä\u{0}\"'", date: "2026-01-01T00:00:00.000Z")
@@ -40,7 +28,7 @@ import Testing
     }
 
     @Test func whatIsCommittedIsThereAgain() throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         do {
             let store = try SyncStore(path: folder.path("s.db"))
             try store.commit(change)
@@ -51,7 +39,7 @@ import Testing
     }
 
     @Test func aChangeIsWholeOrNotAtAll() throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let store = try SyncStore(path: folder.path("s.db"))
         try store.commit(change)
         var second = StoreChange()
@@ -64,7 +52,7 @@ import Testing
     }
 
     @Test func aSecondProcessIsRefused() throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let store = try SyncStore(path: folder.path("s.db"))
         try store.commit(change)
         let error = #expect(throws: SyncStoreError.self) { try SyncStore(path: folder.path("s.db")) }
@@ -73,7 +61,7 @@ import Testing
     }
 
     @Test func aNewerOrForeignFileIsRefusedAndLeftAlone() throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let path = folder.path("new.db")
         do {
             let queue = try DatabaseQueue(path: path)
@@ -95,7 +83,7 @@ import Testing
 
     /// A full disk, as SQLite sees it: no page more than there are.
     @Test func aFullDiskLosesNothing() throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let path = folder.path("s.db")
         let store = try SyncStore(path: path)
         try store.commit(change)

@@ -1,0 +1,310 @@
+import HTTPTypes
+import NotesContract
+import NotesService
+import Testing
+
+/// What the service answers, and in which order it decides.
+@Suite struct DecisionTests {
+    // MARK: Who
+
+    @Test(arguments: [
+        nil, "Basic", "Basic !!", "Basic YWRh", "Basic YWRhOndyb25n", "Basic bm9ib2R5OnNlY3JldA==", "Bearer x",
+        "Basic YWRhOg==",
+    ]) func whoIsNotKnownIsRefusedBeforeAnythingElse(credentials: String?) throws {
+        let desk = try Desk()
+        desk.create()
+        for (method, path) in [
+            ("GET", "/api/"), ("GET", "/api/notes/"), ("POST", "/api/notes/"), ("PUT", "/api/notes/\(Desk.n1)/"),
+            ("GET", "/nowhere"), ("BREW", "/api/notes/"),
+        ] { #expect(desk.ask(method, path, "{", as: credentials).status == 403) }
+    }
+
+    @Test func aPasswordMayHaveColons() throws {
+        #expect(try Desk().ask("GET", "/api/", as: Desk.bo).status == 200)
+    }
+
+    @Test func somebodyElsesNoteIsAsUnknownAsNone() throws {
+        let desk = try Desk()
+        let revision = desk.create()
+        let path = "/api/notes/\(Desk.n1)/"
+        let body = #"{"revision":"\#(revision)","title":"x","text":"y","date":"2026-03-01T08:00:00Z"}"#
+        #expect(desk.ask("GET", path, as: Desk.bo).status == 404)
+        #expect(desk.ask("PUT", path, body, as: Desk.bo).status == 404)
+        #expect(desk.ask("DELETE", path + "?revision=\(revision)", as: Desk.bo).status == 404)
+        #expect(desk.ask("GET", path).note?.title == "Milk")
+        // The same name is free for everybody.
+        #expect(desk.ask("POST", "/api/notes/", #"{"uuid":"\#(Desk.n1)"}"#, as: Desk.bo).status == 201)
+        #expect(desk.ask("GET", "/api/notes/", as: Desk.bo).body.contains("Milk") == false)
+    }
+
+    // MARK: Creating
+
+    @Test(arguments: [NotesDialect.orig, .compat]) func whatIsCreatedIsThere(dialect: NotesDialect) throws {
+        let desk = try Desk(dialect)
+        let body = #"{"uuid":"\#(Desk.n1.uppercased())","title":"Milk","text":null,"date":"2026-03-01T09:30:00+01:00"}"#
+        let made = desk.ask("POST", "/api/notes/", body)
+        #expect(made.status == 201)
+        let note = try #require(made.note)
+        #expect(note.uuid == Desk.n1)
+        #expect(note.title == "Milk")
+        #expect(note.text == nil)
+        #expect(note.date == "2026-03-01T08:30:00.000Z")
+        #expect(note.revision.number == 1)
+        #expect(desk.ask("GET", "/api/notes/\(Desk.n1)").note == note)
+        #expect(desk.ask("GET", "/api/notes").body == "[\(note.json)]")
+        #expect(IndexEntry.index(json: Array(desk.ask("GET", "/api/notes-uuids/").body.utf8))?.count == 1)
+        #expect((made.field("ETag") == "\"\(note.revision)\"") == (dialect == .compat))
+    }
+
+    @Test func whatTheClientDoesNotNameTheServerNames() throws {
+        let made = try Desk().ask("POST", "/api/notes/", "{}")
+        #expect(made.status == 201)
+        #expect(made.note?.date == "2026-03-01T08:00:00.000Z")
+        #expect(made.note?.uuid.count == 36)
+    }
+
+    @Test func creatingTwice() throws {
+        let same = #"{"uuid":"\#(Desk.n1)","title":"Milk","text":"two"}"#
+        let other = #"{"uuid":"\#(Desk.n1)","title":"Bread","text":"two"}"#
+        let orig = try Desk(.orig)
+        orig.create()
+        #expect(orig.ask("POST", "/api/notes/", same).status == 400)
+        #expect(orig.ask("POST", "/api/notes/", same, with: ["Idempotency-Key": "k"]).body.contains("already exists"))
+        let compat = try Desk()
+        let revision = compat.create()
+        let again = compat.ask("POST", "/api/notes/", same)
+        #expect(again.status == 200)
+        #expect(again.revision == revision)
+        let refused = compat.ask("POST", "/api/notes/", other)
+        #expect(refused.status == 409)
+        #expect(refused.body.contains(#""current":{"#))
+        #expect(refused.field("ETag") == "\"\(revision)\"")
+        #expect(compat.ask("GET", "/api/notes/\(Desk.n1)/").note?.title == "Milk")
+    }
+
+    @Test(arguments: [
+        (#"{"uuid":"short"}"#, "uuid"), (#"{"uuid":7}"#, "uuid"), (#"{"uuid":null}"#, "uuid"),
+        (#"{"title":7}"#, "title"), (#"{"text":["x"]}"#, "text"), (#"{"date":"2026-03-01T08:00:00"}"#, "date"),
+        (#"{"date":"yesterday"}"#, "date"), (#"{"date":null}"#, "date"), ("[]", "detail"), ("{", "detail"),
+        ("\"text\"", "detail"), (#"{"title":"\uD800"}"#, "title"),
+    ]) func whatIsMalformedIsRefusedByItsField(body: String, field: String) throws {
+        let desk = try Desk()
+        let answer = desk.ask("POST", "/api/notes/", body)
+        #expect(answer.status == 400, "\(body) -> \(answer.body)")
+        #expect(answer.body.contains("\"\(field)\":"), "\(answer.body)")
+        #expect(desk.ask("GET", "/api/notes/").body == "[]")
+    }
+
+    @Test func textsAreKeptByteForByte() throws {
+        let desk = try Desk()
+        for text in ["", "a\u{0}b", "e\u{301}", "é", "🧭\u{200D}🧭", "\u{FEFF}x", "\r\n\t\\\"/"] {
+            let draft = NoteDraft(date: "2026-03-01T08:00:00.000Z", title: text, text: text)
+            let uuid = UUIDs.random()
+            #expect(desk.ask("POST", "/api/notes/", draft.json(uuid: uuid, base: nil)).status == 201)
+            let back = desk.ask("GET", "/api/notes/\(uuid)/").note
+            #expect(back?.title.map { Array($0.unicodeScalars) } == Array(text.unicodeScalars))
+            #expect(back?.text.map { Array($0.unicodeScalars) } == Array(text.unicodeScalars))
+        }
+    }
+
+    // MARK: Changing
+
+    /// 404 before what the body says, 400 before 409.
+    @Test(arguments: [
+        ("PUT", "/api/notes/\(Desk.n2)/", "{", 404),
+        ("PUT", "/api/notes/\(Desk.n1)/", "{", 400),
+        ("PUT", "/api/notes/\(Desk.n1)/", "{}", 400),
+        ("PUT", "/api/notes/\(Desk.n1)/", #"{"revision":""}"#, 400),
+        ("PUT", "/api/notes/\(Desk.n1)/", #"{"revision":null}"#, 400),
+        ("PUT", "/api/notes/\(Desk.n1)/", #"{"revision":"9-x"}"#, 409),
+        ("PUT", "/api/notes/\(Desk.n1)/", #"{"revision":9}"#, 409),
+        ("PUT", "/api/notes/\(Desk.n1)/", #"{"revision":"9-x","title":7}"#, 409),
+        ("DELETE", "/api/notes/\(Desk.n2)/", "", 404),
+        ("DELETE", "/api/notes/\(Desk.n1)/", "", 400),
+        ("DELETE", "/api/notes/\(Desk.n1)/?revision=", "", 400),
+        ("DELETE", "/api/notes/\(Desk.n1)/?revision=9-x", "", 409),
+        ("PATCH", "/api/notes/\(Desk.n1)/", #"{"revision":"9-x"}"#, 409),
+        ("POST", "/api/notes/\(Desk.n1)/", "{}", 405),
+        ("DELETE", "/api/notes/", "", 405),
+        ("PUT", "/api/notes-uuids/", "{}", 405),
+        ("GET", "/api/other/", "", 404),
+        ("GET", "/api/notes/not-a-uuid/", "", 404),
+    ]) func theOrderOfDecisions(method: String, path: String, body: String, status: Int) throws {
+        for dialect in [NotesDialect.orig, .compat] {
+            let desk = try Desk(dialect)
+            let revision = desk.create()
+            #expect(desk.ask(method, path, body).status == status, "\(dialect.name)")
+            #expect(desk.ask("GET", "/api/notes/\(Desk.n1)/").revision == revision)
+        }
+    }
+
+    @Test func aChangeOnTheCurrentRevisionGrowsIt() throws {
+        for dialect in [NotesDialect.orig, .compat] {
+            let desk = try Desk(dialect)
+            let first = desk.create()
+            let body = #"{"revision":"\#(first)","title":"Bread","text":"one","date":"2026-03-02T08:00:00Z"}"#
+            let changed = desk.ask("PUT", "/api/notes/\(Desk.n1)/", body)
+            #expect(changed.status == 200)
+            #expect(changed.note?.revision.number == 2)
+            #expect(changed.note?.title == "Bread")
+            let late = desk.ask("PUT", "/api/notes/\(Desk.n1)/", body)
+            #expect(late.status == 409)
+            #expect(late.body.contains("Bread") == (dialect == .compat))
+        }
+    }
+
+    @Test func aPutReplacesInCompatAndMergesInOrig() throws {
+        let compat = try Desk()
+        let part = #"{"revision":"\#(compat.create())","title":"Bread"}"#
+        let refused = compat.ask("PUT", "/api/notes/\(Desk.n1)/", part)
+        #expect(refused.status == 400)
+        #expect(refused.body.contains(#""text":"#))
+        #expect(compat.ask("PATCH", "/api/notes/\(Desk.n1)/", part).note?.text == "two")
+        let orig = try Desk(.orig)
+        let merged = orig.ask("PUT", "/api/notes/\(Desk.n1)/", #"{"revision":"\#(orig.create())","title":"Bread"}"#)
+        #expect(merged.note?.text == "two")
+        #expect(merged.note?.title == "Bread")
+    }
+
+    @Test func aPutThatChangesNothingLeavesTheRevisionInCompat() throws {
+        for dialect in [NotesDialect.orig, .compat] {
+            let desk = try Desk(dialect)
+            let first = desk.create()
+            let date = try #require(desk.ask("GET", "/api/notes/\(Desk.n1)/").note?.date)
+            let same = #"{"revision":"\#(first)","title":"Milk","text":"two","date":"\#(date)"}"#
+            let answer = desk.ask("PUT", "/api/notes/\(Desk.n1)/", same)
+            #expect((answer.revision == first) == (dialect == .compat))
+        }
+    }
+
+    @Test func aTombstoneKeepsTheNameInCompat() throws {
+        for dialect in [NotesDialect.orig, .compat] {
+            let desk = try Desk(dialect)
+            let path = "/api/notes/\(Desk.n1)/"
+            #expect(desk.ask("DELETE", path + "?revision=\(desk.create())").status == 204)
+            #expect(desk.ask("GET", path).status == 404)
+            #expect(desk.ask("DELETE", path + "?revision=x").status == 404)
+            #expect(desk.ask("GET", "/api/notes/").body == "[]")
+            let index = try #require(IndexEntry.index(json: Array(desk.ask("GET", "/api/notes-uuids/").body.utf8)))
+            #expect(index.map(\.isDeleted) == (dialect == .compat ? [true] : []))
+            #expect(index.map(\.revision.number) == (dialect == .compat ? [2] : []))
+            let again = desk.ask("POST", "/api/notes/", #"{"uuid":"\#(Desk.n1)"}"#)
+            #expect(again.status == (dialect == .compat ? 409 : 201))
+            // Nothing of what the note said is left.
+            #expect(!again.body.contains("Milk"))
+        }
+    }
+
+    // MARK: Preconditions
+
+    @Test func ifMatch() throws {
+        let desk = try Desk()
+        let path = "/api/notes/\(Desk.n1)/"
+        let first = desk.create()
+        func put(_ tag: String, _ revision: String? = nil, _ title: String) -> Desk.Answer {
+            let named = revision.map { #","revision":"\#($0)""# } ?? ""
+            let body = #"{"title":"\#(title)","text":"x","date":"2026-03-01T08:00:00Z"\#(named)}"#
+            return desk.ask("PUT", path, body, with: ["If-Match": tag])
+        }
+        #expect(put("\"9-x\"", nil, "a").status == 412)
+        #expect(put("\"9-x\"", nil, "a").body.contains("current"))
+        #expect(put("W/\"\(first)\"", nil, "a").status == 412)
+        #expect(put("\"\(first)\"", "9-x", "a").status == 400)
+        let second = put("\"9-x\", \"\(first)\"", nil, "b")
+        #expect(second.status == 200)
+        #expect(put("\"\(second.revision)\"", second.revision, "c").status == 200)
+        #expect(put("*", nil, "d").status == 200)
+        #expect(desk.ask("DELETE", path, with: ["If-Match": "*"]).status == 204)
+        #expect(put("*", nil, "e").status == 404)
+    }
+
+    @Test func ifNoneMatch() throws {
+        let desk = try Desk()
+        let tag = "\"\(desk.create())\""
+        let path = "/api/notes/\(Desk.n1)/"
+        for matching in [tag, "W/\(tag)", "\"x\", \(tag)", "*", String(tag.dropFirst().dropLast())] {
+            let answer = desk.ask("GET", path, with: ["If-None-Match": matching])
+            #expect(answer.status == 304)
+            #expect(answer.body.isEmpty)
+            #expect(answer.field("ETag") == tag)
+        }
+        #expect(desk.ask("GET", path, with: ["If-None-Match": "\"x\""]).status == 200)
+    }
+
+    // MARK: Operations
+
+    @Test func anOperationThatComesAgainIsAnsweredAsBefore() throws {
+        let desk = try Desk()
+        let path = "/api/notes/\(Desk.n1)/"
+        let create = #"{"uuid":"\#(Desk.n1)","title":"Milk"}"#
+        let made = desk.ask("POST", "/api/notes/", create, with: ["Idempotency-Key": "a"])
+        #expect(made.status == 201)
+        let put = #"{"revision":"\#(made.revision)","title":"Bread","text":null,"date":"2026-03-01T08:00:00Z"}"#
+        let changed = desk.ask("PUT", path, put, with: ["Idempotency-Key": "b"])
+        // Afterwards the note went on, and was deleted.
+        let gone = desk.ask("DELETE", path + "?revision=\(changed.revision)", with: ["Idempotency-Key": "c"])
+        #expect(gone.status == 204)
+
+        let madeAgain = desk.ask("POST", "/api/notes/", create, with: ["Idempotency-Key": "a"])
+        #expect(madeAgain.status == 200)
+        #expect(madeAgain.note == made.note)
+        let changedAgain = desk.ask("PUT", path, put, with: ["Idempotency-Key": "b"])
+        #expect(changedAgain.status == 200)
+        #expect(changedAgain.revision == changed.revision)
+        #expect(changedAgain.field("ETag") == changed.field("ETag"))
+        #expect(
+            desk.ask("DELETE", path + "?revision=\(changed.revision)", with: ["Idempotency-Key": "c"]).status == 204)
+        #expect(desk.ask("GET", path).status == 404)
+    }
+
+    @Test func aKeyNamesOneRequestOfOneUser() throws {
+        let desk = try Desk()
+        let key = ["Idempotency-Key": "a"]
+        #expect(desk.ask("POST", "/api/notes/", #"{"title":"Milk"}"#, with: key).status == 201)
+        #expect(desk.ask("POST", "/api/notes/", #"{"title":"Bread"}"#, with: key).status == 422)
+        #expect(desk.ask("PUT", "/api/notes/\(Desk.n1)/", #"{"title":"Milk"}"#, with: key).status == 422)
+        #expect(desk.ask("POST", "/api/notes/", #"{"title":"Bread"}"#, as: Desk.bo, with: key).status == 201)
+        #expect(desk.ask("POST", "/api/notes/", "{}", with: ["Idempotency-Key": ""]).status == 400)
+        #expect(
+            desk.ask("POST", "/api/notes/", "{}", with: ["Idempotency-Key": String(repeating: "k", count: 256)]).status
+                == 400
+        )
+    }
+
+    @Test func aRefusedOperationIsNotRemembered() throws {
+        let desk = try Desk()
+        let key = ["Idempotency-Key": "a"]
+        let body = #"{"revision":"1-x","title":"Bread","text":null,"date":"2026-03-01T08:00:00Z"}"#
+        #expect(desk.ask("PUT", "/api/notes/\(Desk.n1)/", body, with: key).status == 404)
+        desk.create()
+        #expect(desk.ask("PUT", "/api/notes/\(Desk.n1)/", body, with: key).status == 409)
+    }
+
+    // MARK: Every answer
+
+    @Test func everyAnswerSaysWhoGaveIt() throws {
+        let desk = try Desk()
+        for answer in [
+            desk.ask("GET", "/api/"), desk.ask("GET", "/x"), desk.ask("GET", "/api/", as: nil),
+            desk.ask("POST", "/api/notes/", "{"),
+        ] {
+            #expect(answer.field(NotesHTTP.markerName) == NotesHTTP.markerValue)
+            #expect(answer.field("Content-Type") == "application/json")
+        }
+        let head = desk.ask("HEAD", "/api/notes/")
+        #expect(head.status == 200)
+        #expect(head.body.isEmpty)
+        let options = desk.ask("OPTIONS", "/api/notes/")
+        #expect(options.status == 204)
+        #expect(options.field("Allow") == "GET, HEAD, POST, OPTIONS")
+        #expect(desk.ask("POST", "/api/notes/", "a=b", with: ["Content-Type": "text/plain"]).status == 415)
+    }
+}
+
+/// Names for notes that no other test uses.
+enum UUIDs {
+    static func random() -> String {
+        let digits = (0..<12).map { _ in String(Int.random(in: 0...15), radix: 16) }.joined()
+        return "11111111-0000-4000-8000-\(digits)"
+    }
+}

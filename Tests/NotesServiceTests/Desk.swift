@@ -1,0 +1,67 @@
+import HTTPTypes
+import NotesContract
+import NotesService
+import Synchronization
+
+/// A service with a clock and names that are known beforehand, and short words for asking it.
+struct Desk {
+    let service: NotesService
+    private let store: NotesStore
+
+    /// Milliseconds since 1970 of `2026-03-01T08:00:00Z`.
+    static let now = 1_772_352_000_000
+    static let n1 = "00000000-0000-4000-8000-000000000001"
+    static let n2 = "00000000-0000-4000-8000-000000000002"
+
+    init(_ dialect: NotesDialect = .compat, store: NotesStore? = nil) throws {
+        self.store = try store ?? NotesStore(path: nil)
+        let made = Mutex(0)
+        service = NotesService(
+            store: self.store, users: ["ada": "secret", "bo": "hidden:too"], dialect: dialect,
+            now: { Desk.now },
+            makeUUID: {
+                let number = made.withLock { (number: inout Int) -> Int in
+                    number += 1
+                    return number
+                }
+                return "aaaaaaaa-0000-4000-8000-\(String(repeating: "0", count: 12 - String(number).count))\(number)"
+            })
+    }
+
+    /// What Ada has.
+    var notes: [Note] { get throws { try store.notes(of: "ada") } }
+
+    struct Answer {
+        let status: Int
+        let body: String
+        let head: HTTPResponse
+
+        func field(_ name: String) -> String? { HTTPField.Name(name).flatMap { head.headerFields[$0] } }
+
+        var note: Note? { Note(json: Array(body.utf8)) }
+        var revision: String { note?.revision.description ?? "" }
+    }
+
+    /// `ada:secret` and `bo:hidden:too` as Basic credentials.
+    static let ada = "Basic YWRhOnNlY3JldA=="
+    static let bo = "Basic Ym86aGlkZGVuOnRvbw=="
+
+    func ask(
+        _ method: String, _ path: String, _ body: String = "", as credentials: String? = Desk.ada,
+        with fields: [String: String] = [:]
+    ) -> Answer {
+        var request = HTTPRequest(method: .init(rawValue: method) ?? .get, scheme: "http", authority: "h", path: path)
+        request.headerFields[.authorization] = credentials
+        for (name, value) in fields {
+            if let name = HTTPField.Name(name) { request.headerFields[name] = value }
+        }
+        let answer = service.respond(to: request, body: Array(body.utf8))
+        return Answer(status: answer.head.status.code, body: answer.body, head: answer.head)
+    }
+
+    /// Creates a note and gives its revision.
+    @discardableResult
+    func create(_ uuid: String = Desk.n1, title: String = "Milk", as credentials: String = Desk.ada) -> String {
+        ask("POST", "/api/notes/", #"{"uuid":"\#(uuid)","title":"\#(title)","text":"two"}"#, as: credentials).revision
+    }
+}
