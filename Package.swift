@@ -142,7 +142,9 @@ let package = Package(
         .testTarget(
             name: "LinkWorkloadTests", dependencies: ["LinkWorkload", "LinkModel", "TestSupport"],
             swiftSettings: settings),
-        .testTarget(name: "FilesTests", dependencies: ["Files", "LinkModel"], swiftSettings: settings),
+        .testTarget(
+            name: "FilesTests", dependencies: ["Files", "LinkModel", "ScenarioModel", "TestSupport"],
+            swiftSettings: settings),
         .testTarget(
             name: "ProxyServerTests",
             dependencies: ["ProxyServer", "Impairment", "LinkModel", "TestSupport", nioCore, nioPosix, logging],

@@ -159,6 +159,7 @@ final class ScenarioReader {
         }
         let timeline = TimelineReader(reader)
         var found: [Scenario.NetworkEntry] = []
+        var last: Nanoseconds?
         for (key, value) in mapping {
             var isSignalled = true
             var plain = value
@@ -167,12 +168,15 @@ final class ScenarioReader {
                 plain = .mapping(parts.without { $0 == "signalled" })
             }
             let start = time(key)
-            guard let phase = timeline.phase(plain), let start else { continue }
-            if let last = found.last, start <= last.start {
-                reader.report("goes back in time; expected later than the entry before it", at: key)
-            } else if found.isEmpty && start != .zero {
-                reader.report("the first entry must be at 0s", at: key)
+            if let start {
+                if let last, start <= last {
+                    reader.report("goes back in time; expected later than the entry before it", at: key)
+                } else if last == nil && start != .zero {
+                    reader.report("the first entry must be at 0s", at: key)
+                }
+                last = start
             }
+            guard let phase = timeline.phase(plain), let start else { continue }
             if case .ramp = phase { reader.report("a ramp is not supported in scenarios yet", at: value) }
             found.append(Scenario.NetworkEntry(at: start, phase, isSignalled: isSignalled))
         }
@@ -260,6 +264,8 @@ final class ScenarioReader {
         guard let keys = reader.mapping(node, keys: acts + ["title", "text"], in: "what is done") else { return nil }
         let named = acts.filter { keys[$0] != nil }
         guard named.count == 1, let value = keys[named[0]] else {
+            // A misspelt act has been told already.
+            if named.isEmpty && keys.count < node.mapping?.count ?? 0 { return nil }
             reader.report("expected one of \(acts.joined(separator: ", "))", at: node)
             return nil
         }

@@ -232,7 +232,7 @@ struct Judge {
             }
         }
         for (left, right) in zip(sides, sides.dropFirst()) where left.notes != right.notes {
-            let differing = left.notes.symmetricDifference(right.notes).map(\.name).sorted()
+            let differing = Set(left.notes.symmetricDifference(right.notes).map(\.name)).sorted()
             return .fail("\(left.name) and \(right.name) differ in \(differing.joined(separator: ", "))")
         }
         return .pass

@@ -1,0 +1,155 @@
+import LinkModel
+import ScenarioModel
+import TestSupport
+import Testing
+
+@testable import Files
+
+/// What a scenario's file says, and where it is wrong.
+@Suite struct ScenarioFileTests {
+    private static func problems(_ text: String) -> [String] {
+        do {
+            _ = try ScenarioFile(parsing: text, file: "s.yaml")
+            return []
+        } catch {
+            return error.problems.map(\.description)
+        }
+    }
+
+    @Test func twelveMistakesAreTwelveErrorsEachAtItsPlace() {
+        let problems = Self.problems(
+            """
+            scenario: 1
+            name: twelve-mistakes
+            sede: 12
+            limit: 2 minuets
+
+            server:
+              contract: compta
+              notes:
+                n1: { title: Milk, txt: "2 l" }
+
+            devices:
+              A: { user: ada, starts: synced }
+              b: { user: ada }
+
+            network:
+              A:
+                0s: 3g
+                20s: 100-lost
+                10s: wifi
+              C: { 0s: wifi }
+
+            faults:
+              - { request: PUT n7, point: committed, then: mute }
+
+            steps:
+              - { at: 4s, A: { edti: n1, text: "3 l" } }
+              - { when: { A: { row: n1, icon: conflict } }, mark: shown }
+              - { after: shwon, A: { resolve: n1, text: "4 l" } }
+
+            expect:
+              traffic:
+                - { request: PUT n1, from: A, count: 1 }
+              eventually:
+                - { A: { row: n1, icon: none } }
+            """)
+        let expected = [
+            "3:1: unknown key 'sede' in the scenario; did you mean 'seed'?",
+            "4:8: unknown unit 'minuets'",
+            "7:13: 'compta': expected compat or orig",
+            "9:24: unknown key 'txt' in a note; did you mean 'text'?",
+            "13:3: 'b': the name of a device or writer begins with a capital letter",
+            "18:10: no profile is called '100-lost'; did you mean 100-loss?",
+            "19:5: goes back in time",
+            "20:3: no device is called 'C'; did you mean 'A'?",
+            "23:16: no note is called 'n7'; did you mean 'n1'?",
+            "26:20: unknown key 'edti' in what is done; did you mean 'edit'?",
+            "28:14: no mark is called 'shwon'; did you mean 'shown'?",
+            "34:7: 'eventually' needs 'by', or 'after' and 'within'",
+        ]
+        #expect(problems.count == expected.count, "\(problems)")
+        for (problem, start) in zip(problems, expected) { #expect(problem.hasPrefix("s.yaml:" + start)) }
+    }
+
+    private static let least = """
+        scenario: 1
+        name: least
+        devices: { A: { user: ada } }
+        network: { A: { 0s: wifi } }
+        expect: { finally: { server: { count: 0 } } }
+        """
+
+    @Test func theLeastThatIsAScenario() throws {
+        let scenario = try ScenarioFile(parsing: Self.least, file: "s.yaml").scenario
+        #expect(scenario.fullName == "least")
+        #expect(scenario.contract == "compat")
+        #expect(scenario.devices.map(\.startsSynced) == [true])
+        #expect(scenario.expectations.count == 1)
+    }
+
+    /// Each of these lines, added to the least scenario, is wrong at its place.
+    @Test(arguments: [
+        ("extends: other.yaml", "6:1: 'extends' is not supported yet"),
+        ("invariants: standard", "6:1: 'invariants' is not supported yet"),
+        ("steps: { at: 1s }", "6:8: expected a list"),
+        ("steps: [{ at: 1s }]", "6:9: a step needs one device or writer"),
+        ("steps: [{ A: { sync: now } }]", "6:9: a step needs one of 'at', 'after' and 'when'"),
+        ("steps: [{ at: 1, A: { sync: now } }]", "6:15: '1' has no unit"),
+        ("steps: [{ at: 1s, A: { edit: n1 } }]", "6:30: no note is called 'n1'"),
+        ("steps: [{ at: 1s, A: { create: n1 } }, { at: 2s, A: { edit: n1 } }]", "6:53: 'edit' needs 'title' or 'text'"),
+        ("writers: { A: { user: ada } }", ": 'A' is there twice"),
+        ("faults: [{ request: BREW any, point: committed, then: cut }]", "6:21: 'BREW any': expected a request"),
+        ("faults: [{ request: any, point: queued, then: cut }]", "6:33: only the point 'committed' is supported yet"),
+        ("faults: [{ request: any, point: committed, then: eat }]", "6:50: 'eat': expected cut or mute"),
+        ("faults: [{ request: any, nth: 0, point: committed, then: cut }]", "6:31: 'nth' begins at 1"),
+        ("seed: -1", "6:7: '-1': expected a whole number"),
+        ("server: { contract: strict }", "6:21: contract 'strict' is not supported yet"),
+        ("server: { notes: { n1: { revision: 0 } } }", "6:36: a revision begins at 1"),
+        ("variants: [a]", "6:11: 'variants': expected names with what they change"),
+        ("variants: { a: { server: { contract: none } } }", "6:38: 'none': expected compat or orig"),
+    ]) func aWrongLineIsToldByItsPlace(line: String, problem: String) {
+        let problems = Self.problems(Self.least + "\n" + line)
+        #expect(problems.contains { $0.contains(problem) }, "\(problems)")
+    }
+
+    @Test(arguments: [
+        "", "[]", "scenario: 2", "a: [", "scenario: 1\nname: [x]\ndevices: 3\nnetwork: 4\nexpect: 5", "\u{0}", "? :",
+        "scenario: 1\nscenario: 1", "steps: &a [*a]", "devices: { A: }", "network: { A: 3g }",
+        "expect: { traffic: [ {} ], always: [ 1 ], finally: { server: [] } }",
+    ]) func nonsenseHasProblems(text: String) { #expect(!Self.problems(text).isEmpty) }
+
+    @Test func aVariantChangesWhatItNames() throws {
+        let file = try ScenarioFile(
+            parsing: Self.least + """
+
+                seed: 5
+                variants:
+                  old: { server: { contract: orig }, expect: { finally: { server: { count: 1 } } } }
+                """, file: "s.yaml")
+        #expect(file.scenario.contract == "compat")
+        let variant = try #require(file.variants.first)
+        #expect(variant.fullName == "least (old)")
+        #expect(variant.contract == "orig")
+        #expect(variant.seed == 5)
+        #expect(variant.expectations.map(\.description) == ["finally: server has 1 notes"])
+    }
+
+    @Test func whatComesWithTheProgramIsRight() throws {
+        for name in ScenarioCatalogue.names {
+            let file = try ScenarioCatalogue.scenario(name)
+            #expect(file.scenario.name == name)
+            #expect(!file.scenario.about.isEmpty)
+        }
+        #expect(
+            try ScenarioCatalogue.scenario("create-retried-after-lost-response").variants.map(\.variant) == ["orig"])
+    }
+
+    @Test func aScenarioThatIsNotThereIsToldWithTheNearest() {
+        #expect {
+            try ScenarioCatalogue.scenario("edit-conflict-after-subwya")
+        } throws: {
+            "\($0)".contains("did you mean edit-conflict-after-subway?")
+        }
+    }
+}
