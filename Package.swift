@@ -137,7 +137,7 @@ let package = Package(
             name: "ScenarioModelTests", dependencies: ["ScenarioModel", "Files", "LinkModel"],
             swiftSettings: settings),
         .testTarget(
-            name: "ImpairmentTests", dependencies: ["Impairment", "LinkModel", "TestSupport", nioCore],
+            name: "ImpairmentTests", dependencies: ["Impairment", "HTTPWire", "LinkModel", "TestSupport", nioCore],
             swiftSettings: settings),
         .testTarget(
             name: "LinkWorkloadTests", dependencies: ["LinkWorkload", "LinkModel", "TestSupport"],
@@ -147,7 +147,10 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "ProxyServerTests",
-            dependencies: ["ProxyServer", "Impairment", "LinkModel", "TestSupport", nioCore, nioPosix, logging],
+            dependencies: [
+                "ProxyServer", "Impairment", "HTTPWire", "LinkModel", "NotesServer", "NotesService", "TestSupport",
+                nioCore, nioPosix, logging,
+            ],
             swiftSettings: settings
         ),
         .testTarget(name: "CommandTests", dependencies: ["slowlane", "TestSupport"], swiftSettings: settings),

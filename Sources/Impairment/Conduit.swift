@@ -103,6 +103,14 @@ struct Conduit {
         self[side.sends].inputIsClosed = true
     }
 
+    /// A fault keeps everything from the client, the server's end too.
+    var isMuted: Bool { tracker?.isMuted == true }
+
+    /// Muted, and both sides have closed: nobody waits for what could not come.
+    var isMutedForGood: Bool {
+        isMuted && down.inputIsClosed && (up.isFinished || (isGone(.server) && up.finHasArrived))
+    }
+
     /// Nothing can happen any more.
     var isOver: Bool {
         (isGone(.client) && isGone(.server)) || (up.isFinished && down.isFinished)

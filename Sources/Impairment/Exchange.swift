@@ -27,6 +27,22 @@ public enum ExchangeEvent: Sendable {
     case notHTTP(String)
 }
 
+extension ExchangeEvent: CustomStringConvertible {
+    /// In a few words, without anything that users wrote.
+    public var description: String {
+        switch self {
+        case .requested(let id, let head, let body, let subject):
+            "\(id.number) requested \(head.method) \(subject ?? "?") \(body.count) B"
+        case .arrived(let id): "\(id.number) arrived"
+        case .committed(let id, let status): "\(id.number) committed \(status)"
+        case .answered(let id, let status): "\(id.number) answered \(status)"
+        case .lost(let id): "\(id.number) lost"
+        case .faulted(let id, let rule): "\(id.number) faulted by rule \(rule)"
+        case .notHTTP(let reason): "not HTTP: \(reason)"
+        }
+    }
+}
+
 /// What is done to an exchange at its fault point.
 public enum FaultAction: Hashable, Sendable {
     /// The connection is reset: by the server as the client sees it.

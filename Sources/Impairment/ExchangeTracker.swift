@@ -86,20 +86,8 @@ struct ExchangeTracker {
         var result = Answered(passes: bytes)
         let start = answerBytes
         answerBytes += Int64(bytes.readableBytes)
-        if !isBlind && withheldFrom == nil {
-            do {
-                answers.append(bytes)
-                while withheldFrom == nil, let part = try answers.next() {
-                    switch part {
-                    case .responseHead(let head, _, let isInterim): if !isInterim { answerStatus = head.status }
-                    case .end(let end): takeAnswerEnd(end, &result)
-                    default: break
-                    }
-                }
-            } catch {
-                result.events.append(blind("\(error)"))
-            }
-        }
+        answers.append(bytes)
+        takeAnswers(&result)
         // A faulted answer is withheld from its first byte, before anybody knows where it ends.
         var limit = withheldFrom ?? answerBytes
         if let next = exchanges.first(where: { $0.answerEnd == nil }), next.fault != nil, !isBlind {
@@ -108,6 +96,34 @@ struct ExchangeTracker {
         let passing = Int(max(0, min(Int64(bytes.readableBytes), limit - start)))
         result.passes = bytes.getSlice(at: bytes.readerIndex, length: passing) ?? ByteBuffer()
         return result
+    }
+
+    /// The server has closed its sending side: that may be the end of an answer.
+    mutating func takeAnswerStreamEnd() -> Answered {
+        var result = Answered(passes: ByteBuffer())
+        answers.finish()
+        takeAnswers(&result)
+        return result
+    }
+
+    /// Whether nothing goes to the client any more, though the connection lasts.
+    var isMuted: Bool { withheldFrom != nil }
+
+    private mutating func takeAnswers(_ result: inout Answered) {
+        if isBlind || isMuted { return }
+        do {
+            while !isMuted, let part = try answers.next() {
+                switch part {
+                case .responseHead(let head, _, let isInterim): if !isInterim { answerStatus = head.status }
+                case .end(let end): takeAnswerEnd(end, &result)
+                default: break
+                }
+            }
+        } catch HTTPError.endedEarly {
+            // Half an answer: there will be no other half.
+        } catch {
+            result.events.append(blind("\(error)"))
+        }
     }
 
     private mutating func takeAnswerEnd(_ end: Int64, _ result: inout Answered) {

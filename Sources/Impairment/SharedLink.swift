@@ -131,8 +131,10 @@ public struct SharedLink {
             if let passing = tap(buffer, id, side.sends) { take(passing, id, side.sends) }
         case .inputClosed(let side):
             guard conduits[id.index]?[side.sends].inputIsClosed == false else { return }
-            conduits[id.index]?[side.sends].inputIsClosed = true
-            link.finish(id, side.sends, at: now)
+            closeInput(side, id)
+        case .gone(.server) where conduits[id.index]?.isMuted == true:
+            conduits[id.index]?.markGone(.server)
+            endIfOver(id)
         case .gone(let side):
             lose(side, id)
         }
@@ -162,13 +164,29 @@ public struct SharedLink {
         guard let answered = conduits[id.index]?.tracker?.takeAnswerBytes(buffer) else { return buffer }
         report(answered.events, id)
         if answered.isCut {
-            // As if the server had fallen over: its RST crosses the link.
             if answered.passes.readableBytes > 0 { take(answered.passes, id, .down) }
-            orders.append(Order(flow: id, action: .reset(.server), time: now))
-            lose(.server, id)
+            cut(id)
             return nil
         }
         return answered.passes
+    }
+
+    /// As if the server had fallen over: its RST crosses the link.
+    private mutating func cut(_ id: FlowID) {
+        orders.append(Order(flow: id, action: .reset(.server), time: now))
+        lose(.server, id)
+    }
+
+    private mutating func closeInput(_ side: Side, _ id: FlowID) {
+        if side == .server, let ended = conduits[id.index]?.tracker?.takeAnswerStreamEnd() {
+            report(ended.events, id)
+            if ended.isCut { return cut(id) }
+            // Its bytes may all be out already.
+            noteExit(0, id, .down)
+        }
+        conduits[id.index]?[side.sends].inputIsClosed = true
+        if side == .server && conduits[id.index]?.isMuted == true { return endIfOver(id) }
+        link.finish(id, side.sends, at: now)
     }
 
     private mutating func report(_ events: [ExchangeEvent], _ id: FlowID) {
@@ -282,7 +300,12 @@ public struct SharedLink {
     }
 
     private mutating func endIfOver(_ id: FlowID) {
-        if conduits[id.index]?.isOver == true { end(id) }
+        if conduits[id.index]?.isOver == true {
+            end(id)
+        } else if conduits[id.index]?.isMutedForGood == true {
+            orders.append(Order(flow: id, action: .reset(.client), time: now))
+            end(id)
+        }
     }
 
     private mutating func end(_ id: FlowID) {

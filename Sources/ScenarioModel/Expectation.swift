@@ -139,8 +139,8 @@ extension Expectation: CustomStringConvertible {
         case .serverRow(let row, let revision, let title, let text):
             var parts: [String] = []
             if let revision { parts.append("revision \(revision)") }
-            if let title { parts.append("title \(title)") }
-            if let text { parts.append("text \(text)") }
+            if let title { parts.append("title \(Words.quoted(title))") }
+            if let text { parts.append("text \(Words.quoted(text))") }
             return "finally: server \(row) \(parts.joined(separator: ", "))"
         case .serverCount(let count): return "finally: server has \(count) notes"
         case .finally(let device, let condition): return "finally: \(device) \(condition)"

@@ -265,6 +265,19 @@ public enum Moment {
         let tenths = (time.count + 50_000_000) / 100_000_000
         return "\(tenths / 10).\(tenths % 10)s"
     }
+
+    /// How long something took: `42 ms` below a second, else `12.3s`.
+    public static func span(_ time: Nanoseconds) -> String {
+        time < .seconds(1) ? "\((time.count + 500_000) / 1_000_000) ms" : text(time)
+    }
+}
+
+/// Texts for people.
+enum Words {
+    /// In quotes if it would not be told from what stands around it.
+    static func quoted(_ text: String) -> String {
+        text.isEmpty || text.contains(where: { $0.isWhitespace || $0 == "," }) ? "'\(text)'" : text
+    }
 }
 
 /// What a device must look like.
@@ -307,7 +320,8 @@ public struct StateCondition: Hashable, Sendable, CustomStringConvertible {
 
     public var description: String {
         var text = row.map { "\($0) " } ?? ""
-        text += checks.map { "\($0.key.rawValue) \($0.isNegated ? "not " : "")\($0.value)" }.joined(separator: ", ")
+        text += checks.map { "\($0.key.rawValue) \($0.isNegated ? "not " : "")\(Words.quoted($0.value))" }
+            .joined(separator: ", ")
         if let since { text += " since \(since)" }
         if let until { text += " until \(until)" }
         return text

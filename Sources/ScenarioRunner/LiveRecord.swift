@@ -136,7 +136,7 @@ final class LiveRecord: Sendable {
         state.withLock { state in
             guard let request = state.requests[id] else { return nil }
             let link = state.links[request.actor].map { " (\($0))" } ?? ""
-            let span = Moment.text(Self.time(state) - request.time)
+            let span = Moment.span(Self.time(state) - request.time)
             return "\(request.actor)  \(request.what) -> \(result) after \(span)\(link)"
         }
     }

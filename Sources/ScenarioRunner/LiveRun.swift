@@ -311,6 +311,7 @@ public final class LiveRun: Sendable {
         record.add(.act(actor: "everybody", "has the network"), line: "everybody has the network until they agree")
         for device in scenario.devices {
             await proxies.withLock { $0[device.name] }?.setConditions(.clear)
+            record.network(device.name, link: "clear", isOnline: true)
             if client(device.name) == nil { try await startClient(device.name) }
             try await client(device.name)?.setInterface(isUp: true)
         }

@@ -50,7 +50,7 @@ struct NotesCommand: AsyncParsableCommand {
                 [
                     String(row.uuid.prefix(8)), NotesShelf.mark(row),
                     row.revision.map { String($0.prefix { $0 != "-" }) } ?? "-",
-                    row.title ?? "", (row.text ?? "").replacingOccurrences(of: "\n", with: " "),
+                    Units.line(row.title), Units.line(row.text),
                 ]
             }
             for line in Units.table([["NOTE", "STATE", "REV", "TITLE", "TEXT"]] + table) { console.print(line) }
@@ -120,11 +120,11 @@ struct NotesCommand: AsyncParsableCommand {
             if rows.isEmpty { console.print("no conflicts", to: .progress) }
             for row in rows {
                 guard let note = shelf.engine.note(row.uuid), let theirs = note.theirs else { continue }
-                console.print("\(row.uuid.prefix(8)) \(row.title ?? "")")
+                console.print("\(row.uuid.prefix(8)) \(Units.line(row.title))")
                 for (side, content) in [
                     ("base", note.baseContent), ("mine", note.isDeleted ? nil : note.mine), ("theirs", theirs.content),
                 ] {
-                    let text = content.map { "\($0.title ?? "") | \($0.text ?? "")" } ?? "(deleted)"
+                    let text = content.map { "\(Units.line($0.title)) | \(Units.line($0.text))" } ?? "(deleted)"
                     console.print("  \(side.padding(toLength: 7, withPad: " ", startingAt: 0)) \(text)")
                 }
             }
@@ -236,7 +236,7 @@ struct NotesShelf {
         case .none: "synced"
         case .upload: row.isDeleted ? "deleting" : "waiting"
         case .conflict: "CONFLICT"
-        case .error: "refused: \(row.problem ?? "")"
+        case .error: "refused: \(Units.line(row.problem))"
         }
     }
 }

@@ -67,10 +67,11 @@ extension NotesCommand {
             let conflicts = view.rows.filter { $0.icon == .conflict }
             for row in conflicts {
                 console.print(
-                    "conflict: '\(row.title ?? "")' was changed here and there ('slowlane notes conflicts' shows both)")
+                    "conflict: '\(Units.line(row.title))' was changed here and there ('slowlane notes conflicts' shows both)"
+                )
             }
             for row in view.rows where row.icon == .error {
-                console.print("refused: '\(row.title ?? "")': \(row.problem ?? "")")
+                console.print("refused: '\(Units.line(row.title))': \(Units.line(row.problem))")
             }
             if !isQuiet { console.print("\(view.rows.count { !$0.isDeleted }) notes, \(view.outbox) waiting") }
             if !isDone { throw ExitStatus.unavailable }

@@ -99,7 +99,7 @@ struct RunCommand: AsyncParsableCommand {
         for scenario in plan {
             if !quiet {
                 console.print("\(scenario.fullName), seed \(seed ?? scenario.seed), live", to: .progress)
-                console.print(Self.folded(scenario.about), to: .progress)
+                if !scenario.about.isEmpty { console.print(Self.folded(scenario.about), to: .progress) }
             }
             let isQuiet = quiet
             let (verdict, _) = try await LiveRun.play(
@@ -135,7 +135,19 @@ struct RunCommand: AsyncParsableCommand {
         console.print("\(scenario.fullName): \(verdict.word.rawValue)")
     }
 
+    /// In lines of at most 100 characters.
     private static func folded(_ text: String) -> String {
-        text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        var lines = [""]
+        for word in text.split(whereSeparator: \.isWhitespace) {
+            let last = lines[lines.count - 1]
+            if last.isEmpty {
+                lines[lines.count - 1] = String(word)
+            } else if last.count + 1 + word.count <= 100 {
+                lines[lines.count - 1] += " \(word)"
+            } else {
+                lines.append(String(word))
+            }
+        }
+        return lines.joined(separator: "\n")
     }
 }

@@ -3,6 +3,19 @@ internal import LinkModel
 
 /// Numbers for people.
 enum Units {
+    /// What somebody wrote, in one line, and without characters that a terminal would obey.
+    static func line(_ text: String?) -> String {
+        var line = ""
+        for scalar in (text ?? "").unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .lineSeparator, .paragraphSeparator: line += " "
+            case .format where !scalar.properties.isJoinControl: continue
+            default: line.unicodeScalars.append(scalar)
+            }
+        }
+        return line
+    }
+
     /// `1.2 MB`.
     static func bytes(_ count: Int) -> String {
         switch count {

@@ -11,6 +11,8 @@ struct VirtualSockets {
     private(set) var ends: [FlowID: PerDirection<End>] = [:]
     /// Connections that are over.
     private(set) var over: Set<FlowID> = []
+    /// What became true of exchanges, in words.
+    private(set) var reports: [String] = []
 
     struct End {
         var received: [UInt8] = []
@@ -23,8 +25,10 @@ struct VirtualSockets {
         var owesDrained = false
     }
 
-    init(_ conditions: Conditions = .clear, limits: BufferLimits = BufferLimits()) {
-        link = SharedLink(conditions, limits: limits)
+    init(
+        _ conditions: Conditions = .clear, limits: BufferLimits = BufferLimits(), watch: ExchangeWatch? = nil
+    ) {
+        link = SharedLink(conditions, limits: limits, watch: watch)
     }
 
     mutating func open(connected: Bool = true) -> FlowID {
@@ -83,6 +87,7 @@ struct VirtualSockets {
     private mutating func carryOut() {
         var drains: [(Side, FlowID)] = []
         defer { for (side, id) in drains { drain(side, id) } }
+        while let report = link.takeReport() { reports.append("\(report.event)") }
         while let order = link.takeAction() {
             precondition(!over.contains(order.flow), "an action after the end")
             switch order.action {

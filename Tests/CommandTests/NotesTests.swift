@@ -1,0 +1,173 @@
+import Foundation
+import TestSupport
+import Testing
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+extension CommandTests {
+    /// The notes server and the notes client as a user runs them.
+    @Suite(.serialized) struct NotesTests {
+        /// A server on a free port.
+        private struct Server {
+            let command: Command
+            let port: Int
+
+            init(_ arguments: String...) async throws {
+                command = try Command(
+                    ["notes-server", "--listen", "127.0.0.1:0", "--user", "ada:secret", "--quiet"] + arguments)
+                let line = try await command.output.line(with: "listening on ")
+                port = try #require(line.firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.1) })
+            }
+
+            func stop() async {
+                command.signal(SIGTERM)
+                #expect(await command.end() == 0)
+            }
+        }
+
+        /// One person's notes in a file.
+        private struct Shelf {
+            let store: String
+
+            func run(_ arguments: String...) async throws -> Command.Result {
+                let command = try Command(["notes"] + arguments + ["--store", store])
+                let status = await command.end()
+                return Command.Result(status: status, output: command.output.text, errors: command.errors.text)
+            }
+
+            func sync(_ port: Int, timeout: String = "20") async throws -> Command.Result {
+                try await run(
+                    "sync", "--server", "127.0.0.1:\(port)", "--user", "ada:secret", "--timeout", timeout, "--quiet")
+            }
+        }
+
+        @Test func twoWhoDisagreeAreAskedAndThenAgree() async throws {
+            let folder = try TemporaryFolder()
+            let server = try await Server()
+            let phone = Shelf(store: folder.path("phone.db"))
+            let laptop = Shelf(store: folder.path("laptop.db"))
+            #expect(try await phone.run("new", "Milk", "--text", "2 l").status == 0)
+            #expect(try await phone.run("status").output.contains("1 notes, 1 waiting"))
+            #expect(try await phone.sync(server.port).status == 0)
+            #expect(try await laptop.sync(server.port).status == 0)
+            #expect(try await laptop.run("edit", "Milk", "--text", "3 l").status == 0)
+            #expect(try await phone.run("edit", "Milk", "--text", "2 l, oat").status == 0)
+            #expect(try await laptop.sync(server.port).status == 0)
+
+            let refused = try await phone.sync(server.port)
+            #expect(refused.status == 0)
+            #expect(refused.output.contains("conflict: 'Milk' was changed here and there"))
+            let both = try await phone.run("conflicts").output
+            #expect(both.contains("base    Milk | 2 l\n"))
+            #expect(both.contains("mine    Milk | 2 l, oat\n"))
+            #expect(both.contains("theirs  Milk | 3 l\n"))
+            #expect(try await phone.run("resolve", "Milk", "--text", "3 l, oat").status == 0)
+            #expect(try await phone.sync(server.port).status == 0)
+            #expect(try await laptop.sync(server.port).status == 0)
+            let lists = try await (phone.run("list").output, laptop.run("list").output)
+            #expect(lists.0 == lists.1)
+            #expect(lists.0.contains("3 l, oat"))
+            await server.stop()
+        }
+
+        /// A server that is none: what it says, and what the client must say of it.
+        @Test(arguments: [
+            "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 13\r\n\r\n<html></html>",
+            "HTTP/1.1 200 OK\r\nSlowlane-Notes: 1\r\nContent-Length: 900\r\n\r\n[{\"uuid\":",
+            "HTTP/1.1 200 OK\r\nSlowlane-Notes: 1\r\nContent-Length: 9\r\n\r\n{nonsense",
+            "HTTP/1.1 302 Found\r\nLocation: http://portal/\r\nContent-Length: 0\r\n\r\n",
+            "220 mail.example ESMTP\r\n", "",
+        ]) func aServerThatIsNoneLosesNothing(answer: String) async throws {
+            let folder = try TemporaryFolder()
+            let shelf = Shelf(store: folder.path("notes.db"))
+            #expect(try await shelf.run("new", "Milk", "--text", "2 l").status == 0)
+            let (listener, port) = try TestSocket.listen()
+            // Each connection gets the answer and its end.
+            Thread.detachNewThread {
+                while let client = try? listener.accept() {
+                    guard (try? client.receive()) != nil else { return }
+                    try? client.send(Array(answer.utf8))
+                    client.finish()
+                }
+            }
+            let tried = try await shelf.sync(port, timeout: "2")
+            #expect(tried.status == 69, "\(tried.errors)")
+            #expect(tried.errors.split(separator: "\n").count == 1, "\(tried.errors)")
+            #expect(tried.errors.hasPrefix("error: "))
+            #expect(try await shelf.run("status").output == "1 notes, 1 waiting to be sent, 0 in conflict, 0 refused\n")
+            let server = try await Server()
+            #expect(try await shelf.sync(server.port).status == 0)
+            #expect(try await shelf.run("list").output.contains("synced"))
+            await server.stop()
+            // The thread ends with its listener's last client.
+            _ = try TestSocket.connect(port: port)
+        }
+
+        @Test func aStoreThatCannotBeUsedIsToldInOneLine() async throws {
+            let folder = try TemporaryFolder()
+            func lines(_ shelf: Shelf, status: Int32, _ part: String) async throws {
+                let result = try await shelf.run("new", "Milk")
+                #expect(result.status == status, "\(result.errors)")
+                #expect(result.errors.split(separator: "\n").count == 1)
+                #expect(result.errors.contains(part), "\(result.errors)")
+            }
+            try Data("no database at all, but long enough to be one".utf8).write(to: URL(filePath: folder.path("text")))
+            try await lines(Shelf(store: folder.path("text")), status: 65, "is not a")
+            try await lines(Shelf(store: folder.path("none/notes.db")), status: 69, "cannot be")
+            #expect(try await Shelf(store: folder.path("a")).run("edit", "Milk", "--text", "x").status == 64)
+        }
+
+        @Test func theServerSaysWhatItCannotDo() async throws {
+            let folder = try TemporaryFolder()
+            let server = try await Server()
+            let taken = try await Command.run("notes-server", "--listen", "127.0.0.1:\(server.port)")
+            #expect(taken.status == 69)
+            #expect(taken.errors.contains("127.0.0.1:\(server.port) cannot be had"))
+            try Data("no database at all, but long enough to be one".utf8).write(to: URL(filePath: folder.path("text")))
+            #expect(try await Command.run("notes-server", "--db", folder.path("text")).status == 65)
+            #expect(try await Command.run("notes-server", "--user", "ada").status == 64)
+            #expect(try await Command.run("notes-server", "--contract", "none").status == 64)
+            await server.stop()
+        }
+
+        /// A client is killed at random moments while its notes go out over a slow link; each note is there once.
+        @Test(arguments: 0..<5) func aKilledClientDoublesAndLosesNothing(round: UInt64) async throws {
+            var generator = SeededGenerator(seed: round)
+            let folder = try TemporaryFolder()
+            let server = try await Server("--db", folder.path("server.db"))
+            let proxy = try Command([
+                "proxy", "--upstream", "\(server.port)", "--profile", "100-loss", "--quiet", "--listen", "127.0.0.1:0",
+            ])
+            let line = try await proxy.output.line(with: "listening on ")
+            let port = try #require(line.firstMatch(of: /127\.0\.0\.1:(\d+)/).flatMap { Int($0.1) })
+            let shelf = Shelf(store: folder.path("notes.db"))
+            let titles = ["Milk", "Bread", "Trip"]
+            for title in titles { #expect(try await shelf.run("new", title, "--text", "x").status == 0) }
+            proxy.type("profile 3g\n")
+            _ = try await proxy.output.line(with: "ok profile 3g")
+            for _ in 0..<4 {
+                let client = try Command([
+                    "notes", "sync", "--server", "127.0.0.1:\(port)", "--user", "ada:secret", "--store", shelf.store,
+                ])
+                try await Task.sleep(for: .milliseconds(.random(in: 20...900, using: &generator)))
+                client.signal(SIGKILL)
+                _ = await client.end()
+            }
+            #expect(try await shelf.sync(port, timeout: "60").status == 0)
+            let fresh = Shelf(store: folder.path("fresh.db"))
+            #expect(try await fresh.sync(server.port).status == 0)
+            let rows = try await fresh.run("list").output.split(separator: "\n").dropFirst()
+            let seen = rows.compactMap { row in titles.first { row.contains($0) } }
+            #expect(seen.sorted() == titles.sorted())
+            proxy.type("quit\n")
+            #expect(await proxy.end() == 0)
+            await server.stop()
+        }
+    }
+}

@@ -1,0 +1,151 @@
+import Foundation
+import TestSupport
+import Testing
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+extension CommandTests {
+    /// `slowlane run`, live, with scenarios of a second or two.
+    @Suite(.serialized) struct RunTests {
+        private static func file(_ folder: TemporaryFolder, _ text: String) throws -> String {
+            let path = folder.path("short.yaml")
+            try Data(text.utf8).write(to: URL(filePath: path))
+            return path
+        }
+
+        private static let short = """
+            scenario: 1
+            name: short
+            server: { notes: { n1: { title: Milk, text: two } } }
+            devices: { A: { user: ada } }
+            network: { A: { 0s: wifi } }
+            steps: [{ at: 200ms, A: { edit: n1, text: three }, mark: edited }]
+
+            """
+
+        @Test func whatHoldsPasses() async throws {
+            let folder = try TemporaryFolder()
+            let path = try Self.file(
+                folder,
+                Self.short + """
+                    expect:
+                      traffic: [{ request: PUT n1, from: A, answers: [200] }]
+                      finally: { server: { n1: { revision: 2, text: three } }, agree: [A, server] }
+                    """)
+            let result = try await Command.run("run", path, "--live")
+            #expect(result.status == 0, "\(result.output) \(result.errors)")
+            #expect(result.output.contains("ok    traffic: PUT n1 from A, answers 200\n"))
+            #expect(result.output.hasSuffix("short: pass\n"))
+            #expect(result.errors.contains("A  PUT n1 -> 200 after "))
+        }
+
+        @Test func whatDoesNotHoldFailsByItsName() async throws {
+            let folder = try TemporaryFolder()
+            let path = try Self.file(
+                folder, Self.short + "expect: { finally: { server: { n1: { revision: 3 } } } }")
+            let result = try await Command.run("run", path, "--quiet")
+            #expect(result.status == 1)
+            #expect(result.output.contains("FAIL  finally: server n1 revision 3\n"))
+            #expect(result.output.contains("revision is 2 (\(path):7:"))
+            #expect(result.errors.isEmpty)
+        }
+
+        @Test func aFaultThatNeverFiresLeavesItOpen() async throws {
+            let folder = try TemporaryFolder()
+            let path = try Self.file(
+                folder,
+                Self.short + """
+                    faults: [{ request: PUT n1, nth: 2, point: committed, then: cut }]
+                    expect: { finally: { server: { n1: { revision: 2 } } } }
+                    """)
+            let result = try await Command.run("run", path)
+            #expect(result.status == 3)
+            #expect(result.output.contains("it never fired"))
+            #expect(result.output.hasSuffix("short: inconclusive\n"))
+        }
+
+        @Test func anAnswerThatIsCutIsAskedForAgain() async throws {
+            let folder = try TemporaryFolder()
+            let path = try Self.file(
+                folder,
+                Self.short + """
+                    faults: [{ request: PUT n1, point: committed, then: cut }]
+                    expect:
+                      traffic:
+                        - { request: PUT n1, from: A, answers: [lost, 200] }
+                        - { request: PUT n1, from: A, same: [body, idempotency-key] }
+                      finally: { server: { n1: { revision: 2, text: three } } }
+                    """)
+            let result = try await Command.run("run", path)
+            #expect(result.status == 0, "\(result.output) \(result.errors)")
+        }
+
+        @Test func aClientThatIsKilledGoesOn() async throws {
+            let folder = try TemporaryFolder()
+            let path = try Self.file(
+                folder,
+                Self.short.replacingOccurrences(of: "0s: wifi", with: "0s: wifi, 100ms: 100-loss, 1s: wifi")
+                    .replacingOccurrences(
+                        of: "mark: edited }",
+                        with: "mark: edited }, { at: 400ms, A: { kill: now } }, { at: 700ms, A: { start: again } }")
+                    + "expect: { finally: { server: { n1: { revision: 2, text: three } }, agree: [A, server] } }")
+            let result = try await Command.run("run", path)
+            #expect(result.status == 0, "\(result.output) \(result.errors)")
+        }
+
+        /// What comes with the program passes, and a client with the defect a scenario is made for does not.
+        @Test func theScenariosPassAndTheMutantsFail() async throws {
+            let lost = "create-retried-after-lost-response"
+            let runs: [(arguments: [String], status: Int32, broken: String?)] = [
+                (["create-offline-then-heal"], 0, nil), (["edit-conflict-after-subway"], 0, nil),
+                ([lost, "--variant", "none"], 0, nil), ([lost, "--variant", "orig"], 0, nil),
+                (
+                    ["edit-conflict-after-subway", "--mutant", "overwrites-on-conflict"], 1,
+                    "FAIL  eventually: A n1 icon conflict, by 35.0s\n"
+                ),
+                (
+                    [lost, "--variant", "none", "--mutant", "posts-again-under-new-id"], 1,
+                    "FAIL  finally: server has 1 notes\n"
+                ),
+                (
+                    [lost, "--variant", "none", "--mutant", "drops-on-lost-answer"], 1,
+                    "FAIL  traffic: POST n1 from A, answers lost 2xx\n"
+                ),
+            ]
+            // They mostly wait, so all at once.
+            let commands = try runs.map { try Command(["run", "--quiet"] + $0.arguments) }
+            for (run, command) in zip(runs, commands) {
+                let status = await command.end()
+                #expect(status == run.status, "\(run.arguments): \(command.output.text) \(command.errors.text)")
+                #expect(
+                    run.broken.map(command.output.text.contains) != false, "\(run.arguments): \(command.output.text)")
+            }
+        }
+
+        @Test func whatIsWrongIsTold() async throws {
+            let folder = try TemporaryFolder()
+            let path = try Self.file(folder, "scenario: 1\nname: x\n")
+            let broken = try await Command.run("run", path)
+            #expect(broken.status == 65)
+            #expect(broken.errors.contains("\(path):1:1: 'devices' is missing"))
+            let unknown = try await Command.run("run", "create-offline-then-hael")
+            #expect(unknown.status == 64)
+            #expect(unknown.errors.contains("did you mean create-offline-then-heal?"))
+            #expect(try await Command.run("run", "edit-conflict-after-subway", "--mutant", "x").status == 64)
+            #expect(try await Command.run("run", "edit-conflict-after-subway", "--variant", "x").status == 64)
+        }
+
+        @Test func aSignalEndsItAndLeavesNothing() async throws {
+            let command = try Command(["run", "create-offline-then-heal"])
+            _ = try await command.errors.line(with: "2.0s")
+            command.signal(SIGINT)
+            #expect(await command.end() == 130)
+        }
+    }
+}

@@ -1,0 +1,179 @@
+import Foundation
+import HTTPWire
+import Impairment
+import LinkModel
+import NIOCore
+import NIOPosix
+import NotesServer
+import NotesService
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ProxyServer
+
+/// Exchanges are followed whoever talks: every request of theirs is seen and answered, and none taken for something else.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct ExchangePeerTests {
+    private struct Seen {
+        var methods: [String] = []
+        var statuses: [Int] = []
+        var other: [String] = []
+    }
+
+    private static func through(_ upstream: Int, _ body: (Int) async throws -> Void) async throws -> Seen {
+        let seen = Mutex(Seen())
+        let onExchange: @Sendable (ExchangeEvent) -> Void = { event in
+            seen.withLock { seen in
+                switch event {
+                case .requested(_, let head, _, _): seen.methods.append(head.method)
+                case .answered(_, let status): seen.statuses.append(status)
+                case .lost, .notHTTP, .faulted: seen.other.append("\(event)")
+                case .arrived, .committed: break
+                }
+            }
+        }
+        var configuration = ProxyConfiguration(
+            listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: upstream))
+        configuration.watch = ExchangeWatch()
+        configuration.onExchange = onExchange
+        let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
+        do { try await body(proxy.address.port) } catch {
+            await proxy.stop(grace: .zero)
+            throw error
+        }
+        await proxy.stop(grace: .zero)
+        return seen.withLock { $0 }
+    }
+
+    private static func withNotes(_ body: (Int) async throws -> Void) async throws {
+        let service = NotesService(store: try NotesStore(path: nil), users: ["ada": "secret"])
+        let server = try await NotesServer.start(service, host: "127.0.0.1", port: 0)
+        do { try await body(server.port) } catch {
+            await server.stop()
+            throw error
+        }
+        await server.stop()
+    }
+
+    /// Runs a program to its end; gives what it printed.
+    @discardableResult
+    private static func run(_ arguments: String..., input: String = "") async throws -> String {
+        try await blocking {
+            let process = Process()
+            process.executableURL = URL(filePath: "/usr/bin/env")
+            process.arguments = arguments
+            let (out, into) = (Pipe(), Pipe())
+            process.standardOutput = out
+            process.standardError = FileHandle.nullDevice
+            process.standardInput = into
+            try process.run()
+            try into.fileHandleForWriting.write(contentsOf: Data(input.utf8))
+            try into.fileHandleForWriting.close()
+            let bytes = try out.fileHandleForReading.readToEnd() ?? Data()
+            process.waitUntilExit()
+            #expect(process.terminationStatus == 0, "\(arguments)")
+            return String(decoding: bytes, as: UTF8.self)
+        }
+    }
+
+    @Test func curlAgainstHummingbird() async throws {
+        try await Self.withNotes { (server: Int) async throws -> Void in
+            let seen = try await Self.through(server) { (port: Int) async throws -> Void in
+                let url = "http://127.0.0.1:\(port)/api/notes/"
+                // Two on one connection, a body in chunks, one that waits for 100 Continue, an answer without a body.
+                try await Self.run("curl", "-s", "-u", "ada:secret", url, url)
+                let chunked = try await Self.run(
+                    "curl", "-s", "-u", "ada:secret", "-H", "Transfer-Encoding: chunked", "-H",
+                    "Content-Type: application/json", "--data-binary", "@-", url, input: #"{"title":"Milk"}"#)
+                #expect(chunked.contains("Milk"))
+                try await Self.run(
+                    "curl", "-s", "-u", "ada:secret", "-H", "Expect: 100-continue", "-H",
+                    "Content-Type: application/json", "--data-binary", "@-", url,
+                    input: #"{"text":"\#(String(repeating: "x", count: 500_000))"}"#)
+                try await Self.run("curl", "-s", "-I", "-u", "ada:secret", url)
+            }
+            #expect(seen.methods == ["GET", "GET", "POST", "POST", "HEAD"])
+            #expect(seen.statuses == [200, 200, 201, 201, 200])
+            #expect(seen.other.isEmpty)
+        }
+    }
+
+    @Test func pythonsClientAgainstHummingbird() async throws {
+        try await Self.withNotes { (server: Int) async throws -> Void in
+            let seen = try await Self.through(server) { (port: Int) async throws -> Void in
+                let printed = try await Self.run(
+                    "python3", "-", "\(port)",
+                    input: """
+                        import http.client, json, sys
+                        c = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
+                        h = {"Authorization": "Basic YWRhOnNlY3JldA==", "Content-Type": "application/json"}
+                        c.request("POST", "/api/notes/", json.dumps({"title": "Milk"}), h)
+                        note = json.loads(c.getresponse().read())
+                        # A body of unknown length goes out in chunks.
+                        c.request("PATCH", "/api/notes/" + note["uuid"] + "/",
+                                  iter([b'{"title": "Bread",', b'"revision": "%s"}' % note["revision"].encode()]), h)
+                        print(c.getresponse().read().decode())
+                        c.request("GET", "/api/none", headers=h)
+                        print(c.getresponse().read().decode())
+
+                        """)
+                #expect(printed.contains("Bread"))
+            }
+            #expect(seen.methods == ["POST", "PATCH", "GET"])
+            #expect(seen.statuses == [201, 200, 404])
+            #expect(seen.other.isEmpty)
+        }
+    }
+
+    @Test func curlAgainstPythonsServerWhoseAnswersEndWithTheConnection() async throws {
+        let folder = try TemporaryFolder()
+        try Data(repeating: 7, count: 100_000).write(to: URL(filePath: folder.path("file")))
+        let server = Process()
+        server.executableURL = URL(filePath: "/usr/bin/env")
+        server.arguments = [
+            "python3", "-u", "-c",
+            """
+            import http.server, sys
+            class H(http.server.SimpleHTTPRequestHandler):
+                def send_header(self, key, value):
+                    if key != "Content-Length": super().send_header(key, value)
+            s = http.server.HTTPServer(("127.0.0.1", 0), H)
+            print(s.server_port)
+            s.serve_forever()
+            """,
+        ]
+        server.currentDirectoryURL = folder.url
+        let out = Pipe()
+        server.standardOutput = out
+        server.standardError = FileHandle.nullDevice
+        try server.run()
+        defer { server.terminate() }
+        let line = try await blocking { String(decoding: out.fileHandleForReading.availableData, as: UTF8.self) }
+        let upstream = try #require(Int(line.trimmingCharacters(in: .whitespacesAndNewlines)))
+        let seen = try await Self.through(upstream) { (port: Int) async throws -> Void in
+            let url = "http://127.0.0.1:\(port)/file"
+            let size = try await Self.run("curl", "-s", "-o", folder.path("copy"), "-w", "%{size_download}", url)
+            #expect(size == "100000")
+        }
+        #expect(seen.methods == ["GET"])
+        #expect(seen.statuses == [200])
+        #expect(seen.other.isEmpty)
+    }
+
+    @Test func wrkAgainstHummingbird() async throws {
+        try await Self.withNotes { (server: Int) async throws -> Void in
+            let seen = try await Self.through(server) { (port: Int) async throws -> Void in
+                let report = try await Self.run(
+                    "wrk", "-t1", "-c8", "-d1s", "-H", "Authorization: Basic YWRhOnNlY3JldA==",
+                    "http://127.0.0.1:\(port)/api/notes/")
+                #expect(report.contains("requests in"))
+                #expect(!report.contains("Non-2xx"))
+            }
+            // When its time is over wrk leaves with a request under way on each of its connections.
+            #expect(seen.statuses.count > 10)
+            #expect(seen.methods.count - seen.statuses.count <= 8)
+            #expect(seen.statuses.allSatisfy { $0 == 200 })
+            #expect(seen.other.allSatisfy { $0.hasSuffix(" lost") })
+        }
+    }
+}
