@@ -45,6 +45,9 @@ public struct TimelineFile: Hashable, Sendable {
         self.timeline = timeline
     }
 
+    /// A time as timelines have it, such as `20s` or `3m20s`; `nil` if it is none.
+    public static func time(_ text: String) -> Nanoseconds? { try? Quantity.time(text) }
+
     /// Whether the text of a file is meant to be a timeline.
     public static func isMeant(by text: String) -> Bool {
         text.split(separator: "\n").contains { $0.hasPrefix("timeline:") }

@@ -53,6 +53,8 @@ struct Conduit {
         var bytes = ByteQueue()
         /// How many of them have arrived at the exit and wait for the socket.
         var arrived = 0
+        /// How many of those came past the model, which knows nothing of them.
+        var arrivedStraight = 0
         /// The FIN has arrived at the exit.
         var finHasArrived = false
         /// The FIN has been passed on.
@@ -116,13 +118,15 @@ struct Conduit {
         (isGone(.client) && isGone(.server)) || (up.isFinished && down.isFinished)
     }
 
-    /// Passes on what has arrived, as far as the receiving socket takes it: `limit` bytes until it has sent them.
-    mutating func deliver(_ direction: Direction, limit: Int, into actions: inout [Action]) {
+    /// Passes on what has arrived, as far as the receiving socket takes it: `limit` bytes until it has sent them. Gives how
+    /// many of the model's bytes are out.
+    mutating func deliver(_ direction: Direction, limit: Int, into actions: inout [Action]) -> Int {
         let receiver = direction.receiver
+        let before = self[direction].arrived
         if isGone(receiver) {
             self[direction].bytes.drop(self[direction].arrived)
             self[direction].arrived = 0
-            return
+            return 0
         }
         while self[direction].exitIsOpen,
             let piece = self[direction].bytes.takePiece(atMost: min(self[direction].arrived, limit))
@@ -137,5 +141,10 @@ struct Conduit {
             self[direction].isFinished = true
             actions.append(.closeOutput(receiver))
         }
+        // Which of them are the model's is not known; sooner or later all of them are counted.
+        let out = before - self[direction].arrived
+        let straight = min(out, self[direction].arrivedStraight)
+        self[direction].arrivedStraight -= straight
+        return out - straight
     }
 }

@@ -8,7 +8,7 @@ internal import NIOCore
 /// ``advance(to:)`` at ``nextDue``, and carries out what ``takeAction()`` hands it, in order. On every call
 /// everything due runs first, each thing at its own modelled time, so that a late driver changes nothing but the
 /// lateness.
-public struct SharedLink {
+public struct SharedLink: ~Copyable {
     /// An action with the connection it belongs to and the time it has in the model.
     public struct Order: Sendable {
         /// The connection.
@@ -29,8 +29,11 @@ public struct SharedLink {
         public let time: Instant
     }
 
-    private var link: Link
+    private var link: TCPLink
     private let limits: BufferLimits
+    private let orphanLimits: OrphanLimits
+    /// Connections of which one socket is gone and the other has not heard of it, the oldest first.
+    private var orphans = Deque<(flow: FlowID, until: Instant)>()
     private let watch: ExchangeWatch?
     private var plan: FaultPlan
     private var nextExchange = 0
@@ -49,12 +52,20 @@ public struct SharedLink {
 
     /// Creates a link without connections.
     ///
-    /// - Parameter watch: How exchanges are followed; without it bytes are only bytes.
+    /// - Parameters:
+    ///   - seed: Where all chance comes from.
+    ///   - name: What its streams of chance are called.
+    ///   - client: How the clients' kernels behave.
+    ///   - server: How the server's does.
+    ///   - watch: How exchanges are followed; without it bytes are only bytes.
     public init(
-        _ conditions: Conditions = .clear, limits: BufferLimits = BufferLimits(), watch: ExchangeWatch? = nil
+        _ conditions: Conditions = .clear, seed: UInt64 = 1, name: String = "link", client: StackPreset = .linux,
+        server: StackPreset = .linux, limits: BufferLimits = BufferLimits(),
+        orphanLimits: OrphanLimits = OrphanLimits(), watch: ExchangeWatch? = nil
     ) {
-        link = Link(conditions)
+        link = TCPLink(conditions, seed: seed, name: name, client: client, server: server, readsAtOnce: false)
         self.limits = limits
+        self.orphanLimits = orphanLimits
         self.watch = watch
         plan = FaultPlan(watch?.rules ?? [])
     }
@@ -65,10 +76,29 @@ public struct SharedLink {
     public var conditions: Conditions { link.conditions }
 
     /// When ``advance(to:)`` must be called next.
-    public var nextDue: Instant? { link.nextDue }
+    public var nextDue: Instant? {
+        guard let orphan = orphans.first else { return link.nextDue }
+        return link.nextDue.map { min($0, orphan.until) } ?? orphan.until
+    }
 
     /// How many connections there are.
-    public var connectionCount: Int { link.flowCount }
+    public var connectionCount: Int { link.connectionCount }
+
+    /// Connections of which one socket is gone and the other has not heard of it.
+    public var orphanCount: Int { orphans.count { holds($0.flow) } }
+
+    /// Whether nothing is on its way that could arrive: no byte, no FIN; what a dead direction holds does not count.
+    public var isQuiet: Bool {
+        for direction in Direction.allCases where link.conditions[direction].loss != .all {
+            for conduit in conduits {
+                guard let conduit, !conduit.isGone(direction.receiver) else { continue }
+                let lane = conduit[direction]
+                let awaitsEnd = lane.inputIsClosed && !lane.isFinished && !conduit.isMuted
+                if lane.bytes.count > 0 || (awaitsEnd && !conduit.isGone(direction.sender)) { return false }
+            }
+        }
+        return true
+    }
 
     /// What has passed the modelled link in a direction.
     public func counters(_ direction: Direction) -> PipeCounters { link.counters(direction) }
@@ -76,8 +106,8 @@ public struct SharedLink {
     /// Packets in a direction's queue.
     public mutating func queueDepth(_ direction: Direction) -> Int { link.queueDepth(direction, at: now) }
 
-    /// Connections that wait for a place in a direction's queue, or for the link to heal.
-    public func waitingCount(_ direction: Direction) -> Int { link.waitingCount(direction) }
+    /// What the conditions follow, if they change by themselves.
+    public var timeline: TimelineRun? { link.timeline }
 
     /// Bytes a connection holds in a direction.
     public func bytesHeld(_ id: FlowID, _ direction: Direction) -> Int {
@@ -88,6 +118,14 @@ public struct SharedLink {
 
     /// Runs everything due up to `time`, each thing at its own time.
     public mutating func advance(to time: Instant) {
+        while let orphan = orphans.first, orphan.until <= time {
+            run(to: orphan.until)
+            if orphans.first?.flow == orphan.flow { abandon(orphan.flow) }
+        }
+        run(to: time)
+    }
+
+    private mutating func run(to time: Instant) {
         while link.runNext(until: time) {
             while let occurrence = link.takeOccurrence() {
                 now = max(now, occurrence.time)
@@ -100,8 +138,13 @@ public struct SharedLink {
     /// Changes the conditions for packets that enter from `time` on.
     public mutating func setConditions(_ new: Conditions, at time: Instant) {
         advance(to: time)
-        link.setConditions(new, at: now)
-        advance(to: now)
+        link.setConditions(new)
+    }
+
+    /// Lets a timeline change the conditions from `time` on, as if `offset` of it had passed already.
+    public mutating func follow(_ timeline: Timeline, from offset: Nanoseconds = .zero, at time: Instant) {
+        advance(to: time)
+        link.follow(timeline, from: offset, at: now)
     }
 
     /// A client has connected.
@@ -111,6 +154,7 @@ public struct SharedLink {
         while conduits.count <= id.index { conduits.append(nil) }
         conduits[id.index] = Conduit()
         if watch != nil { conduits[id.index]?.tracker = ExchangeTracker() }
+        advance(to: now)
         return id
     }
 
@@ -205,7 +249,8 @@ public struct SharedLink {
     private mutating func take(_ buffer: ByteBuffer, _ id: FlowID, _ direction: Direction) {
         guard let lane = conduits[id.index]?[direction], !lane.inputIsClosed, buffer.readableBytes > 0 else { return }
         let isEmpty = lane.bytes.count == 0
-        let arrivesNow = link.send(buffer.readableBytes, on: id, direction, at: now)
+        let arrivesNow = link.isStraight(id, direction, at: now)
+        if !arrivesNow { link.send(buffer.readableBytes, on: id, direction, at: now) }
         if arrivesNow && isEmpty && lane.exitIsOpen && conduits[id.index]?.isGone(direction.receiver) == false {
             let receiver = direction.receiver
             bytesCarried[direction] += buffer.readableBytes
@@ -220,13 +265,14 @@ public struct SharedLink {
         conduits[id.index]?[direction].bytes.append(buffer)
         if arrivesNow {
             conduits[id.index]?[direction].arrived += buffer.readableBytes
+            conduits[id.index]?[direction].arrivedStraight += buffer.readableBytes
             deliver(id, direction)
         }
         regulate(id, direction)
     }
 
     /// How much a receiving socket may be given until it has sent it.
-    private var exitLimit: Int { min(limits.socketBytesMax, limits.bytesMax(connections: link.flowCount)) }
+    private var exitLimit: Int { min(limits.socketBytesMax, limits.bytesMax(connections: link.connectionCount)) }
 
     /// The socket at `side` is gone: its unsent bytes are forgotten, and its peer will hear of it over the link.
     private mutating func lose(_ side: Side, _ id: FlowID) {
@@ -238,18 +284,41 @@ public struct SharedLink {
             end(id)
             return
         }
-        let forgotten = link.abort(id, from: side, at: now)
+        let forgotten = link.bytesUnsent(id, side.sends)
+        link.abort(id, from: side, at: now)
         conduits[id.index]?[side.sends].bytes.dropLast(forgotten)
         bytesHeld -= forgotten
         deliver(id, side.opposite.sends)
         endIfOver(id)
+        if holds(id) { adopt(id) }
+    }
+
+    /// The RST may be lost: the other socket is not kept for ever.
+    private mutating func adopt(_ id: FlowID) {
+        orphans.append((id, now + orphanLimits.timeMax))
+        if orphans.count <= orphanLimits.countMax { return }
+        // Those that are over keep their places until then.
+        var living = Deque<(flow: FlowID, until: Instant)>()
+        for orphan in orphans where holds(orphan.flow) { living.append(orphan) }
+        orphans = living
+        if orphans.count > orphanLimits.countMax, let oldest = orphans.first { abandon(oldest.flow) }
+    }
+
+    /// Ends a connection without telling anybody over the link.
+    private mutating func abandon(_ id: FlowID) {
+        for side in [Side.client, .server] where conduits[id.index]?.isGone(side) == false {
+            conduits[id.index]?.markGone(side)
+            orders.append(Order(flow: id, action: .reset(side), time: now))
+        }
+        end(id)
     }
 
     private mutating func react(to occurrence: FlowOccurrence) {
         let id = occurrence.flow
         guard holds(id) else { return }
         switch occurrence.event {
-        case .established, .room: break
+        case .established: break
+        case .room(let direction): regulate(id, direction)
         case .delivered(let bytes, let direction):
             conduits[id.index]?[direction].arrived += bytes
             deliver(id, direction)
@@ -271,7 +340,7 @@ public struct SharedLink {
     private mutating func deliver(_ id: FlowID, _ direction: Direction) {
         let before = conduits[id.index]?[direction].bytes.count ?? 0
         let limit = exitLimit
-        conduits[id.index]?.deliver(direction, limit: limit, into: &scratch)
+        let read = conduits[id.index]?.deliver(direction, limit: limit, into: &scratch) ?? 0
         for action in scratch {
             if case .write(let piece, to: _) = action {
                 bytesCarried[direction] += piece.readableBytes
@@ -281,6 +350,8 @@ public struct SharedLink {
         }
         scratch.removeAll(keepingCapacity: true)
         bytesHeld -= before - (conduits[id.index]?[direction].bytes.count ?? 0)
+        // What a socket has taken has been read: the window opens again.
+        if read > 0 { link.read(read, on: id, direction, at: now) }
         regulate(id, direction)
         endIfOver(id)
     }
@@ -288,12 +359,15 @@ public struct SharedLink {
     /// Stops and resumes reading, so that a lane holds its share at most (and one read more).
     private mutating func regulate(_ id: FlowID, _ direction: Direction) {
         guard let lane = conduits[id.index]?[direction], !lane.inputIsClosed else { return }
-        let share = limits.bytesMax(connections: link.flowCount)
-        let isFull = lane.bytes.count >= share || lane.arrived >= limits.arrivedBytesMax
+        let share = limits.bytesMax(connections: link.connectionCount)
+        let hasRoom = link.sendRoom(id, direction) > 0
+        let isFull = lane.bytes.count >= share || lane.arrivedStraight >= limits.straightBytesMax || !hasRoom
         if !lane.isPaused && isFull {
             conduits[id.index]?[direction].isPaused = true
             orders.append(Order(flow: id, action: .pauseReading(direction.sender), time: now))
-        } else if lane.isPaused && lane.bytes.count <= share / 2 && lane.arrived < limits.arrivedBytesMax {
+        } else if lane.isPaused && lane.bytes.count <= share / 2
+            && lane.arrivedStraight < limits.straightBytesMax && hasRoom
+        {
             conduits[id.index]?[direction].isPaused = false
             orders.append(Order(flow: id, action: .resumeReading(direction.sender), time: now))
         }
@@ -314,5 +388,6 @@ public struct SharedLink {
         conduits[id.index] = nil
         link.remove(id)
         orders.append(Order(flow: id, action: .ended, time: now))
+        while let orphan = orphans.first, !holds(orphan.flow) { orphans.removeFirst() }
     }
 }

@@ -26,24 +26,6 @@ public struct Conditions: Hashable, Sendable {
 
     /// Whether bytes may take the straight path from socket to socket.
     public var isClear: Bool { up.isClear && down.isClear && dnsDelay == .zero }
-
-    /// Why this version cannot carry out these conditions, or `nil` if it can.
-    ///
-    /// Loss between none and all needs retransmission, that is a TCP model; to drop bytes from a stream, or to
-    /// carry on as if there were no loss, would both be lies.
-    public var unsupported: String? {
-        for direction in [Direction.down, .up] {
-            if let word = self[direction].needsModelledTCP {
-                return "\(word), which the live proxy does not model yet ('slowlane model' does)"
-            }
-            let loss = self[direction].loss
-            if loss != .none && loss != .all {
-                return "\(loss) loss \(direction == .up ? "up" : "down"): this version models no loss "
-                    + "or 100 %, nothing between (partial loss needs modelled retransmissions)"
-            }
-        }
-        return nil
-    }
 }
 
 /// What a link does to the packets of one direction.
@@ -91,16 +73,9 @@ public struct DirectionConditions: Hashable, Sendable {
     public static let clear = DirectionConditions()
 
     /// Whether nothing is in force. The queue alone holds nothing back: without a cap it is always empty.
-    public var isClear: Bool { rate == nil && delay == .zero && loss == .none && needsModelledTCP == nil }
-
-    /// What of these conditions only modelled TCP can feel, in words.
-    var needsModelledTCP: String? {
-        if trace != nil { return "a trace" }
-        if jitter != nil { return "jitter" }
-        if bursts != nil || lostPackets != nil { return "bursts of loss or given losses" }
-        if duplication != .none { return "duplication" }
-        if reordering != .none { return "reordering" }
-        return nil
+    public var isClear: Bool {
+        rate == nil && trace == nil && delay == .zero && jitter == nil && loss == .none && bursts == nil
+            && lostPackets == nil && duplication == .none && reordering == .none
     }
 
     /// The longest delay a profile may ask for, one way.

@@ -1,13 +1,12 @@
 /// What became true at an end of a connection.
 public enum FlowEvent: Hashable, Sendable {
-    /// The handshake is complete at this end; told by ``TCPLink`` only.
+    /// The handshake is complete at this end.
     case established(Side)
     /// Bytes in order, next after those delivered before.
     case delivered(bytes: Int, Direction)
     /// The sender's FIN: no byte will follow.
     case finished(Direction)
-    /// The kernel of the end that sends in this direction takes bytes again, after it had no room; told by ``TCPLink``
-    /// only.
+    /// The kernel of the end that sends in this direction takes bytes again, after it had no room.
     case room(Direction)
     /// The sender's RST.
     case reset(Direction)

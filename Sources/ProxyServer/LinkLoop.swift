@@ -20,13 +20,16 @@ final class LinkLoop {
     private let onExchange: (@Sendable (ExchangeEvent) -> Void)?
 
     init(
-        _ conditions: Conditions, limits: BufferLimits, watch: ExchangeWatch? = nil,
-        onExchange: (@Sendable (ExchangeEvent) -> Void)? = nil, on eventLoop: any EventLoop
+        _ configuration: ProxyConfiguration, on eventLoop: any EventLoop
     ) {
         self.eventLoop = eventLoop
-        self.onExchange = onExchange
-        link = SharedLink(conditions, limits: limits, watch: watch)
+        onExchange = configuration.onExchange
+        link = SharedLink(
+            configuration.conditions, seed: configuration.seed, name: configuration.linkName,
+            client: configuration.clientStack, server: configuration.serverStack,
+            limits: configuration.buffers, orphanLimits: configuration.orphans, watch: configuration.watch)
         origin = .now()
+        if let timeline = configuration.timeline { link.follow(timeline, at: .start) }
     }
 
     /// The modelled time of this moment.
@@ -61,6 +64,13 @@ final class LinkLoop {
         flush()
     }
 
+    /// Lets a timeline change the conditions, as if `offset` of it had passed.
+    func follow(_ timeline: Timeline, from offset: Nanoseconds) {
+        link.follow(timeline, from: offset, at: now)
+        settle()
+        flush()
+    }
+
     /// Where things stand, with everything done that is due now.
     func status() -> LinkStatus {
         link.advance(to: now)
@@ -73,7 +83,7 @@ final class LinkLoop {
     func bytesHeld(_ id: FlowID) -> Int { link.bytesHeld(id, .up) + link.bytesHeld(id, .down) }
 
     /// Whether nothing more will arrive by itself: nothing is on its way, or only what a dead link holds back.
-    var isQuiet: Bool { link.nextDue == nil }
+    var isQuiet: Bool { link.isQuiet }
 
     /// Forgets every session and stops the timer; nothing is driven any more.
     func shutDown() {

@@ -56,6 +56,11 @@ public final class Proxy: Sendable {
         }
     }
 
+    /// Lets a timeline change the conditions from now on, as if `offset` of it had passed; in force when the call returns.
+    public func follow(_ timeline: Timeline, from offset: Nanoseconds = .zero) async {
+        await onLoop { $0.linkLoop.follow(timeline, from: offset) }
+    }
+
     /// Changes the conditions for everything that enters the link from now on; in force when the call returns.
     public func setConditions(_ conditions: Conditions) async {
         await onLoop { $0.linkLoop.setConditions(conditions) }

@@ -16,6 +16,18 @@ public struct ProxyConfiguration: Sendable {
     public var connectTimeout: TimeAmount
     /// What may be held in memory.
     public var buffers: BufferLimits
+    /// How long a connection lasts that has lost one of its sockets, and how many such there may be.
+    public var orphans = OrphanLimits()
+    /// Where all chance comes from: the same seed loses the same packets of the same connections.
+    public var seed: UInt64 = 1
+    /// How the clients' kernels behave on the modelled link.
+    public var clientStack = StackPreset.linux
+    /// How the server's does.
+    public var serverStack = StackPreset.linux
+    /// What the link's streams of chance are called.
+    public var linkName = "link"
+    /// What the conditions follow from the start, instead of ``conditions``.
+    public var timeline: Timeline?
     /// How exchanges are followed, and which faults are done to them; `nil` is not at all.
     public var watch: ExchangeWatch?
     /// Told on the proxy's event loop what becomes true of exchanges; must not block.

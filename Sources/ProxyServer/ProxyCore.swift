@@ -43,9 +43,7 @@ final class ProxyCore {
         self.upstream = upstream
         self.eventLoop = eventLoop
         self.logger = logger
-        linkLoop = LinkLoop(
-            configuration.conditions, limits: configuration.buffers, watch: configuration.watch,
-            onExchange: configuration.onExchange, on: eventLoop)
+        linkLoop = LinkLoop(configuration, on: eventLoop)
     }
 
     /// Binds the listening socket; gives its port.

@@ -23,8 +23,10 @@ public struct LinkStatus: Hashable, Sendable {
     public let bytesCarried: PerDirection<Int>
     /// Packets in the queue.
     public let queueDepth: PerDirection<Int>
-    /// Connections that wait for a place in the queue, or for the link to heal.
-    public let waiting: PerDirection<Int>
+    /// What has passed the link.
+    public let counters: PerDirection<PipeCounters>
+    /// Connections of which one socket is gone and the other has not heard of it.
+    public let orphans: Int
     /// Payload bytes held in memory.
     public let bytesHeld: Int
 
@@ -32,7 +34,8 @@ public struct LinkStatus: Hashable, Sendable {
         conditions = link.conditions
         bytesCarried = link.bytesCarried
         queueDepth = PerDirection(up: link.queueDepth(.up), down: link.queueDepth(.down))
-        waiting = PerDirection(up: link.waitingCount(.up), down: link.waitingCount(.down))
+        counters = PerDirection(up: link.counters(.up), down: link.counters(.down))
+        orphans = link.orphanCount
         bytesHeld = link.bytesHeld
     }
 

@@ -57,15 +57,6 @@ public final class LiveRun: Sendable {
         _ scenario: Scenario, mutant: Mutant? = nil, seed: UInt64? = nil,
         onLine: @escaping @Sendable (String) -> Void = { _ in }
     ) async throws -> (verdict: Verdict, history: History) {
-        for device in scenario.devices {
-            for entry in device.network {
-                for link in entry.phase.links {
-                    if let reason = link.conditions.unsupported {
-                        throw Refusal(description: "\(scenario.name): \(device.name): '\(link.name)' has \(reason)")
-                    }
-                }
-            }
-        }
         let run = LiveRun(scenario, mutant: mutant, seed: seed ?? scenario.seed, onLine: onLine)
         try FileManager.default.createDirectory(at: run.folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: run.folder) }
@@ -162,6 +153,8 @@ public final class LiveRun: Sendable {
         }
         var configuration = ProxyConfiguration(
             listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: server.port))
+        configuration.seed = seed
+        configuration.linkName = "link/\(device.name)"
         let record = record
         configuration.watch = ExchangeWatch(
             rules: faults.map { index in

@@ -25,23 +25,7 @@ struct ModelCommand: ParsableCommand {
               slowlane model --timeline '0s: 3g, 20s: 100-loss, 50s: edge' --plan pp:100
             """)
 
-    @Option(help: "A built-in profile's name, or a path to a file.")
-    var profile: String?
-
-    @Option(help: "Instead of a profile: the downlink in netem's words.")
-    var netemDown: String?
-
-    @Option(help: "Instead of a profile: the uplink in netem's words.")
-    var netemUp: String?
-
-    @Option(help: "Instead of a profile: a built-in timeline's name, a path to a file, or times with links.")
-    var timeline: String?
-
-    @Option(help: "How the clients' TCP behaves: linux, apple or rfc.")
-    var clientStack = "linux"
-
-    @Option(help: "How the server's TCP behaves.")
-    var serverStack = "linux"
+    @OptionGroup var options: LinkOptions
 
     @Option(help: "What the lines call it; the profile's or timeline's name unless given.")
     var name: String?
@@ -52,26 +36,13 @@ struct ModelCommand: ParsableCommand {
     @Option(help: "How often the plan is run, one trial after the other on one link.")
     var trials = 20
 
-    @Option(help: "Where all chance comes from: the same seed gives the same lines.")
-    var seed: UInt64 = 1
-
     @Flag(help: "Say on standard error how many packets were modelled, and how fast.")
     var stats = false
 
     func validate() throws {
         guard (1...1_000_000).contains(trials) else { throw ValidationError("--trials is not within 1 to 1000000") }
-        guard (netemDown == nil) == (netemUp == nil) else {
-            throw ValidationError("--netem-down and --netem-up belong together; '' is a direction without conditions")
-        }
-        guard [profile, netemDown, timeline].count(where: { $0 != nil }) == 1 else {
+        guard options.givenCount == 1 else {
             throw ValidationError("give one of --profile, --timeline, or --netem-down and --netem-up")
-        }
-        for (option, name) in [("--client-stack", clientStack), ("--server-stack", serverStack)] {
-            guard StackPreset.named[name] != nil else {
-                throw ValidationError(
-                    "\(option) '\(name.prefix(40))' is none of \(StackPreset.named.keys.sorted().joined(separator: ", "))"
-                )
-            }
         }
     }
 
@@ -86,19 +57,16 @@ struct ModelCommand: ParsableCommand {
             }
             return item
         }
-        guard let client = StackPreset.named[clientStack], let server = StackPreset.named[serverStack] else {
-            throw ExitStatus.usage
-        }
         let label: String
         var link: Trials
-        if let timeline {
-            let file = try TimelineFile.forArgument(timeline, console)
+        switch try options.link(console) {
+        case .follows(let file):
             label = file.id
-            link = Trials(following: file.timeline, seed: seed, client: client, server: server)
-        } else {
-            let conditions: Conditions
-            (label, conditions) = try self.link(console)
-            link = Trials(conditions, seed: seed, client: client, server: server)
+            link = Trials(following: file.timeline, seed: options.seed, client: options.client, server: options.server)
+        case .holds(let conditions, name: let word):
+            label = word
+            link = Trials(conditions, seed: options.seed, client: options.client, server: options.server)
+        case .nothing: throw ExitStatus.usage
         }
         let start = ContinuousClock.now
         for repetition in 0..<trials {
@@ -114,21 +82,5 @@ struct ModelCommand: ParsableCommand {
         let rate = String(format: "%.2f", Double(packets) / seconds / 1e6)
         console.print(
             "\(packets) packets in \(String(format: "%.3f", seconds)) s: \(rate) million a second", to: .progress)
-    }
-
-    private func link(_ console: Console) throws -> (String, Conditions) {
-        if let netemDown, let netemUp {
-            do {
-                return (
-                    "netem",
-                    Conditions(up: try NetemExpression.parse(netemUp), down: try NetemExpression.parse(netemDown))
-                )
-            } catch {
-                console.print("error: \(error)", to: .progress)
-                throw ExitStatus.usage
-            }
-        }
-        let profile = try Profile.forArgument(profile ?? "", console, mustBeLive: false)
-        return (profile.id, profile.conditions)
     }
 }

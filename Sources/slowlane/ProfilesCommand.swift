@@ -113,7 +113,6 @@ struct ProfilesCommand: ParsableCommand {
                 let full = rate.serialisation(ofBytes: direction.queue.bytesAtMost)
                 console.print("a full queue \(name) adds \(Units.milliseconds(full))")
             }
-            if let reason = conditions.unsupported { console.print("not yet usable: \(reason)") }
             console.print("")
             var rows = [["FIGURE", "VALUE", "GRADE", "SOURCE"]]
             for figure in profile.figures {

@@ -17,9 +17,14 @@ struct ProxyCommand: AsyncParsableCommand {
               slowlane proxy --upstream localhost:8000 --profile edge
               slowlane proxy --listen 127.0.0.1:9000 --upstream 8000
               slowlane proxy --upstream 8000 --profile ./office.yaml
+              slowlane proxy --upstream 8000 --timeline subway --seed 7
+              slowlane proxy --upstream 8000 --netem-down 'delay 100ms loss 2% rate 780kbit' --netem-up 'delay 100ms'
 
             While it runs it takes commands, a line each, and answers 'ok ...' once they are in force, or 'error ...':
               profile NAME|FILE   from now on this network ('profile 100-loss' for a tunnel)
+              timeline WHAT       a timeline's name or file, or written out ('timeline 0s: 3g, 20s: 100-loss, 50s: edge')
+              pause               the timeline stands still; 'resume' lets it go on
+              seek TIME           the timeline goes on from there ('seek 20s')
               clear               nothing in force: bytes go straight through
               status              where things stand
               quit                stop: what has been read is delivered first, for --grace seconds at most
@@ -34,8 +39,7 @@ struct ProxyCommand: AsyncParsableCommand {
     @Option(help: "Where their connections go, HOST:PORT; a port alone means this machine.")
     var upstream: String
 
-    @Option(help: "A built-in profile's name, or a path to a file; without it nothing is in force.")
-    var profile: String?
+    @OptionGroup(title: "The link; without it nothing is in force") var link: LinkOptions
 
     @Option(
         help:
@@ -71,13 +75,27 @@ struct ProxyCommand: AsyncParsableCommand {
     func run() async throws {
         guard let listen = Endpoint(listen), let upstream = Endpoint(upstream) else { throw ExitStatus.usage }
         let console = Console(wantsStatusLine: !quiet)
-        let profile = try profile.map { try Profile.forArgument($0, console) }
+        let link = try link.link(console)
         let logger = Logger(label: "slowlane") { _ in ConsoleLogHandler(console, level: quiet ? .error : .info) }
 
-        let configuration = ProxyConfiguration(
-            listen: listen, upstream: upstream, conditions: profile?.conditions ?? .clear,
-            connectionsMax: connectionsThatFit(console),
+        var configuration = ProxyConfiguration(
+            listen: listen, upstream: upstream, connectionsMax: connectionsThatFit(console),
             connectTimeout: .nanoseconds(Int64(connectTimeout * 1e9)))
+        configuration.seed = self.link.seed
+        configuration.clientStack = self.link.client
+        configuration.serverStack = self.link.server
+        let words: String
+        var course: TimelineCourse?
+        switch link {
+        case .nothing: words = "profile none (nothing in force)"
+        case .holds(let conditions, let name):
+            configuration.conditions = conditions
+            words = "profile \(name) (\(Units.conditions(conditions)))"
+        case .follows(let file):
+            configuration.timeline = file.timeline
+            words = "timeline \(file.id)"
+            course = TimelineCourse(file)
+        }
         // Signals are caught before anybody can know that we listen.
         let happenings = Happenings()
         let proxy: Proxy
@@ -88,11 +106,7 @@ struct ProxyCommand: AsyncParsableCommand {
             if let error = error as? ProxyError, error.code == .callsItself { throw ExitStatus.usage }
             throw ExitStatus.unavailable
         }
-        let word = profile?.id ?? "none"
-        let conditions = Units.conditions(configuration.conditions)
-        console.print(
-            "listening on \(proxy.address)\(otherAddresses(proxy.address)) -> \(upstream), profile \(word) (\(conditions))"
-        )
+        console.print("listening on \(proxy.address)\(otherAddresses(proxy.address)) -> \(upstream), \(words)")
         if !LocalAddresses.isLoopback(proxy.address.host) {
             console.print(
                 "warning: whoever reaches this machine on port \(proxy.address.port) can use the upstream; "
@@ -102,9 +116,18 @@ struct ProxyCommand: AsyncParsableCommand {
         console.writeLater()
 
         var run = ProxyRun(
-            proxy: proxy, console: console, profile: word, grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet,
+            proxy: proxy, console: console, profile: Self.name(of: link), course: course,
+            grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet,
             happenings: happenings)
         await run.untilStopped()
+    }
+
+    private static func name(of link: LinkOptions.Link) -> String {
+        switch link {
+        case .nothing: "none"
+        case .holds(_, let name): name
+        case .follows(let file): file.id
+        }
     }
 
     /// What another device would type, for the line that says where the proxy listens.

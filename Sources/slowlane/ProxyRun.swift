@@ -4,6 +4,7 @@ internal import Foundation
 internal import LinkModel
 internal import NIOCore
 internal import ProxyServer
+internal import ScenarioModel
 
 /// A proxy in the foreground: commands in, answers and a status line out, until it is told to stop.
 struct ProxyRun {
@@ -11,6 +12,8 @@ struct ProxyRun {
     let console: Console
     /// What is in force, as the user named it.
     var profile: String
+    /// The timeline that is followed, if one is.
+    var course: TimelineCourse?
     let grace: TimeAmount
     let isQuiet: Bool
     let happenings: Happenings
@@ -59,10 +62,6 @@ struct ProxyRun {
         case ("profile", let name?):
             do {
                 let found = try ProfileCatalogue.profile(name)
-                if let reason = found.conditions.unsupported {
-                    console.print("error profile '\(found.id)' has \(reason)")
-                    return true
-                }
                 await put(found.conditions, as: found.id, reporter)
                 console.print("ok profile \(found.id): \(Units.conditions(found.conditions))")
             } catch {
@@ -70,6 +69,19 @@ struct ProxyRun {
             }
         case ("profile", nil):
             console.print("error profile needs a name or a path, as 'profile edge'")
+        case ("timeline", let what?):
+            do {
+                let file = try ProfileCatalogue.timeline(what)
+                course = TimelineCourse(file)
+                await follow(file, from: .zero, reporter)
+                console.print("ok timeline \(file.id)")
+            } catch {
+                console.print("error \(Self.onOneLine("\(error)"))")
+            }
+        case ("timeline", nil):
+            console.print("error timeline needs a name, a path or times, as 'timeline 0s: 3g, 20s: 100-loss, 50s: 3g'")
+        case ("pause", nil), ("resume", nil), ("seek", _):
+            console.print(await steer(words[0].lowercased(), argument, reporter))
         case ("clear", nil):
             await put(.clear, as: "none", reporter)
             console.print("ok clear: nothing in force")
@@ -79,16 +91,45 @@ struct ProxyRun {
             console.print("ok quit")
             return false
         case ("help", nil):
-            console.print("ok commands: profile NAME|FILE, clear, status, quit, help")
+            console.print(
+                "ok commands: profile NAME|FILE, timeline NAME|FILE|TIMES, pause, resume, seek TIME, clear, status, quit, help"
+            )
         default:
-            let known = ["profile", "clear", "status", "quit", "help"]
+            let known = ["profile", "timeline", "pause", "resume", "seek", "clear", "status", "quit", "help"]
             let nearest = NearestName.of(words[0], in: known, limit: 1).first.map { "; did you mean '\($0)'?" } ?? ""
             console.print("error unknown command '\(line.prefix(60))'\(nearest) (\(known.joined(separator: ", ")))")
         }
         return true
     }
 
+    /// Stops, starts or moves the timeline; gives the answer.
+    private mutating func steer(_ command: String, _ argument: String?, _ reporter: Reporter) async -> String {
+        guard var course else { return "error no timeline is followed; begin one with 'timeline NAME'" }
+        if command == "pause" {
+            course.pause()
+            self.course = course
+            await proxy.setConditions(await proxy.status().link.conditions)
+            return "ok pause at \(Moment.text(course.position))"
+        }
+        var position = course.position
+        if command == "seek" {
+            guard let time = TimelineFile.time(argument ?? "") else { return "error seek needs a time, as 'seek 20s'" }
+            position = time
+        }
+        course.resume(at: position)
+        self.course = course
+        await follow(course.file, from: position, reporter)
+        return "ok \(command) at \(Moment.text(position))"
+    }
+
+    private mutating func follow(_ file: TimelineFile, from position: Nanoseconds, _ reporter: Reporter) async {
+        await proxy.follow(file.timeline, from: position)
+        profile = file.id
+        reporter.profile = file.id
+    }
+
     private mutating func put(_ conditions: Conditions, as name: String, _ reporter: Reporter) async {
+        course = nil
         await proxy.setConditions(conditions)
         profile = name
         reporter.profile = name

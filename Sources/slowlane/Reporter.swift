@@ -74,7 +74,10 @@ final class Reporter: Sendable {
         text += "\(status.connectionsOpen) open of \(status.connectionsAccepted) accepted, "
         text += "\(Units.bytes(link.bytesCarried.down)) down, \(Units.bytes(link.bytesCarried.up)) up, "
         text += "queue \(link.queueDepth.down) down \(link.queueDepth.up) up, "
-        text += "\(link.waiting.down + link.waiting.up) waiting, \(Units.bytes(link.bytesHeld)) held"
+        text += "\(link.counters.down.packetsLost + link.counters.up.packetsLost) packets lost, "
+        text += "\(link.counters.down.packetsDropped + link.counters.up.packetsDropped) dropped, "
+        text += "\(Units.bytes(link.bytesHeld)) held"
+        if link.orphans > 0 { text += ", \(link.orphans) orphans" }
         if status.dialsFailed > 0 { text += ", \(status.dialsFailed) dials failed" }
         if status.isFull { text += ", full" }
         return text

@@ -105,7 +105,7 @@ import Testing
         sockets.tell(.inputClosed(.client), id)
         sockets.runToQuiet()
         #expect(sockets.over == [id])
-        #expect(sockets.link.bytesHeld == 0)
+        #expect(sockets.box.link.bytesHeld == 0)
     }
 
     @Test(arguments: [nil, FaultAction.mute, .cut], [late, .clear])

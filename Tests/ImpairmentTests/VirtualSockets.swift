@@ -5,7 +5,14 @@ import NIOCore
 
 /// A driver of a ``SharedLink`` without sockets: carries actions out on paper, in virtual time.
 struct VirtualSockets {
-    var link: SharedLink
+    /// A link cannot be copied; the sockets of a test are.
+    final class Box {
+        var link: SharedLink
+
+        init(_ link: consuming SharedLink) { self.link = link }
+    }
+
+    let box: Box
     private(set) var now = Instant.start
     /// What each side of each connection has got, when, and how it ended.
     private(set) var ends: [FlowID: PerDirection<End>] = [:]
@@ -28,11 +35,18 @@ struct VirtualSockets {
     init(
         _ conditions: Conditions = .clear, limits: BufferLimits = BufferLimits(), watch: ExchangeWatch? = nil
     ) {
-        link = SharedLink(conditions, limits: limits, watch: watch)
+        box = Box(SharedLink(conditions, limits: limits, watch: watch))
+    }
+
+    init(_ link: consuming SharedLink) { box = Box(link) }
+
+    mutating func follow(_ timeline: Timeline) {
+        box.link.follow(timeline, at: now)
+        carryOut()
     }
 
     mutating func open(connected: Bool = true) -> FlowID {
-        let id = link.open(at: now)
+        let id = box.link.open(at: now)
         ends[id] = PerDirection(up: End(), down: End())
         carryOut()
         if connected { tell(.connected, id) }
@@ -40,7 +54,7 @@ struct VirtualSockets {
     }
 
     mutating func tell(_ input: Input, _ id: FlowID) {
-        link.receive(input, on: id, at: now)
+        box.link.receive(input, on: id, at: now)
         carryOut()
     }
 
@@ -49,13 +63,13 @@ struct VirtualSockets {
     }
 
     mutating func setConditions(_ conditions: Conditions) {
-        link.setConditions(conditions, at: now)
+        box.link.setConditions(conditions, at: now)
         carryOut()
     }
 
     mutating func wait(_ span: Nanoseconds) {
         now = now + span
-        link.advance(to: now)
+        box.link.advance(to: now)
         carryOut()
     }
 
@@ -74,9 +88,9 @@ struct VirtualSockets {
     /// Advances to each due time until nothing is due; gives up after `steps`.
     mutating func runToQuiet(steps: Int = 1_000_000) {
         for _ in 0..<steps {
-            guard let due = link.nextDue else { return }
+            guard let due = box.link.nextDue else { return }
             now = max(now, due)
-            link.advance(to: now)
+            box.link.advance(to: now)
             carryOut()
         }
     }
@@ -87,8 +101,8 @@ struct VirtualSockets {
     private mutating func carryOut() {
         var drains: [(Side, FlowID)] = []
         defer { for (side, id) in drains { drain(side, id) } }
-        while let report = link.takeReport() { reports.append("\(report.event)") }
-        while let order = link.takeAction() {
+        while let report = box.link.takeReport() { reports.append("\(report.event)") }
+        while let order = box.link.takeAction() {
             precondition(!over.contains(order.flow), "an action after the end")
             switch order.action {
             case .write(let buffer, to: let side):

@@ -1,5 +1,10 @@
-/// One direction of a link for modelled TCP: loss, then a bounded queue, then the rate, then the delay, as in ``Pipe``;
-/// but a packet that finds no place is dropped, loss is a process, and the delay may vary.
+/// One direction of a link: loss, then a bounded queue, then the rate, then the delay.
+///
+///     packet -> loss -> [ queue | sending ] -> delay -> arrival
+///
+/// The order, and that the packet being sent still takes a place in the queue, are dummynet's (`dummynet_io` in xnu's
+/// `ip_dummynet.c`), because that is what Apple's Network Link Conditioner drives. A packet that finds no place is dropped.
+/// A packet's times are settled when it enters; order is kept unless conditions ask for the contrary.
 struct PacketPipe: Sendable {
     private(set) var conditions: DirectionConditions
     private var busyUntil: Int64 = 0
@@ -18,6 +23,15 @@ struct PacketPipe: Sendable {
         bursts = BurstState(seed: seed, name: name)
         jitterStream = RandomStream(seed: seed, "\(name)/jitter")
     }
+
+    /// Packets waiting or being sent at `now`.
+    mutating func depth(at now: Int64) -> Int {
+        departures.release(at: now)
+        return departures.count
+    }
+
+    /// Whether what entered now would arrive now, with nothing before it.
+    func isStraight(at now: Int64) -> Bool { conditions.isClear && lastArrival <= now && busyUntil <= now }
 
     mutating func setConditions(_ new: DirectionConditions) {
         if new.trace != conditions.trace { trace = TraceCursor() }

@@ -130,6 +130,8 @@ struct Sender: Sendable {
     var isIdle: Bool { outstanding.isEmpty && next == streamEnd }
     /// Bytes handed over and not acknowledged.
     var bytesHeld: Int64 { streamEnd - acknowledged }
+    /// Bytes handed over and never sent.
+    var bytesUnsent: Int64 { max(0, streamEnd - (isFinished ? 1 : 0) - next) }
     /// The FIN has been acknowledged.
     var isClosed: Bool { isFinished && acknowledged == streamEnd }
 

@@ -61,10 +61,14 @@ struct TCPEnd: Sendable {
 
     // MARK: What the application does
 
-    mutating func open(at now: Int64) {
+    /// Sends the SYN, after the name look-up if that takes time.
+    mutating func open(after lookUp: Int64, at now: Int64) {
         phase = .synSent
-        firstHandshakeAt = now
-        sendHandshake(.syn, at: now)
+        if lookUp > 0 {
+            handshakeDeadline = now + lookUp
+        } else {
+            sendHandshake(.syn, at: now)
+        }
     }
 
     mutating func write(_ bytes: Int64, at now: Int64) {
@@ -87,9 +91,11 @@ struct TCPEnd: Sendable {
     /// The socket is gone: nothing more is sent but a RST.
     mutating func abort(at now: Int64) {
         guard phase != .reset else { return }
+        // Nobody knows of it yet: a SYN that comes will be answered by a RST.
+        let isUnknown = phase == .closed || (phase == .synSent && handshakeTries == 0)
         phase = .reset
         stopTimers()
-        outbox.append(Segment(kind: .reset))
+        if !isUnknown { outbox.append(Segment(kind: .reset)) }
     }
 
     // MARK: What the link brings
@@ -164,7 +170,6 @@ struct TCPEnd: Sendable {
         switch phase {
         case .closed:
             phase = .synReceived
-            firstHandshakeAt = now
             reassembly.begin(echoing: segment.timestamp, at: now)
             sendHandshake(.synAck, at: now)
         case .synReceived:
@@ -184,6 +189,7 @@ struct TCPEnd: Sendable {
         } else {
             span = .seconds(1 << Int64(min(handshakeTries, 5)))  // TCP_TIMEOUT_INIT, doubled
         }
+        if handshakeTries == 0 { firstHandshakeAt = now }
         handshakeTries += 1
         handshakeDeadline = expiry(span.count, at: now)
     }

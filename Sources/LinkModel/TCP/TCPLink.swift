@@ -167,6 +167,33 @@ public struct TCPLink: ~Copyable {
         connections[id.index].isInUse && connections[id.index].generation == id.generation
     }
 
+    /// Packets in a direction's queue, the one being sent included.
+    public mutating func queueDepth(_ direction: Direction, at now: Instant) -> Int {
+        pipes[direction].depth(at: now.sinceStart.count)
+    }
+
+    /// Whether the server's kernel knows of a connection yet: its SYN has arrived.
+    public func hasReachedServer(_ id: FlowID) -> Bool {
+        contains(id) && connections[id.index].ends.down.end.phase != .closed
+    }
+
+    /// Whether bytes may go past the model: it would give them out in the moment in which they come in, and has nothing
+    /// before them.
+    public func isStraight(_ id: FlowID, _ direction: Direction, at now: Instant) -> Bool {
+        guard conditions.isClear, timeline == nil, pipes[direction].isStraight(at: now.sinceStart.count), contains(id)
+        else { return false }
+        let ends = connections[id.index].ends
+        let sender = ends[direction].end
+        return sender.phase == .established && ends[direction.opposite].end.phase == .established
+            && sender.sender.bytesHeld == 0
+    }
+
+    /// Bytes that an end has taken and never put on the link.
+    public func bytesUnsent(_ id: FlowID, _ direction: Direction) -> Int {
+        guard contains(id) else { return 0 }
+        return Int(connections[id.index].ends[direction].end.sender.bytesUnsent)
+    }
+
     /// What a kernel would say of an end's sending side (`TCP_INFO`).
     public struct Info: Hashable, Sendable {
         /// The congestion window in segments.
@@ -251,7 +278,8 @@ public struct TCPLink: ~Copyable {
             connections.append(connection)
         }
         let id = FlowID(index: index, generation: connection.generation)
-        act(id, .client, at: now) { $0.open(at: $1) }
+        let lookUp = conditions.dnsDelay.count
+        act(id, .client, at: now) { $0.open(after: lookUp, at: $1) }
         return id
     }
 

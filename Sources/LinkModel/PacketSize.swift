@@ -11,24 +11,3 @@ public enum PacketSize {
     /// RST: 20 IP + 20 TCP, no options (RFC 9293, 3.10.7.1).
     public static let reset = 40
 }
-
-/// What one packet on the link carries.
-enum Packet: Hashable, Sendable {
-    case syn
-    case synAck
-    /// The third packet of the handshake.
-    case ack
-    case data(bytes: Int)
-    case fin
-    case reset
-
-    /// The size of the whole IP packet.
-    var bytes: Int {
-        switch self {
-        case .syn, .synAck: PacketSize.handshake
-        case .ack, .fin: PacketSize.header
-        case .data(let bytes): PacketSize.header + bytes
-        case .reset: PacketSize.reset
-        }
-    }
-}
