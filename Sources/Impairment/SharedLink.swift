@@ -89,7 +89,7 @@ public struct SharedLink: ~Copyable {
 
     /// Whether nothing is on its way that could arrive: no byte, no FIN; what a dead direction holds does not count.
     public var isQuiet: Bool {
-        for direction in Direction.allCases where link.conditions[direction].loss != .all {
+        for direction in Direction.allCases where !isDead(direction) {
             for conduit in conduits {
                 guard let conduit, !conduit.isGone(direction.receiver) else { continue }
                 let lane = conduit[direction]
@@ -145,6 +145,17 @@ public struct SharedLink: ~Copyable {
     public mutating func follow(_ timeline: Timeline, from offset: Nanoseconds = .zero, at time: Instant) {
         advance(to: time)
         link.follow(timeline, from: offset, at: now)
+    }
+
+    /// Loses everything in a direction from `time` on, or no longer, whatever the conditions say meanwhile.
+    public mutating func setCut(_ isCut: PerDirection<Bool>, at time: Instant) {
+        advance(to: time)
+        link.setCut(isCut)
+    }
+
+    /// Whether nothing gets through in a direction.
+    public func isDead(_ direction: Direction) -> Bool {
+        link.isCut[direction] || link.conditions[direction].loss == .all
     }
 
     /// A client has connected.

@@ -71,6 +71,13 @@ final class LinkLoop {
         flush()
     }
 
+    /// Loses everything in a direction, or no longer.
+    func setCut(_ isCut: PerDirection<Bool>) {
+        link.setCut(isCut, at: now)
+        settle()
+        flush()
+    }
+
     /// Where things stand, with everything done that is due now.
     func status() -> LinkStatus {
         link.advance(to: now)

@@ -66,6 +66,11 @@ public final class Proxy: Sendable {
         await onLoop { $0.linkLoop.setConditions(conditions) }
     }
 
+    /// Loses everything in a direction, or no longer, whatever the conditions say; in force when the call returns.
+    public func setCut(_ isCut: PerDirection<Bool>) async {
+        await onLoop { $0.linkLoop.setCut(isCut) }
+    }
+
     /// Where the proxy stands.
     public func status() async -> ProxyStatus {
         await onLoop { $0.status() }

@@ -21,6 +21,8 @@ public struct LinkStatus: Hashable, Sendable {
     public let conditions: Conditions
     /// Payload bytes handed to a socket since the start.
     public let bytesCarried: PerDirection<Int>
+    /// Whether nothing gets through in a direction.
+    public let isDead: PerDirection<Bool>
     /// Packets in the queue.
     public let queueDepth: PerDirection<Int>
     /// What has passed the link.
@@ -32,6 +34,7 @@ public struct LinkStatus: Hashable, Sendable {
 
     init(_ link: inout SharedLink) {
         conditions = link.conditions
+        isDead = PerDirection(up: link.isDead(.up), down: link.isDead(.down))
         bytesCarried = link.bytesCarried
         queueDepth = PerDirection(up: link.queueDepth(.up), down: link.queueDepth(.down))
         counters = PerDirection(up: link.counters(.up), down: link.counters(.down))
@@ -40,5 +43,5 @@ public struct LinkStatus: Hashable, Sendable {
     }
 
     /// Whether nothing gets through in at least one direction.
-    public var isStalled: Bool { conditions.up.loss == .all || conditions.down.loss == .all }
+    public var isStalled: Bool { isDead.up || isDead.down }
 }

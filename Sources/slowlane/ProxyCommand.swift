@@ -25,6 +25,7 @@ struct ProxyCommand: AsyncParsableCommand {
               timeline WHAT       a timeline's name or file, or written out ('timeline 0s: 3g, 20s: 100-loss, 50s: edge')
               pause               the timeline stands still; 'resume' lets it go on
               seek TIME           the timeline goes on from there ('seek 20s')
+              cut [up|down]       nothing gets through, whatever the network is; 'heal' ends it
               clear               nothing in force: bytes go straight through
               status              where things stand
               quit                stop: what has been read is delivered first, for --grace seconds at most

@@ -82,6 +82,14 @@ struct ProxyRun {
             console.print("error timeline needs a name, a path or times, as 'timeline 0s: 3g, 20s: 100-loss, 50s: 3g'")
         case ("pause", nil), ("resume", nil), ("seek", _):
             console.print(await steer(words[0].lowercased(), argument, reporter))
+        case ("cut", let what) where [nil, "up", "down", "both"].contains(what):
+            await proxy.setCut(PerDirection(up: what != "down", down: what != "up"))
+            console.print("ok cut \(what ?? "both")")
+        case ("cut", _):
+            console.print("error cut what? 'cut', 'cut up' or 'cut down'")
+        case ("heal", nil):
+            await proxy.setCut(PerDirection(up: false, down: false))
+            console.print("ok heal")
         case ("clear", nil):
             await put(.clear, as: "none", reporter)
             console.print("ok clear: nothing in force")
@@ -92,10 +100,10 @@ struct ProxyRun {
             return false
         case ("help", nil):
             console.print(
-                "ok commands: profile NAME|FILE, timeline NAME|FILE|TIMES, pause, resume, seek TIME, clear, status, quit, help"
+                "ok commands: profile NAME|FILE, timeline NAME|FILE|TIMES, pause, resume, seek TIME, cut [up|down], heal, clear, status, quit, help"
             )
         default:
-            let known = ["profile", "timeline", "pause", "resume", "seek", "clear", "status", "quit", "help"]
+            let known = ["profile", "timeline", "pause", "resume", "seek", "cut", "heal", "clear", "status", "quit", "help"]
             let nearest = NearestName.of(words[0], in: known, limit: 1).first.map { "; did you mean '\($0)'?" } ?? ""
             console.print("error unknown command '\(line.prefix(60))'\(nearest) (\(known.joined(separator: ", ")))")
         }
