@@ -103,7 +103,9 @@ struct ProxyRun {
                 "ok commands: profile NAME|FILE, timeline NAME|FILE|TIMES, pause, resume, seek TIME, cut [up|down], heal, clear, status, quit, help"
             )
         default:
-            let known = ["profile", "timeline", "pause", "resume", "seek", "cut", "heal", "clear", "status", "quit", "help"]
+            let known = [
+                "profile", "timeline", "pause", "resume", "seek", "cut", "heal", "clear", "status", "quit", "help",
+            ]
             let nearest = NearestName.of(words[0], in: known, limit: 1).first.map { "; did you mean '\($0)'?" } ?? ""
             console.print("error unknown command '\(line.prefix(60))'\(nearest) (\(known.joined(separator: ", ")))")
         }
