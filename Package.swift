@@ -75,6 +75,9 @@ let package = Package(
             dependencies: ["Impairment", "LinkModel", nioCore, nioPosix, logging],
             swiftSettings: settings
         ),
+        .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"]), .brew(["libpcap"])]),
+        .target(
+            name: "PacketCapture", dependencies: ["CPcap", "HTTPWire", "LinkModel", nioCore], swiftSettings: settings),
         // Layer 2: whole programs.
         .target(
             name: "NotesServer",
@@ -104,8 +107,9 @@ let package = Package(
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "LinkModel", "LinkWorkload", "Impairment", "Files", "ProxyServer", "NotesServer", "NotesService",
-                "NotesContract", "SyncClient", "SyncStore", "OfflineEngine", "ScenarioModel", "ScenarioRunner", nioCore,
+                "LinkModel", "LinkWorkload", "Impairment", "Files", "ProxyServer", "PacketCapture", "NotesServer",
+                "NotesService", "NotesContract", "SyncClient", "SyncStore", "OfflineEngine", "ScenarioModel",
+                "ScenarioRunner", nioCore,
                 nioPosix,
                 logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -153,6 +157,10 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .testTarget(
+            name: "PacketCaptureTests",
+            dependencies: ["PacketCapture", "Impairment", "LinkModel", "TestSupport", nioCore],
+            swiftSettings: settings),
         .testTarget(name: "CommandTests", dependencies: ["slowlane", "TestSupport"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

@@ -122,15 +122,16 @@ final class ProfileReader {
     }
 
     /// The keys that ``conditions(_:_:)`` reads.
-    static let conditionKeys = ["down", "up", "dns-delay"]
+    static let conditionKeys = ["down", "up", "dns-delay", "access"]
 
     /// Reads what holds in both directions.
     func conditions(_ keys: [String: Node], _ root: Node) -> Conditions? {
         let down = direction(keys["down"], "down", root)
         let up = direction(keys["up"], "up", root)
         let dnsDelay = figure(keys["dns-delay"], "dns-delay", default: .zero, Quantity.delay)
-        guard let down, let up, let dnsDelay else { return nil }
-        return Conditions(up: up, down: down, dnsDelay: dnsDelay)
+        let access = figure(keys["access"], "access", default: .open, Quantity.access)
+        guard let down, let up, let dnsDelay, let access else { return nil }
+        return Conditions(up: up, down: down, dnsDelay: dnsDelay, access: access)
     }
 
     private func readSources(_ node: Node?) {

@@ -53,6 +53,16 @@ enum Quantity {
         return Nanoseconds(count)
     }
 
+    /// What becomes of connections.
+    static func access(_ text: String) throws(Refusal) -> Access {
+        guard let access = Access(rawValue: text) else {
+            throw Refusal(
+                message: "'\(text.prefix(40))' is none of \(Access.allCases.map(\.rawValue).joined(separator: ", "))"
+                    + NearestName.hint(text, in: Access.allCases.map(\.rawValue)))
+        }
+        return access
+    }
+
     /// A share of packets in percent.
     static func loss(_ text: String) throws(Refusal) -> Loss {
         let expected = "a loss such as '0 %', '1.5 %' or '100 %'"

@@ -49,6 +49,24 @@ struct ByteQueue {
         return piece
     }
 
+    /// A copy of `size` bytes that stand `offset` bytes from the front; `nil` if they are not all there.
+    func copy(at offset: Int, count size: Int) -> ByteBuffer? {
+        guard offset >= 0, size > 0, offset + size <= count else { return nil }
+        var copy = ByteBufferAllocator().buffer(capacity: size)
+        var skip = offset
+        for chunk in chunks {
+            if skip >= chunk.readableBytes {
+                skip -= chunk.readableBytes
+                continue
+            }
+            let length = min(chunk.readableBytes - skip, size - copy.readableBytes)
+            copy.writeImmutableBuffer(chunk.getSlice(at: chunk.readerIndex + skip, length: length) ?? ByteBuffer())
+            skip = 0
+            if copy.readableBytes == size { return copy }
+        }
+        return nil
+    }
+
     /// Drops `size` bytes from the front.
     mutating func drop(_ size: Int) {
         var left = size

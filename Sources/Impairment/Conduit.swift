@@ -31,6 +31,26 @@ public enum Action: Sendable {
     case resumeReading(Side)
     /// The connection is over; nothing follows. Sockets close by themselves once both directions have ended.
     case ended
+
+    /// The socket it is for.
+    var side: Side? {
+        switch self {
+        case .write(_, to: let side), .awaitDrain(let side), .closeOutput(let side), .reset(let side),
+            .pauseReading(let side), .resumeReading(let side):
+            side
+        case .ended: nil
+        }
+    }
+}
+
+/// How a link treats a client that wants to connect.
+public enum Reachability: Hashable, Sendable {
+    /// Its SYN is answered.
+    case open
+    /// Its SYN is lost, or the answer is: it hears nothing.
+    case silent
+    /// Its SYN is answered by a RST.
+    case refused
 }
 
 /// One proxied connection.
@@ -43,6 +63,10 @@ public enum Action: Sendable {
 struct Conduit {
     var up = Lane()
     var down = Lane()
+    /// What stands in the server's place, if its socket is not wanted.
+    var portal: CaptivePortal?
+    /// The fault that ended the connection, for captures.
+    var faultDone: String?
     /// Follows the exchanges, if anybody watches them.
     var tracker: ExchangeTracker?
     /// Sockets that are gone, or reset by us.
@@ -51,6 +75,8 @@ struct Conduit {
     /// The bytes of one direction between two sockets.
     struct Lane {
         var bytes = ByteQueue()
+        /// How many bytes of the stream have left ``bytes`` at the front.
+        var taken: Int64 = 0
         /// How many of them have arrived at the exit and wait for the socket.
         var arrived = 0
         /// How many of those came past the model, which knows nothing of them.
@@ -125,6 +151,7 @@ struct Conduit {
         let before = self[direction].arrived
         if isGone(receiver) {
             self[direction].bytes.drop(self[direction].arrived)
+            self[direction].taken += Int64(self[direction].arrived)
             self[direction].arrived = 0
             return 0
         }
@@ -132,6 +159,7 @@ struct Conduit {
             let piece = self[direction].bytes.takePiece(atMost: min(self[direction].arrived, limit))
         {
             self[direction].arrived -= piece.readableBytes
+            self[direction].taken += Int64(piece.readableBytes)
             actions.append(.write(piece, to: receiver))
             if self[direction].handOver(piece.readableBytes, limit: limit) { actions.append(.awaitDrain(receiver)) }
         }

@@ -1,6 +1,6 @@
 internal import DequeModule
 public import LinkModel
-internal import NIOCore
+public import NIOCore
 
 /// Every conduit of one device, and the link they share: the machine that a driver feeds and obeys.
 ///
@@ -29,7 +29,19 @@ public struct SharedLink: ~Copyable {
         public let time: Instant
     }
 
+    /// A packet that was offered to the link, with its bytes as far as they are still held.
+    public struct PacketReport: Sendable {
+        /// The packet.
+        public let record: PacketRecord
+        /// Its payload; `nil` if it has none, or if what it repeats has been handed on.
+        public let payload: ByteBuffer?
+        /// Why it is there, if a fault made it.
+        public let cause: String?
+    }
+
     private var link: TCPLink
+    private let isRecording: Bool
+    private var packets = Deque<PacketReport>()
     private let limits: BufferLimits
     private let orphanLimits: OrphanLimits
     /// Connections of which one socket is gone and the other has not heard of it, the oldest first.
@@ -42,6 +54,10 @@ public struct SharedLink: ~Copyable {
     private var conduits: [Conduit?] = []
     private var orders = Deque<Order>()
     private var scratch: [Action] = []
+    /// What captive portals say to what has just been handed to them.
+    private var portalInputs = Deque<(flow: FlowID, input: Input)>()
+    /// What the connections that are there were made under.
+    private var access: Access
     /// The latest time seen; time never goes back.
     private var now = Instant.start
 
@@ -58,16 +74,21 @@ public struct SharedLink: ~Copyable {
     ///   - client: How the clients' kernels behave.
     ///   - server: How the server's does.
     ///   - watch: How exchanges are followed; without it bytes are only bytes.
+    ///   - isRecording: Whether ``takePacket()`` gives every packet of the link.
     public init(
         _ conditions: Conditions = .clear, seed: UInt64 = 1, name: String = "link", client: StackPreset = .linux,
         server: StackPreset = .linux, limits: BufferLimits = BufferLimits(),
-        orphanLimits: OrphanLimits = OrphanLimits(), watch: ExchangeWatch? = nil
+        orphanLimits: OrphanLimits = OrphanLimits(), watch: ExchangeWatch? = nil, isRecording: Bool = false
     ) {
-        link = TCPLink(conditions, seed: seed, name: name, client: client, server: server, readsAtOnce: false)
+        link = TCPLink(
+            conditions, seed: seed, name: name, client: client, server: server, readsAtOnce: false,
+            isRecording: isRecording)
+        self.isRecording = isRecording
         self.limits = limits
         self.orphanLimits = orphanLimits
         self.watch = watch
         plan = FaultPlan(watch?.rules ?? [])
+        access = conditions.access
     }
 
     // MARK: What can be asked
@@ -126,25 +147,52 @@ public struct SharedLink: ~Copyable {
     }
 
     private mutating func run(to time: Instant) {
-        while link.runNext(until: time) {
-            while let occurrence = link.takeOccurrence() {
-                now = max(now, occurrence.time)
-                react(to: occurrence)
+        repeat {
+            notePackets()
+            while link.runNext(until: time) {
+                // Before what has arrived leaves the conduit.
+                notePackets()
+                while let occurrence = link.takeOccurrence() {
+                    now = max(now, occurrence.time)
+                    react(to: occurrence)
+                }
+                if link.conditions.access != access { accessChanges() }
             }
-        }
+            while let (id, input) = portalInputs.popFirst() { take(input, on: id) }
+        } while link.nextDue.map { $0 <= time } == true
         now = max(now, time)
+    }
+
+    /// What was made under other conditions does not go on.
+    private mutating func accessChanges() {
+        access = link.conditions.access
+        cutAll()
+    }
+
+    private mutating func cutAll() {
+        for index in conduits.indices where conduits[index] != nil {
+            if let id = link.connection(at: index) { abandon(id) }
+        }
     }
 
     /// Changes the conditions for packets that enter from `time` on.
     public mutating func setConditions(_ new: Conditions, at time: Instant) {
         advance(to: time)
         link.setConditions(new)
+        if new.access != access { accessChanges() }
+    }
+
+    /// Cuts every connection with a RST to both sockets, at once.
+    public mutating func reset(at time: Instant) {
+        advance(to: time)
+        cutAll()
     }
 
     /// Lets a timeline change the conditions from `time` on, as if `offset` of it had passed already.
     public mutating func follow(_ timeline: Timeline, from offset: Nanoseconds = .zero, at time: Instant) {
         advance(to: time)
         link.follow(timeline, from: offset, at: now)
+        if link.conditions.access != access { accessChanges() }
     }
 
     /// Loses everything in a direction from `time` on, or no longer, whatever the conditions say meanwhile.
@@ -158,6 +206,15 @@ public struct SharedLink: ~Copyable {
         link.isCut[direction] || link.conditions[direction].loss == .all
     }
 
+    /// How a client that wants to connect is treated.
+    public var reachability: Reachability {
+        if link.conditions.access.isRefusal { return .refused }
+        return isDead(.up) || isDead(.down) ? .silent : .open
+    }
+
+    /// Whether a connection wants a socket to the upstream, and does not have something else in its place.
+    public func wantsUpstream(_ id: FlowID) -> Bool { holds(id) && conduits[id.index]?.portal == nil }
+
     /// A client has connected.
     public mutating func open(at time: Instant) -> FlowID {
         advance(to: time)
@@ -165,6 +222,14 @@ public struct SharedLink: ~Copyable {
         while conduits.count <= id.index { conduits.append(nil) }
         conduits[id.index] = Conduit()
         if watch != nil { conduits[id.index]?.tracker = ExchangeTracker() }
+        switch access {
+        case .open: break
+        case .portal:
+            conduits[id.index]?.portal = CaptivePortal()
+            conduits[id.index]?.up.isConnected = true
+        // It was let in where nobody could be refused, or the moment before.
+        case .refuse, .dns: abandon(id)
+        }
         advance(to: now)
         return id
     }
@@ -172,6 +237,11 @@ public struct SharedLink: ~Copyable {
     /// Takes a fact about a connection. Facts about one that is over are ignored.
     public mutating func receive(_ input: Input, on id: FlowID, at time: Instant) {
         advance(to: time)
+        take(input, on: id)
+        advance(to: now)
+    }
+
+    private mutating func take(_ input: Input, on id: FlowID) {
         guard holds(id) else { return }
         switch input {
         case .connected:
@@ -193,19 +263,60 @@ public struct SharedLink: ~Copyable {
         case .gone(let side):
             lose(side, id)
         }
-        advance(to: now)
     }
 
     /// Takes the next thing to be done.
     public mutating func takeAction() -> Order? { orders.popFirst() }
+
+    /// Takes the next packet that was offered to the link, if they are recorded.
+    public mutating func takePacket() -> PacketReport? { packets.popFirst() }
 
     /// Takes the next thing that became true of an exchange.
     public mutating func takeReport() -> ExchangeReport? { reports.popFirst() }
 
     // MARK: Inside
 
+    private mutating func notePackets() {
+        guard isRecording else { return }
+        while let record = link.takeRecord() {
+            var payload: ByteBuffer?
+            if record.payloadBytes > 0, holds(record.flow), let conduit = conduits[record.flow.index] {
+                let lane = conduit[record.direction]
+                payload = lane.bytes.copy(
+                    at: Int(record.range.lowerBound - lane.taken), count: record.payloadBytes)
+            }
+            let cause = record.kind == .reset && holds(record.flow) ? conduits[record.flow.index]?.faultDone : nil
+            packets.append(PacketReport(record: record, payload: payload, cause: cause))
+        }
+    }
+
     private func holds(_ id: FlowID) -> Bool {
         id.index < conduits.count && conduits[id.index] != nil && link.contains(id)
+    }
+
+    /// Asks for something to be done.
+    private mutating func order(_ action: Action, _ id: FlowID) {
+        if action.side == .server && conduits[id.index]?.portal != nil { return tellPortal(action, id) }
+        orders.append(Order(flow: id, action: action, time: now))
+    }
+
+    private mutating func tellPortal(_ action: Action, _ id: FlowID) {
+        switch action {
+        case .write(let bytes, to: _):
+            // Who asks and does not read is not answered for ever.
+            guard let answer = conduits[id.index]?.portal?.take(bytes),
+                bytesHeld(id, .down) < limits.bytesMax(connections: link.connectionCount)
+            else { return portalInputs.append((id, .gone(.server))) }
+            switch answer {
+            case .hangsUp: portalInputs.append((id, .gone(.server)))
+            case .bytes(let answers, let isLast):
+                if answers.readableBytes > 0 { portalInputs.append((id, .bytes(answers, from: .server))) }
+                if isLast { portalInputs.append((id, .inputClosed(.server))) }
+            }
+        case .awaitDrain: portalInputs.append((id, .drained(.server)))
+        case .closeOutput: portalInputs.append((id, .inputClosed(.server)))
+        case .reset, .pauseReading, .resumeReading, .ended: break
+        }
     }
 
     /// Shows what enters to the tracker; gives what of it may travel.
@@ -228,7 +339,8 @@ public struct SharedLink: ~Copyable {
 
     /// As if the server had fallen over: its RST crosses the link.
     private mutating func cut(_ id: FlowID) {
-        orders.append(Order(flow: id, action: .reset(.server), time: now))
+        order(.reset(.server), id)
+        conduits[id.index]?.faultDone = "fault: the answer is cut"
         lose(.server, id)
     }
 
@@ -265,11 +377,11 @@ public struct SharedLink: ~Copyable {
         if arrivesNow && isEmpty && lane.exitIsOpen && conduits[id.index]?.isGone(direction.receiver) == false {
             let receiver = direction.receiver
             bytesCarried[direction] += buffer.readableBytes
-            orders.append(Order(flow: id, action: .write(buffer.compact, to: receiver), time: now))
+            order(.write(buffer.compact, to: receiver), id)
             noteExit(buffer.readableBytes, id, direction)
             let limit = exitLimit
             let mustDrain = conduits[id.index]?[direction].handOver(buffer.readableBytes, limit: limit)
-            if mustDrain == true { orders.append(Order(flow: id, action: .awaitDrain(receiver), time: now)) }
+            if mustDrain == true { order(.awaitDrain(receiver), id) }
             return
         }
         bytesHeld += buffer.readableBytes
@@ -291,7 +403,7 @@ public struct SharedLink: ~Copyable {
         conduits[id.index]?.markGone(side)
         if side == .client && !link.hasReachedServer(id) {
             // The server never heard of this connection: there is nobody to tell over the link.
-            orders.append(Order(flow: id, action: .reset(.server), time: now))
+            order(.reset(.server), id)
             end(id)
             return
         }
@@ -319,7 +431,7 @@ public struct SharedLink: ~Copyable {
     private mutating func abandon(_ id: FlowID) {
         for side in [Side.client, .server] where conduits[id.index]?.isGone(side) == false {
             conduits[id.index]?.markGone(side)
-            orders.append(Order(flow: id, action: .reset(side), time: now))
+            order(.reset(side), id)
         }
         end(id)
     }
@@ -341,7 +453,7 @@ public struct SharedLink: ~Copyable {
             let receiver = direction.receiver
             if conduits[id.index]?.isGone(receiver) == false {
                 conduits[id.index]?.markGone(receiver)
-                orders.append(Order(flow: id, action: .reset(receiver), time: now))
+                order(.reset(receiver), id)
             }
             // A RST ends both ends: nothing of this connection is of use to anybody now.
             end(id)
@@ -357,7 +469,7 @@ public struct SharedLink: ~Copyable {
                 bytesCarried[direction] += piece.readableBytes
                 noteExit(piece.readableBytes, id, direction)
             }
-            orders.append(Order(flow: id, action: action, time: now))
+            order(action, id)
         }
         scratch.removeAll(keepingCapacity: true)
         bytesHeld -= before - (conduits[id.index]?[direction].bytes.count ?? 0)
@@ -375,12 +487,12 @@ public struct SharedLink: ~Copyable {
         let isFull = lane.bytes.count >= share || lane.arrivedStraight >= limits.straightBytesMax || !hasRoom
         if !lane.isPaused && isFull {
             conduits[id.index]?[direction].isPaused = true
-            orders.append(Order(flow: id, action: .pauseReading(direction.sender), time: now))
+            order(.pauseReading(direction.sender), id)
         } else if lane.isPaused && lane.bytes.count <= share / 2
             && lane.arrivedStraight < limits.straightBytesMax && hasRoom
         {
             conduits[id.index]?[direction].isPaused = false
-            orders.append(Order(flow: id, action: .resumeReading(direction.sender), time: now))
+            order(.resumeReading(direction.sender), id)
         }
     }
 
@@ -388,17 +500,18 @@ public struct SharedLink: ~Copyable {
         if conduits[id.index]?.isOver == true {
             end(id)
         } else if conduits[id.index]?.isMutedForGood == true {
-            orders.append(Order(flow: id, action: .reset(.client), time: now))
+            order(.reset(.client), id)
             end(id)
         }
     }
 
     private mutating func end(_ id: FlowID) {
+        notePackets()
         bytesHeld -= bytesHeld(id, .up) + bytesHeld(id, .down)
         report(conduits[id.index]?.tracker?.finish() ?? [], id)
         conduits[id.index] = nil
         link.remove(id)
-        orders.append(Order(flow: id, action: .ended, time: now))
+        order(.ended, id)
         while let orphan = orphans.first, !holds(orphan.flow) { orphans.removeFirst() }
     }
 }

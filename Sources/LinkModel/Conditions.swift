@@ -8,12 +8,17 @@ public struct Conditions: Hashable, Sendable {
     public var down: DirectionConditions
     /// What a name look-up costs before each modelled handshake.
     public var dnsDelay: Nanoseconds
+    /// Whether connections reach the server at all.
+    public var access: Access
 
     /// Creates conditions of both directions.
-    public init(up: DirectionConditions, down: DirectionConditions, dnsDelay: Nanoseconds = .zero) {
+    public init(
+        up: DirectionConditions, down: DirectionConditions, dnsDelay: Nanoseconds = .zero, access: Access = .open
+    ) {
         self.up = up
         self.down = down
         self.dnsDelay = dnsDelay
+        self.access = access
     }
 
     /// Nothing in force: no cap, no delay, no loss.

@@ -6,8 +6,10 @@ final class AcceptGate: ChannelDuplexHandler {
     typealias OutboundIn = any Channel
 
     private var context: ChannelHandlerContext?
-    private var isOpen = true
+    private var isOpen: Bool
     private var readIsOwed = false
+
+    init(isOpen: Bool) { self.isOpen = isOpen }
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 

@@ -17,19 +17,31 @@ final class LinkLoop {
     /// Sessions with something written and not flushed.
     private var unflushed: [Session] = []
 
+    /// Told when clients are to be treated otherwise.
+    var onReachability: (Reachability) -> Void = { _ in }
+    private var reachability: Reachability
     private let onExchange: (@Sendable (ExchangeEvent) -> Void)?
+    private let onPacket: (@Sendable (CarriedPacket) -> Void)?
+    /// The clients' ports by the flow's index, and the upstream's; kept for captures.
+    private var clientPorts: [UInt16] = []
+    private let serverPort: UInt16
+    private let startUnixNanoseconds = CarriedPacket.now
 
     init(
         _ configuration: ProxyConfiguration, on eventLoop: any EventLoop
     ) {
         self.eventLoop = eventLoop
         onExchange = configuration.onExchange
+        onPacket = configuration.onPacket
+        serverPort = UInt16(truncatingIfNeeded: configuration.upstream.port)
         link = SharedLink(
             configuration.conditions, seed: configuration.seed, name: configuration.linkName,
             client: configuration.clientStack, server: configuration.serverStack,
-            limits: configuration.buffers, orphanLimits: configuration.orphans, watch: configuration.watch)
+            limits: configuration.buffers, orphanLimits: configuration.orphans, watch: configuration.watch,
+            isRecording: configuration.onPacket != nil)
         origin = .now()
         if let timeline = configuration.timeline { link.follow(timeline, at: .start) }
+        reachability = link.reachability
     }
 
     /// The modelled time of this moment.
@@ -38,7 +50,7 @@ final class LinkLoop {
     /// What holds for packets that enter now.
     var conditions: Conditions { link.conditions }
 
-    /// Enters a session whose client has connected.
+    /// Enters a session whose client has connected; it calls ``begin()`` once it knows its name.
     func open(_ session: Session) -> FlowID {
         // What is due now may end a connection whose place the new one takes: its last orders go out first.
         let now = now
@@ -47,8 +59,30 @@ final class LinkLoop {
         let id = link.open(at: now)
         while sessions.count <= id.index { sessions.append(nil) }
         sessions[id.index] = (id, session)
-        settle()
+        if onPacket != nil {
+            while clientPorts.count <= id.index { clientPorts.append(0) }
+            clientPorts[id.index] = session.clientPort
+        }
         return id
+    }
+
+    /// Carries out what an entered session's link asks for.
+    func begin() {
+        settle()
+        flush()
+    }
+
+    /// Whether a connection wants a socket to the upstream.
+    func wantsUpstream(_ id: FlowID) -> Bool { link.wantsUpstream(id) }
+
+    /// How clients that want to connect are to be treated.
+    var currentReachability: Reachability { link.reachability }
+
+    /// Cuts every connection.
+    func reset() {
+        link.reset(at: now)
+        settle()
+        flush()
     }
 
     /// Takes a fact about a session; what is written because of it goes out with the next ``flush()``.
@@ -120,6 +154,19 @@ final class LinkLoop {
         }
         isCarryingOut = false
         while let report = link.takeReport() { onExchange?(report.event) }
+        if let onPacket {
+            while let packet = link.takePacket() {
+                onPacket(
+                    CarriedPacket(
+                        record: packet.record, payload: packet.payload, cause: packet.cause,
+                        ports: PerDirection(up: clientPorts[packet.record.flow.index], down: serverPort),
+                        unixNanoseconds: startUnixNanoseconds + packet.record.time.sinceStart.count))
+            }
+        }
+        if link.reachability != reachability {
+            reachability = link.reachability
+            onReachability(reachability)
+        }
         setTimer()
     }
 

@@ -48,7 +48,7 @@ public final class Proxy: Sendable {
             return NIOLoopBound(core, eventLoop: eventLoop)
         }.get()
         do {
-            let port = try await eventLoop.flatSubmit { core.value.listen() }.get()
+            let port = try await eventLoop.flatSubmit { core.value.listen(on: listen) }.get()
             let address = Endpoint(host: configuration.listen.host, port: port)
             return Proxy(address: address, eventLoop: eventLoop, core: core)
         } catch {
@@ -58,17 +58,22 @@ public final class Proxy: Sendable {
 
     /// Lets a timeline change the conditions from now on, as if `offset` of it had passed; in force when the call returns.
     public func follow(_ timeline: Timeline, from offset: Nanoseconds = .zero) async {
-        await onLoop { $0.linkLoop.follow(timeline, from: offset) }
+        await change { $0.follow(timeline, from: offset) }
     }
 
     /// Changes the conditions for everything that enters the link from now on; in force when the call returns.
     public func setConditions(_ conditions: Conditions) async {
-        await onLoop { $0.linkLoop.setConditions(conditions) }
+        await change { $0.setConditions(conditions) }
     }
 
     /// Loses everything in a direction, or no longer, whatever the conditions say; in force when the call returns.
     public func setCut(_ isCut: PerDirection<Bool>) async {
-        await onLoop { $0.linkLoop.setCut(isCut) }
+        await change { $0.setCut(isCut) }
+    }
+
+    /// Cuts every connection there is: both sockets get a RST at once. New ones are let in as before.
+    public func reset() async {
+        await change { $0.reset() }
     }
 
     /// Where the proxy stands.
@@ -85,6 +90,17 @@ public final class Proxy: Sendable {
         let core = core
         let done = eventLoop.flatSubmit { core.value.stop(grace: grace) }
         return (try? await done.get()) ?? false
+    }
+
+    /// Changes something of the link; new connections too are treated accordingly when this returns.
+    private func change(_ body: @escaping @Sendable (LinkLoop) -> Void) async {
+        let core = core
+        let done = eventLoop.flatSubmit {
+            body(core.value.linkLoop)
+            return core.value.listenerIsSettled()
+        }
+        // If the port cannot be had again at once, that is logged, and tried again.
+        try? await done.get()
     }
 
     private func onLoop<Result: Sendable>(_ body: @escaping @Sendable (ProxyCore) -> Result) async -> Result {

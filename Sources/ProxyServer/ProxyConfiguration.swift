@@ -28,6 +28,8 @@ public struct ProxyConfiguration: Sendable {
     public var linkName = "link"
     /// What the conditions follow from the start, instead of ``conditions``.
     public var timeline: Timeline?
+    /// How new connections are kept from being answered while nothing gets through; `nil` is the best way there is.
+    public var silence: SilenceMethod?
     /// How exchanges are followed, and which faults are done to them; `nil` is not at all.
     public var watch: ExchangeWatch?
     /// Told on the proxy's event loop what becomes true of exchanges; must not block.
@@ -37,6 +39,9 @@ public struct ProxyConfiguration: Sendable {
     public static let connectionsMaxDefault = 10_000
     /// How long a dial may take unless said otherwise.
     public static let connectTimeoutDefault = TimeAmount.seconds(10)
+
+    /// Told on the proxy's event loop of every packet on the modelled link; must not block. Then nothing goes past the model.
+    public var onPacket: (@Sendable (CarriedPacket) -> Void)?
 
     /// Creates a configuration.
     public init(

@@ -10,8 +10,9 @@ final class ProxyCore {
     private let configuration: ProxyConfiguration
     private let eventLoop: any EventLoop
     private let logger: Logger
-    private let gate = AcceptGate()
-    private var listener: (any Channel)?
+    /// Of the socket that listens at present.
+    private var gate: AcceptGate?
+    private var listener: Listener?
     private var sessions: [ObjectIdentifier: Session] = [:]
     private var accepted = 0
     private var dialsFailed = 0
@@ -23,8 +24,6 @@ final class ProxyCore {
     private var lastDialLine: NIODeadline?
     private var lastFullLine: NIODeadline?
 
-    /// Clients that the kernel may keep waiting for us; capped by the system (`net.core.somaxconn`).
-    static let backlog: CInt = 4096
     /// Bytes of one read; grows from 4 KiB with what arrives.
     static let readBytesMax = 64 << 10
     /// Reads of one socket before others have their turn. A pause takes effect after them, so they bound by how much a
@@ -47,41 +46,63 @@ final class ProxyCore {
     }
 
     /// Binds the listening socket; gives its port.
-    func listen() -> EventLoopFuture<Int> {
+    func listen(on address: SocketAddress) -> EventLoopFuture<Int> {
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
-        return ServerBootstrap(group: eventLoop, childGroup: eventLoop)
-            .serverChannelOption(.backlog, value: Self.backlog)
+        let bootstrap = ServerBootstrap(group: eventLoop, childGroup: eventLoop)
+            .serverChannelOption(.backlog, value: Listener.backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             // One accept at a time, so that the limit on connections is met exactly.
             .serverChannelOption(.maxMessagesPerRead, value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(bound.value.gate)
+                    let gate = AcceptGate(isOpen: bound.value.hasRoom)
+                    try channel.pipeline.syncOperations.addHandler(gate)
+                    bound.value.gate = gate
                 }
             }
             .childChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try bound.value.accept(channel) }
             }
-            .bind(host: configuration.listen.host, port: configuration.listen.port)
-            .assumeIsolated()
-            .map { channel in
-                self.listener = channel
-                channel.closeFuture.assumeIsolated().whenComplete { _ in self.listenerIsGone() }
-                return channel.localAddress?.port ?? self.configuration.listen.port
-            }
-            .nonisolated()
+        let listener = Listener(
+            address, bootstrap, configuration.silence ?? .best, on: eventLoop, logger: logger)
+        self.listener = listener
+        linkLoop.onReachability = { [weak listener] in _ = listener?.set($0) }
+        do {
+            let port = try listener.open()
+            return listener.set(.open).assumeIsolated()
+                .map { _ in port > 0 ? port : listener.port ?? 0 }
+                .flatMap { port in
+                    listener.set(self.linkLoop.currentReachability).assumeIsolated().map { _ in port }.nonisolated()
+                }
+                .nonisolated()
+        } catch {
+            return eventLoop.makeFailedFuture(error)
+        }
     }
+
+    /// Says when the listening socket treats clients as the link wants them treated.
+    func listenerIsSettled() -> EventLoopFuture<Void> {
+        guard let listener, !isStopping else { return eventLoop.makeSucceededVoidFuture() }
+        return listener.set(linkLoop.currentReachability)
+    }
+
+    private var hasRoom: Bool { sessions.count < configuration.connectionsMax && !isStopping }
 
     func status() -> ProxyStatus {
         ProxyStatus(
             connectionsOpen: sessions.count, connectionsAccepted: accepted,
-            isFull: sessions.count >= configuration.connectionsMax, dialsFailed: dialsFailed, link: linkLoop.status())
+            isFull: sessions.count >= configuration.connectionsMax, dialsFailed: dialsFailed,
+            silence: listener?.silence, link: linkLoop.status())
     }
 
     // MARK: Connections
 
+    /// A connection of our own, made to fill the accept queue.
+    private struct IsFiller: Error {}
+
     private func accept(_ channel: any Channel) throws {
+        if listener?.isFiller(channel) == true { throw IsFiller() }
         let session = Session(channel, on: linkLoop) { [weak self] session in self?.dial(for: session) }
         session.onEnd = { [weak self, unowned session] in self?.forget(session) }
         try prepare(channel)
@@ -89,7 +110,7 @@ final class ProxyCore {
         sessions[ObjectIdentifier(session)] = session
         accepted += 1
         if sessions.count == configuration.connectionsMax {
-            gate.set(open: false)
+            gate?.set(open: false)
             if isTime(&lastFullLine) {
                 logger.warning(
                     "\(configuration.connectionsMax) connections are open, the limit (--max-connections): new ones wait"
@@ -104,17 +125,6 @@ final class ProxyCore {
         if let last, now - last < .seconds(1) { return false }
         last = now
         return true
-    }
-
-    /// The system has taken the listening socket away, as when its network goes.
-    private func listenerIsGone() {
-        listener = nil
-        if isStopping { return }
-        logger.error("the listening socket \(configuration.listen) is gone; trying to listen again every second")
-        eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) {
-            if self.isStopping { return }
-            self.listen().assumeIsolated().whenFailure { _ in self.listenerIsGone() }
-        }
     }
 
     private func dial(for session: Session) {
@@ -164,7 +174,7 @@ final class ProxyCore {
 
     private func forget(_ session: Session) {
         sessions[ObjectIdentifier(session)] = nil
-        if sessions.count < configuration.connectionsMax && !isStopping { gate.set(open: true) }
+        if hasRoom { gate?.set(open: true) }
         if sessions.isEmpty { allClosed?.succeed() }
     }
 
@@ -181,8 +191,8 @@ final class ProxyCore {
     func stop(grace: TimeAmount) -> EventLoopFuture<Bool> {
         if let stopped { return stopped }
         isStopping = true
-        gate.set(open: false)
-        listener?.close(promise: nil)
+        gate?.set(open: false)
+        listener?.close()
         let deadline = NIODeadline.now() + grace
         let promise = eventLoop.makePromise(of: Bool.self)
         stopped = promise.futureResult

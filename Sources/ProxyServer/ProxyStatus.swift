@@ -11,6 +11,8 @@ public struct ProxyStatus: Hashable, Sendable {
     public var isFull = false
     /// Dials that failed.
     public var dialsFailed = 0
+    /// How new connections are kept from being answered, while nothing gets through; otherwise `nil`.
+    public var silence: SilenceMethod?
     /// The link.
     public var link: LinkStatus
 }

@@ -32,6 +32,9 @@ final class Session {
         self.dial = dial
     }
 
+    /// The port that the client calls from.
+    var clientPort: UInt16 { UInt16(truncatingIfNeeded: client.remoteAddress?.port ?? 0) }
+
     // MARK: From the sockets
 
     /// The client's channel is up: the connection begins.
@@ -39,8 +42,14 @@ final class Session {
         ends.up = end
         openChannels += 1
         if isClosed { return end.close() }
-        flow = loop.open(self)
-        dial(self)
+        let id = loop.open(self)
+        flow = id
+        if loop.wantsUpstream(id) {
+            dial(self)
+        } else {
+            hasDialled = true
+        }
+        loop.begin()
     }
 
     /// The dial to the upstream has begun, or goes on to the next of its addresses.
@@ -115,7 +124,8 @@ final class Session {
         case .closeOutput(let side):
             ends[side.sends]?.closeOutput()
         case .reset(let side):
-            ends[side.sends]?.reset()
+            // The kernel may have connected already, and told nobody yet.
+            (ends[side.sends] ?? (side == .server ? dialling : nil))?.reset()
         case .pauseReading(let side):
             ends[side.sends]?.pauseReading()
         case .resumeReading(let side):

@@ -5,6 +5,7 @@ internal import LinkModel
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
+internal import PacketCapture
 internal import ProxyServer
 
 /// `slowlane proxy`.
@@ -26,10 +27,14 @@ struct ProxyCommand: AsyncParsableCommand {
               pause               the timeline stands still; 'resume' lets it go on
               seek TIME           the timeline goes on from there ('seek 20s')
               cut [up|down]       nothing gets through, whatever the network is; 'heal' ends it
+              reset               every connection is cut with a RST, now
               clear               nothing in force: bytes go straight through
               status              where things stand
               quit                stop: what has been read is delivered first, for --grace seconds at most
               help                these lines
+
+            Not only networks: 'profile refuse' (connections are cut, new ones refused), 'portal' (a sign-in page answers),
+            'updead' and 'downdead' (nothing gets through in one direction), 'dns', 'high-latency-dns'.
 
             SIGINT and SIGTERM stop it like 'quit'; a second one stops it at once.
             """)
@@ -41,6 +46,9 @@ struct ProxyCommand: AsyncParsableCommand {
     var upstream: String
 
     @OptionGroup(title: "The link; without it nothing is in force") var link: LinkOptions
+
+    @Option(help: "Write what the modelled link carries to this file, for Wireshark: retransmissions, losses, why.")
+    var pcapng: String?
 
     @Option(
         help:
@@ -97,6 +105,8 @@ struct ProxyCommand: AsyncParsableCommand {
             words = "timeline \(file.id)"
             course = TimelineCourse(file)
         }
+        let capture = try pcapng.map { try captureFile($0, listen: listen, upstream: upstream, console) }
+        if let capture { configuration.onPacket = LinkCapture.writer(to: capture) }
         // Signals are caught before anybody can know that we listen.
         let happenings = Happenings()
         let proxy: Proxy
@@ -121,6 +131,31 @@ struct ProxyCommand: AsyncParsableCommand {
             grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet,
             happenings: happenings)
         await run.untilStopped()
+        if let capture {
+            capture.close()
+            let loss = capture.loss
+            if loss.packets > 0 {
+                console.print(
+                    "error: \(pcapng ?? ""): \(loss.packets) packets are not in it: "
+                        + (loss.reason ?? "the disk was too slow"), to: .progress)
+                throw ExitStatus.unavailable
+            }
+        }
+    }
+
+    private func captureFile(
+        _ path: String, listen: Endpoint, upstream: Endpoint, _ console: Console
+    ) throws -> CaptureFile {
+        do {
+            return try CaptureFile(
+                path,
+                head: PcapNG.head(
+                    application: "slowlane \(SlowlaneVersion.current)",
+                    interface: "modelled link \(listen) -> \(upstream)"))
+        } catch {
+            console.print("error: --pcapng \(error)", to: .progress)
+            throw ExitStatus.unavailable
+        }
     }
 
     private static func name(of link: LinkOptions.Link) -> String {

@@ -90,6 +90,9 @@ struct ProxyRun {
         case ("heal", nil):
             await proxy.setCut(PerDirection(up: false, down: false))
             console.print("ok heal")
+        case ("reset", nil):
+            await proxy.reset()
+            console.print("ok reset: every connection is cut")
         case ("clear", nil):
             await put(.clear, as: "none", reporter)
             console.print("ok clear: nothing in force")
@@ -100,11 +103,12 @@ struct ProxyRun {
             return false
         case ("help", nil):
             console.print(
-                "ok commands: profile NAME|FILE, timeline NAME|FILE|TIMES, pause, resume, seek TIME, cut [up|down], heal, clear, status, quit, help"
+                "ok commands: profile NAME|FILE, timeline NAME|FILE|TIMES, pause, resume, seek TIME, cut [up|down], heal, reset, clear, status, quit, help"
             )
         default:
             let known = [
-                "profile", "timeline", "pause", "resume", "seek", "cut", "heal", "clear", "status", "quit", "help",
+                "profile", "timeline", "pause", "resume", "seek", "cut", "heal", "reset", "clear", "status", "quit",
+                "help",
             ]
             let nearest = NearestName.of(words[0], in: known, limit: 1).first.map { "; did you mean '\($0)'?" } ?? ""
             console.print("error unknown command '\(line.prefix(60))'\(nearest) (\(known.joined(separator: ", ")))")

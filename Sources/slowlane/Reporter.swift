@@ -58,6 +58,7 @@ final class Reporter: Sendable {
     {
         let link = status.link
         var parts = ["\(profile)\(link.isStalled ? " STALLED" : "")", "\(status.connectionsOpen) open"]
+        if let silence = status.silence { parts.append(silence == .none ? "SYN stalls" : "SYN silent") }
         for (arrow, direction) in [("↓", Direction.down), ("↑", .up)] {
             parts.append(
                 "\(arrow) \(Units.bytes(bytesPerSecond[direction]))/s \(Units.bytes(link.bytesCarried[direction]))")
@@ -65,6 +66,11 @@ final class Reporter: Sendable {
         parts.append("queue ↓\(link.queueDepth.down) ↑\(link.queueDepth.up)")
         if status.isFull { parts.append("FULL") }
         return parts.joined(separator: " · ")
+    }
+
+    private static func words(_ silence: SilenceMethod) -> String {
+        silence == .none
+            ? "new connections are answered and stall" : "new connections get no answer (\(silence.rawValue))"
     }
 
     /// The same in words, for logs and for `status`.
@@ -77,6 +83,7 @@ final class Reporter: Sendable {
         text += "\(link.counters.down.packetsLost + link.counters.up.packetsLost) packets lost, "
         text += "\(link.counters.down.packetsDropped + link.counters.up.packetsDropped) dropped, "
         text += "\(Units.bytes(link.bytesHeld)) held"
+        if let silence = status.silence { text += ", \(words(silence))" }
         if link.orphans > 0 { text += ", \(link.orphans) orphans" }
         if status.dialsFailed > 0 { text += ", \(status.dialsFailed) dials failed" }
         if status.isFull { text += ", full" }

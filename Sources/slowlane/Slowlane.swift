@@ -17,12 +17,12 @@ struct Slowlane: AsyncParsableCommand {
               slowlane measure edge 3g wifi
 
             Exit status: 0 done; 1 a measurement was off; 64 wrong arguments; 65 a file is invalid; \
-            69 a port or the upstream cannot be had; 70 a fault of ours; 130 interrupted.
+            69 a port or the upstream cannot be had; 70 a fault of ours; 77 not permitted; 130 interrupted.
             """,
         version: SlowlaneVersion.current,
         subcommands: [
             ProxyCommand.self, RunCommand.self, NotesServerCommand.self, NotesCommand.self, ProfilesCommand.self,
-            MeasureCommand.self, ModelCommand.self, DoctorCommand.self,
+            MeasureCommand.self, ModelCommand.self, CaptureCommand.self, DoctorCommand.self,
         ]
     )
 }
@@ -44,6 +44,8 @@ enum ExitStatus {
     static let unavailable = ExitCode(69)
     /// Something that must not happen happened (`EX_SOFTWARE`).
     static let internalError = ExitCode(70)
+    /// The system does not allow it (`EX_NOPERM`).
+    static let notPermitted = ExitCode(77)
     /// Interrupted before the end.
     static let interrupted = ExitCode(130)
 }

@@ -52,10 +52,16 @@ enum Units {
 
     /// `down 780 kbit/s 100 ms, up 330 kbit/s 100 ms`.
     static func conditions(_ conditions: Conditions) -> String {
-        if conditions.isClear { return "nothing in force" }
+        switch conditions.access {
+        case .refuse: return "every connection is refused"
+        case .dns: return "the server's name is unknown; who looks up none is refused"
+        case .open, .portal: break
+        }
+        let portal = conditions.access == .portal ? "a page of the network's own answers" : ""
+        if conditions.isClear { return portal.isEmpty ? "nothing in force" : portal }
         var text = "down \(direction(conditions.down)), up \(direction(conditions.up))"
         if conditions.dnsDelay > .zero { text += ", DNS \(delay(conditions.dnsDelay))" }
-        return text
+        return portal.isEmpty ? text : "\(portal); \(text)"
     }
 
     private static func direction(_ conditions: DirectionConditions) -> String {

@@ -22,16 +22,20 @@ import Testing
 
     @Test func commandsAreAnsweredOnceTheyAreInForce() async throws {
         let (listener, upstream) = try TestSocket.listen()
-        let (command, port) = try await proxy("--profile", "100-loss", upstream: upstream)
+        let (command, port) = try await proxy(upstream: upstream)
         let (client, server) = try await blocking {
             let client = try TestSocket.connect(port: port)
-            try client.send(Array("hello".utf8))
             return (client, try listener.accept())
         }
+        command.type("profile 100-loss\n")
+        _ = try await command.output.line(with: "ok profile 100-loss")
+        try await blocking { try client.send(Array("hello".utf8)) }
         #expect(!server.isReadable(within: 200))
+        command.type("status\n")
+        #expect(try await command.output.line(with: "(stalled)").contains("new connections "))
 
         command.type("profile edge\n")
-        #expect(try await command.output.line(with: "ok profile").contains("ok profile edge: down 240 kbit/s 400 ms"))
+        #expect(try await command.output.line(with: "ok profile edge").contains("ok profile edge: down 240 kbit/s 400 ms"))
         command.type("profile egde\n")
         #expect(try await command.output.line(with: "egde").contains("did you mean edge?"))
         command.type("profile very-bad-network\n")
@@ -196,7 +200,7 @@ import Testing
         let list = try await Command.run("profiles", "list")
         #expect(list.status == 0)
         // Two tables with a heading each: every file in profiles/ and timelines/.
-        #expect(list.output.split(separator: "\n").count == 2 + 41 + 4)
+        #expect(list.output.split(separator: "\n").count == 2 + 46 + 4)
         #expect(list.output.contains("subway"))
         let show = try await Command.run("profiles", "show", "3g")
         #expect(

@@ -198,24 +198,6 @@ private func eventually(_ what: String, _ isTrue: () async throws -> Bool) async
         }
     }
 
-    @Test func aConnectionMadeAtHundredPercentLossComesToLifeWhenItHeals() async throws {
-        try await withProxy(dead) { proxy, listener in
-            let client = try await blocking {
-                let client = try TestSocket.connect(port: proxy.address.port)
-                try client.send(message)
-                return client
-            }
-            let server = try await blocking { try listener.accept() }
-            #expect(!server.isReadable(within: 200))
-            await proxy.setConditions(.clear)
-            try await blocking {
-                #expect(try server.receive(exactly: message.count) == message)
-                try server.send(message)
-                #expect(try client.receive(exactly: message.count) == message)
-            }
-        }
-    }
-
     @Test(arguments: [Conditions.clear, late]) func aRefusedUpstreamResetsTheClient(_ conditions: Conditions)
         async throws
     {

@@ -38,9 +38,11 @@ public final class TestSocket: Sendable {
 
     deinit { _ = systemClose(descriptor) }
 
-    /// Connects to a port of the loopback.
-    public static func connect(port: Int) throws -> TestSocket {
+    /// Connects to a port of the loopback; a call that hears nothing for `milliseconds` fails with EINPROGRESS.
+    public static func connect(port: Int, within milliseconds: Int = 10_000) throws -> TestSocket {
         let socket = TestSocket(makeDescriptor())
+        var limit = timeval(tv_sec: milliseconds / 1000, tv_usec: .init(milliseconds % 1000 * 1000))
+        setsockopt(socket.descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var address = loopback(port)
         let result = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
@@ -48,6 +50,8 @@ public final class TestSocket: Sendable {
             }
         }
         guard result == 0 else { throw Failure(call: "connect", code: errno) }
+        limit = timeval(tv_sec: 10, tv_usec: 0)
+        setsockopt(socket.descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         return socket
     }
 

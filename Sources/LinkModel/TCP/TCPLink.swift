@@ -28,6 +28,10 @@ public struct TCPLink: ~Copyable {
         var coins: PerDirection<PacketPipe.Coins>
         /// When each end's entries in the heap are due.
         var queued = PerDirection(up: Queued(), down: Queued())
+        /// How many connections there had been before it.
+        var number = 0
+        /// The byte after the last that each end has sent; kept for records only. -1 is before the SYN.
+        var sentUpTo = PerDirection(up: Int64(-1), down: Int64(-1))
     }
 
     /// When an end's two entries in the heap are due; `.max` if it has none. Timers are moved later far more often than
@@ -117,6 +121,9 @@ public struct TCPLink: ~Copyable {
     private var opened = 0
     private var sequence: UInt64 = 0
     private var occurrences = Deque<FlowOccurrence>()
+    /// Whether every packet is written down; then none goes past the model.
+    private let isRecording: Bool
+    private var records = Deque<PacketRecord>()
 
     /// The coarsest tick of the timers that are modelled: 512 jiffies of 4 ms.
     private static let clockPhaseMax = Nanoseconds.milliseconds(2048)
@@ -130,14 +137,16 @@ public struct TCPLink: ~Copyable {
     ///   - server: How the servers' do.
     ///   - readsAtOnce: Whether applications read what comes the moment it comes. Otherwise ``read(_:on:_:at:)`` has
     ///     to be called, and the window closes before those that do not read.
+    ///   - isRecording: Whether ``takeRecord()`` gives every packet; then none goes past the model.
     public init(
         _ conditions: Conditions, seed: UInt64, name: String = "link", client: StackPreset = .linux,
-        server: StackPreset = .linux, readsAtOnce: Bool = true
+        server: StackPreset = .linux, readsAtOnce: Bool = true, isRecording: Bool = false
     ) {
         self.conditions = conditions
         self.seed = seed
         self.name = name
         self.readsAtOnce = readsAtOnce
+        self.isRecording = isRecording
         stacks = PerDirection(up: client, down: server)
         pipes = PerDirection(
             up: PacketPipe(conditions.up, seed: seed, name: "\(name)/up"),
@@ -167,6 +176,12 @@ public struct TCPLink: ~Copyable {
         connections[id.index].isInUse && connections[id.index].generation == id.generation
     }
 
+    /// The connection whose place is `index`, if there is one.
+    public func connection(at index: Int) -> FlowID? {
+        guard connections.indices.contains(index), connections[index].isInUse else { return nil }
+        return FlowID(index: index, generation: connections[index].generation)
+    }
+
     /// Packets in a direction's queue, the one being sent included.
     public mutating func queueDepth(_ direction: Direction, at now: Instant) -> Int {
         pipes[direction].depth(at: now.sinceStart.count)
@@ -180,7 +195,8 @@ public struct TCPLink: ~Copyable {
     /// Whether bytes may go past the model: it would give them out in the moment in which they come in, and has nothing
     /// before them.
     public func isStraight(_ id: FlowID, _ direction: Direction, at now: Instant) -> Bool {
-        guard conditions.isClear, timeline == nil, pipes[direction].isStraight(at: now.sinceStart.count), contains(id)
+        guard conditions.isClear, timeline == nil, !isRecording, pipes[direction].isStraight(at: now.sinceStart.count),
+            contains(id)
         else { return false }
         let ends = connections[id.index].ends
         let sender = ends[direction].end
@@ -267,7 +283,8 @@ public struct TCPLink: ~Copyable {
                 down: EndBox(TCPEnd(.server, stacks.down, clockPhase: clockPhase, readsAtOnce: readsAtOnce))),
             coins: PerDirection(
                 up: PacketPipe.Coins(seed: seed, name: "\(name)/up/conn/\(number)"),
-                down: PacketPipe.Coins(seed: seed, name: "\(name)/down/conn/\(number)")))
+                down: PacketPipe.Coins(seed: seed, name: "\(name)/down/conn/\(number)")),
+            number: number)
         let index: Int
         if let place = freePlaces.popLast() {
             index = place
@@ -355,6 +372,9 @@ public struct TCPLink: ~Copyable {
         return true
     }
 
+    /// Takes the record of the next packet that was offered.
+    public mutating func takeRecord() -> PacketRecord? { records.popFirst() }
+
     /// Takes the next thing that happened.
     public mutating func takeOccurrence() -> FlowOccurrence? { occurrences.popFirst() }
 
@@ -414,8 +434,13 @@ public struct TCPLink: ~Copyable {
         }
         if !outbox.isEmpty {
             for segment in outbox {
+                let lostBefore = pipes[direction].counters.packetsLost
                 let (arrival, copy) = pipes[direction].offer(
                     bytes: segment.packetBytes, coins: &connections[index].coins[direction], at: now)
+                if isRecording {
+                    let isLost = pipes[direction].counters.packetsLost > lostBefore
+                    record(segment, id, direction, arrival: arrival, isLost: isLost, at: now)
+                }
                 if let arrival { fly(segment, of: id, direction, arrival: arrival) }
                 if let copy { fly(segment, of: id, direction, arrival: copy) }
             }
@@ -432,6 +457,48 @@ public struct TCPLink: ~Copyable {
             alarms.insert(Alarm(time: ack, sequence: sequence, flow: id, side: side, isAck: true))
             sequence += 1
         }
+    }
+
+    private mutating func record(
+        _ segment: Segment, _ id: FlowID, _ direction: Direction, arrival: Int64?, isLost: Bool, at now: Int64
+    ) {
+        let sentUpTo = connections[id.index].sentUpTo[direction]
+        let next = max(0, sentUpTo)
+        let isHandshake = segment.kind == .syn || segment.kind == .synAck
+        let range =
+            switch segment.kind {
+            case .data where !segment.isProbe: segment.start..<segment.end
+            case .data, .ack, .reset: next..<next
+            case .syn, .synAck: Int64(0)..<0
+            }
+        connections[id.index].sentUpTo[direction] = max(next, range.upperBound)
+        let fate: PacketRecord.Fate =
+            if let arrival {
+                .arrives(Instant(Nanoseconds(arrival)))
+            } else if isLost {
+                pipes[direction].conditions.loss == .all ? .cut : .lost
+            } else {
+                .dropped
+            }
+        let kind: PacketRecord.Kind =
+            switch segment.kind {
+            case .syn: .syn
+            case .synAck: .synAck
+            case .data: .data
+            case .ack: .ack
+            case .reset: .reset
+            }
+        records.append(
+            PacketRecord(
+                flow: id, number: connections[id.index].number, direction: direction,
+                time: Instant(Nanoseconds(now)), kind: kind, fate: fate, range: range, isFinal: segment.isFinal,
+                isPushed: segment.isPushed, isProbe: segment.isProbe,
+                isRetransmission: isHandshake ? sentUpTo >= 0 : range.lowerBound < next,
+                acknowledges: segment.acknowledges,
+                received: (0..<segment.sacks.count).map { segment.sacks.range($0, from: segment.acknowledges) },
+                saysDuplicate: segment.saysDuplicate, window: segment.window,
+                timestamp: Instant(Nanoseconds(segment.timestamp)), echo: Instant(Nanoseconds(segment.echo)),
+                bytes: segment.packetBytes))
     }
 
     private mutating func fly(_ segment: Segment, of id: FlowID, _ direction: Direction, arrival: Int64) {

@@ -1,0 +1,133 @@
+public import LinkModel
+
+/// A modelled packet as the IPv4 bytes that two kernels would have sent: sizes, sequence numbers, options and checksums are
+/// those of a connection over Ethernet with timestamps, window scaling and SACK.
+public struct PacketPicture: Sendable {
+    /// The ports of the two ends.
+    public var ports: PerDirection<UInt16>
+
+    /// Creates a picture of packets between two ports.
+    ///
+    /// - Parameter ports: Of the ends that send up (the client's) and down (the server's).
+    public init(ports: PerDirection<UInt16>) { self.ports = ports }
+
+    /// The client is 10.0.0.2 and the server 10.0.0.1, whoever they are: the modelled sizes are IPv4's.
+    private static let addresses = PerDirection<[UInt8]>(up: [10, 0, 0, 2], down: [10, 0, 0, 1])
+    private static let windowScale = 7
+
+    /// The packet's bytes; shorter than its ``PacketRecord/bytes`` if it had a payload that is not given.
+    public func bytes(of record: PacketRecord, payload: [UInt8]?) -> [UInt8] {
+        let direction = record.direction
+        let first = firstSequence(record.number)
+        let isHandshake = record.kind == .syn || record.kind == .synAck
+        var sequence = first &+ UInt32(truncatingIfNeeded: record.range.lowerBound) &+ (isHandshake ? 0 : 1)
+        // A probe asks with a byte that has been acknowledged.
+        if record.isProbe { sequence &-= 1 }
+        let acknowledges = first &+ UInt32(truncatingIfNeeded: record.acknowledges) &+ 1
+        let options = options(record, first)
+
+        var flags: UInt8 = 0
+        switch record.kind {
+        case .syn: flags = 0x02
+        case .synAck: flags = 0x12
+        case .data: flags = 0x10 | (record.isPushed ? 0x08 : 0) | (record.isFinal ? 0x01 : 0)
+        case .ack: flags = 0x10
+        case .reset: flags = 0x04
+        }
+        let window = isHandshake ? min(65535, record.window) : record.window >> Int64(Self.windowScale)
+
+        var segment: [UInt8] = []
+        segment.appendBig(ports[direction])
+        segment.appendBig(ports[direction.opposite])
+        segment.appendBig(sequence)
+        segment.appendBig(flags & 0x10 == 0 ? 0 : acknowledges)
+        segment.append(UInt8((20 + options.count) / 4) << 4)
+        segment.append(flags)
+        segment.appendBig(UInt16(clamping: record.kind == .reset ? 0 : window))
+        segment.appendBig(UInt16(0))
+        segment.appendBig(UInt16(0))
+        segment += options
+        segment += payload ?? []
+
+        // Of what is not captured the checksum is not known either; 0 makes no reader complain, being cut short.
+        if payload != nil || record.payloadBytes == 0 {
+            var pseudo = Self.addresses[direction] + Self.addresses[direction.opposite] + [0, 6]
+            pseudo.appendBig(UInt16(segment.count))
+            segment.setBig(Self.checksum(pseudo + segment), at: 16)
+        }
+
+        var header: [UInt8] = [0x45, 0]
+        header.appendBig(UInt16(record.bytes))
+        header.appendBig(UInt16(0))
+        header += [0x40, 0, 64, 6, 0, 0]
+        header += Self.addresses[direction] + Self.addresses[direction.opposite]
+        header.setBig(Self.checksum(header), at: 10)
+        return header + segment
+    }
+
+    /// What is worth saying of a packet.
+    public static func comment(_ record: PacketRecord, cause: String?) -> String? {
+        var remarks: [String] = []
+        if record.isRetransmission { remarks.append("retransmission") }
+        if record.isProbe { remarks.append("window probe") }
+        if record.saysDuplicate { remarks.append("D-SACK") }
+        switch record.fate {
+        case .arrives: break
+        case .lost: remarks.append("lost on the link")
+        case .dropped: remarks.append("dropped: the queue is full")
+        case .cut: remarks.append("lost: nothing gets through")
+        }
+        if let cause { remarks.append(cause) }
+        return remarks.isEmpty ? nil : remarks.joined(separator: "; ")
+    }
+
+    /// Where a connection's numbers begin; another place for each, since ports are used again.
+    private func firstSequence(_ number: Int) -> UInt32 {
+        UInt32(truncatingIfNeeded: number) &* 0x9E37_79B9
+    }
+
+    private func options(_ record: PacketRecord, _ first: UInt32) -> [UInt8] {
+        if record.kind == .reset { return [] }
+        var stamps: [UInt8] = [8, 10]
+        stamps.appendBig(UInt32(truncatingIfNeeded: record.timestamp.sinceStart.count / 1_000_000))
+        stamps.appendBig(UInt32(truncatingIfNeeded: record.echo.sinceStart.count / 1_000_000))
+        if record.kind == .syn || record.kind == .synAck {
+            return [2, 4, 0x05, 0xB4, 4, 2] + stamps + [1, 3, 3, UInt8(Self.windowScale)]
+        }
+        var options = [1, 1] + stamps
+        var blocks = record.received
+        if record.saysDuplicate {
+            // Which bytes came twice is not modelled; a block below what is acknowledged says that some did (RFC 2883).
+            blocks.insert(max(0, record.acknowledges - 1)..<record.acknowledges, at: 0)
+        }
+        blocks = Array(blocks.prefix(3))
+        // Only what was counted: a segment with data has no room for them.
+        if !blocks.isEmpty && record.kind == .ack {
+            options += [1, 1, 5, UInt8(2 + 8 * blocks.count)]
+            for block in blocks {
+                options.appendBig(first &+ UInt32(truncatingIfNeeded: block.lowerBound) &+ 1)
+                options.appendBig(first &+ UInt32(truncatingIfNeeded: block.upperBound) &+ 1)
+            }
+        }
+        return options
+    }
+
+    /// RFC 1071.
+    private static func checksum(_ bytes: [UInt8]) -> UInt16 {
+        var sum: UInt32 = 0
+        for (index, byte) in bytes.enumerated() { sum &+= index % 2 == 0 ? UInt32(byte) << 8 : UInt32(byte) }
+        while sum > 0xFFFF { sum = (sum & 0xFFFF) + (sum >> 16) }
+        return ~UInt16(sum)
+    }
+}
+
+extension [UInt8] {
+    fileprivate mutating func appendBig(_ value: some FixedWidthInteger) {
+        Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
+    }
+
+    fileprivate mutating func setBig(_ value: UInt16, at offset: Int) {
+        self[offset] = UInt8(value >> 8)
+        self[offset + 1] = UInt8(truncatingIfNeeded: value)
+    }
+}

@@ -1,0 +1,209 @@
+internal import Impairment
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+
+/// A proxy's listening socket, and how it treats a client that knocks: its SYN is answered, lost or refused.
+///
+/// Lives and is used on its event loop only.
+final class Listener {
+    private let eventLoop: any EventLoop
+    private let bootstrap: ServerBootstrap
+    private let logger: Logger
+    private let method: SilenceMethod
+    private let asked: SocketAddress
+    private var hold: PortHold?
+    private var channel: (any Channel)?
+    /// What is to be, and what is.
+    private var wanted = Reachability.open
+    private var present = Reachability.refused
+    private var isMoving = false
+    private var hasListened = false
+    private var isClosed = false
+    private var waiting: [EventLoopPromise<Void>] = []
+    /// Connections of our own that keep the accept queue full, until they have been accepted.
+    private var fillers: [PortHold.Filler] = []
+
+    /// Clients that the kernel may keep waiting for us; capped by the system (`net.core.somaxconn`).
+    static let backlog: CInt = 4096
+    /// How long after it was needed a filler is kept, if it has not been accepted.
+    private static let fillerTimeMax = TimeAmount.seconds(5)
+
+    /// - Parameter bootstrap: Makes the channels of the socket and of its clients.
+    init(
+        _ address: SocketAddress, _ bootstrap: ServerBootstrap, _ method: SilenceMethod, on eventLoop: any EventLoop,
+        logger: Logger
+    ) {
+        asked = address
+        self.bootstrap = bootstrap
+        self.method = method
+        self.eventLoop = eventLoop
+        self.logger = logger
+    }
+
+    /// How clients are kept from being answered, while they are.
+    var silence: SilenceMethod? { present == .silent ? method : nil }
+
+    /// Takes the port; gives its number.
+    func open() throws -> Int {
+        #if os(Linux)
+            let hold = try PortHold(asked)
+            self.hold = hold
+            return hold.address.port ?? 0
+        #else
+            return asked.port ?? 0
+        #endif
+    }
+
+    /// Treats clients so from now on; the future says when that is in force.
+    func set(_ reachability: Reachability) -> EventLoopFuture<Void> {
+        wanted = reachability
+        let promise = eventLoop.makePromise(of: Void.self)
+        waiting.append(promise)
+        move()
+        return promise.futureResult
+    }
+
+    /// The port of the socket, once it listens.
+    var port: Int? { channel?.localAddress?.port }
+
+    /// Whether `channel` is a connection of our own, which nobody waits for.
+    func isFiller(_ channel: any Channel) -> Bool {
+        guard !fillers.isEmpty, let remote = channel.remoteAddress,
+            let place = fillers.firstIndex(where: {
+                $0.address.port == remote.port && $0.address.ipAddress == remote.ipAddress
+            })
+        else { return false }
+        fillers.remove(at: place)
+        return true
+    }
+
+    /// Listens no more and lets the port go.
+    func close() {
+        isClosed = true
+        channel?.close(promise: nil)
+        fillers = []
+        hold = nil
+        settle()
+    }
+
+    // MARK: From one to the other
+
+    private func move() {
+        if isMoving || isClosed { return }
+        if present == wanted { return settle() }
+        switch (present, wanted) {
+        case (.refused, _): listen()
+        case (.silent, _):
+            endSilence()
+            present = .open
+            move()
+        case (.open, .silent):
+            beginSilence()
+            present = .silent
+            move()
+        case (.open, _): stopListening()
+        }
+    }
+
+    private func settle() {
+        let promises = waiting
+        waiting = []
+        for promise in promises { promise.succeed() }
+    }
+
+    private func listen() {
+        isMoving = true
+        bootstrap.bind(to: hold?.address ?? asked).assumeIsolated().whenComplete { result in
+            self.isMoving = false
+            switch result {
+            case .success(let channel):
+                if self.isClosed { return channel.close(promise: nil) }
+                self.channel = channel
+                self.hasListened = true
+                self.present = .open
+                channel.closeFuture.assumeIsolated().whenComplete { _ in self.isGone(channel) }
+                self.move()
+            case .failure(let error):
+                self.cannotListen(error)
+            }
+        }
+    }
+
+    private func cannotListen(_ error: any Error) {
+        let promises = waiting
+        waiting = []
+        for promise in promises { promise.fail(error) }
+        // At the start whoever starts the proxy is told; later it goes on as soon as it can.
+        if hasListened { tryAgain() }
+    }
+
+    private func tryAgain() {
+        eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { self.move() }
+    }
+
+    /// The system has taken the socket away, as when its network goes.
+    private func isGone(_ gone: any Channel) {
+        guard gone === channel, !isClosed, !isMoving else { return }
+        channel = nil
+        present = .refused
+        logger.error("the listening socket \(asked) is gone; trying to listen again every second")
+        tryAgain()
+    }
+
+    private func stopListening() {
+        guard let channel else { return }
+        isMoving = true
+        channel.close().assumeIsolated().whenComplete { _ in
+            self.isMoving = false
+            self.channel = nil
+            self.present = .refused
+            self.move()
+        }
+    }
+
+    // MARK: Silence
+
+    private func beginSilence() {
+        switch method {
+        case .none: break
+        case .socketFilter: withDescriptor { _ = ListeningSocket.dropEverything($0) }
+        case .acceptQueue:
+            guard let channel, let address = channel.localAddress else { return }
+            // Clients that wait already keep the queue full themselves: they have connected, and stall.
+            try? channel.syncOptions?.setOption(.autoRead, value: false)
+            withDescriptor { ListeningSocket.setBacklog($0, 0) }
+            if let filler = PortHold.connection(to: Self.own(address)) { fillers.append(filler) }
+        }
+    }
+
+    private func endSilence() {
+        switch method {
+        case .none: break
+        case .socketFilter: withDescriptor { ListeningSocket.dropNothing($0) }
+        case .acceptQueue:
+            withDescriptor { ListeningSocket.setBacklog($0, Self.backlog) }
+            try? channel?.syncOptions?.setOption(.autoRead, value: true)
+            // One that found no place never comes.
+            let old = fillers
+            eventLoop.assumeIsolated().scheduleTask(in: Self.fillerTimeMax) {
+                self.fillers.removeAll { filler in old.contains { $0 === filler } }
+            }
+        }
+    }
+
+    private func withDescriptor(_ body: (CInt) -> Void) {
+        try? channel?.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { body($0) }
+    }
+
+    /// Where a connection of our own reaches a listener: the loopback, if it listens everywhere.
+    private static func own(_ address: SocketAddress) -> SocketAddress {
+        let loopback: String? =
+            switch address.ipAddress {
+            case "0.0.0.0": "127.0.0.1"
+            case "::": "::1"
+            default: nil
+            }
+        return loopback.flatMap { try? SocketAddress(ipAddress: $0, port: address.port ?? 0) } ?? address
+    }
+}

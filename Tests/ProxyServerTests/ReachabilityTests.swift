@@ -1,0 +1,224 @@
+import Impairment
+import LinkModel
+import NIOCore
+import NIOPosix
+import TestSupport
+import Testing
+
+@testable import ProxyServer
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+private let dead = Conditions(up: DirectionConditions(loss: .all), down: DirectionConditions(loss: .all))
+private let updead = Conditions(up: DirectionConditions(loss: .all), down: .clear)
+private let downdead = Conditions(up: .clear, down: DirectionConditions(loss: .all))
+
+/// The methods that this machine allows.
+private let methods: [SilenceMethod] =
+    SilenceMethod.best == .none
+    ? [] : SilenceMethod.best == .socketFilter ? [.socketFilter, .acceptQueue] : [.acceptQueue]
+
+private func with(access: Access) -> Conditions { Conditions(up: .clear, down: .clear, access: access) }
+
+private func withProxy(
+    _ conditions: Conditions, _ silence: SilenceMethod? = nil,
+    _ body: @escaping (Proxy, TestSocket) async throws -> Void
+) async throws {
+    let (listener, port) = try TestSocket.listen()
+    var configuration = ProxyConfiguration(
+        listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: port),
+        conditions: conditions)
+    configuration.silence = silence
+    let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
+    do {
+        try await body(proxy, listener)
+    } catch {
+        await proxy.stop(grace: .zero)
+        throw error
+    }
+    await proxy.stop(grace: .zero)
+}
+
+/// Sends a byte there and one back.
+private func exchange(_ client: TestSocket, _ server: TestSocket) throws {
+    try client.send([1])
+    #expect(try server.receive(exactly: 1) == [1])
+    try server.send([2])
+    #expect(try client.receive(exactly: 1) == [2])
+}
+
+private typealias Failure = TestSocket.Failure
+
+/// What a client that wants to connect meets.
+@Suite(.timeLimit(.minutes(2))) struct ReachabilityTests {
+    @Test(arguments: methods) func whileNothingGetsThroughNobodyIsAnswered(_ method: SilenceMethod) async throws {
+        for conditions in [dead, updead, downdead] {
+            try await withProxy(.clear, method) { proxy, listener in
+                let (old, oldServer) = try await blocking {
+                    (try TestSocket.connect(port: proxy.address.port), try listener.accept())
+                }
+                await proxy.setConditions(conditions)
+                #expect(await proxy.status().silence == method)
+                try await blocking { () throws -> Void in
+                    // Neither an answer nor a RST.
+                    for _ in 0..<3 {
+                        #expect(throws: Failure(call: "connect", code: EINPROGRESS)) {
+                            try TestSocket.connect(port: proxy.address.port, within: 150)
+                        }
+                    }
+                }
+                // This one keeps trying, and the kernel sends its SYN again a second later.
+                async let late = blocking { try TestSocket.connect(port: proxy.address.port) }
+                try await Task.sleep(for: .milliseconds(300))
+                await proxy.setConditions(.clear)
+                let client = try await late
+                try await blocking {
+                    try exchange(client, try listener.accept())
+                    try exchange(old, oldServer)
+                }
+                let status = await proxy.status()
+                #expect(status.silence == nil)
+                #expect(status.connectionsAccepted == 2, "a connection of the proxy's own is not counted")
+            }
+        }
+    }
+
+    @Test func whereNobodyCanBeKeptOutAConnectionStallsAndComesToLifeWhenItHeals() async throws {
+        try await withProxy(dead, SilenceMethod.none) { proxy, listener in
+            let client = try await blocking {
+                let client = try TestSocket.connect(port: proxy.address.port)
+                try client.send([1])
+                return client
+            }
+            let server = try await blocking { try listener.accept() }
+            #expect(!server.isReadable(within: 200))
+            await proxy.setConditions(.clear)
+            try await blocking { () throws -> Void in #expect(try server.receive(exactly: 1) == [1]) }
+            _ = client
+        }
+    }
+
+    @Test func refusalCutsConnectionsAndAnswersASynByARst() async throws {
+        for access in [Access.refuse, .dns] {
+            try await withProxy(.clear) { proxy, listener in
+                let (client, server) = try await blocking {
+                    (try TestSocket.connect(port: proxy.address.port), try listener.accept())
+                }
+                try await blocking { try exchange(client, server) }
+                await proxy.setConditions(with(access: access))
+                try await blocking { () throws -> Void in
+                    #expect(throws: Failure(call: "recv", code: ECONNRESET)) { try client.receive() }
+                    #expect(throws: Failure(call: "recv", code: ECONNRESET)) { try server.receive() }
+                    for _ in 0..<3 {
+                        #expect(throws: Failure(call: "connect", code: ECONNREFUSED)) {
+                            try TestSocket.connect(port: proxy.address.port)
+                        }
+                    }
+                }
+                await proxy.setConditions(.clear)
+                try await blocking {
+                    let client = try TestSocket.connect(port: proxy.address.port)
+                    try exchange(client, try listener.accept())
+                }
+            }
+        }
+    }
+
+    @Test func aProxyThatBeginsByRefusingHasItsPort() async throws {
+        try await withProxy(with(access: .refuse)) { proxy, listener in
+            #expect(proxy.address.port > 0)
+            try await blocking { () throws -> Void in
+                #expect(throws: Failure(call: "connect", code: ECONNREFUSED)) {
+                    try TestSocket.connect(port: proxy.address.port)
+                }
+            }
+            await proxy.setConditions(.clear)
+            try await blocking {
+                let client = try TestSocket.connect(port: proxy.address.port)
+                try exchange(client, try listener.accept())
+            }
+        }
+    }
+
+    @Test func aPortalAnswersInTheServersPlace() async throws {
+        try await withProxy(with(access: .portal)) { proxy, listener in
+            try await blocking { () throws -> Void in
+                let client = try TestSocket.connect(port: proxy.address.port)
+                // Two in one go, the second a HEAD; the third closes.
+                try client.send(
+                    Array("GET /notes HTTP/1.1\r\nHost: a\r\n\r\nHEAD / HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+                try client.send(
+                    Array("PUT /notes/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi".utf8))
+                let answer = String(decoding: try client.receiveToEnd(), as: UTF8.self)
+                #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
+                #expect(answer.matches(of: /HTTP\/1\.1 200 OK/).count == 3)
+                #expect(answer.matches(of: /Sign in to this network<\/h1>/).count == 2)
+                #expect(answer.contains("Content-Type: text/html"))
+                #expect(!listener.isReadable(within: 50), "the server hears nothing")
+            }
+            try await blocking { () throws -> Void in
+                let tls = try TestSocket.connect(port: proxy.address.port)
+                try tls.send([22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3, 13, 10, 13, 10])
+                #expect(throws: Failure(call: "recv", code: ECONNRESET)) { try tls.receive() }
+            }
+            let kept = try await blocking { () throws -> TestSocket in
+                let client = try TestSocket.connect(port: proxy.address.port)
+                try client.send(Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+                _ = try client.receive()
+                return client
+            }
+            await proxy.setConditions(.clear)
+            try await blocking { () throws -> Void in
+                #expect(kept.receiveToFailure().code == ECONNRESET)
+                let client = try TestSocket.connect(port: proxy.address.port)
+                try exchange(client, try listener.accept())
+            }
+        }
+    }
+
+    @Test func resetCutsWhatIsThereAndNothingElse() async throws {
+        try await withProxy(.clear) { proxy, listener in
+            let (client, server) = try await blocking {
+                (try TestSocket.connect(port: proxy.address.port), try listener.accept())
+            }
+            await proxy.reset()
+            try await blocking { () throws -> Void in
+                #expect(throws: Failure(call: "recv", code: ECONNRESET)) { try client.receive() }
+                #expect(throws: Failure(call: "recv", code: ECONNRESET)) { try server.receive() }
+                let client = try TestSocket.connect(port: proxy.address.port)
+                try exchange(client, try listener.accept())
+            }
+        }
+    }
+
+    @Test(arguments: [SilenceMethod?.none] + methods) func changesInQuickSuccessionLeaveTheLastOneInForce(
+        _ method: SilenceMethod?
+    ) async throws {
+        let ways = [dead, .clear, with(access: .refuse), updead, with(access: .portal), with(access: .dns), downdead]
+        try await withProxy(.clear, method) { proxy, listener in
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    for number in 0..<200 { await proxy.setConditions(ways[number * 5 % ways.count]) }
+                }
+                group.addTask {
+                    for _ in 0..<20 {
+                        _ = try? await blocking { try TestSocket.connect(port: proxy.address.port, within: 5) }
+                    }
+                }
+            }
+            await proxy.setConditions(.clear)
+            try await blocking {
+                let client = try TestSocket.connect(port: proxy.address.port)
+                try client.send([7])
+                // Those that came and went before are in the queue too.
+                while (try? listener.accept().receive(atMost: 1)) != [7] {}
+            }
+        }
+    }
+}
