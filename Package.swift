@@ -113,6 +113,7 @@ let package = Package(
                 nioPosix,
                 logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings
         ),
@@ -153,7 +154,7 @@ let package = Package(
             name: "ProxyServerTests",
             dependencies: [
                 "ProxyServer", "Impairment", "HTTPWire", "LinkModel", "NotesServer", "NotesService", "TestSupport",
-                nioCore, nioPosix, logging,
+                nioCore, nioPosix, logging, .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
             swiftSettings: settings
         ),

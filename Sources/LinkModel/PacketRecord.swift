@@ -5,8 +5,8 @@ public struct PacketRecord: Sendable {
 
     /// What became of it.
     public enum Fate: Hashable, Sendable {
-        /// It arrives then.
-        case arrives(Instant)
+        /// It arrives.
+        case arrives
         /// It is lost before the queue.
         case lost
         /// It found the queue full.
@@ -23,6 +23,8 @@ public struct PacketRecord: Sendable {
     public let direction: Direction
     /// When it was offered.
     public let time: Instant
+    /// When it arrives at the other end, or would have if it had not been lost and nothing had been before it.
+    public let arrival: Instant
     /// What it is.
     public let kind: Kind
     /// What becomes of it.

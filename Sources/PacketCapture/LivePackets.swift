@@ -45,7 +45,7 @@ public final class LivePackets: @unchecked Sendable {
     private static let snapshotBytes: CInt = 262_144
     /// What the kernel keeps until we take it.
     private static let bufferBytes: CInt = 64 << 20
-    /// How long a wait for packets may last before ``stop()`` is looked at.
+    /// How long a wait for packets may last, where the system has such a limit.
     private static let waitMilliseconds: CInt = 100
 
     /// Starts to capture.
@@ -98,8 +98,11 @@ public final class LivePackets: @unchecked Sendable {
         pcap_close(handle)
     }
 
-    /// Ends ``run(_:)``.
-    public func stop() { isStopped.withLock { $0 = true } }
+    /// Ends ``run(_:)``, which may be waiting for a packet.
+    public func stop() {
+        isStopped.withLock { $0 = true }
+        pcap_breakloop(handle)
+    }
 
     /// Takes packets until it is stopped: each with its frame, as far as it was captured, and its time in nanoseconds since
     /// 1970. Returns what got lost.
@@ -108,6 +111,7 @@ public final class LivePackets: @unchecked Sendable {
             var header: UnsafeMutablePointer<pcap_pkthdr>?
             var bytes: UnsafePointer<UInt8>?
             let result = pcap_next_ex(handle, &header, &bytes)
+            if result == PCAP_ERROR_BREAK { break }
             guard result >= 0 else { throw .failed(String(cString: pcap_geterr(handle))) }
             guard result == 1, let header, let bytes else {
                 if let dump { pcap_dump_flush(dump) }

@@ -20,8 +20,8 @@ public struct CarriedPacket: Sendable {
     public let cause: String?
     /// The client's port, and the upstream's.
     public let ports: PerDirection<UInt16>
-    /// When it was offered, in nanoseconds since 1970.
-    public let unixNanoseconds: Int64
+    /// When the model's time began, in nanoseconds since 1970.
+    public let startUnixNanoseconds: Int64
 
     /// The time of day, in nanoseconds since 1970.
     static var now: Int64 {

@@ -160,7 +160,7 @@ final class LinkLoop {
                     CarriedPacket(
                         record: packet.record, payload: packet.payload, cause: packet.cause,
                         ports: PerDirection(up: clientPorts[packet.record.flow.index], down: serverPort),
-                        unixNanoseconds: startUnixNanoseconds + packet.record.time.sinceStart.count))
+                        startUnixNanoseconds: startUnixNanoseconds))
             }
         }
         if link.reachability != reachability {

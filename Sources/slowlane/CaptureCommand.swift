@@ -69,7 +69,7 @@ struct CaptureCommand: AsyncParsableCommand {
 
         let readsHTTP = http
         let wanted = UInt16(port)
-        let counting = Task.detached {
+        @Sendable func readAll() throws -> LivePackets.Counts {
             var reader = ConnectionReader(port: wanted, readsHTTP: readsHTTP)
             return try packets.run { frame, time in
                 guard let segment = TCPFrame(frame, linkType: linkType) else { return }
@@ -89,7 +89,10 @@ struct CaptureCommand: AsyncParsableCommand {
         }
         let counts: LivePackets.Counts
         do {
-            counts = try await counting.value
+            // It waits for packets, so it has a thread of its own.
+            counts = try await withCheckedThrowingContinuation { continuation in
+                Thread.detachNewThread { continuation.resume(with: Result { try readAll() }) }
+            }
         } catch {
             console.print("error: \(error)", to: .progress)
             console.flush()

@@ -50,6 +50,9 @@ struct ProxyCommand: AsyncParsableCommand {
     @Option(help: "Write what the modelled link carries to this file, for Wireshark: retransmissions, losses, why.")
     var pcapng: String?
 
+    @Option(help: "Whose end of the link --pcapng shows: server (good for downloads) or client (good for uploads).")
+    var pcapngAt = "server"
+
     @Option(
         help:
             "How many connections may be open at once; further ones wait. (default: 10000, or what 'ulimit -n' allows)")
@@ -64,6 +67,8 @@ struct ProxyCommand: AsyncParsableCommand {
     @Flag(name: .shortAndLong, help: "Print results only.")
     var quiet = false
 
+    private static let ends: [String: Side] = ["server": .server, "client": .client]
+
     func validate() throws {
         guard Endpoint(listen) != nil else {
             throw ValidationError("--listen '\(listen)' is not HOST:PORT (as 127.0.0.1:9000, [::1]:9000 or 9000)")
@@ -73,6 +78,9 @@ struct ProxyCommand: AsyncParsableCommand {
         }
         if let maxConnections, !(1...1_000_000).contains(maxConnections) {
             throw ValidationError("--max-connections \(maxConnections) is not within 1 to 1000000")
+        }
+        if Self.ends[pcapngAt] == nil {
+            throw ValidationError("--pcapng-at '\(pcapngAt.prefix(40))' is neither server nor client")
         }
         for (name, seconds) in [("--connect-timeout", connectTimeout), ("--grace", grace)] {
             guard seconds >= 0, seconds <= 3600 else {
@@ -105,8 +113,8 @@ struct ProxyCommand: AsyncParsableCommand {
             words = "timeline \(file.id)"
             course = TimelineCourse(file)
         }
-        let capture = try pcapng.map { try captureFile($0, listen: listen, upstream: upstream, console) }
-        if let capture { configuration.onPacket = LinkCapture.writer(to: capture) }
+        let capture = try pcapng.map { try linkCapture($0, listen: listen, upstream: upstream, console) }
+        if let capture { configuration.onPacket = { capture.take($0) } }
         // Signals are caught before anybody can know that we listen.
         let happenings = Happenings()
         let proxy: Proxy
@@ -132,8 +140,7 @@ struct ProxyCommand: AsyncParsableCommand {
             happenings: happenings)
         await run.untilStopped()
         if let capture {
-            capture.close()
-            let loss = capture.loss
+            let loss = capture.close()
             if loss.packets > 0 {
                 console.print(
                     "error: \(pcapng ?? ""): \(loss.packets) packets are not in it: "
@@ -143,15 +150,13 @@ struct ProxyCommand: AsyncParsableCommand {
         }
     }
 
-    private func captureFile(
+    private func linkCapture(
         _ path: String, listen: Endpoint, upstream: Endpoint, _ console: Console
-    ) throws -> CaptureFile {
+    ) throws -> LinkCapture {
         do {
-            return try CaptureFile(
-                path,
-                head: PcapNG.head(
-                    application: "slowlane \(SlowlaneVersion.current)",
-                    interface: "modelled link \(listen) -> \(upstream)"))
+            return try LinkCapture(
+                path, at: Self.ends[pcapngAt] ?? .server,
+                interface: "modelled link \(listen) -> \(upstream), at the \(pcapngAt)'s end")
         } catch {
             console.print("error: --pcapng \(error)", to: .progress)
             throw ExitStatus.unavailable

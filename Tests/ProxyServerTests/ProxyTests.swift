@@ -1,5 +1,6 @@
 import Impairment
 import LinkModel
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 import TestSupport
@@ -196,6 +197,36 @@ private func eventually(_ what: String, _ isTrue: () async throws -> Bool) async
                 #expect(try client.receive(exactly: message.count) == message)
             }
         }
+    }
+
+    @Test func theSameSeedLosesTheSamePackets() async throws {
+        /// The fates of a connection's first packets up.
+        func fates(_ seed: UInt64) async throws -> [PacketRecord.Fate] {
+            let (listener, port) = try TestSocket.listen()
+            var configuration = ProxyConfiguration(
+                listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: port),
+                conditions: Conditions(
+                    up: DirectionConditions(delay: .milliseconds(1), loss: Loss(partsPerMillion: 200_000)!),
+                    down: .clear))
+            configuration.seed = seed
+            let seen = NIOLockedValueBox<[PacketRecord.Fate]>([])
+            configuration.onPacket = { packet in
+                if packet.record.direction == .up { seen.withLockedValue { $0.append(packet.record.fate) } }
+            }
+            let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
+            try await blocking {
+                let client = try TestSocket.connect(port: proxy.address.port)
+                try client.send([UInt8](repeating: 1, count: 60_000))
+                _ = try listener.accept().receive(exactly: 60_000)
+            }
+            await proxy.stop()
+            // Which packet is which depends on when the sockets were read; the coins do not.
+            return Array(seen.withLockedValue { $0 }.prefix(40))
+        }
+        let first = try await fates(7)
+        #expect(first.count == 40 && first.contains(.lost) && first.contains(.arrives))
+        #expect(try await fates(7) == first)
+        #expect(try await fates(8) != first)
     }
 
     @Test(arguments: [Conditions.clear, late]) func aRefusedUpstreamResetsTheClient(_ conditions: Conditions)

@@ -473,8 +473,8 @@ public struct TCPLink: ~Copyable {
             }
         connections[id.index].sentUpTo[direction] = max(next, range.upperBound)
         let fate: PacketRecord.Fate =
-            if let arrival {
-                .arrives(Instant(Nanoseconds(arrival)))
+            if arrival != nil {
+                .arrives
             } else if isLost {
                 pipes[direction].conditions.loss == .all ? .cut : .lost
             } else {
@@ -491,7 +491,9 @@ public struct TCPLink: ~Copyable {
         records.append(
             PacketRecord(
                 flow: id, number: connections[id.index].number, direction: direction,
-                time: Instant(Nanoseconds(now)), kind: kind, fate: fate, range: range, isFinal: segment.isFinal,
+                time: Instant(Nanoseconds(now)),
+                arrival: Instant(Nanoseconds(arrival ?? now + conditions[direction].delay.count)), kind: kind,
+                fate: fate, range: range, isFinal: segment.isFinal,
                 isPushed: segment.isPushed, isProbe: segment.isProbe,
                 isRetransmission: isHandshake ? sentUpTo >= 0 : range.lowerBound < next,
                 acknowledges: segment.acknowledges,

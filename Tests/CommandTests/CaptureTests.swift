@@ -1,0 +1,94 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `slowlane capture`, and `slowlane proxy --pcapng`, read by tshark.
+extension CommandTests {
+    /// What tshark prints of a file; its complaints fail the test.
+    private func tshark(_ arguments: String...) throws -> [String] {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/env")
+        process.arguments = ["tshark"] + arguments
+        let (output, errors) = (Pipe(), Pipe())
+        process.standardOutput = output
+        process.standardError = errors
+        try process.run()
+        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        let complaints = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+        process.waitUntilExit()
+        #expect(process.terminationStatus == 0)
+        #expect(complaints.split(separator: "\n").allSatisfy { $0.contains("Running as user") }, "\(complaints)")
+        return text.split(separator: "\n").map(String.init)
+    }
+
+    @Test func tsharkReadsWhatTheModelledLinkCarried() async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.path("link.pcapng")
+        let (listener, upstream) = try TestSocket.listen()
+        let (command, port) = try await proxy(
+            "--netem-down", "delay 5ms rate 20mbit loss 5%", "--netem-up", "delay 5ms", "--seed", "4", "--pcapng", file,
+            upstream: upstream)
+        let body = [UInt8](repeating: 65, count: 200_000)
+        try await blocking {
+            let client = try TestSocket.connect(port: port)
+            try client.send(Array("GET /big HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
+            let server = try listener.accept()
+            _ = try server.receive()
+            try server.send(Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.count)\r\n\r\n".utf8) + body)
+            _ = try client.receive(exactly: body.count)
+        }
+        command.type("status\nquit\n")
+        let status = try await command.output.line(with: "packets lost")
+        #expect(await command.end() == 0)
+        let lost = Int(try #require(status.firstMatch(of: /(\d+) packets lost/)).output.1)
+
+        #expect(try tshark("-r", file, "-Y", "_ws.malformed or _ws.expert.severity == error").isEmpty)
+        let losses = try tshark("-r", file, "-Y", "frame.comment contains \"lost on the link\"")
+        #expect(losses.count == lost && losses.count > 0)
+        let retransmissions = try tshark("-r", file, "-Y", "frame.comment contains \"retransmission\"")
+        #expect(retransmissions.count >= losses.count)
+        // tshark finds out by itself; near the first round trip it takes one for a segment that was overtaken.
+        let found = try tshark("-r", file, "-Y", "tcp.analysis.retransmission or tcp.analysis.out_of_order")
+        #expect(found.count == retransmissions.count)
+        #expect(
+            try tshark(
+                "-r", file, "-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-Y",
+                "ip.checksum.status == 0 or tcp.checksum.status == 0"
+            ).isEmpty)
+        #expect(try tshark("-r", file, "-Y", "http.request.uri == \"/big\"").count == 1)
+    }
+
+    @Test func captureShowsExchangesOrSaysWhatItNeeds() async throws {
+        let folder = try TemporaryFolder()
+        let (listener, port) = try TestSocket.listen()
+        let file = folder.path("lo.pcap")
+        let command = try Command(["capture", "--port", "\(port)", "--http", "-w", file])
+        guard geteuid() == 0 else {
+            #expect(await command.end() == 77)
+            #expect(command.errors.text.contains("sudo setcap cap_net_raw"))
+            return
+        }
+        _ = try await command.output.line(with: "capturing TCP port \(port)")
+        try await blocking {
+            let client = try TestSocket.connect(port: port)
+            try client.send(Array("PUT /notes/1?token=x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc".utf8))
+            let server = try listener.accept()
+            _ = try server.receive()
+            try server.send(Array("HTTP/1.1 409 Conflict\r\nContent-Length: 2\r\n\r\nno".utf8))
+            _ = try client.receive()
+        }
+        let line = try await command.output.line(with: "PUT")
+        #expect(line.contains("PUT /notes/1?... -> 409, 64 B up, 46 B down, first byte "))
+        command.signal(SIGINT)
+        #expect(await command.end() == 0)
+        #expect(command.errors.text.contains("0 dropped by the kernel"))
+        #expect(try tshark("-r", file, "-Y", "http.response.code == 409").count == 1)
+    }
+
+    @Test func captureOfAnInterfaceThatIsNotThereNamesThoseThatAre() async throws {
+        let result = try await Command.run("capture", "-i", "nothing0", "--port", "80")
+        #expect(result.status == (geteuid() == 0 ? 69 : 77) || result.status == 69)
+        #expect(result.errors.contains("nothing0"))
+        #expect(try await Command.run("capture", "--port", "0").status == 64)
+    }
+}

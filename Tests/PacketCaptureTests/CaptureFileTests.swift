@@ -1,0 +1,61 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import PacketCapture
+
+struct CaptureFileTests {
+    @Test func blocksAreWholeAndPadded() throws {
+        var file = PcapNG.head(application: "slowlane", interface: "a link")
+        for size in 0..<9 {
+            file += PcapNG.packet(
+                at: 1_700_000_000_123_456_789, captured: [UInt8](repeating: 7, count: size), length: 100,
+                isOutbound: true,
+                comment: size % 2 == 0 ? nil : String(repeating: "c", count: size))
+        }
+        var offset = 0
+        var types: [UInt32] = []
+        while offset < file.count {
+            let length = Int(word(file, offset + 4))
+            #expect(length % 4 == 0 && offset + length <= file.count)
+            #expect(word(file, offset + length - 4) == UInt32(length))
+            types.append(word(file, offset))
+            offset += length
+        }
+        #expect(types == [0x0A0D_0D0A, 1] + [UInt32](repeating: 6, count: 9))
+    }
+
+    @Test func everythingAppendedIsInTheFile() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("a.pcapng")
+        let file = try CaptureFile(path, head: [1, 2])
+        for number in 0..<10_000 { file.append([UInt8(number & 255)]) }
+        file.close()
+        let content = try Data(contentsOf: URL(filePath: path))
+        #expect(Array(content) == [1, 2] + (0..<10_000).map { UInt8($0 & 255) })
+        #expect(file.loss.packets == 0)
+    }
+
+    #if os(Linux)
+        @Test func aFullDiskIsToldWithWhatIsMissing() throws {
+            let file = try CaptureFile("/dev/full", head: [1, 2])
+            file.append([3])
+            file.close()
+            file.append([4])
+            #expect(file.loss.packets >= 2)
+            #expect(file.loss.reason?.contains("space") == true)
+        }
+    #endif
+
+    @Test func aFileThatCannotBeMadeIsNamed() {
+        #expect {
+            _ = try CaptureFile("/nowhere/a.pcapng", head: [])
+        } throws: {
+            "\($0)" == "/nowhere/a.pcapng: cannot be written: no such file or directory"
+        }
+    }
+
+    private func word(_ bytes: [UInt8], _ offset: Int) -> UInt32 {
+        (0..<4).reduce(0) { $0 | UInt32(bytes[offset + $1]) << UInt32(8 * $1) }
+    }
+}

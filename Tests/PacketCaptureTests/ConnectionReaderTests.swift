@@ -1,0 +1,167 @@
+import Impairment
+import LinkModel
+import NIOCore
+import TestSupport
+import Testing
+
+@testable import PacketCapture
+
+private let ports = PerDirection<UInt16>(up: 40_000, down: 8000)
+
+/// A conversation over a modelled link: what the link was offered, as frames.
+private func conversation(
+    _ request: String, _ answer: String, _ conditions: Conditions, seed: UInt64
+) -> [(frame: [UInt8], time: Int64, record: PacketRecord)] {
+    var link = SharedLink(conditions, seed: seed, isRecording: true)
+    var frames: [(frame: [UInt8], time: Int64, record: PacketRecord)] = []
+    var now = Instant.start
+    let id = link.open(at: now)
+    link.receive(.connected, on: id, at: now)
+    link.receive(.bytes(ByteBuffer(string: request), from: .client), on: id, at: now)
+    var arrived = 0
+    var hasAnswered = false
+    var isOver = false
+    while !isOver, let due = link.nextDue {
+        now = max(now, due)
+        link.advance(to: now)
+        while let order = link.takeAction() {
+            switch order.action {
+            case .write(let bytes, to: .server):
+                arrived += bytes.readableBytes
+                if arrived == request.utf8.count && !hasAnswered {
+                    hasAnswered = true
+                    link.receive(.bytes(ByteBuffer(string: answer), from: .server), on: id, at: now)
+                    link.receive(.inputClosed(.server), on: id, at: now)
+                }
+            case .closeOutput(.client): link.receive(.inputClosed(.client), on: id, at: now)
+            case .awaitDrain(let side): link.receive(.drained(side), on: id, at: now)
+            case .ended: isOver = true
+            default: break
+            }
+        }
+        while let packet = link.takePacket() {
+            // A repeated segment whose bytes are gone is cut short; the other copy is there.
+            if packet.record.payloadBytes > 0 && packet.payload == nil { continue }
+            let bytes = PacketPicture(ports: ports)
+                .bytes(of: packet.record, payload: packet.payload.map { Array($0.readableBytesView) })
+            frames.append((bytes, packet.record.time.sinceStart.count, packet.record))
+        }
+    }
+    return frames
+}
+
+private let lossy = Conditions(
+    up: DirectionConditions(rate: .kilobits(330), delay: .milliseconds(100), loss: Loss(partsPerMillion: 80_000)!),
+    down: DirectionConditions(rate: .kilobits(780), delay: .milliseconds(100), loss: Loss(partsPerMillion: 80_000)!))
+
+private let request =
+    "PUT /notes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 6000\r\n\r\n" + String(repeating: "x", count: 6000)
+private let answer = "HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n" + String(repeating: "y", count: 90_000)
+
+struct ConnectionReaderTests {
+    @Test(arguments: 0..<40 as Range<UInt64>) func anExchangeOverALossyLinkIsReadFromItsPackets(_ seed: UInt64) throws {
+        let frames = conversation(request, answer, lossy, seed: seed)
+        var reader = ConnectionReader(port: 8000, readsHTTP: true)
+        var events: [CaptureEvent] = []
+        for (frame, time, record) in frames {
+            #expect(frame.count == record.bytes)
+            let segment = try #require(frame.withUnsafeBytes { TCPFrame($0, linkType: 101) })
+            #expect(segment.payloadLength == record.payloadBytes)
+            events += reader.take(segment, at: time)
+        }
+        let exchanges = events.compactMap { event in
+            if case .exchange(let exchange) = event { exchange } else { nil }
+        }
+        let exchange = try #require(exchanges.first)
+        #expect(exchanges.count == 1)
+        #expect(exchange.method == "PUT" && exchange.target == "/notes/1" && exchange.status == 200)
+        #expect(exchange.requestBytes == Int64(request.utf8.count))
+        #expect(exchange.answerBytes == Int64(answer.utf8.count))
+        let first = try #require(exchange.firstByte)
+        #expect(exchange.start < first && first < exchange.end)
+        let isUnreadable = events.contains { if case .unreadable = $0 { true } else { false } }
+        #expect(!isUnreadable)
+    }
+
+    @Test func checksumsAreRightAndRetransmissionsAreMarked() throws {
+        let frames = conversation(request, answer, lossy, seed: 3)
+        for (frame, _, _) in frames {
+            #expect(sum(frame[..<20]) == 0xFFFF)
+            let segment = Array(frame[20...])
+            let pseudo = Array(frame[12..<20]) + [0, 6, UInt8(segment.count >> 8), UInt8(segment.count & 255)]
+            #expect(sum((pseudo + segment)[...]) == 0xFFFF)
+        }
+        let lost = frames.filter { $0.record.fate == .lost }
+        #expect(!lost.isEmpty)
+        // What was lost and carried something comes again, and says so.
+        for loss in lost where loss.record.kind == .data {
+            let again = frames.first {
+                $0.time > loss.time && $0.record.direction == loss.record.direction
+                    && $0.record.range.overlaps(loss.record.range)
+            }
+            #expect(again?.record.isRetransmission == true)
+        }
+    }
+
+    @Test func missingBytesAreToldAndNotGuessed() throws {
+        let frames = conversation(request, answer, .clear, seed: 1)
+        var reader = ConnectionReader(port: 8000, readsHTTP: true)
+        var events: [CaptureEvent] = []
+        var skipped = false
+        for (frame, time, record) in frames {
+            if record.direction == .down && record.payloadBytes > 0 && record.range.lowerBound > 5000 && !skipped {
+                skipped = true
+                continue
+            }
+            let segment = try #require(frame.withUnsafeBytes { TCPFrame($0, linkType: 101) })
+            events += reader.take(segment, at: time)
+        }
+        #expect(skipped)
+        let reasons = events.compactMap { if case .unreadable(_, _, let reason, _) = $0 { reason } else { nil } }
+        #expect(reasons == ["bytes are missing in the capture"])
+    }
+
+    @Test func framesOfOtherLinksAreRead() {
+        let packet = conversation("GET / HTTP/1.0\r\n\r\n", "HTTP/1.0 204 N\r\n\r\n", .clear, seed: 1)[0].frame
+        let ethernet = [UInt8](repeating: 1, count: 12) + [8, 0] + packet
+        let tagged = [UInt8](repeating: 1, count: 12) + [0x81, 0, 0, 7, 8, 0] + packet + [0, 0, 0]
+        let cooked = [UInt8](repeating: 0, count: 14) + [8, 0] + packet
+        let loopback: [UInt8] = [2, 0, 0, 0] + packet
+        let tcp = Array(packet[20...])
+        let version6: [UInt8] =
+            [0x60, 0, 0, 0, 0, UInt8(tcp.count + 8), 0, 64] + [UInt8](repeating: 0, count: 15) + [1]
+            + [0xFE, 0x80] + [UInt8](repeating: 0, count: 13) + [1] + [6, 0, 0, 0, 0, 0, 0, 0] + tcp
+        for (frame, linkType) in [(packet, 101), (ethernet, 1), (tagged, 1), (cooked, 113), (loopback, 0)] {
+            let segment = frame.withUnsafeBytes { TCPFrame($0, linkType: linkType) }
+            #expect(segment?.isSyn == true && segment?.payloadLength == 0, "link type \(linkType)")
+            #expect(segment?.source.description == "10.0.0.2:40000")
+        }
+        let segment = version6.withUnsafeBytes { TCPFrame($0, linkType: 12) }
+        #expect(segment?.source.description == "[::1]:40000")
+        #expect(segment?.destination.description == "[fe80::1]:8000")
+    }
+
+    @Test func nonsenseIsNoSegmentAndNoCrash() {
+        var generator = SeededGenerator(seed: 5)
+        let good = conversation(request, answer, .clear, seed: 1)
+        var reader = ConnectionReader(port: 8000, readsHTTP: true)
+        for round in 0..<30_000 {
+            var frame = good[round % good.count].frame
+            for _ in 0..<Int.random(in: 0...4, using: &generator) {
+                frame[Int.random(in: frame.indices, using: &generator)] = .random(in: 0...255, using: &generator)
+            }
+            frame = Array(frame.prefix(Int.random(in: 0...frame.count, using: &generator)))
+            let linkType = [0, 1, 12, 101, 113, 276, 999].randomElement(using: &generator) ?? 1
+            if let segment = frame.withUnsafeBytes({ TCPFrame($0, linkType: linkType) }) {
+                _ = reader.take(segment, at: Int64(round))
+            }
+        }
+    }
+
+    private func sum(_ bytes: ArraySlice<UInt8>) -> UInt32 {
+        var sum: UInt32 = 0
+        for (index, byte) in bytes.enumerated() { sum += index % 2 == 0 ? UInt32(byte) << 8 : UInt32(byte) }
+        while sum > 0xFFFF { sum = (sum & 0xFFFF) + (sum >> 16) }
+        return sum
+    }
+}
