@@ -72,7 +72,10 @@ let package = Package(
             swiftSettings: settings),
         .target(
             name: "ProxyServer",
-            dependencies: ["Impairment", "LinkModel", nioCore, nioPosix, logging],
+            dependencies: [
+                "Impairment", "LinkModel", nioCore, nioPosix, logging,
+                .product(name: "HeapModule", package: "swift-collections"),
+            ],
             swiftSettings: settings
         ),
         .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"]), .brew(["libpcap"])]),

@@ -5,10 +5,21 @@ import PackageDescription
 let package = Package(
     name: "benchmarks",
     platforms: [.macOS(.v15)],
-    dependencies: [.package(name: "slowlane", path: "..")],
+    dependencies: [
+        .package(name: "slowlane", path: ".."),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
+    ],
     targets: [
         .executableTarget(
-            name: "LinkBenchmark", dependencies: [.product(name: "LinkModel", package: "slowlane")])
+            name: "LinkBenchmark", dependencies: [.product(name: "LinkModel", package: "slowlane")]),
+        .executableTarget(
+            name: "ProxyBenchmark",
+            dependencies: [
+                .product(name: "LinkModel", package: "slowlane"), .product(name: "ProxyServer", package: "slowlane"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "Histogram", package: "hdrhistogram-swift"),
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

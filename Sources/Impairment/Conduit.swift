@@ -95,6 +95,11 @@ struct Conduit {
         /// Nothing is handed over until the receiving socket has sent everything.
         var awaitsDrain = false
 
+        /// What decides whether its sender is read.
+        var inflow: (isClosed: Bool, isPaused: Bool, held: Int, arrivedStraight: Int) {
+            (inputIsClosed, isPaused, bytes.count, arrivedStraight)
+        }
+
         var exitIsOpen: Bool { isConnected && !awaitsDrain }
 
         /// Counts a piece that is handed over; `true` if the socket must send everything first now.
@@ -114,7 +119,13 @@ struct Conduit {
     }
 
     subscript(direction: Direction) -> Lane {
-        get { direction == .up ? up : down }
+        // Lent, not copied: a copy counts the references in it.
+        _read {
+            switch direction {
+            case .up: yield up
+            case .down: yield down
+            }
+        }
         _modify {
             switch direction {
             case .up: yield &up

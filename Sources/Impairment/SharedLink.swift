@@ -481,16 +481,15 @@ public struct SharedLink: ~Copyable {
 
     /// Stops and resumes reading, so that a lane holds its share at most (and one read more).
     private mutating func regulate(_ id: FlowID, _ direction: Direction) {
-        guard let lane = conduits[id.index]?[direction], !lane.inputIsClosed else { return }
+        guard let (isClosed, isPaused, held, arrivedStraight) = conduits[id.index]?[direction].inflow, !isClosed
+        else { return }
         let share = limits.bytesMax(connections: link.connectionCount)
         let hasRoom = link.sendRoom(id, direction) > 0
-        let isFull = lane.bytes.count >= share || lane.arrivedStraight >= limits.straightBytesMax || !hasRoom
-        if !lane.isPaused && isFull {
+        let isFull = held >= share || arrivedStraight >= limits.straightBytesMax || !hasRoom
+        if !isPaused && isFull {
             conduits[id.index]?[direction].isPaused = true
             order(.pauseReading(direction.sender), id)
-        } else if lane.isPaused && lane.bytes.count <= share / 2
-            && lane.arrivedStraight < limits.straightBytesMax && hasRoom
-        {
+        } else if isPaused && held <= share / 2 && arrivedStraight < limits.straightBytesMax && hasRoom {
             conduits[id.index]?[direction].isPaused = false
             order(.resumeReading(direction.sender), id)
         }

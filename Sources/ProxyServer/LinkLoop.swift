@@ -2,7 +2,7 @@ internal import Impairment
 internal import LinkModel
 internal import NIOCore
 
-/// Drives one ``Impairment/SharedLink`` on one event loop: real time in, actions out, one timer.
+/// Drives one ``Impairment/SharedLink`` on one event loop: real time in, actions out, woken when something is due.
 ///
 /// Lives and is used on its event loop only.
 final class LinkLoop {
@@ -11,9 +11,12 @@ final class LinkLoop {
     private let origin: NIODeadline
     /// By the flow's index; a place is used again, so the whole name is compared.
     private var sessions: [(flow: FlowID, session: Session)?] = []
-    private var timer: Scheduled<Void>?
-    private var timerIsDue = Instant.start
+    private let clock: LoopClock
+    private var place = 0
+    /// When the clock wakes it; `nil` is not at all.
+    private(set) var wakesAt: NIODeadline?
     private var isCarryingOut = false
+    private var isShutDown = false
     /// Sessions with something written and not flushed.
     private var unflushed: [Session] = []
 
@@ -26,13 +29,18 @@ final class LinkLoop {
     private var clientPorts: [UInt16] = []
     private let serverPort: UInt16
     private let startUnixNanoseconds = CarriedPacket.now
+    private let onLateness: (@Sendable (Nanoseconds) -> Void)?
+    /// Modelled times of what has been written and not flushed, if anybody asks.
+    private var unflushedTimes: [Instant] = []
 
     init(
         _ configuration: ProxyConfiguration, on eventLoop: any EventLoop
     ) {
         self.eventLoop = eventLoop
+        clock = LoopClock.of(eventLoop)
         onExchange = configuration.onExchange
         onPacket = configuration.onPacket
+        onLateness = configuration.onLateness
         serverPort = UInt16(truncatingIfNeeded: configuration.upstream.port)
         link = SharedLink(
             configuration.conditions, seed: configuration.seed, name: configuration.linkName,
@@ -42,6 +50,7 @@ final class LinkLoop {
         origin = .now()
         if let timeline = configuration.timeline { link.follow(timeline, at: .start) }
         reachability = link.reachability
+        place = clock.enter(self)
     }
 
     /// The modelled time of this moment.
@@ -126,10 +135,11 @@ final class LinkLoop {
     /// Whether nothing more will arrive by itself: nothing is on its way, or only what a dead link holds back.
     var isQuiet: Bool { link.isQuiet }
 
-    /// Forgets every session and stops the timer; nothing is driven any more.
+    /// Forgets every session; nothing is driven any more.
     func shutDown() {
-        timer?.cancel()
-        timer = nil
+        if !isShutDown { clock.leave(place) }
+        isShutDown = true
+        wakesAt = nil
         sessions = []
         unflushed = []
     }
@@ -140,9 +150,14 @@ final class LinkLoop {
         let sessions = unflushed
         unflushed.removeAll(keepingCapacity: true)
         for session in sessions { session.flush() }
+        if let onLateness, !unflushedTimes.isEmpty {
+            let now = now
+            for time in unflushedTimes { onLateness(now - time) }
+            unflushedTimes.removeAll(keepingCapacity: true)
+        }
     }
 
-    /// Carries out what the link asks for, then sets the timer for what is due next.
+    /// Carries out what the link asks for, then has itself woken for what is due next.
     private func settle() {
         // An action can make a socket report a fact at once; what follows from it is taken by the loop below.
         if isCarryingOut { return }
@@ -151,6 +166,7 @@ final class LinkLoop {
             guard let (flow, session) = sessions[order.flow.index], flow == order.flow else { continue }
             if case .ended = order.action { sessions[order.flow.index] = nil }
             if session.carryOut(order.action) { unflushed.append(session) }
+            if onLateness != nil, case .write = order.action { unflushedTimes.append(order.time) }
         }
         isCarryingOut = false
         while let report = link.takeReport() { onExchange?(report.event) }
@@ -171,17 +187,18 @@ final class LinkLoop {
     }
 
     private func setTimer() {
-        guard let due = link.nextDue else { return }
-        if timer != nil && timerIsDue <= due { return }
-        timer?.cancel()
-        timerIsDue = due
+        guard let due = link.nextDue, !isShutDown else { return }
         let deadline = origin + .nanoseconds(due.sinceStart.count)
-        timer = eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak self] in
-            guard let self else { return }
-            self.timer = nil
-            self.link.advance(to: self.now)
-            self.settle()
-            self.flush()
-        }
+        if let wakesAt, wakesAt <= deadline { return }
+        wakesAt = deadline
+        clock.wake(place, at: deadline)
+    }
+
+    /// Something is due.
+    func wake() {
+        wakesAt = nil
+        link.advance(to: now)
+        settle()
+        flush()
     }
 }

@@ -43,6 +43,10 @@ public struct ProxyConfiguration: Sendable {
     /// Told on the proxy's event loop of every packet on the modelled link; must not block. Then nothing goes past the model.
     public var onPacket: (@Sendable (CarriedPacket) -> Void)?
 
+    /// Told on the proxy's event loop how late bytes have been handed to a socket, against their modelled time; must not
+    /// block.
+    public var onLateness: (@Sendable (Nanoseconds) -> Void)?
+
     /// Creates a configuration.
     public init(
         listen: Endpoint, upstream: Endpoint, conditions: Conditions = .clear,

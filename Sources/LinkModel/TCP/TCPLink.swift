@@ -61,7 +61,7 @@ public struct TCPLink: ~Copyable {
         /// Those that overtake.
         private var strays = Heap<Flight>()
 
-        var isEmpty: Bool { inOrder.isEmpty && strays.isEmpty }
+        var isEmpty: Bool { nextArrival == .max }
 
         /// Whether the next to arrive is a stray.
         private var isStrayNext: Bool {
@@ -69,22 +69,33 @@ public struct TCPLink: ~Copyable {
             return inOrder.first.map { stray < $0 } ?? true
         }
 
-        /// The next to arrive.
-        var first: (arrival: Int64, sequence: UInt64)? {
-            if strays.isEmpty { return inOrder.first.map { ($0.arrival, $0.sequence) } }
-            let flight = isStrayNext ? strays.min : inOrder.first
-            return flight.map { ($0.arrival, $0.sequence) }
+        /// When the next arrives, and its number; `.max` if there is none. Kept, since it is asked for far more often
+        /// than it changes, and a flight is large.
+        private(set) var nextArrival = Int64.max
+        private(set) var nextSequence = UInt64.max
+
+        private mutating func noteNext() {
+            if !strays.isEmpty, isStrayNext, let flight = strays.min {
+                (nextArrival, nextSequence) = (flight.arrival, flight.sequence)
+            } else if !inOrder.isEmpty {
+                (nextArrival, nextSequence) = (inOrder[0].arrival, inOrder[0].sequence)
+            } else {
+                (nextArrival, nextSequence) = (.max, .max)
+            }
         }
 
         mutating func append(_ flight: Flight) {
-            if let last = inOrder.last, flight.arrival < last.arrival {
+            if !inOrder.isEmpty, flight.arrival < inOrder[inOrder.count - 1].arrival {
                 strays.insert(flight)
+                noteNext()
             } else {
                 inOrder.append(flight)
+                if nextArrival == .max { noteNext() }
             }
         }
 
         mutating func popFirst() -> Flight? {
+            defer { noteNext() }
             if strays.isEmpty { return inOrder.popFirst() }
             return isStrayNext ? strays.removeMin() : inOrder.popFirst()
         }
@@ -106,7 +117,10 @@ public struct TCPLink: ~Copyable {
     /// What holds for packets that enter now, unless a direction is cut.
     public private(set) var conditions: Conditions
     /// What the conditions follow, if they change by themselves.
-    public private(set) var timeline: TimelineRun?
+    public private(set) var timeline: TimelineRun? {
+        didSet { nextChange = timeline?.nextChange?.sinceStart.count ?? .max }
+    }
+    private var nextChange = Int64.max
     /// Directions in which everything is lost, whatever the conditions say.
     public private(set) var isCut = PerDirection(up: false, down: false)
     private let seed: UInt64
@@ -157,8 +171,8 @@ public struct TCPLink: ~Copyable {
 
     /// When something is due next.
     public var nextDue: Instant? {
-        let packets = min(flights.up.first?.arrival ?? .max, flights.down.first?.arrival ?? .max)
-        let time = min(min(alarms.min?.time ?? .max, packets), timeline?.nextChange?.sinceStart.count ?? .max)
+        let packets = min(flights.up.nextArrival, flights.down.nextArrival)
+        let time = min(min(alarms.min?.time ?? .max, packets), nextChange)
         return time == .max ? nil : Instant(Nanoseconds(time))
     }
 
@@ -345,17 +359,16 @@ public struct TCPLink: ~Copyable {
         var order = UInt64.max
         var direction: Direction?
         var isAlarm = false
-        if let change = timeline?.nextChange, change == nextDue, change <= now {
-            if timeline?.advance(to: change) == true, let current = timeline?.current { put(current) }
+        if nextChange <= limit, let due = nextDue, due.sinceStart.count == nextChange {
+            if timeline?.advance(to: due) == true, let current = timeline?.current { put(current) }
             return true
         }
-        if let first = flights.up.first, first.arrival <= time {
-            (time, order, direction) = (first.arrival, first.sequence, .up)
+        if flights.up.nextArrival <= time {
+            (time, order, direction) = (flights.up.nextArrival, flights.up.nextSequence, .up)
         }
-        if let first = flights.down.first,
-            (first.arrival, first.sequence) < (time, order) || (direction == nil && first.arrival <= time)
-        {
-            (time, order, direction) = (first.arrival, first.sequence, .down)
+        let down = (arrival: flights.down.nextArrival, sequence: flights.down.nextSequence)
+        if (down.arrival, down.sequence) < (time, order) || (direction == nil && down.arrival <= time) {
+            (time, order, direction) = (down.arrival, down.sequence, .down)
         }
         if let first = alarms.min,
             first.time < time || (first.time == time && (first.sequence < order || direction == nil))
@@ -434,7 +447,7 @@ public struct TCPLink: ~Copyable {
         }
         if !outbox.isEmpty {
             for segment in outbox {
-                let lostBefore = pipes[direction].counters.packetsLost
+                let lostBefore = isRecording ? pipes[direction].counters.packetsLost : 0
                 let (arrival, copy) = pipes[direction].offer(
                     bytes: segment.packetBytes, coins: &connections[index].coins[direction], at: now)
                 if isRecording {

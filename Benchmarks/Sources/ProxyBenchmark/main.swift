@@ -1,0 +1,191 @@
+// How late a live proxy is against its model, and what that costs: 1, 50 and 500 saturated links on one event loop, and
+// one link as fast as it goes. The load comes from a second process, on another core where that can be had.
+//
+//     ProxyBenchmark [seconds]        the four scenes
+//     ProxyBenchmark load             the load: a server and clients, told on standard input where to connect
+
+import Foundation
+import Histogram
+import LinkModel
+import NIOCore
+import NIOPosix
+import ProxyServer
+
+/// Sends without end, as fast as the socket takes it.
+final class Source: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    private let chunk = ByteBuffer(repeating: 65, count: 64 << 10)
+
+    func channelActive(context: ChannelHandlerContext) { fill(context) }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) { fill(context) }
+
+    private func fill(_ context: ChannelHandlerContext) {
+        while context.channel.isActive && context.channel.isWritable {
+            context.writeAndFlush(NIOAny(chunk), promise: nil)
+        }
+    }
+}
+
+final class Sink: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
+}
+
+func load() throws {
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let server = try ServerBootstrap(group: group)
+        .serverChannelOption(.backlog, value: 1024)
+        .childChannelInitializer { channel in
+            channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Source()) }
+        }
+        .bind(host: "127.0.0.1", port: 0).wait()
+    FileHandle.standardOutput.write(Data("\(server.localAddress?.port ?? 0)\n".utf8))
+    while let line = readLine(), let port = Int(line) {
+        _ = try ClientBootstrap(group: group)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Sink()) }
+            }
+            .connect(host: "127.0.0.1", port: port).wait()
+    }
+    // The end of standard input is the end of everything.
+    exit(0)
+}
+
+/// Used on the one event loop of all proxies.
+final class Lateness: @unchecked Sendable {
+    private var histogram = Histogram<UInt64>(highestTrackableValue: 60_000_000_000, numberOfSignificantValueDigits: .two)
+    private var isCounting = false
+
+    func record(_ lateness: Nanoseconds) {
+        if isCounting { histogram.record(UInt64(max(0, lateness.count))) }
+    }
+
+    func start() {
+        histogram.reset()
+        isCounting = true
+    }
+
+    func stop() -> Histogram<UInt64> {
+        isCounting = false
+        return histogram
+    }
+}
+
+func processorSeconds() -> Double {
+    var usage = rusage()
+    getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+    func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) / 1e6 }
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+struct Scene {
+    let name: String
+    let links: Int
+    let connections: Int
+    let conditions: Conditions
+}
+
+let threeG = Conditions(
+    up: DirectionConditions(rate: .kilobits(330), delay: .milliseconds(100)),
+    down: DirectionConditions(rate: .kilobits(780), delay: .milliseconds(100)))
+let edge = Conditions(
+    up: DirectionConditions(rate: .kilobits(200), delay: .milliseconds(440)),
+    down: DirectionConditions(rate: .kilobits(240), delay: .milliseconds(400)))
+let fast = Conditions(
+    up: DirectionConditions(delay: .milliseconds(1)), down: DirectionConditions(delay: .milliseconds(1)))
+
+func run(_ scene: Scene, seconds: Double) async throws {
+    let child = Process()
+    let program = CommandLine.arguments[0]
+    // On a core of its own, if taskset is there.
+    child.executableURL = URL(filePath: "/bin/sh")
+    child.arguments = ["-c", "exec $(command -v taskset >/dev/null && echo taskset -c 1) \"$0\" load", program]
+    let (input, output) = (Pipe(), Pipe())
+    child.standardInput = input
+    child.standardOutput = output
+    try child.run()
+    let text = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+    guard let upstream = Int(text.trimmingCharacters(in: .whitespacesAndNewlines)) else { fatalError("no load: \(text)") }
+
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let loop = group.next()
+    let lateness = Lateness()
+    var proxies: [Proxy] = []
+    for number in 0..<scene.links {
+        var configuration = ProxyConfiguration(
+            listen: Endpoint("127.0.0.1:0")!, upstream: Endpoint(host: "127.0.0.1", port: upstream),
+            conditions: scene.conditions)
+        configuration.seed = UInt64(number)
+        configuration.onLateness = { lateness.record($0) }
+        let proxy = try await Proxy.start(configuration, on: group)
+        proxies.append(proxy)
+        for _ in 0..<scene.connections {
+            try input.fileHandleForWriting.write(contentsOf: Data("\(proxy.address.port)\n".utf8))
+        }
+    }
+    func packets() async -> Int {
+        var count = 0
+        for proxy in proxies {
+            let counters = await proxy.status().link.counters
+            count += counters.up.packets + counters.down.packets
+        }
+        return count
+    }
+    try await Task.sleep(for: .seconds(4))
+    let before = await packets()
+    try await loop.submit { lateness.start() }.get()
+    let cpu = processorSeconds()
+    let start = ContinuousClock.now
+    try await Task.sleep(for: .seconds(seconds))
+    let histogram = try await loop.submit { lateness.stop() }.get()
+    let used = processorSeconds() - cpu
+    let passed = Double((ContinuousClock.now - start).components.seconds) + Double((ContinuousClock.now - start).components.attoseconds) / 1e18
+    let rate = Double(await packets() - before) / passed
+
+    func microseconds(_ percentile: Double) -> String {
+        String(format: "%.0f", Double(histogram.valueAtPercentile(percentile)) / 1000)
+    }
+    let within = histogram.percentileAtOrBelowValue(1_000_000)
+    print(
+        "\(scene.name): \(histogram.totalCount) writes, "
+            + "late by \(microseconds(50)) us (half), \(microseconds(99)) us (99 %), \(microseconds(99.9)) us (99.9 %), "
+            + "\(microseconds(100)) us (all); within 1 ms \(String(format: "%.2f", within)) %")
+    print(
+        String(
+            format: "    %.0f packets/s, %.0f %% of a core, %.1f us a packet", rate, 100 * used / passed,
+            1e6 * used / passed / rate))
+    for limit in [20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000] {
+        let share = histogram.percentileAtOrBelowValue(UInt64(limit) * 1000)
+        print(
+            "    <= \(String(repeating: " ", count: 6 - "\(limit)".count))\(limit) us "
+                + String(format: "%6.2f %% ", share) + String(repeating: "#", count: Int(share / 2)))
+        if share >= 100 { break }
+    }
+    try input.fileHandleForWriting.close()
+    for proxy in proxies { await proxy.stop(grace: .zero) }
+    child.waitUntilExit()
+    try await group.shutdownGracefully()
+}
+
+signal(SIGPIPE, SIG_IGN)
+var files = rlimit()
+getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files)
+files.rlim_cur = files.rlim_max
+setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files)
+if CommandLine.arguments.dropFirst().first == "load" {
+    try load()
+} else {
+    let seconds = CommandLine.arguments.dropFirst().first.flatMap(Double.init) ?? 10
+    for links in [1, 50, 500] {
+        try await run(
+            Scene(name: "\(links) saturated 3G links", links: links, connections: 1, conditions: threeG),
+            seconds: seconds)
+    }
+    try await run(
+        Scene(name: "500 saturated Edge links", links: 500, connections: 1, conditions: edge), seconds: seconds)
+    try await run(
+        Scene(name: "1 link of 1 ms without a cap, 8 downloads", links: 1, connections: 8, conditions: fast),
+        seconds: seconds)
+}
