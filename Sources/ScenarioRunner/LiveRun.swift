@@ -29,6 +29,8 @@ public final class LiveRun: Sendable {
     private let folder: URL
     private let clients = Mutex<[String: SyncClient]>([:])
     private let proxies = Mutex<[String: Proxy]>([:])
+    /// Devices for which the server's name is unknown at present.
+    private let nameless = Mutex<Set<String>>([])
     /// Marks that will never be set, because their step's moment never came.
     private let missedMarks = Mutex<Set<String>>([])
 
@@ -173,9 +175,9 @@ public final class LiveRun: Sendable {
             let port = proxies.withLock({ $0[name]?.address.port })
         else { return }
         let path = folder.appendingPathComponent("\(name).db").path
-        let client = try await SyncClient.start(
-            configuration(user: device.user, port: port, store: path, mutant: mutant)
-        ) { [record] event in
+        var configuration = configuration(user: device.user, port: port, store: path, mutant: mutant)
+        configuration.nameIsKnown = { [weak self] in self?.nameless.withLock { !$0.contains(name) } ?? true }
+        let client = try await SyncClient.start(configuration) { [record] event in
             if case .view(let view) = event { record.device(name, view) }
         }
         clients.withLock { $0[name] = client }
@@ -213,6 +215,9 @@ public final class LiveRun: Sendable {
         let time = record.time
         let isSignalled = device.network.last { $0.start <= time }?.isSignalled ?? true
         let isOnline = !(conditions.isDead && isSignalled)
+        nameless.withLock { names in
+            if conditions.access == .dns { names.insert(device.name) } else { names.remove(device.name) }
+        }
         await proxies.withLock { $0[device.name] }?.setConditions(conditions)
         record.network(device.name, link: name, isOnline: isOnline)
         try await client(device.name)?.setInterface(isUp: isOnline)

@@ -111,6 +111,8 @@ public final class SyncClient: Sendable {
 public struct SyncClientConfiguration: Sendable {
     /// The server's host name or address.
     public var host: String
+    /// Whether that name has an address at present; asked before each connection, so that a look-up can be made to fail.
+    public var nameIsKnown: @Sendable () -> Bool = { true }
     /// Its port.
     public var port: Int
     /// Who the user is.

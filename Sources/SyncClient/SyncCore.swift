@@ -134,6 +134,12 @@ final class SyncCore {
     }
 
     private func connect(_ id: HTTPConnectionID) {
+        guard configuration.nameIsKnown() else {
+            return eventLoop.assumeIsolated().execute {
+                self.http.connectFailed(id, reason: .nameNotFound, at: self.now)
+                self.carryOut()
+            }
+        }
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         ClientBootstrap(group: eventLoop)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)

@@ -99,6 +99,19 @@ extension CommandTests {
             #expect(result.status == 0, "\(result.output) \(result.errors)")
         }
 
+        /// Refused, without a name, in a portal, with one direction dead: what is queued gets through afterwards, once.
+        @Test(arguments: ["refuse", "dns", "portal", "updead", "downdead"])
+        func whatIsNoNetworkIsSurvived(_ condition: String) async throws {
+            let folder = try TemporaryFolder()
+            let path = try Self.file(
+                folder,
+                Self.short.replacingOccurrences(of: "0s: wifi", with: "0s: wifi, 100ms: \(condition), 1s: wifi")
+                    + "expect: { finally: { server: { n1: { revision: 2, text: three } }, agree: [A, server] } }")
+            let result = try await Command.run("run", path)
+            #expect(result.status == 0, "\(result.output) \(result.errors)")
+            #expect(result.errors.contains("A  network: \(condition)\n"))
+        }
+
         /// What comes with the program passes, and a client with the defect a scenario is made for does not.
         @Test func theScenariosPassAndTheMutantsFail() async throws {
             let lost = "create-retried-after-lost-response"

@@ -33,6 +33,59 @@ private let hello = Array("hello".utf8)
         #expect(sockets.box.link.bytesCarried == PerDirection(up: 5, down: 5))
     }
 
+    @Test func aPortalAnswersOverTheLinkInTheServersPlace() {
+        var conditions = slow
+        conditions.access = .portal
+        var sockets = VirtualSockets(conditions)
+        let id = sockets.open(connected: false)
+        let wantsUpstream = sockets.box.link.wantsUpstream(id)
+        #expect(!wantsUpstream)
+        sockets.send(Array("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8), from: .client, id)
+        sockets.tell(.inputClosed(.client), id)
+        sockets.runToQuiet()
+        let end = sockets.end(.client, id)
+        #expect(String(decoding: end.received, as: UTF8.self).hasPrefix("HTTP/1.1 200 OK\r\n"))
+        #expect(end.gotFin && sockets.over == [id])
+        #expect(sockets.end(.server, id).received.isEmpty)
+        // A handshake and a request there, an answer back, as to any server on this link.
+        #expect(end.times.allSatisfy { $0 > .milliseconds(200) && $0 < .milliseconds(250) })
+
+        let tls = sockets.open(connected: false)
+        sockets.send([22, 3, 1, 0, 5, 13, 10, 13, 10, 13, 10], from: .client, tls)
+        sockets.runToQuiet()
+        #expect(sockets.end(.client, tls).gotReset && sockets.over.contains(tls))
+    }
+
+    private func reachability(_ sockets: VirtualSockets) -> Reachability { sockets.box.link.reachability }
+
+    @Test func aTimelineThatRefusesCutsWhatIsThere() throws {
+        var refusing = Conditions.clear
+        refusing.access = .refuse
+        var sockets = VirtualSockets(.clear)
+        sockets.follow(
+            try Timeline([
+                Timeline.Entry(at: .zero, .hold(Timeline.Named("x", .clear))),
+                Timeline.Entry(at: .seconds(1), .hold(Timeline.Named("x", refusing))),
+                Timeline.Entry(at: .seconds(2), .hold(Timeline.Named("x", dead))),
+                Timeline.Entry(at: .seconds(3), .hold(Timeline.Named("x", .clear))),
+            ]))
+        let id = sockets.open()
+        sockets.send(hello, from: .client, id)
+        #expect(reachability(sockets) == .open)
+        sockets.wait(.milliseconds(999))
+        #expect(sockets.end(.server, id).received == hello && !sockets.end(.client, id).gotReset)
+        sockets.wait(.milliseconds(2))
+        #expect(sockets.end(.client, id).gotReset && sockets.end(.server, id).gotReset && sockets.over == [id])
+        #expect(reachability(sockets) == .refused)
+        // Let in by mistake, it is thrown out.
+        let late = sockets.open()
+        #expect(sockets.end(.client, late).gotReset && sockets.over.contains(late))
+        sockets.wait(.seconds(1))
+        #expect(reachability(sockets) == .silent)
+        sockets.wait(.seconds(1))
+        #expect(reachability(sockets) == .open)
+    }
+
     @Test func bytesWaitForTheUpstreamToAnswer() {
         var sockets = VirtualSockets()
         let id = sockets.open(connected: false)
