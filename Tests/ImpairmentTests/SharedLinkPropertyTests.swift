@@ -43,7 +43,8 @@ import Testing
     // 250 runs of 80 facts: 20 000 inputs.
     @Test(arguments: 0..<250) func orderCompletenessAndBoundsHold(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
-        var sockets = VirtualSockets(Self.conditions(&generator), limits: Self.limits)
+        var sockets = VirtualSockets(
+            Self.conditions(&generator), limits: Self.limits, isRecording: seed % 2 == 1)
         var peers: [FlowID: PerDirection<Peer>] = [:]
         var ids: [FlowID] = []
         var everReset: Set<FlowID> = []
@@ -117,9 +118,26 @@ import Testing
                 #expect(!sockets.end(direction.receiver, id).gotReset, note)
             }
         }
+        Self.expectTruePayloads(peers, sockets, note)
         #expect(sockets.box.link.bytesHeld == 0, note)
         #expect(sockets.box.link.nextDue == nil, note)
         #expect(sockets.box.link.connectionCount == 0, note)
+    }
+
+    /// What is recorded as a packet's payload is what was sent, and of what is sent for the first time all is there.
+    private static func expectTruePayloads(
+        _ peers: [FlowID: PerDirection<Peer>], _ sockets: VirtualSockets, _ note: Comment
+    ) {
+        for packet in sockets.packets where packet.record.payloadBytes > 0 {
+            let record = packet.record
+            let start = Int(record.range.lowerBound)
+            let sent = peers[record.flow]![record.direction].sent[start..<start + record.payloadBytes]
+            if let payload = packet.payload {
+                #expect(payload.readableBytesView.elementsEqual(sent), note)
+            } else {
+                #expect(record.isRetransmission, note)
+            }
+        }
     }
 
     private static func expectPrefixes(

@@ -18,6 +18,8 @@ struct VirtualSockets {
     private(set) var ends: [FlowID: PerDirection<End>] = [:]
     /// Connections that are over.
     private(set) var over: Set<FlowID> = []
+    /// Packets of the link, if they are recorded.
+    private(set) var packets: [SharedLink.PacketReport] = []
     /// What became true of exchanges, in words.
     private(set) var reports: [String] = []
 
@@ -33,9 +35,10 @@ struct VirtualSockets {
     }
 
     init(
-        _ conditions: Conditions = .clear, limits: BufferLimits = BufferLimits(), watch: ExchangeWatch? = nil
+        _ conditions: Conditions = .clear, limits: BufferLimits = BufferLimits(), watch: ExchangeWatch? = nil,
+        isRecording: Bool = false
     ) {
-        box = Box(SharedLink(conditions, limits: limits, watch: watch))
+        box = Box(SharedLink(conditions, limits: limits, watch: watch, isRecording: isRecording))
     }
 
     init(_ link: consuming SharedLink) { box = Box(link) }
@@ -101,6 +104,7 @@ struct VirtualSockets {
     private mutating func carryOut() {
         var drains: [(Side, FlowID)] = []
         defer { for (side, id) in drains { drain(side, id) } }
+        while let packet = box.link.takePacket() { packets.append(packet) }
         while let report = box.link.takeReport() { reports.append("\(report.event)") }
         while let order = box.link.takeAction() {
             precondition(!over.contains(order.flow), "an action after the end")
