@@ -58,7 +58,7 @@ public enum Reachability: Hashable, Sendable {
 ///     client socket -> [ lane up:   entry ... link ... exit ] -> server socket
 ///     client socket <- [ lane down: exit  ... link ... entry ] <- server socket
 ///
-/// Keeps the bytes that are in the lanes and what each end has closed. What travels when is the ``LinkModel/Link``'s
+/// Keeps the bytes that are in the lanes and what each end has closed. What travels when is the ``LinkModel/TCPLink``'s
 /// business: it says how many bytes have arrived, the conduit knows which.
 struct Conduit {
     var up = Lane()

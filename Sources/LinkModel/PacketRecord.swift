@@ -37,6 +37,8 @@ public struct PacketRecord: Sendable {
     public let isPushed: Bool
     /// Whether it asks if a closed window has opened.
     public let isProbe: Bool
+    /// Whether its sender had sent nothing before: a RST that answers a SYN.
+    public let isFirst: Bool
     /// Whether some of its bytes, or its SYN, had been sent before.
     public let isRetransmission: Bool
     /// The first byte that its sender has not received.

@@ -9,9 +9,9 @@ internal import Synchronization
 public final class CaptureFile: Sendable {
     private struct State {
         var pending: [UInt8] = []
+        var pendingPackets = 0
         var isWriting = false
         var dropped = 0
-        var written = 0
         var failure: String?
     }
 
@@ -51,6 +51,7 @@ public final class CaptureFile: Sendable {
                 return false
             }
             state.pending += bytes
+            state.pendingPackets += 1
             defer { state.isWriting = true }
             return !state.isWriting
         }
@@ -62,19 +63,22 @@ public final class CaptureFile: Sendable {
 
     private func write() {
         while true {
-            let bytes = state.withLock { state in
-                defer { state.pending = [] }
+            let (bytes, packets) = state.withLock { state in
+                defer { (state.pending, state.pendingPackets) = ([], 0) }
                 if state.pending.isEmpty { state.isWriting = false }
-                return state.pending
+                return (state.pending, state.pendingPackets)
             }
             if bytes.isEmpty { return }
+            let length = try? file.offset()
             do {
                 try file.write(contentsOf: Data(bytes))
             } catch {
+                // Half a packet would make the file unreadable.
+                if let length { try? file.truncate(atOffset: length) }
                 state.withLock { state in
                     state.failure = Self.reason(error)
-                    state.dropped += 1
-                    state.pending = []
+                    state.dropped += packets + state.pendingPackets
+                    (state.pending, state.pendingPackets) = ([], 0)
                 }
             }
         }

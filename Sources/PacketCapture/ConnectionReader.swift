@@ -66,8 +66,6 @@ public struct ConnectionReader: Sendable {
         var answerStart: Int64?
         var answerOffset: Int64 = 0
         var status: Int?
-        var finUp = false
-        var finDown = false
         var isUnreadable = false
         var lastSeen: Int64
     }
@@ -116,16 +114,24 @@ public struct ConnectionReader: Sendable {
                 connection.up.noteAcknowledged(frame.acknowledges)
             }
         }
+        // Before the server's kernel has answered there are no bytes, whatever somebody sends.
+        let counts = isUp ? connection.down.hasBegun : true
         let bytes =
-            isUp
-            ? connection.up.take(frame.payload, at: frame.sequence, length: frame.payloadLength)
-            : connection.down.take(frame.payload, at: frame.sequence, length: frame.payloadLength)
+            !counts
+            ? []
+            : isUp
+                ? connection.up.take(frame.payload, at: frame.sequence, length: frame.payloadLength)
+                : connection.down.take(frame.payload, at: frame.sequence, length: frame.payloadLength)
         if isUp { connection.bytesUp += Int64(bytes.count) } else { connection.bytesDown += Int64(bytes.count) }
-        if frame.isFin { if isUp { connection.finUp = true } else { connection.finDown = true } }
-        if readsHTTP && !connection.isUnreadable {
-            read(bytes, isUp, frame.isFin, &connection, key, time, &events)
+        if frame.isFin {
+            let place = frame.sequence &+ UInt32(truncatingIfNeeded: frame.payloadLength)
+            if isUp { connection.up.noteFin(at: place) } else { connection.down.noteFin(at: place) }
         }
-        if frame.isReset || (connection.finUp && connection.finDown) {
+        if readsHTTP && !connection.isUnreadable {
+            read(bytes, isUp, connection.down.isFinished, &connection, key, time, &events)
+        }
+        let isCutShort = connection.up.isBroken || connection.down.isBroken
+        if frame.isReset || (connection.up.isFinished && connection.down.isFinished) || (isCutShort && frame.isFin) {
             connections[key] = nil
             end(connection, key, isReset: frame.isReset, time, &events)
         } else {
@@ -135,7 +141,7 @@ public struct ConnectionReader: Sendable {
     }
 
     private func read(
-        _ bytes: [UInt8], _ isUp: Bool, _ isFin: Bool, _ connection: inout Connection, _ key: Key, _ time: Int64,
+        _ bytes: [UInt8], _ isUp: Bool, _ isFinished: Bool, _ connection: inout Connection, _ key: Key, _ time: Int64,
         _ events: inout [CaptureEvent]
     ) {
         func cannot(_ reason: String) {
@@ -168,7 +174,7 @@ public struct ConnectionReader: Sendable {
             } else {
                 if !bytes.isEmpty && connection.answerStart == nil { connection.answerStart = time }
                 connection.answers.append(ByteBuffer(bytes: bytes))
-                if isFin { connection.answers.finish() }
+                if isFinished { connection.answers.finish() }
                 while let part = try connection.answers.next() {
                     switch part {
                     case .responseHead(let head, let range, let isInterim):

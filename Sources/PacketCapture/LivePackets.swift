@@ -37,6 +37,8 @@ public final class LivePackets: @unchecked Sendable {
 
     private let handle: OpaquePointer
     private var dump: OpaquePointer?
+    /// What the second part of a time counts: nanoseconds where the system has them, otherwise microseconds.
+    private let nanosecondsPerTick: Int64
     /// How frames begin (`LINKTYPE_`).
     public let linkType: Int
     private let isStopped = Mutex(false)
@@ -82,6 +84,7 @@ public final class LivePackets: @unchecked Sendable {
         }
         pcap_freecode(&program)
         linkType = Int(pcap_datalink(handle))
+        nanosecondsPerTick = pcap_get_tstamp_precision(handle) == PCAP_TSTAMP_PRECISION_NANO ? 1 : 1000
         if let path {
             guard let dump = pcap_dump_open(handle, path) else {
                 let reason = String(cString: pcap_geterr(handle))
@@ -118,7 +121,9 @@ public final class LivePackets: @unchecked Sendable {
                 continue
             }
             if let dump { pcap_dump(UnsafeMutablePointer<UInt8>(dump), header, bytes) }
-            let time = Int64(header.pointee.ts.tv_sec) * 1_000_000_000 + Int64(header.pointee.ts.tv_usec)
+            let time =
+                Int64(header.pointee.ts.tv_sec) * 1_000_000_000
+                + Int64(header.pointee.ts.tv_usec) * nanosecondsPerTick
             body(UnsafeRawBufferPointer(start: bytes, count: Int(header.pointee.caplen)), time)
         }
         if let dump, pcap_dump_flush(dump) != 0 {

@@ -21,6 +21,8 @@ public struct PacketPicture: Sendable {
         let first = firstSequence(record.number)
         let isHandshake = record.kind == .syn || record.kind == .synAck
         var sequence = first &+ UInt32(truncatingIfNeeded: record.range.lowerBound) &+ (isHandshake ? 0 : 1)
+        // Who has sent no SYN has no numbers of its own (RFC 9293, 3.10.7.1).
+        if record.kind == .reset && record.isFirst { sequence = 0 }
         // A probe asks with a byte that has been acknowledged.
         if record.isProbe { sequence &-= 1 }
         let acknowledges = first &+ UInt32(truncatingIfNeeded: record.acknowledges) &+ 1
@@ -32,7 +34,7 @@ public struct PacketPicture: Sendable {
         case .synAck: flags = 0x12
         case .data: flags = 0x10 | (record.isPushed ? 0x08 : 0) | (record.isFinal ? 0x01 : 0)
         case .ack: flags = 0x10
-        case .reset: flags = 0x04
+        case .reset: flags = 0x14
         }
         let window = isHandshake ? min(65535, record.window) : record.window >> Int64(Self.windowScale)
 

@@ -9,7 +9,25 @@ struct StreamAssembly: Sendable {
     private(set) var isBroken = false
 
     /// How many bytes may wait beyond a gap.
-    static let heldBytesMax = 4 << 20
+    static let heldBytesMax = 1 << 20
+    /// What a segment counts at least: it costs memory, however small it is.
+    private static let segmentCostMin = 64
+    /// Where the FIN stands, once it has been seen.
+    private var fin: UInt32?
+
+    /// Whether everything up to the FIN is in order.
+    var isFinished: Bool { fin != nil && fin == next }
+
+    /// The FIN has been seen; it stands at `sequence`.
+    mutating func noteFin(at sequence: UInt32) { fin = fin ?? sequence }
+
+    private mutating func breakOff() {
+        isBroken = true
+        held = [:]
+        heldBytes = 0
+    }
+
+    private static func cost(_ payload: [UInt8]) -> Int { max(payload.count, segmentCostMin) }
 
     /// Whether the beginning has been seen.
     var hasBegun: Bool { next != nil }
@@ -24,15 +42,15 @@ struct StreamAssembly: Sendable {
         if ahead <= 0 && Int(-Int64(ahead)) >= length { return [] }
         if payload.count < length {
             // Cut short when it was captured.
-            isBroken = true
+            breakOff()
             return []
         }
         if ahead > 0 {
             if (held[sequence]?.count ?? 0) < payload.count {
-                heldBytes += payload.count - (held[sequence]?.count ?? 0)
+                heldBytes += Self.cost(payload) - (held[sequence].map(Self.cost) ?? 0)
                 held[sequence] = payload
             }
-            if heldBytes > Self.heldBytesMax { isBroken = true }
+            if heldBytes > Self.heldBytesMax { breakOff() }
             return []
         }
         var ready = Array(payload.dropFirst(Int(-Int64(ahead))))
@@ -48,15 +66,19 @@ struct StreamAssembly: Sendable {
     mutating func noteAcknowledged(_ sequence: UInt32) {
         guard let next, !isBroken else { return }
         // The FIN is a number without a byte.
-        if Int32(bitPattern: sequence &- next) > 1 { isBroken = true }
+        if Int32(bitPattern: sequence &- next) > 1 { breakOff() }
     }
 
     private mutating func firstHeld(_ now: UInt32) -> [UInt8]? {
+        if let exact = held.removeValue(forKey: now) {
+            heldBytes -= Self.cost(exact)
+            return exact
+        }
         for (sequence, bytes) in held {
             let behind = Int32(bitPattern: now &- sequence)
             if behind < 0 { continue }
             held[sequence] = nil
-            heldBytes -= bytes.count
+            heldBytes -= Self.cost(bytes)
             if Int(behind) < bytes.count { return Array(bytes.dropFirst(Int(behind))) }
         }
         return nil

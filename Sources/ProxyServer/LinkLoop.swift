@@ -163,6 +163,7 @@ final class LinkLoop {
         if isCarryingOut { return }
         isCarryingOut = true
         while let order = link.takeAction() {
+            if isShutDown { continue }
             guard let (flow, session) = sessions[order.flow.index], flow == order.flow else { continue }
             if case .ended = order.action { sessions[order.flow.index] = nil }
             if session.carryOut(order.action) { unflushed.append(session) }

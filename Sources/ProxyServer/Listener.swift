@@ -11,7 +11,8 @@ final class Listener {
     private let bootstrap: ServerBootstrap
     private let logger: Logger
     private let method: SilenceMethod
-    private let asked: SocketAddress
+    /// What was asked for; with the real port once there was one.
+    private var asked: SocketAddress
     private var hold: PortHold?
     private var channel: (any Channel)?
     /// What is to be, and what is.
@@ -19,6 +20,9 @@ final class Listener {
     private var present = Reachability.refused
     private var isMoving = false
     private var hasListened = false
+    private var isToTryAgain = false
+    /// Whether there is room for more clients; otherwise they wait in the kernel's backlog.
+    private var accepts = true
     private var isClosed = false
     private var waiting: [EventLoopPromise<Void>] = []
     /// Connections of our own that keep the accept queue full, until they have been accepted.
@@ -57,6 +61,7 @@ final class Listener {
 
     /// Treats clients so from now on; the future says when that is in force.
     func set(_ reachability: Reachability) -> EventLoopFuture<Void> {
+        if isClosed { return eventLoop.makeSucceededVoidFuture() }
         wanted = reachability
         let promise = eventLoop.makePromise(of: Void.self)
         waiting.append(promise)
@@ -66,6 +71,19 @@ final class Listener {
 
     /// The port of the socket, once it listens.
     var port: Int? { channel?.localAddress?.port }
+
+    /// Accepts clients, or lets them wait; in force at once.
+    func setAccepting(_ accepts: Bool) {
+        if accepts == self.accepts { return }
+        self.accepts = accepts
+        setReading()
+    }
+
+    /// A read of a listening socket is an accept.
+    private func setReading() {
+        let isKeptFull = present == .silent && method == .acceptQueue
+        try? channel?.syncOptions?.setOption(.autoRead, value: accepts && !isKeptFull)
+    }
 
     /// Whether `channel` is a connection of our own, which nobody waits for.
     func isFiller(_ channel: any Channel) -> Bool {
@@ -91,16 +109,17 @@ final class Listener {
 
     private func move() {
         if isMoving || isClosed { return }
+        if isToTryAgain && wanted != .refused { return settle() }
         if present == wanted { return settle() }
         switch (present, wanted) {
         case (.refused, _): listen()
         case (.silent, _):
-            endSilence()
             present = .open
+            endSilence()
             move()
         case (.open, .silent):
-            beginSilence()
             present = .silent
+            beginSilence()
             move()
         case (.open, _): stopListening()
         }
@@ -121,6 +140,8 @@ final class Listener {
                 if self.isClosed { return channel.close(promise: nil) }
                 self.channel = channel
                 self.hasListened = true
+                self.asked = channel.localAddress ?? self.asked
+                if !self.accepts { self.setReading() }
                 self.present = .open
                 channel.closeFuture.assumeIsolated().whenComplete { _ in self.isGone(channel) }
                 self.move()
@@ -135,11 +156,18 @@ final class Listener {
         waiting = []
         for promise in promises { promise.fail(error) }
         // At the start whoever starts the proxy is told; later it goes on as soon as it can.
-        if hasListened { tryAgain() }
+        guard hasListened else { return }
+        logger.error("cannot listen on \(asked) again: \(SystemReason.of(error)); trying every second")
+        tryAgain()
     }
 
     private func tryAgain() {
-        eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) { self.move() }
+        if isToTryAgain { return }
+        isToTryAgain = true
+        eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) {
+            self.isToTryAgain = false
+            self.move()
+        }
     }
 
     /// The system has taken the socket away, as when its network goes.
@@ -171,7 +199,7 @@ final class Listener {
         case .acceptQueue:
             guard let channel, let address = channel.localAddress else { return }
             // Clients that wait already keep the queue full themselves: they have connected, and stall.
-            try? channel.syncOptions?.setOption(.autoRead, value: false)
+            setReading()
             withDescriptor { ListeningSocket.setBacklog($0, 0) }
             if let filler = PortHold.connection(to: Self.own(address)) { fillers.append(filler) }
         }
@@ -183,7 +211,7 @@ final class Listener {
         case .socketFilter: withDescriptor { ListeningSocket.dropNothing($0) }
         case .acceptQueue:
             withDescriptor { ListeningSocket.setBacklog($0, Self.backlog) }
-            try? channel?.syncOptions?.setOption(.autoRead, value: true)
+            setReading()
             // One that found no place never comes.
             let old = fillers
             eventLoop.assumeIsolated().scheduleTask(in: Self.fillerTimeMax) {

@@ -10,7 +10,7 @@ internal import NIOCore
 
 /// How new connections are kept from being answered while nothing gets through.
 public enum SilenceMethod: String, Hashable, Sendable, CaseIterable {
-    /// A filter on the listening socket drops every packet (Linux, with CAP_NET_ADMIN).
+    /// A filter on the listening socket drops every packet (Linux; some kernels want CAP_NET_ADMIN for it).
     case socketFilter = "socket filter"
     /// The queue of connections that wait to be accepted is kept full, so that the kernel drops SYNs (Linux).
     case acceptQueue = "accept queue"

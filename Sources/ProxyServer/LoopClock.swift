@@ -24,6 +24,8 @@ final class LoopClock {
     private var timerIsDue = NIODeadline.distantFuture
     private var isRinging = false
 
+    /// So many alarms are kept, however few loops there are.
+    private static let alarmsMin = 64
     /// Link loops that are run before sockets have their turn.
     private static let loopsPerTurn = 64
 
@@ -48,7 +50,16 @@ final class LoopClock {
     /// Wakes the loop at `place` at `due`, unless it has been told another time since.
     func wake(_ place: Int, at due: NIODeadline) {
         alarms.insert(Alarm(due: due, place: place))
+        if alarms.count > Self.alarmsMin + 4 * loops.count { forgetReplaced() }
         if !isRinging { setTimer() }
+    }
+
+    /// Keeps those alarms only that will say something.
+    private func forgetReplaced() {
+        alarms = Heap(
+            loops.indices.compactMap { place in
+                loops[place]?.wakesAt.map { Alarm(due: $0, place: place) }
+            })
     }
 
     private func setTimer() {

@@ -52,6 +52,10 @@ public final class Proxy: Sendable {
             let address = Endpoint(host: configuration.listen.host, port: port)
             return Proxy(address: address, eventLoop: eventLoop, core: core)
         } catch {
+            try? await eventLoop.submit {
+                core.value.forgetListener()
+                core.value.linkLoop.shutDown()
+            }.get()
             throw ProxyError.cannotListen(configuration.listen, error)
         }
     }

@@ -10,8 +10,6 @@ final class ProxyCore {
     private let configuration: ProxyConfiguration
     private let eventLoop: any EventLoop
     private let logger: Logger
-    /// Of the socket that listens at present.
-    private var gate: AcceptGate?
     private var listener: Listener?
     private var sessions: [ObjectIdentifier: Session] = [:]
     private var accepted = 0
@@ -53,13 +51,6 @@ final class ProxyCore {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             // One accept at a time, so that the limit on connections is met exactly.
             .serverChannelOption(.maxMessagesPerRead, value: 1)
-            .serverChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let gate = AcceptGate(isOpen: bound.value.hasRoom)
-                    try channel.pipeline.syncOperations.addHandler(gate)
-                    bound.value.gate = gate
-                }
-            }
             .childChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try bound.value.accept(channel) }
@@ -79,6 +70,12 @@ final class ProxyCore {
         } catch {
             return eventLoop.makeFailedFuture(error)
         }
+    }
+
+    /// Listens no more. The listener's channels know the proxy, which must not know the listener for ever.
+    func forgetListener() {
+        listener?.close()
+        listener = nil
     }
 
     /// Says when the listening socket treats clients as the link wants them treated.
@@ -110,7 +107,7 @@ final class ProxyCore {
         sessions[ObjectIdentifier(session)] = session
         accepted += 1
         if sessions.count == configuration.connectionsMax {
-            gate?.set(open: false)
+            listener?.setAccepting(false)
             if isTime(&lastFullLine) {
                 logger.warning(
                     "\(configuration.connectionsMax) connections are open, the limit (--max-connections): new ones wait"
@@ -174,7 +171,7 @@ final class ProxyCore {
 
     private func forget(_ session: Session) {
         sessions[ObjectIdentifier(session)] = nil
-        if hasRoom { gate?.set(open: true) }
+        if hasRoom { listener?.setAccepting(true) }
         if sessions.isEmpty { allClosed?.succeed() }
     }
 
@@ -191,8 +188,7 @@ final class ProxyCore {
     func stop(grace: TimeAmount) -> EventLoopFuture<Bool> {
         if let stopped { return stopped }
         isStopping = true
-        gate?.set(open: false)
-        listener?.close()
+        forgetListener()
         let deadline = NIODeadline.now() + grace
         let promise = eventLoop.makePromise(of: Bool.self)
         stopped = promise.futureResult

@@ -65,7 +65,7 @@ struct CaptureCommand: AsyncParsableCommand {
         }
         let linkType = packets.linkType
         console.print("capturing TCP port \(port) on \(interface)\(file.map { ", writing to \($0)" } ?? "")")
-        console.writeLater()
+        // Lines are written as they come: who does not read them makes the kernel drop packets, and that is counted.
 
         let readsHTTP = http
         let wanted = UInt16(port)

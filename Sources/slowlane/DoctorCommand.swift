@@ -93,7 +93,7 @@ struct DoctorCommand: AsyncParsableCommand {
         case .socketFilter: .fine("at 100 % loss connect() hears nothing: a filter on the listening socket")
         case .acceptQueue:
             .fine(
-                "at 100 % loss connect() hears nothing: the accept queue is kept full (no CAP_NET_ADMIN for a filter)")
+                "at 100 % loss connect() hears nothing: the accept queue is kept full (a filter is not allowed)")
         case .none:
             .note(
                 "at 100 % loss connect() succeeds, and then stalls: no way to keep a SYN from being answered here",

@@ -145,6 +145,7 @@ struct ProxyCommand: AsyncParsableCommand {
                 console.print(
                     "error: \(pcapng ?? ""): \(loss.packets) packets are not in it: "
                         + (loss.reason ?? "the disk was too slow"), to: .progress)
+                console.flush()
                 throw ExitStatus.unavailable
             }
         }

@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func aCutAnswerEndsInAReset() {
-        var sockets = VirtualSockets(Self.late, watch: Self.watch(FaultRule(action: .cut)))
+        var sockets = VirtualSockets(Self.late, watch: Self.watch(FaultRule(action: .cut)), isRecording: true)
         let id = sockets.open()
         sockets.send(Self.request("GET", "n1"), from: .client, id)
         sockets.runToQuiet()
@@ -79,6 +79,9 @@ import Testing
             sockets.reports == [
                 "0 requested GET n1 0 B", "0 arrived", "0 committed 200", "0 faulted by rule 0", "0 lost",
             ])
+        // A capture says why there is a RST.
+        let resets = sockets.packets.filter { $0.record.kind == .reset }
+        #expect(resets.first?.cause == "fault: the answer is cut")
         // The rule has had its turn.
         let next = sockets.open()
         sockets.send(Self.request("GET", "n1"), from: .client, next)

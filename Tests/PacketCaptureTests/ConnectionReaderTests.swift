@@ -121,6 +121,27 @@ struct ConnectionReaderTests {
         #expect(reasons == ["bytes are missing in the capture"])
     }
 
+    @Test func aFinThatOvertakesEndsNothingBeforeItsPlace() throws {
+        let untilClose = "HTTP/1.0 200 OK\r\n\r\n" + String(repeating: "y", count: 20_000)
+        var frames = conversation("GET /all HTTP/1.0\r\n\r\n", untilClose, .clear, seed: 1)
+        let last = try #require(frames.lastIndex { $0.record.direction == .down && $0.record.payloadBytes > 0 })
+        // The FIN, in a segment of its own or with the last bytes, comes before the bytes in front of it.
+        let final = try #require(frames.lastIndex { $0.record.direction == .down && $0.record.isFinal })
+        let place = final == last ? try #require(frames[..<last].lastIndex { $0.record.payloadBytes > 0 }) : last
+        let late = frames.remove(at: place)
+        frames.insert(late, at: final)
+        var reader = ConnectionReader(port: 8000, readsHTTP: true)
+        var events: [CaptureEvent] = []
+        // An ACK that covers bytes seen later would say that they were never captured.
+        for (frame, time, record) in frames where record.kind != .ack || record.direction == .up && time == 0 {
+            let segment = try #require(frame.withUnsafeBytes { TCPFrame($0, linkType: 101) })
+            events += reader.take(segment, at: time)
+        }
+        let exchange = events.compactMap { if case .exchange(let exchange) = $0 { exchange } else { nil } }.first
+        #expect(exchange?.status == 200)
+        #expect(exchange?.answerBytes == Int64(untilClose.utf8.count))
+    }
+
     @Test func framesOfOtherLinksAreRead() {
         let packet = conversation("GET / HTTP/1.0\r\n\r\n", "HTTP/1.0 204 N\r\n\r\n", .clear, seed: 1)[0].frame
         let ethernet = [UInt8](repeating: 1, count: 12) + [8, 0] + packet

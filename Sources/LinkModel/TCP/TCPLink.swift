@@ -507,9 +507,10 @@ public struct TCPLink: ~Copyable {
                 time: Instant(Nanoseconds(now)),
                 arrival: Instant(Nanoseconds(arrival ?? now + conditions[direction].delay.count)), kind: kind,
                 fate: fate, range: range, isFinal: segment.isFinal,
-                isPushed: segment.isPushed, isProbe: segment.isProbe,
+                isPushed: segment.isPushed, isProbe: segment.isProbe, isFirst: sentUpTo < 0,
                 isRetransmission: isHandshake ? sentUpTo >= 0 : range.lowerBound < next,
-                acknowledges: segment.acknowledges,
+                acknowledges: kind == .reset
+                    ? connections[id.index].ends[direction].end.reassembly.next : segment.acknowledges,
                 received: (0..<segment.sacks.count).map { segment.sacks.range($0, from: segment.acknowledges) },
                 saysDuplicate: segment.saysDuplicate, window: segment.window,
                 timestamp: Instant(Nanoseconds(segment.timestamp)), echo: Instant(Nanoseconds(segment.echo)),
