@@ -316,11 +316,11 @@ private let hello = Array("hello".utf8)
         #expect(sockets.over == [ids[0]])
     }
 
-    @Test func aTimelineIsFollowed() {
+    @Test func aTimelineIsFollowed() throws {
         var sockets = VirtualSockets(slow)
         let id = sockets.open()
         sockets.runToQuiet()
-        let timeline = try! Timeline([
+        let timeline = try Timeline([
             .init(at: .zero, .hold(.init("dead", dead))), .init(at: .seconds(5), .hold(.init("slow", slow))),
         ])
         sockets.follow(timeline)

@@ -23,26 +23,6 @@ private let late = Conditions(
 private let dead = Conditions(up: DirectionConditions(loss: .all), down: DirectionConditions(loss: .all))
 private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
 
-/// A proxy between two plain sockets.
-private func withProxy(
-    _ conditions: Conditions, connectionsMax: Int = 100, buffers: BufferLimits = BufferLimits(),
-    _ body: @escaping (Proxy, TestSocket) async throws -> Void
-) async throws {
-    let (listener, port) = try TestSocket.listen()
-    let proxy = try await Proxy.start(
-        ProxyConfiguration(
-            listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: port),
-            conditions: conditions, connectionsMax: connectionsMax, connectTimeout: .seconds(2), buffers: buffers),
-        on: MultiThreadedEventLoopGroup.singleton)
-    do {
-        try await body(proxy, listener)
-    } catch {
-        await proxy.stop(grace: .zero)
-        throw error
-    }
-    await proxy.stop(grace: .zero)
-}
-
 /// Waits, as long as ten seconds, for something that becomes true on another thread.
 private func eventually(_ what: String, _ isTrue: () async throws -> Bool) async throws {
     let deadline = ContinuousClock.now + .seconds(10)

@@ -1,7 +1,5 @@
 import Impairment
 import LinkModel
-import NIOCore
-import NIOPosix
 import TestSupport
 import Testing
 
@@ -26,25 +24,6 @@ private let methods: [SilenceMethod] =
 
 private func with(access: Access) -> Conditions { Conditions(up: .clear, down: .clear, access: access) }
 
-private func withProxy(
-    _ conditions: Conditions, _ silence: SilenceMethod? = nil,
-    _ body: @escaping (Proxy, TestSocket) async throws -> Void
-) async throws {
-    let (listener, port) = try TestSocket.listen()
-    var configuration = ProxyConfiguration(
-        listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: port),
-        conditions: conditions)
-    configuration.silence = silence
-    let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
-    do {
-        try await body(proxy, listener)
-    } catch {
-        await proxy.stop(grace: .zero)
-        throw error
-    }
-    await proxy.stop(grace: .zero)
-}
-
 /// Sends a byte there and one back.
 private func exchange(_ client: TestSocket, _ server: TestSocket) throws {
     try client.send([1])
@@ -53,13 +32,25 @@ private func exchange(_ client: TestSocket, _ server: TestSocket) throws {
     #expect(try client.receive(exactly: 1) == [2])
 }
 
+/// A new connection reaches the server.
+private func connectAndExchange(_ proxy: Proxy, _ listener: TestSocket) throws {
+    let client = try TestSocket.connect(port: proxy.address.port)
+    try exchange(client, try listener.accept())
+}
+
+private func expectRefusal(_ proxy: Proxy) {
+    #expect(throws: Failure(call: "connect", code: ECONNREFUSED)) {
+        try TestSocket.connect(port: proxy.address.port)
+    }
+}
+
 private typealias Failure = TestSocket.Failure
 
 /// What a client that wants to connect meets.
 @Suite(.timeLimit(.minutes(2))) struct ReachabilityTests {
     @Test(arguments: methods) func whileNothingGetsThroughNobodyIsAnswered(_ method: SilenceMethod) async throws {
         for conditions in [dead, updead, downdead] {
-            try await withProxy(.clear, method) { proxy, listener in
+            try await withProxy(.clear, silence: method) { proxy, listener in
                 let (old, oldServer) = try await blocking {
                     (try TestSocket.connect(port: proxy.address.port), try listener.accept())
                 }
@@ -90,7 +81,7 @@ private typealias Failure = TestSocket.Failure
     }
 
     @Test func whereNobodyCanBeKeptOutAConnectionStallsAndComesToLifeWhenItHeals() async throws {
-        try await withProxy(dead, SilenceMethod.none) { proxy, listener in
+        try await withProxy(dead, silence: SilenceMethod.none) { proxy, listener in
             let client = try await blocking {
                 let client = try TestSocket.connect(port: proxy.address.port)
                 try client.send([1])
@@ -115,17 +106,10 @@ private typealias Failure = TestSocket.Failure
                 try await blocking { () throws -> Void in
                     #expect(throws: Failure(call: "recv", code: ECONNRESET)) { try client.receive() }
                     #expect(throws: Failure(call: "recv", code: ECONNRESET)) { try server.receive() }
-                    for _ in 0..<3 {
-                        #expect(throws: Failure(call: "connect", code: ECONNREFUSED)) {
-                            try TestSocket.connect(port: proxy.address.port)
-                        }
-                    }
+                    for _ in 0..<3 { expectRefusal(proxy) }
                 }
                 await proxy.setConditions(.clear)
-                try await blocking {
-                    let client = try TestSocket.connect(port: proxy.address.port)
-                    try exchange(client, try listener.accept())
-                }
+                try await blocking { try connectAndExchange(proxy, listener) }
             }
         }
     }
@@ -133,16 +117,9 @@ private typealias Failure = TestSocket.Failure
     @Test func aProxyThatBeginsByRefusingHasItsPort() async throws {
         try await withProxy(with(access: .refuse)) { proxy, listener in
             #expect(proxy.address.port > 0)
-            try await blocking { () throws -> Void in
-                #expect(throws: Failure(call: "connect", code: ECONNREFUSED)) {
-                    try TestSocket.connect(port: proxy.address.port)
-                }
-            }
+            try await blocking { expectRefusal(proxy) }
             await proxy.setConditions(.clear)
-            try await blocking {
-                let client = try TestSocket.connect(port: proxy.address.port)
-                try exchange(client, try listener.accept())
-            }
+            try await blocking { try connectAndExchange(proxy, listener) }
         }
     }
 
@@ -176,8 +153,7 @@ private typealias Failure = TestSocket.Failure
             await proxy.setConditions(.clear)
             try await blocking { () throws -> Void in
                 #expect(kept.receiveToFailure().code == ECONNRESET)
-                let client = try TestSocket.connect(port: proxy.address.port)
-                try exchange(client, try listener.accept())
+                try connectAndExchange(proxy, listener)
             }
         }
     }
@@ -191,8 +167,7 @@ private typealias Failure = TestSocket.Failure
             try await blocking { () throws -> Void in
                 #expect(throws: Failure(call: "recv", code: ECONNRESET)) { try client.receive() }
                 #expect(throws: Failure(call: "recv", code: ECONNRESET)) { try server.receive() }
-                let client = try TestSocket.connect(port: proxy.address.port)
-                try exchange(client, try listener.accept())
+                try connectAndExchange(proxy, listener)
             }
         }
     }
@@ -201,7 +176,7 @@ private typealias Failure = TestSocket.Failure
         _ method: SilenceMethod?
     ) async throws {
         let ways = [dead, .clear, with(access: .refuse), updead, with(access: .portal), with(access: .dns), downdead]
-        try await withProxy(.clear, method) { proxy, listener in
+        try await withProxy(.clear, silence: method) { proxy, listener in
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
                     for number in 0..<200 { await proxy.setConditions(ways[number * 5 % ways.count]) }
