@@ -54,6 +54,7 @@ let package = Package(
             dependencies: [
                 "LinkModel", "HTTPWire", nioCore,
                 .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings
         ),

@@ -17,6 +17,11 @@ public struct BufferLimits: Hashable, Sendable {
     /// How many bytes a receiving socket may be given until it has sent them; never more than a share.
     public var socketBytesMax: Int
 
+    /// What may wait before toxics, all connections together, as long as the shares stay above `bytesMinPerDirection`.
+    public var toxicBytesMaxTotal = 256 << 20
+    /// What may wait before the toxics of one direction: Toxiproxy's 1024 chunks of 32 KiB.
+    public var toxicBytesMaxPerDirection = 32 << 20
+
     /// Creates limits; the defaults are 24 MiB in all, 16 KiB to 4 MiB a direction, and 256 KiB in a receiver's
     /// socket.
     public init(
@@ -34,5 +39,10 @@ public struct BufferLimits: Hashable, Sendable {
     /// The share of one direction when there are `connections`.
     public func bytesMax(connections: Int) -> Int {
         min(bytesMaxPerDirection, max(bytesMinPerDirection, bytesMaxTotal / (2 * max(1, connections))))
+    }
+
+    /// The share of one direction's toxics when there are `connections`.
+    public func toxicBytesMax(connections: Int) -> Int {
+        min(toxicBytesMaxPerDirection, max(bytesMinPerDirection, toxicBytesMaxTotal / (2 * max(1, connections))))
     }
 }

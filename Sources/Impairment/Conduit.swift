@@ -23,6 +23,10 @@ public enum Action: Sendable {
     case awaitDrain(Side)
     /// Close the sending side after everything written (FIN).
     case closeOutput(Side)
+    /// Close both ways after everything written.
+    case close(Side)
+    /// Send what has been written at once, so that nothing written later joins it.
+    case flush(Side)
     /// Close with a RST, dropping what is not yet sent.
     case reset(Side)
     /// Read no more from this socket.
@@ -35,8 +39,8 @@ public enum Action: Sendable {
     /// The socket it is for.
     var side: Side? {
         switch self {
-        case .write(_, to: let side), .awaitDrain(let side), .closeOutput(let side), .reset(let side),
-            .pauseReading(let side), .resumeReading(let side):
+        case .write(_, to: let side), .awaitDrain(let side), .closeOutput(let side), .close(let side),
+            .flush(let side), .reset(let side), .pauseReading(let side), .resumeReading(let side):
             side
         case .ended: nil
         }
@@ -55,8 +59,8 @@ public enum Reachability: Hashable, Sendable {
 
 /// One proxied connection.
 ///
-///     client socket -> [ lane up:   entry ... link ... exit ] -> server socket
-///     client socket <- [ lane down: exit  ... link ... entry ] <- server socket
+///     client socket -> [ lane up:   toxics ... entry ... link ... exit ] -> server socket
+///     client socket <- [ lane down: exit ... link ... entry ... toxics ] <- server socket
 ///
 /// Keeps the bytes that are in the lanes and what each end has closed. What travels when is the ``LinkModel/TCPLink``'s
 /// business: it says how many bytes have arrived, the conduit knows which.
@@ -71,6 +75,10 @@ struct Conduit {
     var tracker: ExchangeTracker?
     /// Sockets that are gone, or reset by us.
     private var goneEnds = PerDirection(up: false, down: false)
+    /// Sockets whose end the other side has been told of, or will be by the link.
+    var lostEnds = PerDirection(up: false, down: false)
+    /// A toxic closes both sockets: nothing is read any more.
+    var isClosing = false
 
     /// The bytes of one direction between two sockets.
     struct Lane {
@@ -87,6 +95,13 @@ struct Conduit {
         var isFinished = false
         /// The sender's FIN has been read.
         var inputIsClosed = false
+        /// What is done to the bytes before they enter; `nil` is nothing.
+        var toxics: ToxicChain?
+        /// What waits before them, as far as it is counted.
+        var toxicBytes = 0
+        /// There is no room for more behind the toxics.
+        var isFull = false
+        /// The sender's socket is not read.
         var isPaused = false
         /// The receiving socket is there: the upstream's, once it has answered.
         var isConnected = true
@@ -95,9 +110,9 @@ struct Conduit {
         /// Nothing is handed over until the receiving socket has sent everything.
         var awaitsDrain = false
 
-        /// What decides whether its sender is read.
-        var inflow: (isClosed: Bool, isPaused: Bool, held: Int, arrivedStraight: Int) {
-            (inputIsClosed, isPaused, bytes.count, arrivedStraight)
+        /// What decides whether there is room.
+        var inflow: (isClosed: Bool, isFull: Bool, held: Int, arrivedStraight: Int) {
+            (inputIsClosed, isFull, bytes.count, arrivedStraight)
         }
 
         var exitIsOpen: Bool { isConnected && !awaitsDrain }
@@ -137,6 +152,9 @@ struct Conduit {
     /// Whether the socket at `side` is gone.
     func isGone(_ side: Side) -> Bool { goneEnds[side.sends] }
 
+    /// The socket is gone; what had been read of it may still be on its way.
+    mutating func noteGone(_ side: Side) { goneEnds[side.sends] = true }
+
     mutating func markGone(_ side: Side) {
         goneEnds[side.sends] = true
         self[side.sends].inputIsClosed = true
@@ -152,7 +170,8 @@ struct Conduit {
 
     /// Nothing can happen any more.
     var isOver: Bool {
-        (isGone(.client) && isGone(.server)) || (up.isFinished && down.isFinished)
+        if isClosing { return (isGone(.client) || down.isFinished) && (isGone(.server) || up.isFinished) }
+        return (isGone(.client) && isGone(.server)) || (up.isFinished && down.isFinished)
     }
 
     /// Passes on what has arrived, as far as the receiving socket takes it: `limit` bytes until it has sent them. Gives how
@@ -178,7 +197,7 @@ struct Conduit {
             && !self[direction].isFinished
         {
             self[direction].isFinished = true
-            actions.append(.closeOutput(receiver))
+            actions.append(isClosing ? .close(receiver) : .closeOutput(receiver))
         }
         // Which of them are the model's is not known; sooner or later all of them are counted.
         let out = before - self[direction].arrived

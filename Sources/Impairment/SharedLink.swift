@@ -1,4 +1,5 @@
 internal import DequeModule
+internal import HeapModule
 public import LinkModel
 public import NIOCore
 
@@ -58,9 +59,33 @@ public struct SharedLink: ~Copyable {
     private var portalInputs = Deque<(flow: FlowID, input: Input)>()
     /// What the connections that are there were made under.
     private var access: Access
+    /// What is done to every connection's bytes before they enter, in the order in which it was added.
+    public private(set) var toxics: [Toxic]
+    /// How often toxics of a name have been added: each has its own chance.
+    private var editions: [String: Int] = [:]
+    private var toxicAlarms = Heap<ToxicAlarm>()
+    private var alarmCount: UInt64 = 0
+    private var seed: UInt64
+    private let name: String
+
+    /// When a connection's toxics are to be asked again.
+    private struct ToxicAlarm: Comparable {
+        let time: Instant
+        let sequence: UInt64
+        let flow: FlowID
+        let direction: Direction
+
+        static func < (left: ToxicAlarm, right: ToxicAlarm) -> Bool {
+            (left.time, left.sequence) < (right.time, right.sequence)
+        }
+    }
     /// The latest time seen; time never goes back.
     private var now = Instant.start
 
+    /// Payload bytes that have been read from a socket, in each direction, since the link was made.
+    public private(set) var bytesRead = PerDirection(up: 0, down: 0)
+    /// How often a sender was told to wait, in each direction.
+    public private(set) var stalls = PerDirection(up: 0, down: 0)
     /// Payload bytes that have reached a socket, in each direction, since the link was made.
     public private(set) var bytesCarried = PerDirection(up: 0, down: 0)
     /// Bytes held in the conduits.
@@ -73,17 +98,22 @@ public struct SharedLink: ~Copyable {
     ///   - name: What its streams of chance are called.
     ///   - client: How the clients' kernels behave.
     ///   - server: How the server's does.
+    ///   - toxics: What is done to every connection's bytes before they enter.
     ///   - watch: How exchanges are followed; without it bytes are only bytes.
     ///   - isRecording: Whether ``takePacket()`` gives every packet of the link.
     public init(
         _ conditions: Conditions = .clear, seed: UInt64 = 1, name: String = "link", client: StackPreset = .linux,
         server: StackPreset = .linux, limits: BufferLimits = BufferLimits(),
-        orphanLimits: OrphanLimits = OrphanLimits(), watch: ExchangeWatch? = nil, isRecording: Bool = false
+        orphanLimits: OrphanLimits = OrphanLimits(), toxics: [Toxic] = [], watch: ExchangeWatch? = nil,
+        isRecording: Bool = false
     ) {
         link = TCPLink(
             conditions, seed: seed, name: name, client: client, server: server, readsAtOnce: false,
             isRecording: isRecording)
         self.isRecording = isRecording
+        self.seed = seed
+        self.name = name
+        self.toxics = toxics
         self.limits = limits
         self.orphanLimits = orphanLimits
         self.watch = watch
@@ -98,8 +128,9 @@ public struct SharedLink: ~Copyable {
 
     /// When ``advance(to:)`` must be called next.
     public var nextDue: Instant? {
-        guard let orphan = orphans.first else { return link.nextDue }
-        return link.nextDue.map { min($0, orphan.until) } ?? orphan.until
+        let own = min(orphans.first?.until ?? .never, toxicAlarms.min?.time ?? .never)
+        if own == .never { return link.nextDue }
+        return link.nextDue.map { min($0, own) } ?? own
     }
 
     /// How many connections there are.
@@ -115,6 +146,7 @@ public struct SharedLink: ~Copyable {
                 guard let conduit, !conduit.isGone(direction.receiver) else { continue }
                 let lane = conduit[direction]
                 let awaitsEnd = lane.inputIsClosed && !lane.isFinished && !conduit.isMuted
+                if lane.toxics?.holdsSomething == true { return false }
                 if lane.bytes.count > 0 || (awaitsEnd && !conduit.isGone(direction.sender)) { return false }
             }
         }
@@ -132,18 +164,33 @@ public struct SharedLink: ~Copyable {
 
     /// Bytes a connection holds in a direction.
     public func bytesHeld(_ id: FlowID, _ direction: Direction) -> Int {
-        holds(id) ? conduits[id.index]?[direction].bytes.count ?? 0 : 0
+        guard holds(id), let conduit = conduits[id.index] else { return 0 }
+        return conduit[direction].bytes.count + (conduit[direction].toxics?.count ?? 0)
     }
+
+    /// How many connections there had been before this one since the start, or since the last reseeding.
+    public func number(of id: FlowID) -> Int { link.number(of: id) }
 
     // MARK: What can happen
 
     /// Runs everything due up to `time`, each thing at its own time.
     public mutating func advance(to time: Instant) {
-        while let orphan = orphans.first, orphan.until <= time {
-            run(to: orphan.until)
-            if orphans.first?.flow == orphan.flow { abandon(orphan.flow) }
+        while true {
+            let orphan = orphans.first
+            if let alarm = toxicAlarms.min, alarm.time <= time, alarm.time <= orphan?.until ?? .never {
+                run(to: alarm.time)
+                toxicAlarms.removeMin()
+                if holds(alarm.flow), conduits[alarm.flow.index]?[alarm.direction].toxics?.alarm == alarm.time {
+                    conduits[alarm.flow.index]?[alarm.direction].toxics?.alarm = nil
+                    runToxics(alarm.flow, alarm.direction)
+                }
+            } else if let orphan, orphan.until <= time {
+                run(to: orphan.until)
+                if orphans.first?.flow == orphan.flow { abandon(orphan.flow) }
+            } else {
+                return run(to: time)
+            }
         }
-        run(to: time)
     }
 
     private mutating func run(to time: Instant) {
@@ -222,6 +269,7 @@ public struct SharedLink: ~Copyable {
         while conduits.count <= id.index { conduits.append(nil) }
         conduits[id.index] = Conduit()
         if watch != nil { conduits[id.index]?.tracker = ExchangeTracker() }
+        for toxic in toxics { apply(toxic, to: id) }
         switch access {
         case .open: break
         case .portal:
@@ -253,16 +301,34 @@ public struct SharedLink: ~Copyable {
             conduits[id.index]?[direction].awaitsDrain = false
             deliver(id, direction)
         case .bytes(let buffer, from: let side):
-            if let passing = tap(buffer, id, side.sends) { take(passing, id, side.sends) }
+            bytesRead[side.sends] += buffer.readableBytes
+            if conduits[id.index]?.isClosing == true { return }
+            if conduits[id.index]?[side.sends].toxics == nil { return enter(buffer, id, side.sends) }
+            conduits[id.index]?[side.sends].toxics?.take(buffer.compact, at: now)
+            runToxics(id, side.sends)
         case .inputClosed(let side):
             guard conduits[id.index]?[side.sends].inputIsClosed == false else { return }
-            closeInput(side, id)
+            if conduits[id.index]?[side.sends].toxics == nil { return closeInput(side, id) }
+            conduits[id.index]?[side.sends].toxics?.finish(.finished)
+            runToxics(id, side.sends)
         case .gone(.server) where conduits[id.index]?.isMuted == true:
             conduits[id.index]?.markGone(.server)
             endIfOver(id)
         case .gone(let side):
-            lose(side, id)
+            guard conduits[id.index]?[side.sends].toxics?.holdsSomething == true else { return lose(side, id) }
+            // What it had sent before comes first.
+            if conduits[id.index]?.isGone(side) == true { return }
+            conduits[id.index]?.noteGone(side)
+            conduits[id.index]?[side.sends].toxics?.finish(.gone)
+            adopt(id)
+            if holds(id) { runToxics(id, side.sends) }
+            if holds(id) { deliver(id, side.opposite.sends) }
         }
+    }
+
+    /// Bytes come to the link.
+    private mutating func enter(_ buffer: ByteBuffer, _ id: FlowID, _ direction: Direction) {
+        if let passing = tap(buffer, id, direction) { take(passing, id, direction) }
     }
 
     /// Takes the next thing to be done.
@@ -273,6 +339,162 @@ public struct SharedLink: ~Copyable {
 
     /// Takes the next thing that became true of an exchange.
     public mutating func takeReport() -> ExchangeReport? { reports.popFirst() }
+
+    // MARK: Toxics
+
+    /// Adds a toxic, nearest the link, to the connections there are and those to come. Its name must be new.
+    public mutating func add(_ toxic: Toxic, at time: Instant) {
+        advance(to: time)
+        toxics.append(toxic)
+        editions[toxic.name, default: 0] += 1
+        forEachConnection { link, id in
+            link.apply(toxic, to: id)
+            link.runToxics(id, toxic.stream)
+        }
+        advance(to: now)
+    }
+
+    /// Gives the toxic of that name other settings; its stream stays as it is.
+    public mutating func update(_ toxic: Toxic, at time: Instant) {
+        guard let place = toxics.firstIndex(where: { $0.name == toxic.name }) else { return }
+        advance(to: time)
+        toxics[place] = toxic
+        let now = now
+        forEachConnection { link, id in
+            link.conduits[id.index]?[toxic.stream].toxics?.update(toxic, at: now)
+            link.setLosses(id, toxic.stream)
+            link.runToxics(id, toxic.stream)
+        }
+        advance(to: now)
+    }
+
+    /// Takes a toxic away: what waits before it goes on at once, and connections from which a `timeout` swallowed bytes are
+    /// closed.
+    public mutating func removeToxic(_ name: String, at time: Instant) {
+        guard let place = toxics.firstIndex(where: { $0.name == name }) else { return }
+        advance(to: time)
+        let stream = toxics.remove(at: place).stream
+        let now = now
+        forEachConnection { link, id in
+            let mustClose = link.conduits[id.index]?[stream].toxics?.remove(name, at: now) == true
+            link.setLosses(id, stream)
+            link.runToxics(id, stream)
+            if link.conduits[id.index]?[stream].toxics?.isEmpty == true {
+                link.conduits[id.index]?[stream].toxics = nil
+                if let isFull = link.conduits[id.index]?[stream].isFull { link.setPaused(isFull, id, stream) }
+            }
+            if mustClose && link.holds(id) { link.closeBoth(id, stream) }
+        }
+        advance(to: now)
+    }
+
+    /// Draws all chance from another seed from now on; the next connection is the first of its numbers.
+    public mutating func reseed(_ seed: UInt64, at time: Instant) {
+        advance(to: time)
+        self.seed = seed
+        editions = [:]
+        link.reseed(seed)
+    }
+
+    /// The connections there are.
+    public var connections: [FlowID] {
+        conduits.indices.compactMap { conduits[$0] == nil ? nil : link.connection(at: $0) }
+    }
+
+    /// Ends one connection: both sockets are closed with a RST, or after what has arrived with a FIN.
+    public mutating func cut(_ id: FlowID, byReset: Bool, at time: Instant) {
+        advance(to: time)
+        guard holds(id) else { return }
+        if byReset {
+            abandon(id)
+        } else {
+            dropToxics(id, .up)
+            dropToxics(id, .down)
+            closeBoth(id, .up)
+        }
+        advance(to: now)
+    }
+
+    private mutating func forEachConnection(_ body: (inout SharedLink, FlowID) -> Void) {
+        for index in conduits.indices where conduits[index] != nil {
+            if let id = link.connection(at: index) { body(&self, id) }
+        }
+    }
+
+    private mutating func apply(_ toxic: Toxic, to id: FlowID) {
+        let coins = RandomStream(
+            seed: seed,
+            "\(name)/toxic/\(toxic.name)/\(editions[toxic.name] ?? 0)/\(toxic.stream)/conn/\(link.number(of: id))")
+        if conduits[id.index]?[toxic.stream].toxics == nil { conduits[id.index]?[toxic.stream].toxics = ToxicChain() }
+        conduits[id.index]?[toxic.stream].toxics?.add(toxic, coins: coins, at: now)
+        setLosses(id, toxic.stream)
+    }
+
+    private mutating func setLosses(_ id: FlowID, _ direction: Direction) {
+        link.setLosses(conduits[id.index]?[direction].toxics?.losses ?? [], on: id, direction)
+    }
+
+    private mutating func dropToxics(_ id: FlowID, _ direction: Direction) {
+        guard conduits[id.index]?[direction].toxics != nil else { return }
+        conduits[id.index]?[direction].toxics = nil
+        countToxicBytes(id, direction)
+    }
+
+    private mutating func countToxicBytes(_ id: FlowID, _ direction: Direction) {
+        guard let lane = conduits[id.index]?[direction] else { return }
+        let held = lane.toxics?.count ?? 0
+        bytesHeld += held - lane.toxicBytes
+        conduits[id.index]?[direction].toxicBytes = held
+    }
+
+    /// Lets a direction's toxics pass on what they will now, and has them asked again when they want to be.
+    private mutating func runToxics(_ id: FlowID, _ direction: Direction) {
+        while holds(id), let hasRoom = conduits[id.index].map({ !$0[direction].isFull }),
+            let output = conduits[id.index]?[direction].toxics?.next(at: now, hasRoom: hasRoom)
+        {
+            switch output {
+            case .bytes(let bytes, let isAlone):
+                enter(bytes, id, direction)
+                if isAlone && holds(id) { order(.flush(direction.receiver), id) }
+            case .end(.finished): closeInput(direction.sender, id)
+            case .end(.gone): lose(direction.sender, id)
+            case .end(.closed): closeBoth(id, direction)
+            case .reset:
+                order(.reset(direction.sender), id)
+                lose(direction.sender, id)
+            }
+        }
+        guard holds(id) else { return }
+        countToxicBytes(id, direction)
+        guard let lane = conduits[id.index]?[direction], let toxics = lane.toxics else { return }
+        let share = limits.toxicBytesMax(connections: link.connectionCount)
+        setPaused(toxics.isFull || toxics.count >= share, id, direction)
+        guard let due = toxics.nextDue(hasRoom: !lane.isFull), toxics.alarm.map({ due < $0 }) ?? true else { return }
+        conduits[id.index]?[direction].toxics?.alarm = due
+        alarmCount += 1
+        toxicAlarms.insert(ToxicAlarm(time: due, sequence: alarmCount, flow: id, direction: direction))
+    }
+
+    /// A toxic of `direction` closes both sockets: what has entered the link arrives, then a FIN; nothing is read any more. What
+    /// waits before the other direction's toxics still goes its way.
+    private mutating func closeBoth(_ id: FlowID, _ direction: Direction) {
+        guard conduits[id.index]?.isClosing == false else { return }
+        conduits[id.index]?.isClosing = true
+        dropToxics(id, direction)
+        if conduits[id.index]?[direction].inputIsClosed == false { closeInput(direction.sender, id) }
+        guard holds(id) else { return }
+        if conduits[id.index]?[direction.opposite].toxics == nil {
+            if conduits[id.index]?[direction.opposite].inputIsClosed == false { closeInput(direction.receiver, id) }
+        } else {
+            conduits[id.index]?[direction.opposite].toxics?.finish(.finished)
+            runToxics(id, direction.opposite)
+        }
+        if holds(id), conduits[id.index]?.up.isConnected == false {
+            // Nobody is there to be told.
+            conduits[id.index]?.markGone(.server)
+            endIfOver(id)
+        }
+    }
 
     // MARK: Inside
 
@@ -315,7 +537,8 @@ public struct SharedLink: ~Copyable {
             }
         case .awaitDrain: portalInputs.append((id, .drained(.server)))
         case .closeOutput: portalInputs.append((id, .inputClosed(.server)))
-        case .reset, .pauseReading, .resumeReading, .ended: break
+        case .close: portalInputs.append((id, .gone(.server)))
+        case .reset, .flush, .pauseReading, .resumeReading, .ended: break
         }
     }
 
@@ -399,8 +622,10 @@ public struct SharedLink: ~Copyable {
 
     /// The socket at `side` is gone: its unsent bytes are forgotten, and its peer will hear of it over the link.
     private mutating func lose(_ side: Side, _ id: FlowID) {
-        guard conduits[id.index]?.isGone(side) == false else { return }
+        guard conduits[id.index]?.lostEnds[side.sends] == false else { return }
+        conduits[id.index]?.lostEnds[side.sends] = true
         conduits[id.index]?.markGone(side)
+        dropToxics(id, side.sends)
         if side == .client && !link.hasReachedServer(id) {
             // The server never heard of this connection: there is nobody to tell over the link.
             order(.reset(.server), id)
@@ -481,22 +706,41 @@ public struct SharedLink: ~Copyable {
 
     /// Stops and resumes reading, so that a lane holds its share at most (and one read more).
     private mutating func regulate(_ id: FlowID, _ direction: Direction) {
-        guard let (isClosed, isPaused, held, arrivedStraight) = conduits[id.index]?[direction].inflow, !isClosed
+        guard let (isClosed, wasFull, held, arrivedStraight) = conduits[id.index]?[direction].inflow, !isClosed
         else { return }
         let share = limits.bytesMax(connections: link.connectionCount)
         let hasRoom = link.sendRoom(id, direction) > 0
         let isFull = held >= share || arrivedStraight >= limits.straightBytesMax || !hasRoom
-        if !isPaused && isFull {
-            conduits[id.index]?[direction].isPaused = true
-            order(.pauseReading(direction.sender), id)
-        } else if isPaused && held <= share / 2 && arrivedStraight < limits.straightBytesMax && hasRoom {
-            conduits[id.index]?[direction].isPaused = false
-            order(.resumeReading(direction.sender), id)
+        if !wasFull && isFull {
+            conduits[id.index]?[direction].isFull = true
+        } else if wasFull && held <= share / 2 && arrivedStraight < limits.straightBytesMax && hasRoom {
+            conduits[id.index]?[direction].isFull = false
+        } else {
+            return
         }
+        if conduits[id.index]?[direction].toxics == nil {
+            setPaused(isFull, id, direction)
+        } else if !isFull {
+            runToxics(id, direction)
+        }
+    }
+
+    /// Reads the sender's socket no more, or again.
+    private mutating func setPaused(_ isPaused: Bool, _ id: FlowID, _ direction: Direction) {
+        guard let wasPaused = conduits[id.index]?[direction].isPaused, wasPaused != isPaused else { return }
+        conduits[id.index]?[direction].isPaused = isPaused
+        if isPaused { stalls[direction] += 1 }
+        order(isPaused ? .pauseReading(direction.sender) : .resumeReading(direction.sender), id)
     }
 
     private mutating func endIfOver(_ id: FlowID) {
         if conduits[id.index]?.isOver == true {
+            if conduits[id.index]?.isClosing == true {
+                // One that had sent its FIN before has not closed its receiving side.
+                for side in [Side.client, .server] where conduits[id.index]?.isGone(side) == false {
+                    order(.close(side), id)
+                }
+            }
             end(id)
         } else if conduits[id.index]?.isMutedForGood == true {
             order(.reset(.client), id)
@@ -505,8 +749,11 @@ public struct SharedLink: ~Copyable {
     }
 
     private mutating func end(_ id: FlowID) {
+        guard holds(id) else { return }
         notePackets()
-        bytesHeld -= bytesHeld(id, .up) + bytesHeld(id, .down)
+        dropToxics(id, .up)
+        dropToxics(id, .down)
+        for direction in Direction.allCases { bytesHeld -= conduits[id.index]?[direction].bytes.count ?? 0 }
         report(conduits[id.index]?.tracker?.finish() ?? [], id)
         conduits[id.index] = nil
         link.remove(id)

@@ -10,6 +10,8 @@ public struct PipeCounters: Hashable, Sendable {
     public var packetsDuplicated = 0
     /// Packets dropped because the queue was full.
     public var packetsDropped = 0
+    /// Packets offered that repeat bytes which had been sent before.
+    public var retransmissions = 0
     /// The deepest the queue has been, in packets.
     public var queueDepthMax = 0
 }

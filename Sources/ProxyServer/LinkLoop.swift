@@ -45,7 +45,8 @@ final class LinkLoop {
         link = SharedLink(
             configuration.conditions, seed: configuration.seed, name: configuration.linkName,
             client: configuration.clientStack, server: configuration.serverStack,
-            limits: configuration.buffers, orphanLimits: configuration.orphans, watch: configuration.watch,
+            limits: configuration.buffers, orphanLimits: configuration.orphans, toxics: configuration.toxics,
+            watch: configuration.watch,
             isRecording: configuration.onPacket != nil)
         origin = .now()
         if let timeline = configuration.timeline { link.follow(timeline, at: .start) }
@@ -119,6 +120,51 @@ final class LinkLoop {
         link.setCut(isCut, at: now)
         settle()
         flush()
+    }
+
+    /// Adds, changes or removes a toxic; in force on every connection when this returns.
+    func add(_ toxic: Toxic) {
+        link.add(toxic, at: now)
+        settle()
+        flush()
+    }
+
+    func update(_ toxic: Toxic) {
+        link.update(toxic, at: now)
+        settle()
+        flush()
+    }
+
+    func removeToxic(_ name: String) {
+        link.removeToxic(name, at: now)
+        settle()
+        flush()
+    }
+
+    var toxics: [Toxic] { link.toxics }
+
+    /// Draws all chance from another seed.
+    func reseed(_ seed: UInt64) { link.reseed(seed, at: now) }
+
+    /// The connections there are.
+    func connections() -> [ConnectionStatus] {
+        let time = NIODeadline.now()
+        return link.connections.compactMap { id in
+            guard id.index < sessions.count, let (flow, session) = sessions[id.index], flow == id else { return nil }
+            return ConnectionStatus(
+                id: id, number: link.number(of: id), client: session.clientAddress.map(Endpoint.init(_:)),
+                age: Nanoseconds((time - session.startedAt).nanoseconds), bytesRead: session.bytesRead,
+                bytesHeld: PerDirection(up: link.bytesHeld(id, .up), down: link.bytesHeld(id, .down)))
+        }
+    }
+
+    /// Cuts one connection; `false` if it is no more.
+    func cut(_ id: FlowID, byReset: Bool) -> Bool {
+        guard link.connections.contains(id) else { return false }
+        link.cut(id, byReset: byReset, at: now)
+        settle()
+        flush()
+        return true
     }
 
     /// Where things stand, with everything done that is due now.

@@ -96,13 +96,16 @@ final class Listener {
         return true
     }
 
-    /// Listens no more and lets the port go.
-    func close() {
+    /// Listens no more and lets the port go; the future says when it is gone.
+    @discardableResult
+    func close() -> EventLoopFuture<Void> {
         isClosed = true
+        let closed = channel?.closeFuture ?? eventLoop.makeSucceededVoidFuture()
         channel?.close(promise: nil)
         fillers = []
         hold = nil
         settle()
+        return closed
     }
 
     // MARK: From one to the other

@@ -1,4 +1,4 @@
-internal import Impairment
+public import Impairment
 public import LinkModel
 public import Logging
 public import NIOCore
@@ -31,7 +31,7 @@ public final class Proxy: Sendable {
         logger: Logger = Logger(label: "slowlane.proxy") { _ in SwiftLogNoOpLogHandler() }
     ) async throws -> Proxy {
         // Names are looked up now, so that a misspelt one is told at the start and not at the first client.
-        let upstream = try await addresses(of: configuration.upstream)
+        let upstream = configuration.resolvesEachTime ? [] : try await addresses(of: configuration.upstream)
         let listen: SocketAddress
         do {
             listen = try await addresses(of: configuration.listen)[0]
@@ -49,7 +49,8 @@ public final class Proxy: Sendable {
         }.get()
         do {
             let port = try await eventLoop.flatSubmit { core.value.listen(on: listen) }.get()
-            let address = Endpoint(host: configuration.listen.host, port: port)
+            let host = configuration.resolvesEachTime ? listen.ipAddress : configuration.listen.host
+            let address = Endpoint(host: host ?? configuration.listen.host, port: port)
             return Proxy(address: address, eventLoop: eventLoop, core: core)
         } catch {
             try? await eventLoop.submit {
@@ -80,6 +81,39 @@ public final class Proxy: Sendable {
         await change { $0.reset() }
     }
 
+    /// Adds a toxic, nearest the link, to the connections there are and those to come; in force when the call returns. Its name
+    /// must be new.
+    public func add(_ toxic: Toxic) async {
+        await onLoop { $0.linkLoop.add(toxic) }
+    }
+
+    /// Gives the toxic of that name other settings; in force when the call returns.
+    public func update(_ toxic: Toxic) async {
+        await onLoop { $0.linkLoop.update(toxic) }
+    }
+
+    /// Takes toxics away: what waits before them goes on at once; connections that a `timeout` held are closed.
+    public func removeToxics(_ names: [String]) async {
+        await onLoop { core in
+            for name in names { core.linkLoop.removeToxic(name) }
+        }
+    }
+
+    /// Draws all chance from another seed from now on: the next connection is number 0.
+    public func reseed(_ seed: UInt64) async {
+        await onLoop { $0.linkLoop.reseed(seed) }
+    }
+
+    /// The connections there are.
+    public func connections() async -> [ConnectionStatus] {
+        await onLoop { $0.linkLoop.connections() }
+    }
+
+    /// Ends one connection: with a RST to both sockets, or with a FIN after what has arrived; `false` if it is no more.
+    public func cut(_ id: FlowID, byReset: Bool) async -> Bool {
+        await onLoop { $0.linkLoop.cut(id, byReset: byReset) }
+    }
+
     /// Where the proxy stands.
     public func status() async -> ProxyStatus {
         await onLoop { $0.status() }
@@ -94,6 +128,14 @@ public final class Proxy: Sendable {
         let core = core
         let done = eventLoop.flatSubmit { core.value.stop(grace: grace) }
         return (try? await done.get()) ?? false
+    }
+
+    /// Closes the port and every connection at once: each socket gets a FIN after what has been handed to the system, whatever is
+    /// still on its way. Returns when all sockets are closed.
+    public func close() async {
+        let core = core
+        let done = eventLoop.flatSubmit { core.value.close() }
+        try? await done.get()
     }
 
     /// Changes something of the link; new connections too are treated accordingly when this returns.

@@ -35,6 +35,11 @@ public struct ProxyConfiguration: Sendable {
     /// Told on the proxy's event loop what becomes true of exchanges; must not block.
     public var onExchange: (@Sendable (ExchangeEvent) -> Void)?
 
+    /// What is done to the bytes of every connection from the start.
+    public var toxics: [Toxic] = []
+    /// Whether the upstream's name is looked up for each connection anew, and not at the start.
+    public var resolvesEachTime = false
+
     /// Connections of one proxy unless said otherwise.
     public static let connectionsMaxDefault = 10_000
     /// How long a dial may take unless said otherwise.
@@ -74,6 +79,10 @@ public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
     public init(host: String, port: Int) {
         self.host = host
         self.port = port
+    }
+
+    init(_ address: SocketAddress) {
+        self.init(host: address.ipAddress ?? "", port: address.port ?? 0)
     }
 
     /// Reads a host and a port; without a host it is the loopback, 127.0.0.1. `nil` if it is neither.

@@ -135,7 +135,21 @@ final class ProxyCore {
                     try channel.pipeline.syncOperations.addHandler(SocketEnd(.server, of: session))
                 }
             }
-        dial(bootstrap, upstream.current(on: eventLoop)[...], for: session)
+        guard configuration.resolvesEachTime else {
+            return dial(bootstrap, upstream.current(on: eventLoop)[...], for: session)
+        }
+        upstream.fresh(on: eventLoop).whenComplete { result in
+            switch result {
+            case .success(let addresses) where session.awaitsUpstream:
+                self.dial(bootstrap, addresses[...], for: session)
+            case .success: _ = session.upstreamFailed()
+            case .failure(let error):
+                if session.upstreamFailed() {
+                    self.dialsFailed += 1
+                    self.tellDialFailed(error)
+                }
+            }
+        }
     }
 
     /// Tries the upstream's addresses one after the other.
@@ -211,11 +225,21 @@ final class ProxyCore {
         eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(10)) { self.drain(until: deadline, promise) }
     }
 
-    private func closeAll() -> EventLoopFuture<Void> {
+    /// Closes the port and every connection with a FIN, at once.
+    func close() -> EventLoopFuture<Void> {
+        isStopping = true
+        let listenerIsClosed = listener?.close() ?? eventLoop.makeSucceededVoidFuture()
+        listener = nil
+        let closed = closeAll(tellsLoss: false)
+        closed.assumeIsolated().whenComplete { _ in self.linkLoop.shutDown() }
+        return closed.and(listenerIsClosed).map { _ in }
+    }
+
+    private func closeAll(tellsLoss: Bool = true) -> EventLoopFuture<Void> {
         let promise = eventLoop.makePromise(of: Void.self)
         allClosed = promise
         if sessions.isEmpty { promise.succeed() }
-        for session in sessions.values { session.close() }
+        for session in sessions.values { session.close(tellsLoss: tellsLoss) }
         return promise.futureResult
     }
 }

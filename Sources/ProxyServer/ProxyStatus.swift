@@ -17,10 +17,30 @@ public struct ProxyStatus: Hashable, Sendable {
     public var link: LinkStatus
 }
 
+/// Where one connection stands at a moment.
+public struct ConnectionStatus: Hashable, Sendable {
+    /// Its name, for ``Proxy/cut(_:byReset:)``.
+    public let id: FlowID
+    /// How many connections there had been before it since the start, or since the last change of the seed.
+    public let number: Int
+    /// Where the client calls from.
+    public let client: Endpoint?
+    /// How long it has been there.
+    public let age: Nanoseconds
+    /// Payload bytes read from its sockets.
+    public let bytesRead: PerDirection<Int>
+    /// Payload bytes held in memory.
+    public let bytesHeld: PerDirection<Int>
+}
+
 /// Where a link stands at a moment.
 public struct LinkStatus: Hashable, Sendable {
     /// What holds for packets that enter now.
     public let conditions: Conditions
+    /// Payload bytes read from a socket since the start.
+    public let bytesRead: PerDirection<Int>
+    /// How often a sender had to wait since the start.
+    public let stalls: PerDirection<Int>
     /// Payload bytes handed to a socket since the start.
     public let bytesCarried: PerDirection<Int>
     /// Whether nothing gets through in a direction.
@@ -37,6 +57,8 @@ public struct LinkStatus: Hashable, Sendable {
     init(_ link: inout SharedLink) {
         conditions = link.conditions
         isDead = PerDirection(up: link.isDead(.up), down: link.isDead(.down))
+        bytesRead = link.bytesRead
+        stalls = link.stalls
         bytesCarried = link.bytesCarried
         queueDepth = PerDirection(up: link.queueDepth(.up), down: link.queueDepth(.down))
         counters = PerDirection(up: link.counters(.up), down: link.counters(.down))

@@ -18,6 +18,10 @@ final class Session {
     private var dialling: SocketEnd?
     private var hasDialled = false
     private var hasEnded = false
+    /// When its client connected.
+    let startedAt = NIODeadline.now()
+    /// Payload bytes that have been read from the client and from the server.
+    private(set) var bytesRead = PerDirection(up: 0, down: 0)
     private var hasUnflushed = false
     private var isStopped = false
     private var isClosed = false
@@ -31,6 +35,9 @@ final class Session {
         self.loop = loop
         self.dial = dial
     }
+
+    /// Where the client calls from.
+    var clientAddress: SocketAddress? { client.remoteAddress }
 
     /// The port that the client calls from.
     var clientPort: UInt16 { UInt16(truncatingIfNeeded: client.remoteAddress?.port ?? 0) }
@@ -64,7 +71,7 @@ final class Session {
         ends.down = end
         openChannels += 1
         hasDialled = true
-        if flow == nil {
+        if flow == nil || isClosed {
             end.reset()
         } else {
             report(.connected)
@@ -88,6 +95,7 @@ final class Session {
 
     /// Takes a fact about one of the sockets.
     func report(_ input: Input) {
+        if case .bytes(let buffer, from: let side) = input { bytesRead[side.sends] += buffer.readableBytes }
         if let flow { loop.receive(input, on: flow) }
     }
 
@@ -104,7 +112,7 @@ final class Session {
 
     private func endIfNothingIsLeft() {
         // A look-up or a dial that nobody waits for any more holds nothing up.
-        if openChannels == 0 && !hasEnded && (hasDialled || flow == nil) {
+        if openChannels == 0 && !hasEnded && (hasDialled || flow == nil || isClosed) {
             hasEnded = true
             onEnd()
         }
@@ -123,6 +131,10 @@ final class Session {
             ends[side.sends]?.awaitDrain()
         case .closeOutput(let side):
             ends[side.sends]?.closeOutput()
+        case .close(let side):
+            ends[side.sends]?.closeAfterWrites()
+        case .flush(let side):
+            ends[side.sends]?.flush()
         case .reset(let side):
             // The kernel may have connected already, and told nobody yet.
             (ends[side.sends] ?? (side == .server ? dialling : nil))?.reset()
@@ -155,11 +167,11 @@ final class Session {
     /// Bytes that a socket has been given and not sent.
     var bytesUnsent: Int { (ends.up?.bytesUnsent ?? 0) + (ends.down?.bytesUnsent ?? 0) }
 
-    /// Closes both sockets now: with a FIN, or with a RST if something on its way is dropped by it, so that nobody takes
-    /// what has arrived for the whole.
-    func close() {
+    /// Closes both sockets now: with a FIN, or with a RST if something on its way is dropped by it and `tellsLoss` says so, so
+    /// that nobody takes what has arrived for the whole.
+    func close(tellsLoss: Bool = true) {
         isClosed = true
-        let isCut = bytesUnsent > 0 || flow.map { loop.bytesHeld($0) > 0 } ?? false
+        let isCut = tellsLoss && (bytesUnsent > 0 || flow.map { loop.bytesHeld($0) > 0 } ?? false)
         dialling?.close()
         if ends.up == nil && openChannels == 0 { client.close(promise: nil) }
         for end in [ends.up, ends.down] {

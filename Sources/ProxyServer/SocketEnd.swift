@@ -22,6 +22,7 @@ final class SocketEnd: ChannelDuplexHandler {
     private var outputIsClosing = false
     private var outputHasClosed = false
     private var isActive = false
+    private var isClosing = false
 
     init(_ side: Side, of session: Session) {
         self.side = side
@@ -133,6 +134,15 @@ final class SocketEnd: ChannelDuplexHandler {
             self.outputHasClosed = true
             self.context?.close(mode: .output, promise: nil)
         }
+    }
+
+    /// Closes both ways after everything written.
+    func closeAfterWrites() {
+        guard let context, !isClosing else { return }
+        isClosing = true
+        let written = context.eventLoop.makePromise(of: Void.self)
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
+        written.futureResult.assumeIsolated().whenComplete { _ in self.context?.close(promise: nil) }
     }
 
     /// Sends a RST.

@@ -34,4 +34,14 @@ final class UpstreamAddresses {
         }
         return addresses
     }
+
+    /// What to dial now, looked up now; a numeric address is its own.
+    func fresh(on eventLoop: any EventLoop) -> EventLoopFuture<[SocketAddress]>.Isolated {
+        if let address = numeric { return eventLoop.makeSucceededFuture([address]).assumeIsolated() }
+        let endpoint = endpoint
+        return NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) { try NameLookup.addresses(of: endpoint) }
+            .assumeIsolated()
+    }
+
+    private lazy var numeric = try? SocketAddress(ipAddress: endpoint.host, port: endpoint.port)
 }

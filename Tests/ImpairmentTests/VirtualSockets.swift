@@ -28,6 +28,11 @@ struct VirtualSockets {
         var times: [Nanoseconds] = []
         var gotFin = false
         var gotReset = false
+        /// Closed both ways by a toxic.
+        var isClosed = false
+        /// Sizes of what was received, a piece each.
+        var pieces: [Int] = []
+        var flushes = 0
         var isPaused = false
         /// Whether the program behind the socket reads.
         var isRead = true
@@ -36,9 +41,9 @@ struct VirtualSockets {
 
     init(
         _ conditions: Conditions = .clear, limits: BufferLimits = BufferLimits(), watch: ExchangeWatch? = nil,
-        isRecording: Bool = false
+        isRecording: Bool = false, seed: UInt64 = 1
     ) {
-        box = Box(SharedLink(conditions, limits: limits, watch: watch, isRecording: isRecording))
+        box = Box(SharedLink(conditions, seed: seed, limits: limits, watch: watch, isRecording: isRecording))
     }
 
     init(_ link: consuming SharedLink) { box = Box(link) }
@@ -67,6 +72,23 @@ struct VirtualSockets {
 
     mutating func setConditions(_ conditions: Conditions) {
         box.link.setConditions(conditions, at: now)
+        carryOut()
+    }
+
+    mutating func add(_ effect: Toxic.Effect, _ stream: Direction = .down, toxicity: Double = 1, name: String = "t") {
+        box.link.add(Toxic(name: name, stream: stream, toxicity: toxicity, effect: effect), at: now)
+        carryOut()
+    }
+
+    mutating func update(
+        _ effect: Toxic.Effect, _ stream: Direction = .down, toxicity: Double = 1, name: String = "t"
+    ) {
+        box.link.update(Toxic(name: name, stream: stream, toxicity: toxicity, effect: effect), at: now)
+        carryOut()
+    }
+
+    mutating func remove(_ name: String = "t") {
+        box.link.removeToxic(name, at: now)
         carryOut()
     }
 
@@ -111,9 +133,10 @@ struct VirtualSockets {
             switch order.action {
             case .write(let buffer, to: let side):
                 change(side, order.flow) { end in
-                    precondition(!end.gotFin && !end.gotReset, "bytes after the end of a stream")
+                    precondition(!end.gotFin && !end.gotReset && !end.isClosed, "bytes after the end of a stream")
                     precondition(!end.owesDrained, "bytes for a socket that must send others first")
                     end.received += buffer.readableBytesView
+                    end.pieces.append(buffer.readableBytes)
                     end.times.append(order.time.sinceStart)
                 }
             case .awaitDrain(let side):
@@ -124,6 +147,8 @@ struct VirtualSockets {
                     precondition(!end.gotFin && !end.gotReset, "a second end of a stream")
                     end.gotFin = true
                 }
+            case .close(let side): change(side, order.flow) { $0.isClosed = true }
+            case .flush(let side): change(side, order.flow) { $0.flushes += 1 }
             case .reset(let side): change(side, order.flow) { $0.gotReset = true }
             case .pauseReading(let side): change(side, order.flow) { $0.isPaused = true }
             case .resumeReading(let side): change(side, order.flow) { $0.isPaused = false }

@@ -33,6 +33,18 @@ struct PacketPipe: Sendable {
     /// Whether what entered now would arrive now, with nothing before it.
     func isStraight(at now: Int64) -> Bool { conditions.isClear && lastArrival <= now && busyUntil <= now }
 
+    /// Draws from another seed from now on.
+    mutating func reseed(_ seed: UInt64, name: String) {
+        bursts = BurstState(seed: seed, name: name)
+        jitterStream = RandomStream(seed: seed, "\(name)/jitter")
+    }
+
+    /// A packet was lost before it was offered.
+    mutating func noteLoss() { counters.packetsLost += 1 }
+
+    /// A packet is offered that repeats bytes.
+    mutating func noteRetransmission() { counters.retransmissions += 1 }
+
     mutating func setConditions(_ new: DirectionConditions) {
         if new.trace != conditions.trace { trace = TraceCursor() }
         conditions = new

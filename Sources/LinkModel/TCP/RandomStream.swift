@@ -40,6 +40,11 @@ public struct RandomStream: Sendable, Hashable {
         return Int64(next().multipliedFullWidth(by: UInt64(bound)).high)
     }
 
+    /// True with the given chance from 0 to 1, exact to 53 bits; never below, always from 1 on.
+    public mutating func chance(_ probability: Double) -> Bool {
+        Double(next() >> 11) * 0x1p-53 < probability
+    }
+
     /// A whole number from -`span` to `span`.
     public mutating func symmetric(_ span: Int64) -> Int64 { below(2 * span + 1) - span }
 }

@@ -26,11 +26,15 @@ public struct TCPLink: ~Copyable {
         var isInUse = false
         var ends: PerDirection<EndBox>
         var coins: PerDirection<PacketPipe.Coins>
+        /// What it alone loses, beside what the link does.
+        var losses = PerDirection(up: [CorrelatedLoss](), down: [CorrelatedLoss]())
         /// When each end's entries in the heap are due.
         var queued = PerDirection(up: Queued(), down: Queued())
         /// How many connections there had been before it.
         var number = 0
-        /// The byte after the last that each end has sent; kept for records only. -1 is before the SYN.
+        /// The byte after the last that each end has sent.
+        var dataSentUpTo = PerDirection(up: Int64(0), down: Int64(0))
+        /// The same with its SYN; kept for records only. -1 is before the SYN.
         var sentUpTo = PerDirection(up: Int64(-1), down: Int64(-1))
     }
 
@@ -123,7 +127,7 @@ public struct TCPLink: ~Copyable {
     private var nextChange = Int64.max
     /// Directions in which everything is lost, whatever the conditions say.
     public private(set) var isCut = PerDirection(up: false, down: false)
-    private let seed: UInt64
+    private var seed: UInt64
     private let name: String
     private let readsAtOnce: Bool
     private let stacks: PerDirection<StackPreset>
@@ -214,7 +218,8 @@ public struct TCPLink: ~Copyable {
         else { return false }
         let ends = connections[id.index].ends
         let sender = ends[direction].end
-        return sender.phase == .established && ends[direction.opposite].end.phase == .established
+        return connections[id.index].losses[direction].isEmpty && sender.phase == .established
+            && ends[direction.opposite].end.phase == .established
             && sender.sender.bytesHeld == 0
     }
 
@@ -273,6 +278,25 @@ public struct TCPLink: ~Copyable {
         self.isCut = isCut
         put(conditions)
     }
+
+    /// Draws from another seed from now on, as if nothing had been drawn yet: the next connection is number 0 again. Connections
+    /// that are open keep their chance.
+    public mutating func reseed(_ seed: UInt64) {
+        self.seed = seed
+        opened = 0
+        for direction in Direction.allCases {
+            pipes[direction].reseed(seed, name: "\(name)/\(direction)")
+        }
+    }
+
+    /// Loses packets with bytes of one connection's direction, beside those that the link loses anyway.
+    public mutating func setLosses(_ losses: [CorrelatedLoss], on id: FlowID, _ direction: Direction) {
+        guard contains(id) else { return }
+        connections[id.index].losses[direction] = losses
+    }
+
+    /// How many connections there had been before this one, since the start or since the last ``reseed(_:)``.
+    public func number(of id: FlowID) -> Int { contains(id) ? connections[id.index].number : 0 }
 
     private mutating func put(_ new: Conditions) {
         conditions = new
@@ -447,6 +471,18 @@ public struct TCPLink: ~Copyable {
         }
         if !outbox.isEmpty {
             for segment in outbox {
+                if segment.kind == .data && !segment.isProbe {
+                    if segment.start < connections[index].dataSentUpTo[direction] {
+                        pipes[direction].noteRetransmission()
+                    } else {
+                        connections[index].dataSentUpTo[direction] = segment.end
+                    }
+                }
+                if segment.kind == .data, losesAlone(id, direction) {
+                    pipes[direction].noteLoss()
+                    if isRecording { record(segment, id, direction, arrival: nil, isLost: true, at: now) }
+                    continue
+                }
                 let lostBefore = isRecording ? pipes[direction].counters.packetsLost : 0
                 let (arrival, copy) = pipes[direction].offer(
                     bytes: segment.packetBytes, coins: &connections[index].coins[direction], at: now)
@@ -470,6 +506,16 @@ public struct TCPLink: ~Copyable {
             alarms.insert(Alarm(time: ack, sequence: sequence, flow: id, side: side, isAck: true))
             sequence += 1
         }
+    }
+
+    /// Whether one of the connection's own losses takes the next packet; each of them sees every packet.
+    private mutating func losesAlone(_ id: FlowID, _ direction: Direction) -> Bool {
+        guard !connections[id.index].losses[direction].isEmpty else { return false }
+        var isLost = false
+        for place in connections[id.index].losses[direction].indices {
+            if connections[id.index].losses[direction][place].losesNext() { isLost = true }
+        }
+        return isLost
     }
 
     private mutating func record(

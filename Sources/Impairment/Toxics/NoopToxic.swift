@@ -1,0 +1,10 @@
+internal import LinkModel
+
+/// Passes everything on: `noop`, a toxic that was not drawn for a connection, and `packet_loss`, whose losses are the
+/// link's business.
+struct NoopToxic: ToxicMachine {
+    mutating func step(_ input: inout ToxicInput, at now: Instant) -> ToxicStep {
+        if let bytes = input.take() { return .pass(bytes) }
+        return input.isAtEnd ? .finish : .idle
+    }
+}

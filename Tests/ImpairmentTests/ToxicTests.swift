@@ -1,0 +1,500 @@
+import LinkModel
+import NIOCore
+import TestSupport
+import Testing
+
+@testable import Impairment
+
+private func bytes(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) } }
+private func ms(_ count: Int64) -> Nanoseconds { .milliseconds(count) }
+
+@Suite struct ToxicTests {
+    // MARK: latency
+
+    @Test func latencyDelaysEachChunkAndThrottlesNothing() {
+        var sockets = VirtualSockets()
+        sockets.add(.latency(latency: 100, jitter: 0))
+        let id = sockets.open()
+        for _ in 0..<50 {
+            sockets.send(bytes(1000), from: .server, id)
+            sockets.wait(ms(1))
+        }
+        sockets.runToQuiet()
+        let end = sockets.end(.client, id)
+        #expect(end.received.count == 50_000)
+        #expect(end.times == (0..<50).map { ms(100 + Int64($0)) })
+    }
+
+    @Test func twoLatenciesAddUpForEveryChunkOfAPipelinedStream() {
+        var sockets = VirtualSockets()
+        sockets.add(.latency(latency: 100, jitter: 0), name: "a")
+        sockets.add(.latency(latency: 100, jitter: 0), name: "b")
+        let id = sockets.open()
+        for _ in 0..<5 {
+            sockets.send(bytes(10), from: .server, id)
+            sockets.wait(ms(20))
+        }
+        sockets.runToQuiet()
+        #expect(sockets.end(.client, id).times == [200, 220, 240, 260, 280].map { ms($0) })
+    }
+
+    @Test func jitterStaysInItsRangeAndKeepsTheOrder() {
+        var sockets = VirtualSockets()
+        sockets.add(.latency(latency: 50, jitter: 20))
+        var delays: Set<Nanoseconds> = []
+        for _ in 0..<400 {
+            let id = sockets.open()
+            let sent = sockets.now
+            sockets.send(bytes(1), from: .server, id)
+            sockets.runToQuiet()
+            delays.insert(sockets.end(.client, id).times[0] - sent.sinceStart)
+        }
+        #expect(delays.min() == ms(30) && delays.max() == ms(69))
+        #expect(delays.count == 40)
+
+        let id = sockets.open()
+        for number in 0..<200 {
+            sockets.send([UInt8(number)], from: .server, id)
+            sockets.wait(.microseconds(100))
+        }
+        sockets.runToQuiet()
+        let end = sockets.end(.client, id)
+        #expect(end.received == (0..<200).map { UInt8($0) })
+        #expect(end.times == end.times.sorted())
+    }
+
+    @Test func aNegativeTotalIsNoDelayAndAbsurdFiguresAreHarmless() {
+        var sockets = VirtualSockets()
+        sockets.add(.latency(latency: -50, jitter: 0), name: "a")
+        let id = sockets.open()
+        sockets.send(bytes(3), from: .server, id)
+        #expect(sockets.end(.client, id).received.count == 3)
+        sockets.add(.latency(latency: .max, jitter: .max), name: "b")
+        sockets.add(.latency(latency: .min, jitter: .min), name: "c")
+        sockets.add(.latency(latency: 0, jitter: 1_000_000_000_000), name: "d")
+        sockets.send(bytes(3), from: .server, id)
+        sockets.wait(.seconds(1))
+        for name in ["b", "c", "d"] { sockets.remove(name) }
+        #expect(sockets.end(.client, id).received.count == 6)
+    }
+
+    @Test func latencyHoldsAThousandChunksThenTheSenderWaits() {
+        var sockets = VirtualSockets()
+        sockets.add(.latency(latency: 1000, jitter: 0))
+        let id = sockets.open()
+        for _ in 0..<1023 { sockets.send(bytes(10), from: .server, id) }
+        #expect(!sockets.end(.server, id).isPaused)
+        sockets.send(bytes(10), from: .server, id)
+        #expect(sockets.end(.server, id).isPaused)
+        sockets.runToQuiet()
+        #expect(!sockets.end(.server, id).isPaused)
+        #expect(sockets.end(.client, id).received.count == 10_240)
+    }
+
+    @Test func anUpdateLetsTheHeldChunkGoAndTheOthersMeetTheNewValues() {
+        var sockets = VirtualSockets()
+        sockets.add(.latency(latency: 1000, jitter: 0))
+        let id = sockets.open()
+        for number in 0..<3 {
+            sockets.send([UInt8(number)], from: .server, id)
+            sockets.wait(ms(10))
+        }
+        sockets.update(.latency(latency: 200, jitter: 0))
+        #expect(sockets.end(.client, id).times == [ms(30)])
+        sockets.runToQuiet()
+        #expect(sockets.end(.client, id).times == [ms(30), ms(210), ms(220)])
+    }
+
+    @Test func removalLetsEverythingGoInOrder() {
+        var sockets = VirtualSockets()
+        sockets.add(.latency(latency: 1000, jitter: 0))
+        let id = sockets.open()
+        for number in 0..<9 { sockets.send([UInt8(number)], from: .server, id) }
+        sockets.tell(.inputClosed(.server), id)
+        sockets.wait(ms(5))
+        sockets.remove()
+        let end = sockets.end(.client, id)
+        #expect(end.received == [0, 1, 2, 3, 4, 5, 6, 7, 8])
+        #expect(end.times.allSatisfy { $0 == ms(5) } && end.gotFin)
+        #expect(sockets.box.link.bytesHeld == 0)
+    }
+
+    @Test func aCloseComesAfterTheDataAndAnIdleOneAtOnce() {
+        var sockets = VirtualSockets()
+        sockets.add(.latency(latency: 100, jitter: 0))
+        let (idle, busy) = (sockets.open(), sockets.open())
+        sockets.tell(.inputClosed(.server), idle)
+        #expect(sockets.end(.client, idle).gotFin)
+        sockets.send(bytes(1), from: .server, busy)
+        sockets.tell(.inputClosed(.server), busy)
+        sockets.wait(ms(99))
+        #expect(!sockets.end(.client, busy).gotFin)
+        sockets.wait(ms(1))
+        #expect(sockets.end(.client, busy).received.count == 1 && sockets.end(.client, busy).gotFin)
+    }
+
+    @Test func aResetComesAfterTheDataToo() {
+        var sockets = VirtualSockets()
+        sockets.add(.latency(latency: 100, jitter: 0))
+        let id = sockets.open()
+        sockets.send(bytes(7), from: .server, id)
+        sockets.tell(.gone(.server), id)
+        sockets.runToQuiet()
+        let end = sockets.end(.client, id)
+        #expect(end.received.count == 7 && end.gotReset && sockets.over.contains(id))
+        #expect(sockets.box.link.bytesHeld == 0)
+    }
+
+    // MARK: bandwidth
+
+    @Test func everyByteIsPaidForBeforeItLeaves() {
+        var sockets = VirtualSockets()
+        sockets.add(.bandwidth(rate: 10))
+        let id = sockets.open()
+        sockets.wait(.seconds(5))
+        let start = sockets.now
+        sockets.send(bytes(2500), from: .server, id)
+        sockets.runToQuiet()
+        let end = sockets.end(.client, id)
+        // 10 kB/s: 1000 B each 100 ms, then the rest.
+        #expect(end.pieces == [1000, 1000, 500])
+        #expect(end.times.map { $0 - start.sinceStart } == [ms(100), ms(200), ms(250)])
+    }
+
+    @Test func bandwidthIsEachConnectionsOwnAndMakesTheSenderWait() {
+        var sockets = VirtualSockets()
+        sockets.add(.bandwidth(rate: 100))
+        let ids = [sockets.open(), sockets.open()]
+        for id in ids { sockets.send(bytes(10_000), from: .server, id) }
+        #expect(ids.allSatisfy { sockets.end(.server, $0).isPaused })
+        sockets.wait(ms(100))
+        #expect(ids.allSatisfy { sockets.end(.client, $0).received.count == 10_000 })
+        #expect(ids.allSatisfy { !sockets.end(.server, $0).isPaused })
+    }
+
+    @Test(arguments: [0, -1, Int64.min]) func withoutARateNothingPassesAndNothingIsLost(_ rate: Int64) {
+        var sockets = VirtualSockets()
+        sockets.add(.bandwidth(rate: rate))
+        let id = sockets.open()
+        sockets.send(bytes(5000), from: .server, id)
+        sockets.send(bytes(5000), from: .server, id)
+        sockets.wait(.seconds(100_000))
+        #expect(sockets.end(.client, id).received.isEmpty)
+        sockets.remove()
+        #expect(sockets.end(.client, id).received == bytes(5000) + bytes(5000))
+    }
+
+    // MARK: slow_close
+
+    @Test func onlyTheEndIsLate() {
+        var sockets = VirtualSockets()
+        sockets.add(.slowClose(delay: 300))
+        let id = sockets.open()
+        sockets.send(bytes(5), from: .server, id)
+        #expect(sockets.end(.client, id).received.count == 5)
+        sockets.tell(.inputClosed(.server), id)
+        sockets.wait(ms(200))
+        // The wait begins anew.
+        sockets.update(.slowClose(delay: 250))
+        sockets.wait(ms(249))
+        #expect(!sockets.end(.client, id).gotFin)
+        sockets.wait(ms(1))
+        #expect(sockets.end(.client, id).gotFin)
+    }
+
+    // MARK: timeout
+
+    @Test func timeoutSwallowsAndClosesBothAfterASilence() {
+        var sockets = VirtualSockets()
+        sockets.add(.timeout(timeout: 100))
+        let id = sockets.open()
+        sockets.wait(ms(60))
+        sockets.send(bytes(5), from: .server, id)
+        sockets.send(bytes(8), from: .client, id)
+        #expect(sockets.end(.server, id).received.count == 8)
+        sockets.wait(ms(99))
+        #expect(!sockets.over.contains(id))
+        sockets.wait(ms(1))
+        #expect(sockets.end(.client, id).received.isEmpty)
+        #expect(sockets.end(.client, id).isClosed && sockets.end(.server, id).isClosed && sockets.over.contains(id))
+    }
+
+    @Test func withoutATimeItNeverClosesButItsRemovalDoes() {
+        var sockets = VirtualSockets()
+        sockets.add(.timeout(timeout: 0))
+        let id = sockets.open()
+        sockets.send(bytes(5), from: .server, id)
+        sockets.wait(.seconds(3600))
+        #expect(!sockets.over.contains(id))
+        sockets.remove()
+        #expect(sockets.end(.client, id).isClosed && sockets.end(.server, id).isClosed && sockets.over.contains(id))
+        let next = sockets.open()
+        sockets.send(bytes(5), from: .server, next)
+        #expect(sockets.end(.client, next).received.count == 5)
+    }
+
+    @Test func aConnectionThatWasNotDrawnOutlivesTheRemovalOfATimeout() {
+        var sockets = VirtualSockets()
+        sockets.add(.timeout(timeout: 0), toxicity: 0)
+        let id = sockets.open()
+        sockets.send(bytes(5), from: .server, id)
+        sockets.remove()
+        #expect(sockets.end(.client, id).received.count == 5 && !sockets.over.contains(id))
+    }
+
+    @Test func timeoutPassesThePeersOwnClose() {
+        var sockets = VirtualSockets()
+        sockets.add(.timeout(timeout: 0))
+        let id = sockets.open()
+        sockets.send(bytes(5), from: .server, id)
+        sockets.tell(.inputClosed(.server), id)
+        #expect(sockets.end(.client, id).gotFin && sockets.end(.client, id).received.isEmpty)
+    }
+
+    @Test func aTimeoutEndsAConnectionWhoseUpstreamNeverAnswers() {
+        var sockets = VirtualSockets()
+        sockets.add(.timeout(timeout: 50), .up)
+        let id = sockets.open(connected: false)
+        sockets.send(bytes(5), from: .client, id)
+        sockets.wait(ms(50))
+        #expect(sockets.end(.client, id).isClosed && sockets.over.contains(id))
+    }
+
+    // MARK: reset_peer
+
+    @Test func resetPeerWaitsForAByteOrTheEndThenResetsBoth() {
+        var sockets = VirtualSockets()
+        let old = sockets.open()
+        sockets.add(.resetPeer(timeout: 30))
+        let ids = [old, sockets.open()]
+        sockets.wait(.seconds(10))
+        #expect(sockets.over.isEmpty)
+        sockets.send(bytes(5), from: .server, ids[0])
+        sockets.tell(.inputClosed(.server), ids[1])
+        sockets.wait(ms(29))
+        #expect(sockets.over.isEmpty)
+        sockets.wait(ms(1))
+        for id in ids {
+            #expect(sockets.end(.client, id).gotReset && sockets.end(.server, id).gotReset)
+            #expect(sockets.end(.client, id).received.isEmpty && sockets.over.contains(id))
+        }
+    }
+
+    @Test func aResetThatIsTakenAwayInTimeDoesNotHappen() {
+        var sockets = VirtualSockets()
+        sockets.add(.resetPeer(timeout: 30))
+        let id = sockets.open()
+        sockets.send(bytes(5), from: .server, id)
+        sockets.wait(ms(10))
+        sockets.remove()
+        #expect(sockets.end(.client, id).received.count == 5)
+        sockets.wait(.seconds(1))
+        #expect(!sockets.end(.client, id).gotReset)
+    }
+
+    // MARK: slicer
+
+    @Test func slicesAreOfAboutTheSizeEachByItselfWithPauses() {
+        var sockets = VirtualSockets()
+        sockets.add(.slicer(averageSize: 100, sizeVariation: 20, delay: 500))
+        let id = sockets.open()
+        sockets.send(bytes(1000), from: .server, id)
+        sockets.runToQuiet()
+        let end = sockets.end(.client, id)
+        #expect(end.received == bytes(1000))
+        #expect(end.pieces.allSatisfy { (1...120).contains($0) } && end.pieces.count >= 9)
+        #expect(Set(end.pieces).count > 1)
+        #expect(end.times == end.times.indices.map { .microseconds(500 * Int64($0)) })
+        #expect(end.flushes == end.pieces.count)
+    }
+
+    @Test(arguments: [
+        (0, 0), (0, 50), (-5, -5), (1, 1000), (1, 0), (Int64.max, Int64.max), (Int64.min, Int64.min), (10, 10),
+    ]) func whateverASlicersSizesNothingIsLost(_ size: Int64, _ variation: Int64) {
+        var sockets = VirtualSockets()
+        sockets.add(.slicer(averageSize: size, sizeVariation: variation, delay: 0))
+        let id = sockets.open()
+        sockets.send(bytes(3000), from: .server, id)
+        sockets.runToQuiet()
+        #expect(sockets.end(.client, id).received == bytes(3000))
+    }
+
+    // MARK: limit_data
+
+    @Test func exactlySoManyBytesPassThenBothAreClosed() {
+        var sockets = VirtualSockets()
+        sockets.add(.limitData(bytes: 100))
+        let id = sockets.open()
+        sockets.send(bytes(60), from: .server, id)
+        #expect(!sockets.over.contains(id))
+        sockets.send(bytes(60), from: .server, id)
+        #expect(sockets.end(.client, id).received.count == 100)
+        #expect(sockets.end(.client, id).isClosed && sockets.end(.server, id).isClosed && sockets.over.contains(id))
+        let exact = sockets.open()
+        sockets.send(bytes(100), from: .server, exact)
+        #expect(sockets.over.contains(exact))
+    }
+
+    @Test func theCountOutlivesUpdates() {
+        var sockets = VirtualSockets()
+        sockets.add(.limitData(bytes: 1000))
+        let id = sockets.open()
+        sockets.send(bytes(60), from: .server, id)
+        sockets.update(.limitData(bytes: 50))
+        #expect(!sockets.over.contains(id))
+        sockets.send(bytes(1), from: .server, id)
+        #expect(sockets.end(.client, id).received.count == 60 && sockets.over.contains(id))
+    }
+
+    @Test func aLimitOfNothingPassesNothing() {
+        var sockets = VirtualSockets()
+        sockets.add(.limitData(bytes: 0))
+        let id = sockets.open()
+        sockets.send(bytes(1), from: .server, id)
+        #expect(sockets.end(.client, id).received.isEmpty && sockets.over.contains(id))
+    }
+
+    @Test func whatALimitHasLetThroughStillMeetsTheToxicsBehindIt() {
+        var sockets = VirtualSockets()
+        sockets.add(.limitData(bytes: 10), name: "limit")
+        sockets.add(.latency(latency: 100, jitter: 0), name: "late")
+        let id = sockets.open()
+        sockets.send(bytes(20), from: .server, id)
+        sockets.wait(ms(99))
+        #expect(!sockets.end(.client, id).isClosed)
+        sockets.wait(ms(1))
+        #expect(sockets.end(.client, id).received.count == 10 && sockets.end(.client, id).isClosed)
+    }
+
+    // MARK: packet_loss
+
+    @Test func packetsAreLostAndNoByteIs() {
+        var sockets = VirtualSockets(
+            Conditions(
+                up: DirectionConditions(delay: .milliseconds(20)), down: DirectionConditions(delay: .milliseconds(20))))
+        sockets.add(.packetLoss(lossRate: 0.05, correlation: 0))
+        let id = sockets.open()
+        sockets.wait(.seconds(1))
+        sockets.send(bytes(400_000), from: .server, id)
+        sockets.send(bytes(400_000), from: .client, id)
+        sockets.runToQuiet()
+        #expect(sockets.end(.client, id).received == bytes(400_000))
+        #expect(sockets.end(.server, id).received == bytes(400_000))
+        let down = sockets.box.link.counters(.down)
+        #expect((8...25).contains(down.packetsLost) && down.retransmissions >= down.packetsLost)
+        #expect(sockets.box.link.counters(.up).packetsLost == 0)
+    }
+
+    @Test func onALinkWithoutConditionsLossStillCostsTCPsTime() {
+        var sockets = VirtualSockets()
+        sockets.add(.packetLoss(lossRate: 1, correlation: 0))
+        let id = sockets.open()
+        sockets.send(bytes(1000), from: .server, id)
+        sockets.wait(.seconds(5))
+        #expect(sockets.end(.client, id).received.isEmpty)
+        sockets.remove()
+        sockets.wait(.seconds(10))
+        // At the next backed-off retransmission, not before.
+        #expect(sockets.end(.client, id).received.count == 1000)
+        #expect(sockets.end(.client, id).times.allSatisfy { $0 > .seconds(5) })
+        #expect(sockets.box.link.counters(.down).packetsLost >= 4)
+    }
+
+    @Test func correlationMakesLossesComeInRuns() {
+        func runs(_ correlation: Double) -> Int {
+            var process = CorrelatedLoss(rate: 0.1, correlation: correlation, coins: RandomStream(seed: 3, "test"))
+            let coins = (0..<10_000).map { _ in process.losesNext() }
+            return zip(coins, coins.dropFirst()).count { $0 && $1 }
+        }
+        #expect(runs(0) < 200 && runs(0.7) > 1000)
+        var always = CorrelatedLoss(rate: 7, correlation: -1, coins: RandomStream(seed: 3, "test"))
+        #expect((0..<100).allSatisfy { _ in always.losesNext() })
+    }
+
+    // MARK: toxicity and seeds
+
+    private func drawn(seed: UInt64, toxicity: Double) -> [Bool] {
+        var sockets = VirtualSockets(seed: seed)
+        sockets.add(.latency(latency: 100, jitter: 50), toxicity: toxicity)
+        return (0..<200).map { _ in
+            let id = sockets.open()
+            sockets.send(bytes(1), from: .server, id)
+            return sockets.end(.client, id).received.isEmpty
+        }
+    }
+
+    @Test func toxicityIsAShareOfConnections() {
+        #expect(drawn(seed: 1, toxicity: 0).allSatisfy { !$0 } && drawn(seed: 1, toxicity: -3).allSatisfy { !$0 })
+        #expect(drawn(seed: 1, toxicity: 1).allSatisfy { $0 } && drawn(seed: 1, toxicity: 7).allSatisfy { $0 })
+        #expect((35...85).contains(drawn(seed: 1, toxicity: 0.3).count { $0 }))
+    }
+
+    @Test func theSameSeedDrawsTheSame() {
+        #expect(drawn(seed: 7, toxicity: 0.5) == drawn(seed: 7, toxicity: 0.5))
+        #expect(drawn(seed: 7, toxicity: 0.5) != drawn(seed: 8, toxicity: 0.5))
+        func times(_ seed: UInt64) -> [[Nanoseconds]] {
+            var sockets = VirtualSockets(seed: seed)
+            sockets.add(.latency(latency: 100, jitter: 50), toxicity: 0.5)
+            let ids = (0..<20).map { _ in sockets.open() }
+            for id in ids { for _ in 0..<5 { sockets.send(bytes(1), from: .server, id) } }
+            sockets.runToQuiet()
+            return ids.map { sockets.end(.client, $0).times }
+        }
+        #expect(times(7) == times(7) && times(7) != times(8))
+    }
+
+    @Test func reseedingStartsChanceOver() {
+        var sockets = VirtualSockets(seed: 7)
+        func round() -> [Bool] {
+            sockets.box.link.reseed(99, at: sockets.now)
+            sockets.add(.timeout(timeout: 0), toxicity: 0.5)
+            defer { sockets.remove() }
+            return (0..<50).map { _ in
+                let id = sockets.open()
+                sockets.send(bytes(1), from: .server, id)
+                return sockets.end(.client, id).received.isEmpty
+            }
+        }
+        let first = round()
+        #expect(round() == first && Set(first).count == 2)
+    }
+
+    @Test func anAddedToxicMeetsOpenConnections() {
+        var sockets = VirtualSockets()
+        let id = sockets.open()
+        sockets.send(bytes(4), from: .server, id)
+        sockets.add(.latency(latency: 100, jitter: 0))
+        sockets.send(bytes(4), from: .server, id)
+        #expect(sockets.end(.client, id).received.count == 4)
+        sockets.wait(ms(100))
+        #expect(sockets.end(.client, id).received.count == 8)
+    }
+
+    @Test func toxicsComeFirstThenTheLink() {
+        var sockets = VirtualSockets(
+            Conditions(
+                up: DirectionConditions(delay: .milliseconds(40)), down: DirectionConditions(delay: .milliseconds(40))))
+        sockets.add(.latency(latency: 100, jitter: 0))
+        let id = sockets.open()
+        sockets.wait(.seconds(1))
+        let start = sockets.now
+        sockets.send(bytes(1), from: .server, id)
+        sockets.runToQuiet()
+        #expect(sockets.end(.client, id).times.map { $0 - start.sinceStart } == [ms(140)])
+    }
+
+    @Test func halfCloseGoesThroughToxics() {
+        var sockets = VirtualSockets()
+        sockets.add(.latency(latency: 10, jitter: 0), .up, name: "up")
+        sockets.add(.latency(latency: 10, jitter: 0), .down, name: "down")
+        let id = sockets.open()
+        sockets.send(bytes(3), from: .client, id)
+        sockets.tell(.inputClosed(.client), id)
+        sockets.runToQuiet()
+        #expect(sockets.end(.server, id).gotFin && !sockets.over.contains(id))
+        sockets.send(bytes(9000), from: .server, id)
+        sockets.tell(.inputClosed(.server), id)
+        sockets.runToQuiet()
+        #expect(sockets.end(.client, id).received.count == 9000 && sockets.over.contains(id))
+    }
+}
