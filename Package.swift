@@ -46,7 +46,8 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(name: "HTTPWire", dependencies: ["LinkModel", nioCore], swiftSettings: settings),
-        .target(name: "NotesContract", swiftSettings: settings),
+        .target(name: "JSON", swiftSettings: settings),
+        .target(name: "NotesContract", dependencies: ["JSON"], swiftSettings: settings),
         .target(name: "OfflineEngine", dependencies: ["NotesContract", "LinkModel"], swiftSettings: settings),
         .target(name: "ScenarioModel", dependencies: ["LinkModel"], swiftSettings: settings),
         .target(
@@ -67,7 +68,7 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
-            name: "NotesService", dependencies: ["NotesContract", grdb, httpTypes], swiftSettings: settings),
+            name: "NotesService", dependencies: ["JSON", "NotesContract", grdb, httpTypes], swiftSettings: settings),
         .target(
             name: "SyncStore", dependencies: ["OfflineEngine", "NotesContract", "LinkModel", grdb],
             swiftSettings: settings),
@@ -98,6 +99,15 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .target(
+            name: "ControlAPI",
+            dependencies: [
+                "ProxyServer", "Impairment", "LinkModel", "Files", "JSON", httpTypes, nioCore, nioPosix, logging,
+                .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+            ],
+            swiftSettings: settings
+        ),
         // Layer 3: worlds.
         .target(
             name: "ScenarioRunner",
@@ -112,6 +122,7 @@ let package = Package(
             name: "slowlane",
             dependencies: [
                 "LinkModel", "LinkWorkload", "Impairment", "Files", "ProxyServer", "PacketCapture", "NotesServer",
+                "ControlAPI", "JSON", "HTTPWire",
                 "NotesService", "NotesContract", "SyncClient", "SyncStore", "OfflineEngine", "ScenarioModel",
                 "ScenarioRunner", nioCore,
                 nioPosix,
@@ -137,7 +148,8 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
-            name: "OfflineEngineTests", dependencies: ["OfflineEngine", "NotesContract", "LinkModel", "TestSupport"],
+            name: "OfflineEngineTests",
+            dependencies: ["OfflineEngine", "JSON", "NotesContract", "LinkModel", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "SyncStoreTests",
@@ -165,6 +177,14 @@ let package = Package(
         .testTarget(
             name: "PacketCaptureTests",
             dependencies: ["PacketCapture", "Impairment", "LinkModel", "TestSupport", nioCore],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ControlAPITests",
+            dependencies: [
+                "ControlAPI", "ProxyServer", "Impairment", "LinkModel", "JSON", "TestSupport", httpTypes, nioCore,
+                nioPosix, logging,
+            ],
+            exclude: ["Python"],
             swiftSettings: settings),
         .testTarget(name: "CommandTests", dependencies: ["slowlane", "TestSupport"], swiftSettings: settings),
     ],

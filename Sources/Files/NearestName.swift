@@ -14,7 +14,7 @@ public enum NearestName {
     }
 
     /// `"; did you mean 'a' or 'b'?"`, or nothing.
-    static func hint(_ name: String, in candidates: some Sequence<String>) -> String {
+    public static func hint(_ name: String, in candidates: some Sequence<String>) -> String {
         let nearest = of(name, in: candidates)
         return nearest.isEmpty ? "" : "; did you mean \(nearest.map { "'\($0)'" }.joined(separator: " or "))?"
     }

@@ -184,6 +184,10 @@ final class ProfileReader {
     private func trace(_ node: Node, _ key: String) -> DeliveryTrace? {
         let path = figure(node, key, default: String?.none) { (text) throws(Quantity.Refusal) -> String? in text }
         guard let path, let path else { return nil }
+        guard reader.readsFiles else {
+            reader.report("'\(key)': files are not read here", at: node)
+            return nil
+        }
         do {
             return try TraceFile.read(TextFile.path(path, inFolderOf: reader.file))
         } catch {

@@ -27,9 +27,11 @@ public struct TimelineFile: Hashable, Sendable {
     }
 
     /// Reads what is written at once, as `0s: 3g, 20s: 100-loss, 50s: edge`; `source` is what messages call it.
-    public init(inline text: String, source: String) throws(FileError) {
+    ///
+    /// - Parameter readsFiles: Whether links and traces may be given by a path.
+    public init(inline text: String, source: String, readsFiles: Bool = true) throws(FileError) {
         let isBraced = text.hasPrefix("{")
-        let reader = YAMLReader(file: source, linesBefore: isBraced ? 0 : 1)
+        let reader = YAMLReader(file: source, linesBefore: isBraced ? 0 : 1, readsFiles: readsFiles)
         let root = reader.root(
             of: isBraced ? text : "{\n\(text)\n}", expected: "times with links, as '0s: 3g, 20s: 100-loss, 50s: 3g'")
         let timeline = root.flatMap { TimelineReader(reader).entries($0, repeats: nil) }
@@ -178,6 +180,10 @@ final class TimelineReader {
             return ProfileReader(reader).conditions(keys, node).map { Timeline.Named("as given", $0) }
         }
         guard let text = reader.text(node, expected: "a profile's name or path, or {down: .., up: ..}") else {
+            return nil
+        }
+        guard reader.readsFiles || !ProfileCatalogue.isPath(text) else {
+            reader.report("'\(text.prefix(40))' is a path; files are not read here", at: node)
             return nil
         }
         do {

@@ -15,8 +15,12 @@ final class YAMLReader {
     /// Lines that were put before what the user wrote.
     private let linesBefore: Int
 
-    init(file: String, linesBefore: Int = 0) {
+    /// Whether other files may be read that the document names.
+    let readsFiles: Bool
+
+    init(file: String, linesBefore: Int = 0, readsFiles: Bool = true) {
         self.file = file
+        self.readsFiles = readsFiles
         self.linesBefore = linesBefore
     }
 

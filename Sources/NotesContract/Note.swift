@@ -1,4 +1,5 @@
 internal import Foundation
+internal import JSON
 
 /// A note as it goes over the wire.
 public struct Note: Hashable, Sendable {
@@ -77,7 +78,7 @@ public struct IndexEntry: Hashable, Sendable {
             guard let object = element.object, let uuid = object["uuid"]?.text,
                 let text = object["revision"]?.text, let revision = Revision(text)
             else { return nil }
-            let isDeleted = object["deleted"] == .other(true)
+            let isDeleted = object["deleted"] == .bool(true)
             entries.append(IndexEntry(uuid: uuid.lowercased(), revision: revision, isDeleted: isDeleted))
         }
         return entries

@@ -1,3 +1,5 @@
+internal import JSON
+
 /// What a client's body says: which fields it has, and of what type.
 public struct NoteRequest: Hashable, Sendable {
     /// A field that may be missing, null, a text, or of a wrong type.

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import HTTPTypes
+internal import JSON
 internal import NotesContract
 
 /// A request taken apart.

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import GRDB
 public import HTTPTypes
+internal import JSON
 internal import NotesContract
 
 /// The notes server's brain: a request and its body in, an answer and its body out.

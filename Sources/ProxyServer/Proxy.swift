@@ -131,11 +131,14 @@ public final class Proxy: Sendable {
     }
 
     /// Closes the port and every connection at once: each socket gets a FIN after what has been handed to the system, whatever is
-    /// still on its way. Returns when all sockets are closed.
-    public func close() async {
+    /// still on its way. Returns when all sockets are closed, with where things stood.
+    @discardableResult
+    public func close() async -> ProxyStatus {
         let core = core
+        let last = await status()
         let done = eventLoop.flatSubmit { core.value.close() }
         try? await done.get()
+        return last
     }
 
     /// Changes something of the link; new connections too are treated accordingly when this returns.

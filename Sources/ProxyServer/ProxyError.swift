@@ -36,8 +36,9 @@ public struct ProxyError: Error, CustomStringConvertible {
 }
 
 /// What the system said, in a few words.
-enum SystemReason {
-    static func of(_ error: any Error) -> String {
+public enum SystemReason {
+    /// The words of an error.
+    public static func of(_ error: any Error) -> String {
         switch error {
         case let error as IOError: return words(error.errnoCode)
         case ChannelError.connectTimeout(let after): return "no answer within \(after.nanoseconds / 1_000_000) ms"

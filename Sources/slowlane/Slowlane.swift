@@ -1,9 +1,23 @@
 //  slowlane: arguments, wiring, exit status. Everything else lives in a library.
 
 internal import ArgumentParser
+internal import Foundation
+
+/// Where the process begins: under its own name, or under the one of the program it stands in for.
+@main
+enum Main {
+    static func main() async {
+        guard ToxiproxyName.isUsed else { return await Slowlane.main() }
+        switch ToxiproxyName.meaning(of: Array(CommandLine.arguments.dropFirst())) {
+        case .serve(let arguments): await Slowlane.main(arguments)
+        case .say(let text, let status):
+            (status == 0 ? FileHandle.standardOutput : .standardError).write(Data(text.utf8))
+            exit(status)
+        }
+    }
+}
 
 /// The command.
-@main
 struct Slowlane: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "slowlane",
@@ -11,6 +25,7 @@ struct Slowlane: AsyncParsableCommand {
         discussion: """
             Examples:
               slowlane proxy --upstream localhost:8000 --profile edge
+              slowlane server
               slowlane run edit-conflict-after-subway
               slowlane notes-server
               slowlane profiles list
@@ -21,7 +36,9 @@ struct Slowlane: AsyncParsableCommand {
             """,
         version: SlowlaneVersion.current,
         subcommands: [
-            ProxyCommand.self, RunCommand.self, NotesServerCommand.self, NotesCommand.self, ProfilesCommand.self,
+            ProxyCommand.self, ServerCommand.self, ListCommand.self, InspectCommand.self, CreateCommand.self,
+            ToggleCommand.self, DeleteCommand.self, ToxicCommand.self, LinkCommand.self, ResetCommand.self,
+            RunCommand.self, NotesServerCommand.self, NotesCommand.self, ProfilesCommand.self,
             MeasureCommand.self, ModelCommand.self, CaptureCommand.self, DoctorCommand.self,
         ]
     )

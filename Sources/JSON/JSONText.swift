@@ -1,3 +1,9 @@
+//  JSON: text in both directions, for whoever speaks it.
+//
+//  Owns: writing with the keys in a given order; reading into values.
+//
+//  Does not own: what anything means.
+
 internal import Foundation
 
 /// JSON written with keys in a given order, and read with limits.
@@ -31,50 +37,80 @@ public enum JSONText {
     }
 
     /// Reads JSON; `nil` if it is none.
-    static func parse(_ bytes: some Sequence<UInt8>) -> JSONValue? {
+    public static func parse(_ bytes: some Sequence<UInt8>) -> JSONValue? {
         // Not JSONSerialization: it drops U+FEFF at the start of a string.
         try? JSONDecoder().decode(JSONValue.self, from: Data(bytes))
     }
+
+    /// A number as short as it can be told: `1`, `0.1`; a bug if it is not finite.
+    public static func number(_ value: some BinaryFloatingPoint & CustomStringConvertible) -> String {
+        precondition(value.isFinite)
+        let text = value.description
+        return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+    }
 }
 
-/// What JSON says, as far as notes have it.
-enum JSONValue: Decodable, Hashable {
+/// What JSON says.
+public enum JSONValue: Decodable, Hashable, Sendable {
     case null
+    case bool(Bool)
+    /// A whole number of 64 bits.
+    case integer(Int64)
+    /// Any other number.
+    case number(Double)
     case text(String)
     case array([JSONValue])
     case object([String: JSONValue])
-    /// A number or a truth value: no note has one, but for `deleted`.
-    case other(Bool?)
 
-    init(from decoder: any Decoder) throws {
+    public init(from decoder: any Decoder) throws {
         let value = try decoder.singleValueContainer()
         if value.decodeNil() {
             self = .null
         } else if let text = try? value.decode(String.self) {
             self = .text(text)
-        } else if let members = try? value.decode([String: JSONValue].self) {
-            self = .object(members)
+        } else if let number = try? value.decode(Int64.self) {
+            self = .integer(number)
+        } else if let number = try? value.decode(Double.self) {
+            self = .number(number)
+        } else if let truth = try? value.decode(Bool.self) {
+            self = .bool(truth)
         } else if let values = try? value.decode([JSONValue].self) {
             self = .array(values)
         } else {
-            self = .other(try? value.decode(Bool.self))
+            self = .object(try value.decode([String: JSONValue].self))
         }
     }
 
-    var object: [String: JSONValue]? {
+    /// The members of an object.
+    public var object: [String: JSONValue]? {
         if case .object(let members) = self { return members }
         return nil
     }
 
-    var text: String? {
+    /// The text of a string.
+    public var text: String? {
         if case .text(let text) = self { return text }
         return nil
+    }
+
+    /// The value as text; an object's keys are in order.
+    public var json: String {
+        switch self {
+        case .null: "null"
+        case .bool(let truth): truth ? "true" : "false"
+        case .integer(let number): "\(number)"
+        case .number(let number): JSONText.number(number)
+        case .text(let text): JSONText.string(text)
+        case .array(let values): JSONText.array(values.map(\.json))
+        case .object(let members):
+            JSONText.object(members.sorted { $0.key < $1.key }.map { ($0.key, $0.value.json) })
+        }
     }
 }
 
 extension JSONValue? {
     /// A text, `.some(nil)` for null or a missing value, `nil` for anything else.
-    var optionalText: String?? {
+    public var optionalText: String?? {
         switch self {
         case nil, .null: .some(nil)
         case .text(let text): .some(text)

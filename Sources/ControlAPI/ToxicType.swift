@@ -1,0 +1,71 @@
+internal import Impairment
+internal import JSON
+
+/// Toxiproxy's kinds of toxics, with their attributes in the order in which they are shown.
+enum ToxicType: String, CaseIterable {
+    case latency, bandwidth, timeout, slicer, noop
+    case slowClose = "slow_close"
+    case resetPeer = "reset_peer"
+    case limitData = "limit_data"
+    case packetLoss = "packet_loss"
+
+    /// The attributes' names.
+    var attributes: [String] {
+        switch self {
+        case .latency: ["latency", "jitter"]
+        case .bandwidth: ["rate"]
+        case .slowClose: ["delay"]
+        case .timeout, .resetPeer: ["timeout"]
+        case .slicer: ["average_size", "size_variation", "delay"]
+        case .limitData: ["bytes"]
+        case .packetLoss: ["loss_rate", "correlation"]
+        case .noop: []
+        }
+    }
+
+    /// Whether its attributes may be fractions.
+    private var isFractional: Bool { self == .packetLoss }
+
+    /// Reads those attributes that are given; the others keep their values, which are 0 at first.
+    func values(_ fields: Fields?, over old: [Double]? = nil, integers: [Int64]? = nil) throws(APIFailure) -> Values {
+        var values = Values(
+            integers: integers ?? attributes.map { _ in 0 }, fractions: old ?? attributes.map { _ in 0 })
+        for (place, name) in attributes.enumerated() {
+            if isFractional {
+                if let number = try fields?.number(name) { values.fractions[place] = number }
+            } else if let number = try fields?.integer(name) {
+                values.integers[place] = number
+            }
+        }
+        return values
+    }
+
+    /// Attributes by their places: as whole numbers, or as fractions.
+    struct Values: Hashable {
+        var integers: [Int64]
+        var fractions: [Double]
+    }
+
+    /// The attributes as JSON.
+    func json(_ values: Values) -> String {
+        JSONText.object(
+            attributes.enumerated().map { place, name in
+                (name, isFractional ? JSONText.number(values.fractions[place]) : "\(values.integers[place])")
+            })
+    }
+
+    func effect(_ values: Values) -> Toxic.Effect {
+        let numbers = values.integers
+        switch self {
+        case .latency: return .latency(latency: numbers[0], jitter: numbers[1])
+        case .bandwidth: return .bandwidth(rate: numbers[0])
+        case .slowClose: return .slowClose(delay: numbers[0])
+        case .timeout: return .timeout(timeout: numbers[0])
+        case .resetPeer: return .resetPeer(timeout: numbers[0])
+        case .slicer: return .slicer(averageSize: numbers[0], sizeVariation: numbers[1], delay: numbers[2])
+        case .limitData: return .limitData(bytes: numbers[0])
+        case .packetLoss: return .packetLoss(lossRate: values.fractions[0], correlation: values.fractions[1])
+        case .noop: return .noop
+        }
+    }
+}

@@ -1,0 +1,96 @@
+internal import NIOCore
+internal import NIOPosix
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Addresses as Toxiproxy's users write them.
+public enum ListenAddress {
+    /// Looks up `host:port`, in which either may be a name or missing: no host is every interface, no port any free one.
+    ///
+    /// - Returns: The numeric address, IPv4 if there is a choice.
+    public static func resolve(_ text: String) async throws(ProxyError) -> Endpoint {
+        let (host, service) = split(text)
+        guard let host, let port = await port(service) else {
+            throw ProxyError(
+                code: .cannotListen, endpoint: Endpoint(host: text, port: 0), reason: "expected HOST:PORT")
+        }
+        if host.isEmpty { return Endpoint(host: Self.everywhere, port: port) }
+        let endpoint = Endpoint(host: host, port: port)
+        do {
+            let addresses = try await NIOThreadPool.singleton.runIfActive { try NameLookup.addresses(of: endpoint) }
+            let chosen = addresses.first { $0.protocol == .inet } ?? addresses[0]
+            return Endpoint(host: chosen.ipAddress ?? host, port: port)
+        } catch let error as ProxyError {
+            throw ProxyError(code: .cannotListen, endpoint: endpoint, reason: error.reason)
+        } catch {
+            throw ProxyError(code: .cannotListen, endpoint: endpoint, reason: "\(error)")
+        }
+    }
+
+    /// The host and port that a text means, the port by its number or by the name of a service; what cannot be understood is a
+    /// host without an address.
+    public static func upstream(_ text: String) async -> Endpoint {
+        if let endpoint = Endpoint(text), text.contains(":") { return endpoint }
+        let (host, service) = split(text)
+        guard let host, !host.isEmpty, let port = await port(service) else { return Endpoint(host: text, port: 0) }
+        return Endpoint(host: host, port: port)
+    }
+
+    /// The host without brackets, and what stands behind the last colon; no host if there is no colon.
+    private static func split(_ text: String) -> (host: String?, service: String) {
+        if text.isEmpty { return ("", "0") }
+        guard let colon = text.lastIndex(of: ":") else { return (nil, "") }
+        var host = text[..<colon]
+        if host.hasPrefix("["), host.hasSuffix("]") {
+            host = host.dropFirst().dropLast()
+        } else if host.contains(":") {
+            return (nil, "")
+        }
+        let service = text[text.index(after: colon)...]
+        return (String(host), service.isEmpty ? "0" : String(service))
+    }
+
+    private static func port(_ service: String) async -> Int? {
+        if service.allSatisfy({ $0.isASCII && $0.isNumber }) { return Int(service).flatMap { $0 <= 65535 ? $0 : nil } }
+        return try? await NIOThreadPool.singleton.runIfActive { () -> Int? in
+            var hints = addrinfo()
+            #if canImport(Glibc)
+                hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+            #else
+                hints.ai_socktype = SOCK_STREAM
+            #endif
+            hints.ai_family = AF_INET
+            var list: UnsafeMutablePointer<addrinfo>?
+            guard !service.contains("\0"), getaddrinfo(nil, service, &hints, &list) == 0, let list else { return nil }
+            defer { freeaddrinfo(list) }
+            return list.pointee.ai_addr.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+                SocketAddress($0.pointee, host: "").port
+            }
+        }
+    }
+
+    /// Every interface, of both families where the system has both.
+    private static let everywhere: String = {
+        #if canImport(Glibc)
+            let descriptor = socket(AF_INET6, CInt(SOCK_STREAM.rawValue), 0)
+        #else
+            let descriptor = socket(AF_INET6, SOCK_STREAM, 0)
+        #endif
+        guard descriptor >= 0 else { return "0.0.0.0" }
+        defer { close(descriptor) }
+        var address = sockaddr_in6()
+        address.sin6_family = sa_family_t(AF_INET6)
+        let code = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in6>.size))
+            }
+        }
+        return code == 0 ? "::" : "0.0.0.0"
+    }()
+}

@@ -1,0 +1,115 @@
+import ControlAPI
+import Foundation
+import HTTPTypes
+import JSON
+import NIOCore
+import NIOPosix
+import TestSupport
+import Testing
+
+/// Calls of an API over plain sockets.
+struct HTTPCall {
+    /// What came back.
+    struct Answer {
+        let status: Int
+        let head: String
+        let body: String
+
+        func header(_ name: String) -> String? {
+            let prefix = "\(name.lowercased()): "
+            return head.split(separator: "\r\n").first { $0.lowercased().hasPrefix(prefix) }
+                .map { String($0.dropFirst(prefix.count)) }
+        }
+
+        var json: JSONValue? { JSONText.parse(Array(body.utf8)) }
+
+        /// The text of an error whose status is told in the body too.
+        var error: String? {
+            guard let object = json?.object, object["status"] == .integer(Int64(status)) else { return nil }
+            return object["error"]?.text
+        }
+    }
+
+    let port: Int
+
+    /// Sends a request of its own and reads the answer to the end of the connection.
+    func callAsFunction(
+        _ method: String, _ path: String, _ body: String? = nil, headers: [String] = []
+    ) async throws -> Answer {
+        var lines = ["\(method) \(path) HTTP/1.1", "Connection: close"]
+        if !headers.contains(where: { $0.hasPrefix("Host:") }) { lines.append("Host: 127.0.0.1:\(port)") }
+        if let body, !headers.contains(where: { $0.hasPrefix("Transfer-Encoding") }) {
+            lines.append("Content-Length: \(body.utf8.count)")
+        }
+        return try await raw((lines + headers).joined(separator: "\r\n") + "\r\n\r\n" + (body ?? ""))
+    }
+
+    func raw(_ text: String) async throws -> Answer {
+        let port = port
+        let bytes = try await blocking {
+            let socket = try TestSocket.connect(port: port)
+            try socket.send(Array(text.utf8))
+            return try socket.receiveToEnd()
+        }
+        let answer = String(decoding: bytes, as: UTF8.self)
+        let end = try #require(answer.range(of: "\r\n\r\n"), "no head in: \(answer)")
+        let head = String(answer[..<end.lowerBound])
+        let status = try #require(head.split(separator: " ").dropFirst().first.flatMap { Int($0) })
+        return Answer(status: status, head: head, body: String(answer[end.upperBound...]))
+    }
+
+    /// Makes a proxy to `upstream` and gives its port.
+    func proxy(_ name: String = "p", to upstream: Int, _ more: String = "") async throws -> Int {
+        let answer = try await self(
+            "POST", "/proxies",
+            #"{"name":"\#(name)","listen":"127.0.0.1:0","upstream":"127.0.0.1:\#(upstream)"\#(more)}"#)
+        #expect(answer.status == 201, "\(answer.body)")
+        let listen = try #require(answer.json?.object?["listen"]?.text)
+        return try #require(listen.split(separator: ":").last.flatMap { Int($0) })
+    }
+}
+
+/// Runs `body` with a server of its own.
+func withServer(
+    seed: UInt64 = 1, limits: ServerLimits = ServerLimits(), metrics: API.MetricsChoice? = nil, token: String? = nil,
+    allowedHosts: [String] = [], _ body: (HTTPCall, API) async throws -> Void
+) async throws {
+    let api = API(
+        seed: seed, limits: limits, metrics: metrics, version: "test", on: MultiThreadedEventLoopGroup.singleton)
+    let server = try await APIServer.start(
+        api, host: "127.0.0.1", port: 0,
+        gatekeeper: Gatekeeper(boundTo: "127.0.0.1", token: token, allowedHosts: allowedHosts))
+    do {
+        try await body(HTTPCall(port: server.port), api)
+    } catch {
+        await server.stop()
+        await api.close()
+        throw error
+    }
+    await server.stop()
+    await api.close()
+}
+
+/// An upstream that answers each connection on a thread of its own.
+final class Upstream: Sendable {
+    let port: Int
+    private let listener: TestSocket
+
+    init(_ serve: @escaping @Sendable (TestSocket) throws -> Void) throws {
+        let (listener, port) = try TestSocket.listen()
+        self.listener = listener
+        self.port = port
+        Thread.detachNewThread { [weak listener] in
+            while let socket = try? listener?.accept() {
+                Thread.detachNewThread { try? serve(socket) }
+            }
+        }
+    }
+
+    /// Sends everything back.
+    static func echo() throws -> Upstream {
+        try Upstream { socket in
+            while case let bytes = try socket.receive(), !bytes.isEmpty { try socket.send(bytes) }
+        }
+    }
+}
