@@ -186,7 +186,9 @@ let package = Package(
             ],
             exclude: ["Python"],
             swiftSettings: settings),
-        .testTarget(name: "CommandTests", dependencies: ["slowlane", "TestSupport"], swiftSettings: settings),
+        .testTarget(
+            name: "CommandTests", dependencies: ["slowlane", "TestSupport"], exclude: ["Python"],
+            swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

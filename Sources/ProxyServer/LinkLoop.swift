@@ -97,6 +97,7 @@ final class LinkLoop {
 
     /// Takes a fact about a session; what is written because of it goes out with the next ``flush()``.
     func receive(_ input: Input, on id: FlowID) {
+        if isShutDown { return }
         link.receive(input, on: id, at: now)
         settle()
     }

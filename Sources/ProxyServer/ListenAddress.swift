@@ -76,21 +76,6 @@ public enum ListenAddress {
     }
 
     /// Every interface, of both families where the system has both.
-    private static let everywhere: String = {
-        #if canImport(Glibc)
-            let descriptor = socket(AF_INET6, CInt(SOCK_STREAM.rawValue), 0)
-        #else
-            let descriptor = socket(AF_INET6, SOCK_STREAM, 0)
-        #endif
-        guard descriptor >= 0 else { return "0.0.0.0" }
-        defer { close(descriptor) }
-        var address = sockaddr_in6()
-        address.sin6_family = sa_family_t(AF_INET6)
-        let code = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in6>.size))
-            }
-        }
-        return code == 0 ? "::" : "0.0.0.0"
-    }()
+    private static let everywhere =
+        (try? PortHold(SocketAddress(ipAddress: "::", port: 0))) == nil ? "0.0.0.0" : "::"
 }

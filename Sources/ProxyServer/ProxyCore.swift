@@ -230,8 +230,9 @@ final class ProxyCore {
         isStopping = true
         let listenerIsClosed = listener?.close() ?? eventLoop.makeSucceededVoidFuture()
         listener = nil
+        // What closing would make the link do is nobody's business any more.
+        linkLoop.shutDown()
         let closed = closeAll(tellsLoss: false)
-        closed.assumeIsolated().whenComplete { _ in self.linkLoop.shutDown() }
         return closed.and(listenerIsClosed).map { _ in }
     }
 

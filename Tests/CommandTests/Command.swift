@@ -36,8 +36,8 @@ final class Command: Sendable {
     private let input = Pipe()
     private let ended: AsyncStream<Int32>
 
-    init(_ arguments: [String]) throws {
-        process.executableURL = Self.binary
+    init(_ arguments: [String], binary: URL = Command.binary) throws {
+        process.executableURL = binary
         process.arguments = arguments
         process.standardInput = input
         let streams = [(Pipe(), output), (Pipe(), errors)]

@@ -1,0 +1,163 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The server and the commands that steer it, as users run them.
+@Suite(.timeLimit(.minutes(3))) struct ServerTests {
+    /// Runs `body` with a server; gives its exit status after a SIGTERM.
+    private func withServer(
+        _ arguments: [String] = [], _ body: (_ url: String, Command) async throws -> Void
+    ) async throws -> Int32 {
+        let server = try Command(["server", "--port", "0"] + arguments)
+        let line = try await server.output.line(with: "listening on ")
+        let url = String(try #require(line.split(separator: " ").first { $0.hasPrefix("http://") }))
+        do {
+            try await body(url, server)
+        } catch {
+            server.signal(SIGKILL)
+            throw error
+        }
+        server.signal(SIGTERM)
+        return await server.end()
+    }
+
+    @Test func proxiesAreSteeredFromTheCommandLine() async throws {
+        let (upstream, port) = try TestSocket.listen()
+        let status = try await withServer { url, _ in
+            func slowlane(_ words: String) async throws -> String {
+                let arguments = words.split(separator: " ").map(String.init) + ["--host", url]
+                let command = try Command(arguments)
+                command.type("", andClose: true)
+                let status = await command.end()
+                return "\(status) \(command.output.text)\(command.errors.text)"
+            }
+            #expect(try await slowlane("list") == "0 no proxies; make one: slowlane create NAME --upstream HOST:PORT\n")
+            let created = try await slowlane("create web --upstream 127.0.0.1:\(port)")
+            #expect(created.hasPrefix("0 Created new proxy web\nlistening on 127.0.0.1:"))
+            let listen = String(try #require(created.split(whereSeparator: \.isWhitespace).last))
+            #expect(
+                try await slowlane("toxic add -t latency -a latency=200 -a jitter=10 --toxicity 0.5 web")
+                    == "0 Added downstream latency toxic 'latency_downstream' on proxy 'web'\n")
+            #expect(
+                try await slowlane("toxic add -t packet_loss -n loss -u -a loss_rate=0.25 web")
+                    == "0 Added upstream packet_loss toxic 'loss' on proxy 'web'\n")
+            #expect(try await slowlane("list") == "0 web\t\(listen)\t127.0.0.1:\(port)\tenabled\t2\n")
+            #expect(
+                try await slowlane("inspect web")
+                    == "0 loss\ttype=packet_loss\tstream=upstream\ttoxicity=1.00\tattributes=[\tcorrelation=0\tloss_rate=0.25\t]\n"
+                    + "latency_downstream\ttype=latency\tstream=downstream\ttoxicity=0.50\tattributes=[\tjitter=10\tlatency=200\t]\n"
+            )
+            #expect(
+                try await slowlane("toxic update -n latency_downstream -a latency=1 web")
+                    == "0 Updated toxic 'latency_downstream' on proxy 'web'\n")
+            #expect(
+                try await slowlane("inspect web").contains("toxicity=0.50\tattributes=[\tjitter=10\tlatency=1\t]"))
+            #expect(try await slowlane("toxic remove -n loss web") == "0 Removed toxic 'loss' on proxy 'web'\n")
+            #expect(
+                try await slowlane("link web edge")
+                    == "0 web: edge, down 240 kbit/s 400 ms, up 200 kbit/s 440 ms\n")
+            #expect(try await slowlane("link web --clear") == "0 web: down no cap 0 ms, up no cap 0 ms\n")
+            #expect(try await slowlane("toggle web") == "0 Proxy web is now disabled\n")
+            #expect(try await slowlane("toggle web") == "0 Proxy web is now enabled\n")
+            #expect(try await slowlane("reset") == "0 Every proxy is enabled and without toxics\n")
+            #expect(
+                try await slowlane("list --json")
+                    == #"0 {"web":{"enabled":true,"listen":"\#(listen)","name":"web","toxics":[],"upstream":"127.0.0.1:\#(port)"}}"#
+                    + "\n")
+            #expect(try await slowlane("delete web") == "0 Deleted proxy web\n")
+            #expect(try await slowlane("delete web") == "1 Failed to delete proxy 'web': HTTP 404: proxy not found\n")
+            #expect(
+                try await slowlane("toxic add -t nonsense web")
+                    == "1 Failed to add toxic: HTTP 404: proxy not found\n")
+            #expect(try await slowlane("toxic add -t latency -a latency web").hasPrefix("64 "))
+        }
+        #expect(status == 0)
+        _ = upstream
+    }
+
+    @Test func withoutAServerCommandsSayWhatToDo() async throws {
+        let free = try TestSocket.listen().port
+        let result = try await Command.run("list", "--host", "http://127.0.0.1:\(free)")
+        #expect(result.status == 1)
+        #expect(result.errors.contains("start one with 'slowlane server'") && result.errors.contains("refused"))
+        #expect(try await Command.run("list", "--host", "ftp://x").status == 64)
+    }
+
+    @Test func aTakenPortEndsIt() async throws {
+        _ = try await withServer { url, _ in
+            let port = String(try #require(url.split(separator: ":").last))
+            let second = try await Command.run("server", "--port", port)
+            #expect(second.status == 69)
+            #expect(second.errors.contains("address already in use") && second.errors.contains("--port"))
+        }
+    }
+
+    @Test func beyondThisMachineItWantsAToken() async throws {
+        let refused = try await Command.run("server", "--host", "0.0.0.0", "--port", "0")
+        #expect(refused.status == 64 && refused.errors.contains("--token") && refused.errors.contains("--no-token"))
+        let status = try await withServer(["--host", "0.0.0.0", "--token", "secret"]) { url, _ in
+            let local = url.replacing("0.0.0.0", with: "127.0.0.1")
+            let without = try await Command.run("list", "--host", local)
+            #expect(without.status == 1 && without.errors.contains("401"))
+            #expect(try await Command.run("list", "--host", local, "--token", "secret").status == 0)
+        }
+        #expect(status == 0)
+    }
+
+    @Test func aConfigurationIsReadWithItsToxics() async throws {
+        let folder = try TemporaryFolder()
+        let file = folder.url.appending(path: "proxies.json")
+        try Data(
+            #"[{"name":"a","listen":"127.0.0.1:0","upstream":"127.0.0.1:1","toxics":[{"type":"latency"}]}]"#.utf8
+        ).write(to: file)
+        let status = try await withServer(["--config", file.path()]) { url, _ in
+            let list = try await Command.run("list", "--host", url)
+            #expect(list.output.hasPrefix("a\t127.0.0.1:") && list.output.hasSuffix("enabled\t1\n"))
+        }
+        #expect(status == 0)
+        try Data("[{".utf8).write(to: file)
+        let broken = try await Command.run("server", "--port", "0", "--config", file.path())
+        #expect(broken.status == 65 && broken.errors.contains("proxies.json"))
+    }
+
+    @Test func underToxiproxysNameItTakesItsFlags() async throws {
+        let folder = try TemporaryFolder()
+        let link = folder.url.appending(path: "toxiproxy-server")
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: Command.binary)
+        func run(_ arguments: String...) async throws -> Command.Result {
+            let command = try Command(arguments, binary: link)
+            command.type("", andClose: true)
+            let status = await command.end()
+            return Command.Result(status: status, output: command.output.text, errors: command.errors.text)
+        }
+        let version = try await run("-version")
+        #expect(version.status == 0 && version.output == "toxiproxy-server version 2.12.0\n")
+        let unknown = try await run("-nonsense")
+        #expect(unknown.status == 2 && unknown.errors.contains("-nonsense") && unknown.errors.contains("Usage"))
+        #expect(try await run("--help").status == 0)
+        #expect(try await run("-host=0.0.0.0", "-port=0").status == 64)
+        let server = try Command(
+            ["-host", "localhost", "--port=0", "-seed=7", "-proxy-metrics=true", "-config", "/none.json", "stray"],
+            binary: link)
+        let line = try await server.output.line(with: "listening on ")
+        #expect(line.hasSuffix("seed 7"))
+        #expect(server.errors.text.contains("/none.json"))
+        server.signal(SIGTERM)
+        #expect(await server.end() == 0)
+    }
+
+    /// The limit is loose: how fast calls are is the business of whoever runs the script on a quiet machine.
+    @Test func noCallWaitsForConnections() async throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent()
+        let python = root.deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: ".build/python/bin/python")
+        try #require(FileManager.default.isExecutableFile(atPath: python.path()), "run scripts/setup --tests")
+        _ = try await withServer { url, _ in
+            let port = String(try #require(url.split(separator: ":").last))
+            let script = try Command(
+                [root.appending(path: "Python/never_blocks.py").path(), port, "2000", "5"], binary: python)
+            let status = await script.end()
+            #expect(status == 0, "\(script.output.text)\(script.errors.text)")
+        }
+    }
+}
