@@ -13,6 +13,7 @@ let package = Package(
     targets: [
         .executableTarget(
             name: "LinkBenchmark", dependencies: [.product(name: "LinkModel", package: "slowlane")]),
+        .executableTarget(name: "Load"),
         .executableTarget(
             name: "ProxyBenchmark",
             dependencies: [
