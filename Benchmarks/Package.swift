@@ -18,6 +18,7 @@ let package = Package(
             name: "ProxyBenchmark",
             dependencies: [
                 .product(name: "LinkModel", package: "slowlane"), .product(name: "ProxyServer", package: "slowlane"),
+                .product(name: "Impairment", package: "slowlane"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
             ]),

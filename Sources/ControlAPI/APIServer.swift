@@ -17,13 +17,16 @@ public final class APIServer: Sendable {
         self.running = running
     }
 
+    /// Answers run on a loop of their own, so that proxies never hold them up.
+    private static let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+
     /// Why a server cannot start.
     public struct StartError: Error, CustomStringConvertible {
         /// What happened.
         public let description: String
     }
 
-    /// Listens and answers until ``stop()``. Runs on a loop of its own, so that proxies never hold it up.
+    /// Listens and answers until ``stop()``.
     public static func start(
         _ api: API, host: String, port: Int, gatekeeper: Gatekeeper,
         logger: Logger = Logger(label: "slowlane.server") { _ in SwiftLogNoOpLogHandler() }
@@ -35,7 +38,6 @@ public final class APIServer: Sendable {
             return response(answer)
         }
         let (ports, found) = AsyncStream.makeStream(of: Int.self)
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let application = Application(
             responder: responder,
             server: .http1(
@@ -51,18 +53,12 @@ public final class APIServer: Sendable {
                 found.yield(channel.localAddress?.port ?? port)
                 found.finish()
             },
-            eventLoopGroupProvider: .shared(group),
+            eventLoopGroupProvider: .shared(loop),
             // What it says of connections that are cut is nobody's business.
             logger: Logger(label: "slowlane.http") { _ in SwiftLogNoOpLogHandler() })
         let running = Task {
             defer { found.finish() }
-            do {
-                try await application.run()
-            } catch {
-                try? await group.shutdownGracefully()
-                throw error
-            }
-            try? await group.shutdownGracefully()
+            try await application.run()
         }
         for await port in ports { return APIServer(port: port, running: running) }
         do {

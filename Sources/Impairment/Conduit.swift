@@ -115,6 +115,21 @@ struct Conduit {
             (inputIsClosed, isFull, bytes.count, arrivedStraight)
         }
 
+        /// What decides where bytes go that enter: whether there is an end before them, and whether nothing is.
+        var entry: (isClosed: Bool, isFree: Bool) { (inputIsClosed, bytes.count == 0 && exitIsOpen) }
+
+        /// When its toxics want to be asked again, whether they have no room, what they hold, and when they will be asked.
+        var toxicState: (due: Instant?, isFull: Bool, held: Int, alarm: Instant?)? {
+            toxics.map { ($0.nextDue(hasRoom: !isFull), $0.isFull, $0.count, $0.alarm) }
+        }
+
+        /// Counts what waits before toxics; gives by how much it has changed.
+        mutating func countToxicBytes() -> Int {
+            let held = toxics?.count ?? 0
+            defer { toxicBytes = held }
+            return held - toxicBytes
+        }
+
         var exitIsOpen: Bool { isConnected && !awaitsDrain }
 
         /// Counts a piece that is handed over; `true` if the socket must send everything first now.

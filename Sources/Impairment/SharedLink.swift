@@ -441,10 +441,7 @@ public struct SharedLink: ~Copyable {
     }
 
     private mutating func countToxicBytes(_ id: FlowID, _ direction: Direction) {
-        guard let lane = conduits[id.index]?[direction] else { return }
-        let held = lane.toxics?.count ?? 0
-        bytesHeld += held - lane.toxicBytes
-        conduits[id.index]?[direction].toxicBytes = held
+        bytesHeld += conduits[id.index]?[direction].countToxicBytes() ?? 0
     }
 
     /// Lets a direction's toxics pass on what they will now, and has them asked again when they want to be.
@@ -466,10 +463,10 @@ public struct SharedLink: ~Copyable {
         }
         guard holds(id) else { return }
         countToxicBytes(id, direction)
-        guard let lane = conduits[id.index]?[direction], let toxics = lane.toxics else { return }
+        guard let state = conduits[id.index]?[direction].toxicState else { return }
         let share = limits.toxicBytesMax(connections: link.connectionCount)
-        setPaused(toxics.isFull || toxics.count >= share, id, direction)
-        guard let due = toxics.nextDue(hasRoom: !lane.isFull), toxics.alarm.map({ due < $0 }) ?? true else { return }
+        setPaused(state.isFull || state.held >= share, id, direction)
+        guard let due = state.due, state.alarm.map({ due < $0 }) ?? true else { return }
         conduits[id.index]?[direction].toxics?.alarm = due
         alarmCount += 1
         toxicAlarms.insert(ToxicAlarm(time: due, sequence: alarmCount, flow: id, direction: direction))
@@ -593,11 +590,12 @@ public struct SharedLink: ~Copyable {
     }
 
     private mutating func take(_ buffer: ByteBuffer, _ id: FlowID, _ direction: Direction) {
-        guard let lane = conduits[id.index]?[direction], !lane.inputIsClosed, buffer.readableBytes > 0 else { return }
-        let isEmpty = lane.bytes.count == 0
+        guard let state = conduits[id.index]?[direction].entry, !state.isClosed, buffer.readableBytes > 0 else {
+            return
+        }
         let arrivesNow = link.isStraight(id, direction, at: now)
         if !arrivesNow { link.send(buffer.readableBytes, on: id, direction, at: now) }
-        if arrivesNow && isEmpty && lane.exitIsOpen && conduits[id.index]?.isGone(direction.receiver) == false {
+        if arrivesNow && state.isFree && conduits[id.index]?.isGone(direction.receiver) == false {
             let receiver = direction.receiver
             bytesCarried[direction] += buffer.readableBytes
             order(.write(buffer.compact, to: receiver), id)

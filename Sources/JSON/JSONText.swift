@@ -61,6 +61,8 @@ public enum JSONValue: Decodable, Hashable, Sendable {
     case text(String)
     case array([JSONValue])
     case object([String: JSONValue])
+    /// JSON by its form, but nothing that can be had: a string with half a surrogate, a number beyond all bounds.
+    case unreadable
 
     public init(from decoder: any Decoder) throws {
         let value = try decoder.singleValueContainer()
@@ -76,8 +78,10 @@ public enum JSONValue: Decodable, Hashable, Sendable {
             self = .bool(truth)
         } else if let values = try? value.decode([JSONValue].self) {
             self = .array(values)
+        } else if let members = try? value.decode([String: JSONValue].self) {
+            self = .object(members)
         } else {
-            self = .object(try value.decode([String: JSONValue].self))
+            self = .unreadable
         }
     }
 
@@ -96,7 +100,7 @@ public enum JSONValue: Decodable, Hashable, Sendable {
     /// The value as text; an object's keys are in order.
     public var json: String {
         switch self {
-        case .null: "null"
+        case .null, .unreadable: "null"
         case .bool(let truth): truth ? "true" : "false"
         case .integer(let number): "\(number)"
         case .number(let number): JSONText.number(number)

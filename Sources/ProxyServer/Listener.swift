@@ -69,8 +69,11 @@ final class Listener {
         return promise.futureResult
     }
 
-    /// The port of the socket, once it listens.
-    var port: Int? { channel?.localAddress?.port }
+    /// Where the socket listens, once it does.
+    var address: SocketAddress? { channel?.localAddress }
+
+    /// Its port.
+    var port: Int? { address?.port }
 
     /// Accepts clients, or lets them wait; in force at once.
     func setAccepting(_ accepts: Bool) {

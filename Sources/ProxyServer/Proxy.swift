@@ -167,7 +167,7 @@ public final class Proxy: Sendable {
     }
 
     /// Whether a dial to `address` would end at a listener on `listen`.
-    private static func wouldReach(_ listen: SocketAddress, from address: SocketAddress) -> Bool {
+    static func wouldReach(_ listen: SocketAddress, from address: SocketAddress) -> Bool {
         guard listen.port == address.port, let host = address.ipAddress, let own = listen.ipAddress else {
             return false
         }

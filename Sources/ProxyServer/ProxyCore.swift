@@ -23,7 +23,8 @@ final class ProxyCore {
     private var lastFullLine: NIODeadline?
 
     /// Bytes of one read; grows from 4 KiB with what arrives.
-    static let readBytesMax = 64 << 10
+    static let readBytesMax = 256 << 10
+    private let readCeiling = ReadSizes.Ceiling(ProxyCore.readBytesMax)
     /// Reads of one socket before others have their turn. A pause takes effect after them, so they bound by how much a
     /// connection may exceed its share.
     static let readsPerCycle: UInt = 4
@@ -51,7 +52,6 @@ final class ProxyCore {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             // One accept at a time, so that the limit on connections is met exactly.
             .serverChannelOption(.maxMessagesPerRead, value: 1)
-            .childChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try bound.value.accept(channel) }
             }
@@ -102,10 +102,11 @@ final class ProxyCore {
         if listener?.isFiller(channel) == true { throw IsFiller() }
         let session = Session(channel, on: linkLoop) { [weak self] session in self?.dial(for: session) }
         session.onEnd = { [weak self, unowned session] in self?.forget(session) }
-        try prepare(channel)
+        try prepare(channel, .client)
         try channel.pipeline.syncOperations.addHandler(SocketEnd(.client, of: session))
         sessions[ObjectIdentifier(session)] = session
         accepted += 1
+        limitReads()
         if sessions.count == configuration.connectionsMax {
             listener?.setAccepting(false)
             if isTime(&lastFullLine) {
@@ -114,6 +115,12 @@ final class ProxyCore {
                 )
             }
         }
+    }
+
+    /// A pause comes into force after a read cycle: what that may exceed the share by stays in proportion to it.
+    private func limitReads() {
+        let share = configuration.buffers.bytesMax(connections: sessions.count)
+        readCeiling.value = max(Self.conditionedReadBytesMax, share / Int(Self.readsPerCycle))
     }
 
     /// Whether the last line of its kind is a second ago; then it is now.
@@ -131,7 +138,7 @@ final class ProxyCore {
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let (core, session) = bound.value
-                    try core.prepare(channel)
+                    try core.prepare(channel, .server)
                     try channel.pipeline.syncOperations.addHandler(SocketEnd(.server, of: session))
                 }
             }
@@ -140,6 +147,9 @@ final class ProxyCore {
         }
         upstream.fresh(on: eventLoop).whenComplete { result in
             switch result {
+            case .success(let addresses) where addresses.contains(where: self.isOwn):
+                // It would call itself until no file is left.
+                _ = session.upstreamFailed()
             case .success(let addresses) where session.awaitsUpstream:
                 self.dial(bootstrap, addresses[...], for: session)
             case .success: _ = session.upstreamFailed()
@@ -150,6 +160,11 @@ final class ProxyCore {
                 }
             }
         }
+    }
+
+    /// Whether a dial would end at this proxy.
+    private func isOwn(_ address: SocketAddress) -> Bool {
+        listener?.address.map { Proxy.wouldReach($0, from: address) } ?? false
     }
 
     /// Tries the upstream's addresses one after the other.
@@ -166,16 +181,16 @@ final class ProxyCore {
     }
 
     /// Sets a socket's options; they are settled at the connection's birth.
-    private func prepare(_ channel: any Channel) throws {
+    private func prepare(_ channel: any Channel, _ side: Side) throws {
         guard let options = channel.syncOptions else { return }
         try options.setOption(.allowRemoteHalfClosure, value: true)
-        try options.setOption(.tcpOption(.tcp_nodelay), value: 1)
+        // NIO has set it on sockets that dial.
+        if side == .client { try options.setOption(.tcpOption(.tcp_nodelay), value: 1) }
         let isConditioned = !linkLoop.conditions.isClear
         try options.setOption(
             .recvAllocator,
-            value: AdaptiveRecvByteBufferAllocator(
-                minimum: 1024, initial: 4096,
-                maximum: isConditioned ? Self.conditionedReadBytesMax : Self.readBytesMax))
+            value: ReadSizes(
+                readCeiling, maximum: isConditioned ? Self.conditionedReadBytesMax : Self.readBytesMax))
         try options.setOption(.maxMessagesPerRead, value: isConditioned ? UInt(1) : Self.readsPerCycle)
         if isConditioned {
             try options.setOption(.socketOption(.so_rcvbuf), value: Self.conditionedSocketBytes)
@@ -185,6 +200,7 @@ final class ProxyCore {
 
     private func forget(_ session: Session) {
         sessions[ObjectIdentifier(session)] = nil
+        limitReads()
         if hasRoom { listener?.setAccepting(true) }
         if sessions.isEmpty { allClosed?.succeed() }
     }

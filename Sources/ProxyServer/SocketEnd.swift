@@ -128,6 +128,10 @@ final class SocketEnd: ChannelDuplexHandler {
     func closeOutput() {
         guard let context, !outputIsClosing else { return }
         outputIsClosing = true
+        if bytesUnsent == 0 {
+            outputHasClosed = true
+            return context.close(mode: .output, promise: nil)
+        }
         let written = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
         written.futureResult.assumeIsolated().whenSuccess {

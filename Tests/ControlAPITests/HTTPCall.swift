@@ -100,7 +100,9 @@ final class Upstream: Sendable {
         self.listener = listener
         self.port = port
         Thread.detachNewThread { [weak listener] in
-            while let socket = try? listener?.accept() {
+            // An accept gives up after ten seconds; then it begins anew, as long as anybody wants it.
+            while let current = listener {
+                guard let socket = try? current.accept() else { continue }
                 Thread.detachNewThread { try? serve(socket) }
             }
         }
@@ -109,7 +111,15 @@ final class Upstream: Sendable {
     /// Sends everything back.
     static func echo() throws -> Upstream {
         try Upstream { socket in
-            while case let bytes = try socket.receive(), !bytes.isEmpty { try socket.send(bytes) }
+            while true {
+                do {
+                    let bytes = try socket.receive()
+                    if bytes.isEmpty { return }
+                    try socket.send(bytes)
+                } catch let failure as TestSocket.Failure where failure.code == EAGAIN {
+                    // A read gives up too, and the client may only be slow.
+                }
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 //     Load bulk PORT STREAMS SECONDS       bytes and seconds of downloads
 //     Load ping PORT COUNT                 microseconds of 1-byte exchanges: half of them, 99 % of them
 //     Load connections PORT AT-ONCE SECONDS  connections with one exchange each, a second
+//     Load copy UPSTREAM                   prints a port; copies from one blocking socket to the other: what copying costs at least
 //     Load hold PORT COUNT MEGABYTES       opens connections, lets each carry so much, says 'ready', holds them to the end of its input
 
 import Foundation
@@ -213,6 +214,22 @@ case "connections":
         }
     }
     print(Double(counts.sum) / (Double(now() - start) / 1e9))
+case "copy":
+    let upstream = number(1)
+    let (listener, port) = listening()
+    say("\(port)")
+    while case let client = accept(listener, nil, nil), client >= 0 {
+        withoutDelay(client)
+        let server = dial(upstream)
+        for (from, to) in [(client, server), (server, client)] {
+            Thread.detachNewThread {
+                let buffer = block()
+                while case let count = recv(from, buffer, blockBytes, 0), count > 0, sendAll(to, buffer, count) {}
+                shutdown(to, Int32(SHUT_WR))
+                buffer.deallocate()
+            }
+        }
+    }
 case "hold":
     let (port, count, megabytes) = (number(1), number(2), number(3))
     let buffer = block()

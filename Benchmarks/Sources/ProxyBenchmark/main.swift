@@ -1,11 +1,13 @@
 // How late a live proxy is against its model, and what that costs: 1, 50 and 500 saturated links on one event loop, and
 // one link as fast as it goes. The load comes from a second process, on another core where that can be had.
 //
-//     ProxyBenchmark [seconds]        the four scenes
-//     ProxyBenchmark load             the load: a server and clients, told on standard input where to connect
+//     ProxyBenchmark [seconds]        all scenes
+//     ProxyBenchmark load [ticks]     the load: a server and clients, told on standard input where to connect; with 'ticks'
+//                                     the server sends a little now and then, and not as much as it can
 
 import Foundation
 import Histogram
+import Impairment
 import LinkModel
 import NIOCore
 import NIOPosix
@@ -27,18 +29,36 @@ final class Source: ChannelInboundHandler {
     }
 }
 
+/// Sends a hundred bytes every 50 ms.
+final class Ticks: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    private let chunk = ByteBuffer(repeating: 65, count: 100)
+
+    func channelActive(context: ChannelHandlerContext) {
+        let channel = context.channel
+        let chunk = chunk
+        context.eventLoop.scheduleRepeatedTask(
+            initialDelay: .milliseconds(Int64.random(in: 0..<50)), delay: .milliseconds(50)
+        ) { task in
+            if channel.isActive { channel.writeAndFlush(chunk, promise: nil) } else { task.cancel() }
+        }
+    }
+}
+
 final class Sink: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {}
 }
 
-func load() throws {
+func load(ticks: Bool) throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let server = try ServerBootstrap(group: group)
         .serverChannelOption(.backlog, value: 1024)
         .childChannelInitializer { channel in
-            channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Source()) }
+            channel.eventLoop.makeCompletedFuture {
+                try channel.pipeline.syncOperations.addHandler(ticks ? Ticks() as any ChannelHandler : Source())
+            }
         }
         .bind(host: "127.0.0.1", port: 0).wait()
     FileHandle.standardOutput.write(Data("\(server.localAddress?.port ?? 0)\n".utf8))
@@ -85,6 +105,7 @@ struct Scene {
     let links: Int
     let connections: Int
     let conditions: Conditions
+    var toxics: [Toxic] = []
 }
 
 let threeG = Conditions(
@@ -101,7 +122,7 @@ func run(_ scene: Scene, seconds: Double) async throws {
     let program = CommandLine.arguments[0]
     // On a core of its own, if taskset is there.
     child.executableURL = URL(filePath: "/bin/sh")
-    child.arguments = ["-c", "exec $(command -v taskset >/dev/null && echo taskset -c 1) \"$0\" load", program]
+    child.arguments = ["-c", "exec $(command -v taskset >/dev/null && echo taskset -c 1) \"$0\" load \(scene.toxics.isEmpty ? "" : "ticks")", program]
     let (input, output) = (Pipe(), Pipe())
     child.standardInput = input
     child.standardOutput = output
@@ -118,6 +139,7 @@ func run(_ scene: Scene, seconds: Double) async throws {
             listen: Endpoint("127.0.0.1:0")!, upstream: Endpoint(host: "127.0.0.1", port: upstream),
             conditions: scene.conditions)
         configuration.seed = UInt64(number)
+        configuration.toxics = scene.toxics
         configuration.onLateness = { lateness.record($0) }
         let proxy = try await Proxy.start(configuration, on: group)
         proxies.append(proxy)
@@ -156,7 +178,7 @@ func run(_ scene: Scene, seconds: Double) async throws {
         String(
             format: "    %.0f packets/s, %.0f %% of a core, %.1f us a packet", rate, 100 * used / passed,
             1e6 * used / passed / rate))
-    for limit in [20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000] {
+    for limit in [20, 50, 100, 150, 200, 500, 1000, 2000, 5000, 10_000] {
         let share = histogram.percentileAtOrBelowValue(UInt64(limit) * 1000)
         print(
             "    <= \(String(repeating: " ", count: 6 - "\(limit)".count))\(limit) us "
@@ -175,9 +197,14 @@ getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files)
 files.rlim_cur = files.rlim_max
 setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &files)
 if CommandLine.arguments.dropFirst().first == "load" {
-    try load()
+    try load(ticks: CommandLine.arguments.contains("ticks"))
 } else {
     let seconds = CommandLine.arguments.dropFirst().first.flatMap(Double.init) ?? 10
+    try await run(
+        Scene(
+            name: "a latency toxic of 100 ms, 500 connections, 10 000 chunks a second", links: 1, connections: 500,
+            conditions: .clear,
+            toxics: [Toxic(name: "t", stream: .down, effect: .latency(latency: 100, jitter: 0))]), seconds: seconds)
     for links in [1, 50, 500] {
         try await run(
             Scene(name: "\(links) saturated 3G links", links: links, connections: 1, conditions: threeG),

@@ -1,7 +1,8 @@
 """Drives every toxic through the client library from PyPI, on live connections, and checks each on the wire.
 
-usage: drive_toxics.py API-PORT
+usage: drive_toxics.py API-PORT [SLACK]
 
+Nothing may be early; by how many seconds it may be late is SLACK, 0.15 on a quiet machine.
 Prints 'ok NAME' for each check; the first that fails ends it with status 1.
 """
 
@@ -14,6 +15,7 @@ from toxiproxy import Toxiproxy
 from toxiproxy.api import APIConsumer
 
 PATIENCE = 10
+SLACK = float(sys.argv[2]) if len(sys.argv) > 2 else 0.15
 
 
 class Echo:
@@ -100,8 +102,8 @@ def wait_for(condition, what):
         time.sleep(0.01)
 
 
-def between(low, value, high):
-    assert low <= value <= high, "%.3f is not within %.3f and %.3f" % (value, low, high)
+def about(low, value):
+    assert low <= value <= low + SLACK, "%.3f is not within %.3f and %.3f" % (value, low, low + SLACK)
 
 
 class Checks:
@@ -113,12 +115,12 @@ class Checks:
 
     def latency(self):
         client = Client(self.proxy)
-        between(0, client.round_trip(), 0.1)
+        about(0, client.round_trip())
         self.proxy.add_toxic(type="latency", attributes={"latency": 200, "jitter": 0})
-        between(0.2, client.round_trip(), 0.35)
-        between(0.2, Client(self.proxy).round_trip(), 0.35)
+        about(0.2, client.round_trip())
+        about(0.2, Client(self.proxy).round_trip())
         self.proxy.add_toxic(type="latency", name="again", stream="upstream", attributes={"latency": 100})
-        between(0.3, client.round_trip(), 0.45)
+        about(0.3, client.round_trip())
 
     def two_latencies(self):
         """Two of 100 ms: 200 ms and more for every chunk of a pipelined stream."""
@@ -139,8 +141,8 @@ class Checks:
         for number in range(10):
             assert client.receive(100) == bytes([number]) * 100
             late.append(time.monotonic() - sent[number])
-        between(0.2, min(late), 1)
-        between(0, max(late), 0.35)
+        about(0.2, min(late))
+        about(0.2, max(late))
 
     def bandwidth(self):
         """100 kB/s, each connection its own: 100 000 bytes take 1 s, as 1 kB = 1000 B; with 1024 it were 0.977 s."""
@@ -153,7 +155,7 @@ class Checks:
             client.send(b"b" * 100000)
         for client in clients:
             assert client.receive(100000) == b"b" * 100000
-        between(0.995, time.monotonic() - start, 1.2)
+        about(0.995, time.monotonic() - start)
 
     def cut_and_heal(self):
         """Rate 0 both ways, then removal: nothing is lost."""
@@ -170,12 +172,12 @@ class Checks:
     def slow_close(self):
         self.proxy.add_toxic(type="slow_close", stream="upstream", attributes={"delay": 300})
         client = Client(self.proxy)
-        between(0, client.round_trip(), 0.1)
+        about(0, client.round_trip())
         self.echo.ends.clear()
         start = time.monotonic()
         client.socket.shutdown(socket.SHUT_WR)
         assert client.end() == (b"", "fin")
-        between(0.3, time.monotonic() - start, 0.5)
+        about(0.3, time.monotonic() - start)
         assert self.echo.ends == ["fin"]
 
     def timeout(self):
@@ -185,7 +187,7 @@ class Checks:
         start = time.monotonic()
         client.send(b"swallowed")
         assert client.end() == (b"", "fin")
-        between(0.3, time.monotonic() - start, 0.6)
+        about(0.3, time.monotonic() - start)
 
     def timeout_removed(self):
         """Without a time it holds for ever; its removal closes what it held."""
@@ -196,7 +198,7 @@ class Checks:
         assert client.is_silent(0.3)
         self.proxy.destroy_toxic("hold")
         assert client.end() == (b"", "fin")
-        between(0, Client(self.proxy).round_trip(), 0.1)
+        about(0, Client(self.proxy).round_trip())
         # The same by a reset of everything.
         self.proxy.add_toxic(type="timeout", name="hold", attributes={"timeout": 0})
         held = Client(self.proxy)
@@ -217,7 +219,7 @@ class Checks:
             start = time.monotonic()
             client.send(b"r")
             assert client.end() == (b"", "rst")
-            between(0.2, time.monotonic() - start, 0.4)
+            about(0.2, time.monotonic() - start)
         wait_for(lambda: self.echo.ends == ["rst", "rst"], "the server's resets, not %s" % self.echo.ends)
 
     def slicer(self):
@@ -232,8 +234,11 @@ class Checks:
         while sum(pieces) < 1000:
             pieces.append(len(client.socket.recv(65536)))
         span = time.monotonic() - start
-        assert len(pieces) >= 8 and max(pieces) <= 120, pieces
-        between(0.01 * (len(pieces) - 2), span, 0.01 * len(pieces) + 0.3)
+        # A reader that is late gets some of them together.
+        sent = max(len(pieces), 8)
+        assert len(pieces) >= (8 if SLACK < 1 else 3), pieces
+        assert sorted(pieces)[len(pieces) // 2] <= (120 if SLACK < 1 else 360), pieces
+        about(0.01 * (sent - 2), span)
         # Without attributes it does not end the process.
         self.proxy.add_toxic(type="slicer", name="bare")
         assert client.round_trip(b"t" * 300) > 0
@@ -259,11 +264,11 @@ class Checks:
         start = time.monotonic()
         assert client.receive(3000) == b"p" * 3000
         # At a retransmission, which comes some time after the loss has ended.
-        between(0.02, time.monotonic() - start, 5)
+        assert time.monotonic() - start < 5 + SLACK
 
     def noop(self):
         self.proxy.add_toxic(type="noop")
-        between(0, Client(self.proxy).round_trip(), 0.1)
+        about(0, Client(self.proxy).round_trip())
         toxic = self.proxy.get_toxic("noop_downstream")
         assert (toxic.type, toxic.stream, toxic.attributes) == ("noop", "downstream", {})
 
@@ -308,7 +313,7 @@ class Checks:
             except ConnectionResetError:
                 pass
             self.server.reset()
-        between(0, Client(self.proxy).round_trip(), 0.2)
+        about(0, Client(self.proxy).round_trip())
 
     def down(self):
         client = Client(self.proxy)
@@ -320,7 +325,7 @@ class Checks:
                 raise AssertionError("it listens")
             except ConnectionRefusedError:
                 pass
-        between(0, Client(self.proxy).round_trip(), 0.2)
+        about(0, Client(self.proxy).round_trip())
 
     def names(self):
         """What the library reads back."""
