@@ -3,6 +3,7 @@ internal import Hummingbird
 internal import HummingbirdCore
 public import Logging
 internal import NIOCore
+internal import NIOHTTPTypes
 internal import NIOPosix
 internal import ProxyServer
 
@@ -42,6 +43,7 @@ public final class APIServer: Sendable {
             responder: responder,
             server: .http1(
                 configuration: HTTP1Channel.Configuration(
+                    additionalChannelHandlers: [RequestDeadline(.seconds(Int64(limits.bodySecondsMax) + 5))],
                     idleTimeout: .seconds(60),
                     httpDecoderConfiguration: .init(
                         maxHeaderFieldSize: limits.headerBytesMax, maxHeaderListSize: limits.headerBytesMax,
@@ -131,5 +133,34 @@ public final class APIServer: Sendable {
     private static func newRequestID() -> String {
         let letters = Array("0123456789abcdefghijklmnopqrstuv")
         return String((0..<20).map { _ in letters[Int.random(in: 0..<letters.count)] })
+    }
+}
+
+/// Closes a connection on which a request takes too long to arrive, whoever has answered it meanwhile.
+private final class RequestDeadline: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPRequestPart
+    typealias InboundOut = HTTPRequestPart
+
+    private let limit: TimeAmount
+    private var deadline: Scheduled<Void>?
+
+    init(_ limit: TimeAmount) { self.limit = limit }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head:
+            let channel = context.channel
+            deadline = context.eventLoop.scheduleTask(in: limit) { channel.close(promise: nil) }
+        case .body: break
+        case .end:
+            deadline?.cancel()
+            deadline = nil
+        }
+        context.fireChannelRead(data)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        deadline?.cancel()
+        context.fireChannelInactive()
     }
 }

@@ -185,6 +185,7 @@ actor ProxyRegistry {
     /// Creates those that are not there, and replaces those that listen or lead elsewhere; the others are left alone. Gives
     /// those done, and what ended the work before all were.
     func populate(_ asked: [ProxyRequest]) async -> (done: [ManagedProxy], failure: APIFailure?) {
+        if asked.contains(where: { $0.toxics.count > limits.toxicsMax }) { return ([], tooManyToxics) }
         var addresses: [Result<Endpoint, ProxyError>?] = []
         for request in asked { addresses.append(await request.resolved()) }
         var done: [ManagedProxy] = []

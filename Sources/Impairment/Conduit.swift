@@ -175,6 +175,9 @@ struct Conduit {
         self[side.sends].inputIsClosed = true
     }
 
+    /// Whether a toxic has had us close the socket at `side`, after everything for it.
+    func isClosedByUs(_ side: Side) -> Bool { isClosing && self[side.opposite.sends].isFinished }
+
     /// A fault keeps everything from the client, the server's end too.
     var isMuted: Bool { tracker?.isMuted == true }
 

@@ -176,19 +176,22 @@ public struct SharedLink: ~Copyable {
     /// Runs everything due up to `time`, each thing at its own time.
     public mutating func advance(to time: Instant) {
         while true {
-            let orphan = orphans.first
-            if let alarm = toxicAlarms.min, alarm.time <= time, alarm.time <= orphan?.until ?? .never {
-                run(to: alarm.time)
+            let alarm = toxicAlarms.min
+            let own = min(alarm?.time ?? .never, orphans.first?.until ?? .never)
+            // What the link does before may call for something that is due earlier than what is known now.
+            let mayWake = !toxics.isEmpty || alarm != nil
+            let next = mayWake ? min(own, max(now, link.nextDue ?? .never)) : own
+            guard next <= time else { return run(to: time) }
+            run(to: next)
+            if own > next { continue }
+            if let alarm = toxicAlarms.min, alarm.time <= next {
                 toxicAlarms.removeMin()
                 if holds(alarm.flow), conduits[alarm.flow.index]?[alarm.direction].toxics?.alarm == alarm.time {
                     conduits[alarm.flow.index]?[alarm.direction].toxics?.alarm = nil
                     runToxics(alarm.flow, alarm.direction)
                 }
-            } else if let orphan, orphan.until <= time {
-                run(to: orphan.until)
-                if orphans.first?.flow == orphan.flow { abandon(orphan.flow) }
-            } else {
-                return run(to: time)
+            } else if let orphan = orphans.first, orphan.until <= next {
+                abandon(orphan.flow)
             }
         }
     }
@@ -270,6 +273,8 @@ public struct SharedLink: ~Copyable {
         conduits[id.index] = Conduit()
         if watch != nil { conduits[id.index]?.tracker = ExchangeTracker() }
         for toxic in toxics { apply(toxic, to: id) }
+        // Some wait from now on, whatever comes.
+        if !toxics.isEmpty { for direction in Direction.allCases { runToxics(id, direction) } }
         switch access {
         case .open: break
         case .portal:
@@ -293,6 +298,8 @@ public struct SharedLink: ~Copyable {
         guard holds(id) else { return }
         switch input {
         case .connected:
+            // Too late: the other side has been told that there is nobody.
+            if conduits[id.index]?.isGone(.server) == true { return order(.reset(.server), id) }
             conduits[id.index]?.up.isConnected = true
             deliver(id, .up)
         case .drained(let side):
@@ -313,6 +320,10 @@ public struct SharedLink: ~Copyable {
             runToxics(id, side.sends)
         case .gone(.server) where conduits[id.index]?.isMuted == true:
             conduits[id.index]?.markGone(.server)
+            endIfOver(id)
+        case .gone(let side) where conduits[id.index]?.isClosedByUs(side) == true:
+            // Nobody else needs to hear of it: the other side's own end is on its way.
+            conduits[id.index]?.noteGone(side)
             endIfOver(id)
         case .gone(let side):
             guard conduits[id.index]?[side.sends].toxics?.holdsSomething == true else { return lose(side, id) }
@@ -453,6 +464,8 @@ public struct SharedLink: ~Copyable {
             case .bytes(let bytes, let isAlone):
                 enter(bytes, id, direction)
                 if isAlone && holds(id) { order(.flush(direction.receiver), id) }
+            // The socket may have gone since its FIN.
+            case .end(.finished) where conduits[id.index]?.isGone(direction.sender) == true: lose(direction.sender, id)
             case .end(.finished): closeInput(direction.sender, id)
             case .end(.gone): lose(direction.sender, id)
             case .end(.closed): closeBoth(id, direction)
@@ -469,7 +482,19 @@ public struct SharedLink: ~Copyable {
         guard let due = state.due, state.alarm.map({ due < $0 }) ?? true else { return }
         conduits[id.index]?[direction].toxics?.alarm = due
         alarmCount += 1
+        if toxicAlarms.count > 64 + 4 * link.connectionCount { forgetOldAlarms() }
         toxicAlarms.insert(ToxicAlarm(time: due, sequence: alarmCount, flow: id, direction: direction))
+    }
+
+    /// Alarms of toxics that are kept, those of connections that are over among them.
+    var alarmsKept: Int { toxicAlarms.count }
+
+    /// Keeps those alarms only that will say something: others are of connections that are over, or were replaced.
+    private mutating func forgetOldAlarms() {
+        toxicAlarms = Heap(
+            toxicAlarms.unordered.filter {
+                holds($0.flow) && conduits[$0.flow.index]?[$0.direction].toxics?.alarm == $0.time
+            })
     }
 
     /// A toxic of `direction` closes both sockets: what has entered the link arrives, then a FIN; nothing is read any more. What

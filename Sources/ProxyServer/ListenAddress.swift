@@ -22,6 +22,7 @@ public enum ListenAddress {
         }
         if host.isEmpty { return Endpoint(host: Self.everywhere, port: port) }
         let endpoint = Endpoint(host: host, port: port)
+        if (try? SocketAddress(ipAddress: host, port: port)) != nil { return endpoint }
         do {
             let addresses = try await NIOThreadPool.singleton.runIfActive { try NameLookup.addresses(of: endpoint) }
             let chosen = addresses.first { $0.protocol == .inet } ?? addresses[0]

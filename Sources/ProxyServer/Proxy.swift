@@ -163,7 +163,8 @@ public final class Proxy: Sendable {
     }
 
     private static func addresses(of endpoint: Endpoint) async throws -> [SocketAddress] {
-        try await NIOThreadPool.singleton.runIfActive { try NameLookup.addresses(of: endpoint) }
+        if let address = try? SocketAddress(ipAddress: endpoint.host, port: endpoint.port) { return [address] }
+        return try await NIOThreadPool.singleton.runIfActive { try NameLookup.addresses(of: endpoint) }
     }
 
     /// Whether a dial to `address` would end at a listener on `listen`.

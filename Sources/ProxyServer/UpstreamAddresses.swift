@@ -35,13 +35,24 @@ final class UpstreamAddresses {
         return addresses
     }
 
-    /// What to dial now, looked up now; a numeric address is its own.
+    /// What to dial now, looked up now; a numeric address is its own. Who asks while a look-up is under way shares it.
     func fresh(on eventLoop: any EventLoop) -> EventLoopFuture<[SocketAddress]>.Isolated {
         if let address = numeric { return eventLoop.makeSucceededFuture([address]).assumeIsolated() }
+        if let underWay { return underWay.assumeIsolated() }
         let endpoint = endpoint
-        return NIOThreadPool.singleton.runIfActive(eventLoop: eventLoop) { try NameLookup.addresses(of: endpoint) }
-            .assumeIsolated()
+        let found = Self.pool.runIfActive(eventLoop: eventLoop) { try NameLookup.addresses(of: endpoint) }
+        underWay = found
+        found.assumeIsolated().whenComplete { _ in self.underWay = nil }
+        return found.assumeIsolated()
     }
 
+    private var underWay: EventLoopFuture<[SocketAddress]>?
     private lazy var numeric = try? SocketAddress(ipAddress: endpoint.host, port: endpoint.port)
+
+    /// A name server that does not answer keeps threads waiting: these are nobody else's.
+    private static let pool: NIOThreadPool = {
+        let pool = NIOThreadPool(numberOfThreads: 8)
+        pool.start()
+        return pool
+    }()
 }

@@ -497,4 +497,101 @@ private func ms(_ count: Int64) -> Nanoseconds { .milliseconds(count) }
         sockets.runToQuiet()
         #expect(sockets.end(.client, id).received.count == 9000 && sockets.over.contains(id))
     }
+
+    // MARK: In company
+
+    /// Slow enough that what enters waits.
+    private static let slow = Conditions(
+        up: DirectionConditions(rate: .kilobits(200), delay: .milliseconds(440)),
+        down: DirectionConditions(rate: .kilobits(240), delay: .milliseconds(400)))
+
+    @Test func timeoutClosesAConnectionThatNeverSaysAnything() {
+        var sockets = VirtualSockets()
+        sockets.add(.timeout(timeout: 1000))
+        let id = sockets.open()
+        sockets.wait(ms(999))
+        #expect(!sockets.over.contains(id))
+        sockets.wait(ms(1))
+        #expect(sockets.end(.client, id).isClosed && sockets.over.contains(id))
+    }
+
+    @Test func whatALimitLetsThroughArrivesWholeOverASlowLink() {
+        var sockets = VirtualSockets(Self.slow)
+        sockets.add(.limitData(bytes: 100_000))
+        let id = sockets.open()
+        sockets.wait(.seconds(2))
+        sockets.send(bytes(150_000), from: .server, id)
+        sockets.runToQuiet()
+        #expect(sockets.end(.client, id).received == Array(bytes(150_000).prefix(100_000)))
+        #expect(!sockets.end(.client, id).gotReset && sockets.over.contains(id))
+    }
+
+    @Test func aLateDriverChangesNothing() {
+        func times(_ step: Nanoseconds) -> [[Nanoseconds]] {
+            var sockets = VirtualSockets(Self.slow)
+            sockets.add(.slicer(averageSize: 400, sizeVariation: 100, delay: 700), name: "slices")
+            sockets.add(.bandwidth(rate: 100), name: "rate")
+            let ids = [sockets.open(), sockets.open()]
+            sockets.wait(.seconds(2))
+            for id in ids { for _ in 0..<20 { sockets.send(bytes(8000), from: .server, id) } }
+            for _ in 0..<Nanoseconds.seconds(60).count / step.count { sockets.wait(step) }
+            return ids.map { sockets.end(.client, $0).times }
+        }
+        let exact = times(.milliseconds(1))
+        #expect(exact[0].count > 100)
+        #expect(times(.seconds(1)) == exact && times(.seconds(30)) == exact)
+    }
+
+    @Test func anUpstreamThatAnswersTooLateIsClosed() {
+        var sockets = VirtualSockets(Self.slow)
+        sockets.add(.limitData(bytes: 0), .up)
+        let id = sockets.open(connected: false)
+        sockets.wait(.seconds(1))
+        sockets.send(bytes(5), from: .client, id)
+        sockets.wait(ms(10))
+        sockets.tell(.connected, id)
+        #expect(sockets.end(.server, id).gotReset)
+        sockets.runToQuiet()
+        #expect(sockets.over.contains(id))
+    }
+
+    @Test func whatALimitHasCountedAndATimeoutSwallowedOutlivesBeingUndrawn() {
+        var sockets = VirtualSockets()
+        sockets.add(.limitData(bytes: 100), name: "limit")
+        let limited = sockets.open()
+        sockets.send(bytes(60), from: .server, limited)
+        sockets.update(.limitData(bytes: 100), toxicity: 0, name: "limit")
+        sockets.update(.limitData(bytes: 100), toxicity: 1, name: "limit")
+        sockets.send(bytes(60), from: .server, limited)
+        #expect(sockets.end(.client, limited).received.count == 100)
+        sockets.remove("limit")
+        sockets.add(.timeout(timeout: 0), name: "hold")
+        let held = sockets.open()
+        sockets.send(bytes(60), from: .server, held)
+        sockets.update(.timeout(timeout: 0), toxicity: 0, name: "hold")
+        #expect(!sockets.over.contains(held))
+        sockets.remove("hold")
+        #expect(sockets.over.contains(held))
+    }
+
+    @Test func aResetAfterAHeldEndIsPassedOn() {
+        var sockets = VirtualSockets()
+        sockets.add(.slowClose(delay: 5000), .up)
+        let id = sockets.open()
+        sockets.tell(.inputClosed(.client), id)
+        sockets.wait(ms(100))
+        sockets.tell(.gone(.client), id)
+        sockets.wait(.seconds(5))
+        #expect(sockets.end(.server, id).gotReset && sockets.over.contains(id))
+    }
+
+    @Test func alarmsOfConnectionsThatAreOverAreForgotten() {
+        var sockets = VirtualSockets()
+        sockets.add(.timeout(timeout: 1_000_000_000))
+        for _ in 0..<2000 {
+            let id = sockets.open()
+            sockets.tell(.gone(.client), id)
+        }
+        #expect(sockets.box.link.connectionCount == 0 && sockets.box.link.alarmsKept < 200)
+    }
 }

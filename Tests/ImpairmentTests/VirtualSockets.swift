@@ -125,7 +125,11 @@ struct VirtualSockets {
 
     private mutating func carryOut() {
         var drains: [(Side, FlowID)] = []
-        defer { for (side, id) in drains { drain(side, id) } }
+        var closed: [(Side, FlowID)] = []
+        defer {
+            for (side, id) in drains { drain(side, id) }
+            for (side, id) in closed { tell(.gone(side), id) }
+        }
         while let packet = box.link.takePacket() { packets.append(packet) }
         while let report = box.link.takeReport() { reports.append("\(report.event)") }
         while let order = box.link.takeAction() {
@@ -147,7 +151,10 @@ struct VirtualSockets {
                     precondition(!end.gotFin && !end.gotReset, "a second end of a stream")
                     end.gotFin = true
                 }
-            case .close(let side): change(side, order.flow) { $0.isClosed = true }
+            case .close(let side):
+                change(side, order.flow) { $0.isClosed = true }
+                // A socket that is closed tells so.
+                closed.append((side, order.flow))
             case .flush(let side): change(side, order.flow) { $0.flushes += 1 }
             case .reset(let side): change(side, order.flow) { $0.gotReset = true }
             case .pauseReading(let side): change(side, order.flow) { $0.isPaused = true }

@@ -23,6 +23,10 @@ struct ToxicChain {
         var coins: RandomStream
         /// Whether it is applied to this connection.
         var isDrawn = false
+        /// Bytes that a `limit_data` has let pass, whatever the toxic has been since.
+        var passed: Int64 = 0
+        /// A `timeout` has been here: bytes are missing.
+        var hasSwallowed = false
         /// When it wants to be asked again; `nil` is when something comes.
         var due: Instant?
         var hasEnded = false
@@ -66,7 +70,7 @@ struct ToxicChain {
     mutating func add(_ toxic: Toxic, coins: RandomStream, at now: Instant) {
         var coins = coins
         let isDrawn = coins.chance(toxic.toxicity)
-        let machine = Self.machine(isDrawn ? toxic.effect : .noop, &coins, replacing: nil, at: now)
+        let machine = Self.machine(isDrawn ? toxic.effect : .noop, &coins, passed: 0, at: now)
         stages.append(
             Stage(toxic: toxic, machine: machine, input: ToxicInput(at: now), coins: coins, isDrawn: isDrawn))
         noteLosses()
@@ -79,12 +83,14 @@ struct ToxicChain {
             count -= held.readableBytes
             hand(held, behind: index, at: now)
         }
+        if let limit = stages[index].machine as? LimitDataToxic { stages[index].passed = limit.passed }
+        if stages[index].machine.mustCloseOnRemoval { stages[index].hasSwallowed = true }
         stages[index].toxic = toxic
         stages[index].due = nil
         stages[index].isDrawn = stages[index].coins.chance(toxic.toxicity)
         let effect = stages[index].isDrawn ? toxic.effect : .noop
-        stages[index].machine = Self.machine(
-            effect, &stages[index].coins, replacing: stages[index].machine, at: now)
+        let passed = stages[index].passed
+        stages[index].machine = Self.machine(effect, &stages[index].coins, passed: passed, at: now)
         noteLosses()
     }
 
@@ -92,7 +98,7 @@ struct ToxicChain {
     /// because bytes are missing.
     mutating func remove(_ name: String, at now: Instant) -> Bool {
         guard let index = stages.firstIndex(where: { $0.toxic.name == name }) else { return false }
-        let mustClose = stages[index].machine.mustCloseOnRemoval
+        let mustClose = stages[index].machine.mustCloseOnRemoval || stages[index].hasSwallowed
         while let chunk = stages[index].input.take() {
             count -= chunk.readableBytes
             hand(chunk, behind: index, at: now)
@@ -135,7 +141,7 @@ struct ToxicChain {
     }
 
     private static func machine(
-        _ effect: Toxic.Effect, _ coins: inout RandomStream, replacing old: (any ToxicMachine)?, at now: Instant
+        _ effect: Toxic.Effect, _ coins: inout RandomStream, passed: Int64, at now: Instant
     ) -> any ToxicMachine {
         switch effect {
         case .latency(let latency, let jitter):
@@ -148,7 +154,7 @@ struct ToxicChain {
             return SlicerToxic(
                 averageSize: averageSize, sizeVariation: sizeVariation, delay: delay, chance: split(&coins))
         case .limitData(let bytes):
-            return LimitDataToxic(bytes: bytes, passed: (old as? LimitDataToxic)?.passed ?? 0)
+            return LimitDataToxic(bytes: bytes, passed: passed)
         case .packetLoss, .noop: return NoopToxic()
         }
     }

@@ -314,6 +314,7 @@ struct ToxicCommand: AsyncParsableCommand {
         var purpose: String { "add toxic" }
 
         func validate() throws {
+            guard toxicity.isFinite else { throw ValidationError("--toxicity \(toxicity) is not a number from 0 to 1") }
             if upstream && downstream { throw ValidationError("--upstream and --downstream: give one") }
             _ = try ToxicCommand.attributes(attribute)
         }
@@ -345,7 +346,10 @@ struct ToxicCommand: AsyncParsableCommand {
         @OptionGroup(title: "The server") var server: ServerOptions
         var purpose: String { "update toxic" }
 
-        func validate() throws { _ = try ToxicCommand.attributes(attribute) }
+        func validate() throws {
+            guard toxicity?.isFinite != false else { throw ValidationError("--toxicity is not a number from 0 to 1") }
+            _ = try ToxicCommand.attributes(attribute)
+        }
 
         func run(_ client: APIClient, _ console: Console) async throws {
             let toxic = try await client.call(

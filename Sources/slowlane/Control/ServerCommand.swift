@@ -221,7 +221,10 @@ enum ToxiproxyName {
                 guard let value = inline ?? rest.popFirst() else {
                     return .say("flag needs an argument: -\(name)\n\(usage)", status: 2)
                 }
-                result += ["--\(name)", value]
+                // Its seeds may be negative.
+                let isNegative = name == "seed" && value.hasPrefix("-")
+                let seed = isNegative ? Int64(value).map { "\(UInt64(bitPattern: $0))" } : nil
+                result.append("--\(name)=\(seed ?? value)")
             } else if switches.contains(name) || ourSwitches.contains(name) {
                 if let inline, !["true", "1", "t", "TRUE", "True", "T"].contains(inline) { continue }
                 switch name {
