@@ -72,10 +72,11 @@ struct HTTPCall {
 /// Runs `body` with a server of its own.
 func withServer(
     seed: UInt64 = 1, limits: ServerLimits = ServerLimits(), metrics: API.MetricsChoice? = nil, token: String? = nil,
-    allowedHosts: [String] = [], _ body: (HTTPCall, API) async throws -> Void
+    allowedHosts: [String] = [], on group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
+    _ body: (HTTPCall, API) async throws -> Void
 ) async throws {
     let api = API(
-        seed: seed, limits: limits, metrics: metrics, version: "test", on: MultiThreadedEventLoopGroup.singleton)
+        seed: seed, limits: limits, metrics: metrics, version: "test", on: group)
     let server = try await APIServer.start(
         api, host: "127.0.0.1", port: 0,
         gatekeeper: Gatekeeper(boundTo: "127.0.0.1", token: token, allowedHosts: allowedHosts))
