@@ -90,7 +90,12 @@ final class LinkLoop {
 
     /// Cuts every connection.
     func reset() {
-        link.reset(at: now)
+        change { $0.reset(at: $1) }
+    }
+
+    /// Lets something of the link be other from now on; it is in force when this returns.
+    private func change(_ body: (inout SharedLink, Instant) -> Void) {
+        body(&link, now)
         settle()
         flush()
     }
@@ -104,42 +109,30 @@ final class LinkLoop {
 
     /// Changes the conditions; they are in force when this returns.
     func setConditions(_ conditions: Conditions) {
-        link.setConditions(conditions, at: now)
-        settle()
-        flush()
+        change { $0.setConditions(conditions, at: $1) }
     }
 
     /// Lets a timeline change the conditions, as if `offset` of it had passed.
     func follow(_ timeline: Timeline, from offset: Nanoseconds) {
-        link.follow(timeline, from: offset, at: now)
-        settle()
-        flush()
+        change { $0.follow(timeline, from: offset, at: $1) }
     }
 
     /// Loses everything in a direction, or no longer.
     func setCut(_ isCut: PerDirection<Bool>) {
-        link.setCut(isCut, at: now)
-        settle()
-        flush()
+        change { $0.setCut(isCut, at: $1) }
     }
 
     /// Adds, changes or removes a toxic; in force on every connection when this returns.
     func add(_ toxic: Toxic) {
-        link.add(toxic, at: now)
-        settle()
-        flush()
+        change { $0.add(toxic, at: $1) }
     }
 
     func update(_ toxic: Toxic) {
-        link.update(toxic, at: now)
-        settle()
-        flush()
+        change { $0.update(toxic, at: $1) }
     }
 
     func removeToxic(_ name: String) {
-        link.removeToxic(name, at: now)
-        settle()
-        flush()
+        change { $0.removeToxic(name, at: $1) }
     }
 
     var toxics: [Toxic] { link.toxics }
@@ -162,9 +155,7 @@ final class LinkLoop {
     /// Cuts one connection; `false` if it is no more.
     func cut(_ id: FlowID, byReset: Bool) -> Bool {
         guard link.connections.contains(id) else { return false }
-        link.cut(id, byReset: byReset, at: now)
-        settle()
-        flush()
+        change { $0.cut(id, byReset: byReset, at: $1) }
         return true
     }
 

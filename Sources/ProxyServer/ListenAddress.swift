@@ -1,14 +1,6 @@
 internal import NIOCore
 internal import NIOPosix
 
-#if canImport(Darwin)
-    import Darwin
-#elseif canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// Addresses as Toxiproxy's users write them.
 public enum ListenAddress {
     /// Looks up `host:port`, in which either may be a name or missing: no host is every interface, no port any free one.
@@ -59,21 +51,7 @@ public enum ListenAddress {
 
     private static func port(_ service: String) async -> Int? {
         if service.allSatisfy({ $0.isASCII && $0.isNumber }) { return Int(service).flatMap { $0 <= 65535 ? $0 : nil } }
-        return try? await NIOThreadPool.singleton.runIfActive { () -> Int? in
-            var hints = addrinfo()
-            #if canImport(Glibc)
-                hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
-            #else
-                hints.ai_socktype = SOCK_STREAM
-            #endif
-            hints.ai_family = AF_INET
-            var list: UnsafeMutablePointer<addrinfo>?
-            guard !service.contains("\0"), getaddrinfo(nil, service, &hints, &list) == 0, let list else { return nil }
-            defer { freeaddrinfo(list) }
-            return list.pointee.ai_addr.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
-                SocketAddress($0.pointee, host: "").port
-            }
-        }
+        return try? await NIOThreadPool.singleton.runIfActive { NameLookup.port(ofService: service) }
     }
 
     /// Every interface, of both families where the system has both.

@@ -13,12 +13,7 @@ enum NameLookup {
     /// All addresses of a host, in the system's order; numeric ones are their own.
     static func addresses(of endpoint: Endpoint) throws -> [SocketAddress] {
         if let address = try? SocketAddress(ipAddress: endpoint.host, port: endpoint.port) { return [address] }
-        var hints = addrinfo()
-        #if canImport(Glibc)
-            hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
-        #else
-            hints.ai_socktype = SOCK_STREAM
-        #endif
+        var hints = streamHints
         var list: UnsafeMutablePointer<addrinfo>?
         let code = getaddrinfo(endpoint.host, "\(endpoint.port)", &hints, &list)
         defer { if let list { freeaddrinfo(list) } }
@@ -46,5 +41,27 @@ enum NameLookup {
             throw ProxyError(code: .cannotResolve, endpoint: endpoint, reason: "its name has no address")
         }
         return addresses
+    }
+
+    /// The port of a service's name; `nil` if it has none.
+    static func port(ofService name: String) -> Int? {
+        var hints = streamHints
+        hints.ai_family = AF_INET
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard !name.contains("\0"), getaddrinfo(nil, name, &hints, &list) == 0, let list else { return nil }
+        defer { freeaddrinfo(list) }
+        return list.pointee.ai_addr.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+            SocketAddress($0.pointee, host: "").port
+        }
+    }
+
+    private static var streamHints: addrinfo {
+        var hints = addrinfo()
+        #if canImport(Glibc)
+            hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
+        #else
+            hints.ai_socktype = SOCK_STREAM
+        #endif
+        return hints
     }
 }
