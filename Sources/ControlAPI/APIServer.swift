@@ -101,7 +101,7 @@ public final class APIServer: Sendable {
     private struct SlowBody: Error {}
 
     private static func body(of request: Request, _ limits: ServerLimits) async throws -> [UInt8] {
-        // Most calls have none, or a small one that has come with the head.
+        // Who is too slow is told so; `RequestDeadline` closes the connection of whoever goes on regardless.
         try await withThrowingTaskGroup(of: [UInt8].self) { group in
             group.addTask {
                 Array(try await request.body.collect(upTo: limits.bodyBytesMax).readableBytesView)

@@ -53,28 +53,16 @@ extension API {
         }
     }
 
-    private static let profiles: String = JSONText.object([
-        (
-            "profiles",
-            JSONText.array(
-                ProfileCatalogue.builtIn.map {
-                    JSONText.object([
-                        ("id", JSONText.string($0.id)), ("name", JSONText.string($0.name)),
-                        ("about", JSONText.string($0.about)),
-                    ])
-                })
-        ),
-        (
-            "timelines",
-            JSONText.array(
-                ProfileCatalogue.timelines.map {
-                    JSONText.object([
-                        ("id", JSONText.string($0.id)), ("name", JSONText.string($0.name)),
-                        ("about", JSONText.string($0.about)),
-                    ])
-                })
-        ),
+    private static let profiles = JSONText.object([
+        ("profiles", JSONText.array(ProfileCatalogue.builtIn.map { entry($0.id, $0.name, $0.about) })),
+        ("timelines", JSONText.array(ProfileCatalogue.timelines.map { entry($0.id, $0.name, $0.about) })),
     ])
+
+    private static func entry(_ id: String, _ name: String, _ about: String) -> String {
+        JSONText.object([
+            ("id", JSONText.string(id)), ("name", JSONText.string(name)), ("about", JSONText.string(about)),
+        ])
+    }
 
     private func seed(of name: String) async throws(APIFailure) -> String {
         JSONText.object([("seed", "\(try await registry.get(name).seed)")])

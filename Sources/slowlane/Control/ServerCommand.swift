@@ -118,8 +118,7 @@ struct ServerCommand: AsyncParsableCommand {
         var limits = ServerLimits()
         limits.proxiesMax = maxProxies
         limits.toxicsMax = maxToxics
-        limits.connectionsMax = min(maxConnections ?? .max, limits.connectionsMax, connectionsThatFit())
-        if let maxConnections { limits.connectionsMax = min(maxConnections, connectionsThatFit()) }
+        limits.connectionsMax = min(maxConnections ?? limits.connectionsMax, connectionsThatFit())
         limits.bodyBytesMax = maxBody
         limits.headerBytesMax = maxHeaders
         limits.callersMax = maxCallers
