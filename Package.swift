@@ -73,10 +73,11 @@ let package = Package(
         .target(
             name: "SyncStore", dependencies: ["OfflineEngine", "NotesContract", "LinkModel", grdb],
             swiftSettings: settings),
+        .target(name: "CRelay"),
         .target(
             name: "ProxyServer",
             dependencies: [
-                "Impairment", "LinkModel", nioCore, nioPosix, logging,
+                "CRelay", "Impairment", "LinkModel", nioCore, nioPosix, logging,
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings
@@ -84,15 +85,20 @@ let package = Package(
         .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"]), .brew(["libpcap"])]),
         .target(
             name: "PacketCapture", dependencies: ["CPcap", "HTTPWire", "LinkModel", nioCore], swiftSettings: settings),
-        // Layer 2: whole programs.
         .target(
-            name: "NotesServer",
+            name: "HTTPHost",
             dependencies: [
-                "NotesService", "NotesContract", httpTypes, nioCore, logging,
+                httpTypes, nioCore, nioPosix, logging,
                 .product(name: "Hummingbird", package: "hummingbird"),
+                .product(name: "HummingbirdCore", package: "hummingbird"),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
             ],
             swiftSettings: settings
         ),
+        // Layer 2: whole programs.
+        .target(
+            name: "NotesServer", dependencies: ["HTTPHost", "NotesService", httpTypes, nioPosix],
+            swiftSettings: settings),
         .target(
             name: "SyncClient",
             dependencies: [
@@ -103,10 +109,8 @@ let package = Package(
         .target(
             name: "ControlAPI",
             dependencies: [
-                "ProxyServer", "Impairment", "LinkModel", "Files", "JSON", httpTypes, nioCore, nioPosix, logging,
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "HummingbirdCore", package: "hummingbird"),
-                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+                "HTTPHost", "ProxyServer", "Impairment", "LinkModel", "Files", "JSON", httpTypes, nioCore, nioPosix,
+                logging,
             ],
             swiftSettings: settings
         ),
@@ -136,6 +140,7 @@ let package = Package(
         ),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "LinkModelTests", dependencies: ["LinkModel", "TestSupport"], swiftSettings: settings),
+        .testTarget(name: "JSONTests", dependencies: ["JSON", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "HTTPWireTests",
             dependencies: [
@@ -146,7 +151,9 @@ let package = Package(
         ),
         .testTarget(
             name: "NotesServiceTests",
-            dependencies: ["NotesService", "NotesServer", "NotesContract", "TestSupport", httpTypes, grdb],
+            dependencies: [
+                "NotesService", "NotesServer", "NotesContract", "JSON", "HTTPHost", "TestSupport", httpTypes, grdb,
+            ],
             swiftSettings: settings
         ),
         .testTarget(
@@ -189,7 +196,7 @@ let package = Package(
             exclude: ["Python"],
             swiftSettings: settings),
         .testTarget(
-            name: "CommandTests", dependencies: ["slowlane", "TestSupport"], exclude: ["Python"],
+            name: "CommandTests", dependencies: ["slowlane", "NotesContract", "TestSupport", grdb], exclude: ["Python"],
             swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

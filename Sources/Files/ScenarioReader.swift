@@ -58,14 +58,11 @@ final class ScenarioReader {
 
     private func readServer(_ node: Node?, _ scenario: inout Scenario) {
         guard let node, let keys = reader.mapping(node, keys: ["contract", "notes"], in: "'server'") else { return }
-        if let contract = keys["contract"], let text = reader.text(contract, expected: "compat or orig") {
-            if ["compat", "orig"].contains(text) {
+        if let contract = keys["contract"], let text = reader.text(contract, expected: "compat, orig or strict") {
+            if ["compat", "orig", "strict"].contains(text) {
                 scenario.contract = text
             } else {
-                reader.report(
-                    text == "strict"
-                        ? "contract 'strict' is not supported yet" : "'\(text.prefix(40))': expected compat or orig",
-                    at: contract)
+                reader.report("'\(text.prefix(40))': expected compat, orig or strict", at: contract)
             }
         }
         for (key, value) in keys["notes"]?.mapping ?? [:] {

@@ -4,8 +4,6 @@
 //
 //  Does not own: what anything means.
 
-internal import Foundation
-
 /// JSON written with keys in a given order, and read with limits.
 public enum JSONText {
     /// `{"key":value,...}` from values that are JSON already.
@@ -18,29 +16,45 @@ public enum JSONText {
 
     /// A string, or `null`.
     public static func string(_ text: String?) -> String {
-        guard let text else { return "null" }
-        var out = "\""
-        for scalar in text.unicodeScalars {
-            switch scalar {
-            case "\"": out += "\\\""
-            case "\\": out += "\\\\"
-            case "\n": out += "\\n"
-            case "\r": out += "\\r"
-            case "\t": out += "\\t"
-            case _ where scalar.value < 0x20 || scalar.value == 0x7F:
-                let digits = String(scalar.value, radix: 16)
-                out += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-            default: out.unicodeScalars.append(scalar)
+        guard var text else { return "null" }
+        return text.withUTF8 { bytes in
+            func isPlain(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x22 && byte != 0x5C && byte != 0x7F }
+            let special = bytes.reduce(0) { $0 + (isPlain($1) ? 0 : 1) }
+            // An escape has six characters at most.
+            return String(unsafeUninitializedCapacity: bytes.count + 2 + special * 5) { out in
+                var count = 0
+                func put(_ byte: UInt8) {
+                    out[count] = byte
+                    count += 1
+                }
+                put(0x22)
+                for byte in bytes {
+                    if isPlain(byte) {
+                        put(byte)
+                        continue
+                    }
+                    put(0x5C)
+                    switch byte {
+                    case 0x22, 0x5C: put(byte)
+                    case 0x0A: put(UInt8(ascii: "n"))
+                    case 0x0D: put(UInt8(ascii: "r"))
+                    case 0x09: put(UInt8(ascii: "t"))
+                    default:
+                        for digit in [UInt8(ascii: "u"), 0x30, 0x30, hexadecimal(byte >> 4), hexadecimal(byte & 15)] {
+                            put(digit)
+                        }
+                    }
+                }
+                put(0x22)
+                return count
             }
         }
-        return out + "\""
     }
 
-    /// Reads JSON; `nil` if it is none.
-    public static func parse(_ bytes: some Sequence<UInt8>) -> JSONValue? {
-        // Not JSONSerialization: it drops U+FEFF at the start of a string.
-        try? JSONDecoder().decode(JSONValue.self, from: Data(bytes))
-    }
+    private static func hexadecimal(_ digit: UInt8) -> UInt8 { digit < 10 ? 0x30 + digit : 0x57 + digit }
+
+    /// Reads JSON; `nil` if it is none, or nested more than 64 deep.
+    public static func parse(_ bytes: some Sequence<UInt8>) -> JSONValue? { JSONParser.parse(Array(bytes)) }
 
     /// A number as short as it can be told: `1`, `0.1`; a bug if it is not finite.
     public static func number(_ value: some BinaryFloatingPoint & CustomStringConvertible) -> String {
@@ -51,7 +65,7 @@ public enum JSONText {
 }
 
 /// What JSON says.
-public enum JSONValue: Decodable, Hashable, Sendable {
+public enum JSONValue: Hashable, Sendable {
     case null
     case bool(Bool)
     /// A whole number of 64 bits.
@@ -63,27 +77,6 @@ public enum JSONValue: Decodable, Hashable, Sendable {
     case object([String: JSONValue])
     /// JSON by its form, but nothing that can be had: a string with half a surrogate, a number beyond all bounds.
     case unreadable
-
-    public init(from decoder: any Decoder) throws {
-        let value = try decoder.singleValueContainer()
-        if value.decodeNil() {
-            self = .null
-        } else if let text = try? value.decode(String.self) {
-            self = .text(text)
-        } else if let number = try? value.decode(Int64.self) {
-            self = .integer(number)
-        } else if let number = try? value.decode(Double.self) {
-            self = .number(number)
-        } else if let truth = try? value.decode(Bool.self) {
-            self = .bool(truth)
-        } else if let values = try? value.decode([JSONValue].self) {
-            self = .array(values)
-        } else if let members = try? value.decode([String: JSONValue].self) {
-            self = .object(members)
-        } else {
-            self = .unreadable
-        }
-    }
 
     /// The members of an object.
     public var object: [String: JSONValue]? {
@@ -120,5 +113,17 @@ extension JSONValue? {
         case .text(let text): .some(text)
         default: nil
         }
+    }
+}
+
+extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral
+{
+    public init(stringLiteral text: String) { self = .text(text) }
+    public init(booleanLiteral truth: Bool) { self = .bool(truth) }
+    public init(integerLiteral number: Int64) { self = .integer(number) }
+    public init(arrayLiteral values: JSONValue...) { self = .array(values) }
+    public init(dictionaryLiteral members: (String, JSONValue)...) {
+        self = .object(Dictionary(uniqueKeysWithValues: members))
     }
 }

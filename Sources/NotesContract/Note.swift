@@ -25,10 +25,8 @@ public struct Note: Hashable, Sendable {
 
     /// The note as JSON: uuid, revision, date, title, text, in this order.
     public var json: String {
-        JSONText.object([
-            ("uuid", JSONText.string(uuid)), ("revision", JSONText.string(revision.description)),
-            ("date", JSONText.string(date)), ("title", JSONText.string(title)), ("text", JSONText.string(text)),
-        ])
+        "{\"uuid\":\(JSONText.string(uuid)),\"revision\":\(JSONText.string(revision.description)),"
+            + "\"date\":\(JSONText.string(date)),\"title\":\(JSONText.string(title)),\"text\":\(JSONText.string(text))}"
     }
 
     /// Reads a note from JSON; unknown keys are ignored. `nil` if it is not one.
@@ -55,19 +53,21 @@ public struct IndexEntry: Hashable, Sendable {
     public let revision: Revision
     /// Whether it is a tombstone.
     public let isDeleted: Bool
+    /// Whether its owner has pinned it.
+    public let isPinned: Bool
 
     /// Creates an entry.
-    public init(uuid: String, revision: Revision, isDeleted: Bool = false) {
+    public init(uuid: String, revision: Revision, isDeleted: Bool = false, isPinned: Bool = false) {
         self.uuid = uuid
         self.revision = revision
         self.isDeleted = isDeleted
+        self.isPinned = isPinned
     }
 
     /// The entry as JSON.
     public var json: String {
-        var parts = [("uuid", JSONText.string(uuid)), ("revision", JSONText.string(revision.description))]
-        if isDeleted { parts.append(("deleted", "true")) }
-        return JSONText.object(parts)
+        "{\"uuid\":\(JSONText.string(uuid)),\"revision\":\(JSONText.string(revision.description))"
+            + (isDeleted ? ",\"deleted\":true" : "") + (isPinned ? ",\"pinned\":true}" : "}")
     }
 
     /// Reads a whole index from JSON; `nil` if any of it is not an entry.
@@ -78,8 +78,10 @@ public struct IndexEntry: Hashable, Sendable {
             guard let object = element.object, let uuid = object["uuid"]?.text,
                 let text = object["revision"]?.text, let revision = Revision(text)
             else { return nil }
-            let isDeleted = object["deleted"] == .bool(true)
-            entries.append(IndexEntry(uuid: uuid.lowercased(), revision: revision, isDeleted: isDeleted))
+            entries.append(
+                IndexEntry(
+                    uuid: uuid.lowercased(), revision: revision, isDeleted: object["deleted"] == .bool(true),
+                    isPinned: object["pinned"] == .bool(true)))
         }
         return entries
     }
@@ -118,6 +120,10 @@ public enum NotesHTTP {
     public static let markerName = "Slowlane-Notes"
     /// Its value: the version of the contract.
     public static let markerValue = "1"
+    /// Where the index ends: what has changed since is asked for with it.
+    public static let cursorName = "Slowlane-Cursor"
+    /// For how many seconds at least the index tells of what was deleted.
+    public static let retentionName = "Slowlane-Tombstone-Retention"
     /// Names the operation, so that doing it twice does it once.
     public static let idempotencyKeyName = "Idempotency-Key"
     /// The notes.

@@ -1,4 +1,4 @@
-internal import JSON
+public import JSON
 
 /// What a client's body says: which fields it has, and of what type.
 public struct NoteRequest: Hashable, Sendable {
@@ -27,8 +27,14 @@ public struct NoteRequest: Hashable, Sendable {
 
     /// Reads a body; `nil` if it is not a JSON object.
     public init?(json: some Sequence<UInt8>) {
-        guard let object = JSONText.parse(json)?.object else { return nil }
-        func field(_ name: String) -> Field {
+        guard let value = JSONText.parse(json) else { return nil }
+        self.init(value)
+    }
+
+    /// Takes a body that has been read; `nil` if it is not an object.
+    public init?(_ value: JSONValue) {
+        guard let object = value.object else { return nil }
+        self.init { name in
             switch object[name] {
             case nil: .missing
             case .null: .null
@@ -36,6 +42,12 @@ public struct NoteRequest: Hashable, Sendable {
             default: .wrongType
             }
         }
+    }
+
+    /// Takes the fields of a form.
+    public init(form: [String: String]) { self.init { name in form[name].map(Field.text) ?? .missing } }
+
+    private init(_ field: (String) -> Field) {
         uuid = field("uuid")
         revision = field("revision")
         date = field("date")

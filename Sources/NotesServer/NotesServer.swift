@@ -1,5 +1,5 @@
-//  NotesServer: carries NotesService over HTTP, on Hummingbird.
+//  NotesServer: carries NotesService over HTTP.
 //
-//  Owns: sockets, size limits, starting and stopping.
+//  Owns: starting and stopping, how many may wait, when an answer goes out.
 //
 //  Does not own: what is answered (NotesService).

@@ -1,19 +1,20 @@
+internal import HTTPHost
 internal import HTTPTypes
-internal import Hummingbird
-public import Logging
-internal import NIOCore
 internal import NIOPosix
 public import NotesService
+internal import Synchronization
 
 /// A ``NotesService/NotesService`` on a socket.
 public final class NotesServer: Sendable {
-    /// The port it listens on.
-    public let port: Int
-    private let running: Task<Void, any Error>
+    private let host: HTTPHost
+    private let service: NotesService
 
-    private init(port: Int, running: Task<Void, any Error>) {
-        self.port = port
-        self.running = running
+    /// The port it listens on.
+    public var port: Int { host.port }
+
+    private init(_ host: HTTPHost, _ service: NotesService) {
+        self.host = host
+        self.service = service
     }
 
     /// Why a server cannot start.
@@ -22,59 +23,99 @@ public final class NotesServer: Sendable {
         public let description: String
     }
 
+    /// How many connections there may be at once; further ones wait to be accepted.
+    public static let connectionsMax = 4096
+    /// How many requests may wait for the database; further ones are refused (503).
+    public static let waitingMax = 512
+
     /// Listens and answers until ``stop()``.
     ///
     /// - Parameter onAnswer: Told of each answer: method, path, status, how long it took. Must not block.
     public static func start(
         _ service: NotesService, host: String, port: Int,
-        logger: Logger = Logger(label: "slowlane.notes-server") { _ in SwiftLogNoOpLogHandler() },
         onAnswer: (@Sendable (String, String, Int, Duration) -> Void)? = nil
     ) async throws -> NotesServer {
-        let responder = CallbackResponder { (request: Request, _: BasicRequestContext) in
-            let start = ContinuousClock.now
-            let answer: NotesService.Answer
-            do {
-                let body = try await request.body.collect(upTo: NotesService.bodyBytesMax)
-                let head = request.head
-                // SQLite waits for the disk; the event loop must not.
-                answer = try await NIOThreadPool.singleton.runIfActive {
-                    service.respond(to: head, body: Array(body.readableBytesView))
-                }
-            } catch is NIOTooManyBytesError {
-                answer = NotesService.tooLarge
-            } catch let error as HTTPError where error.status == .contentTooLarge {
-                answer = NotesService.tooLarge
-            }
-            onAnswer?(
-                request.method.rawValue, request.uri.path, answer.head.status.code, ContinuousClock.now - start)
-            return Response(
-                status: answer.head.status, headers: answer.head.headerFields,
-                body: answer.body.isEmpty ? .init() : .init(byteBuffer: ByteBuffer(string: answer.body)))
-        }
-        let (ports, found) = AsyncStream.makeStream(of: Int.self)
-        let application = Application(
-            responder: responder,
-            configuration: ApplicationConfiguration(address: .hostname(host, port: port), serverName: nil),
-            onServerRunning: { channel in
-                found.yield(channel.localAddress?.port ?? port)
-                found.finish()
-            }, logger: logger)
-        let running = Task {
-            defer { found.finish() }
-            try await application.run()
-        }
-        for await port in ports { return NotesServer(port: port, running: running) }
+        var limits = HTTPHost.Limits()
+        limits.bodyBytesMax = NotesService.Limits.bodyBytesMax
+        limits.connectionsMax = connectionsMax
+        let waiting = Waiting()
+        let seconds = limits.bodySecondsMax
         do {
-            try await running.value
+            let host = try await HTTPHost.start(
+                host: host, port: port, limits: limits, fields: NotesService.everyAnswersFields
+            ) { request, read in
+                let start = ContinuousClock.now
+                let answer: NotesService.Answer
+                do throws(HTTPHost.BodyFailure) {
+                    answer = await waiting.respond(service, request, try await read())
+                } catch {
+                    answer = refusal(error, of: request, by: service, seconds)
+                }
+                let path = request.path?.prefix { $0 != "?" } ?? ""
+                onAnswer?(
+                    request.method.rawValue, String(path), answer.head.status.code, ContinuousClock.now - start)
+                return await deliver(answer)
+            }
+            return NotesServer(host, service)
         } catch {
             throw StartError(description: "\(host):\(port) cannot be had: \(error)")
         }
-        throw StartError(description: "\(host):\(port) cannot be had")
     }
 
-    /// Closes everything.
+    /// Closes everything; answers that are held are lost.
     public func stop() async {
-        running.cancel()
-        _ = try? await running.value
+        async let stopped: Void = host.stop()
+        service.levers?.clear()
+        await stopped
+    }
+
+    private static func refusal(
+        _ failure: HTTPHost.BodyFailure, of request: HTTPRequest, by service: NotesService, _ seconds: Double
+    ) -> NotesService.Answer {
+        switch failure {
+        case .tooLarge:
+            service.refusal(
+                .contentTooLarge, "A body has at most \(NotesService.Limits.bodyBytesMax) bytes", of: request)
+        case .tooSlow:
+            service.refusal(.requestTimeout, "The body did not arrive within \(seconds) seconds", of: request)
+        case .tooManyAtOnce: service.refusal(.serviceUnavailable, "Too many bodies at once; try again", of: request)
+        case .broken: service.refusal(.badRequest, "The body is not whole", of: request)
+        }
+    }
+
+    private static func deliver(_ answer: NotesService.Answer) async -> HTTPHost.Answer {
+        switch answer.delivery {
+        case .atOnce: break
+        case .held(let barrier):
+            await withCheckedContinuation { continuation in barrier.onRelease { continuation.resume() } }
+        case .never: return HTTPHost.Answer(answer.head, .closed)
+        }
+        switch answer.body {
+        case .text(let text): return HTTPHost.Answer(answer.head, .text(text))
+        case .length(let length): return HTTPHost.Answer(answer.head, .length(length))
+        case .pages(let pages):
+            return HTTPHost.Answer(answer.head, .pieces { try await slowly.runIfActive { try pages.next() } })
+        }
+    }
+
+    /// Makes the pages of long answers, one at a time: who takes them slowly, or many who do, hold up nobody else.
+    private static let slowly: NIOThreadPool = {
+        let pool = NIOThreadPool(numberOfThreads: 1)
+        pool.start()
+        return pool
+    }()
+}
+
+/// Who waits for the database.
+private final class Waiting: Sendable {
+    private let count = Atomic(0)
+
+    func respond(_ service: NotesService, _ request: HTTPRequest, _ body: [UInt8]) async -> NotesService.Answer {
+        defer { count.subtract(1, ordering: .relaxed) }
+        guard count.add(1, ordering: .relaxed).newValue <= NotesServer.waitingMax,
+            // SQLite waits for the disk; the event loop must not.
+            let answer = try? await NIOThreadPool.singleton.runIfActive({ service.respond(to: request, body: body) })
+        else { return service.refusal(.serviceUnavailable, "Too many requests at once; try again", of: request) }
+        return answer
     }
 }

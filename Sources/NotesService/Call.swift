@@ -1,27 +1,36 @@
 internal import Foundation
 internal import HTTPTypes
-internal import JSON
 internal import NotesContract
 
 /// A request taken apart.
 struct Call {
     enum Resource: Hashable {
-        case root, notes, index, note(String), unknown
+        case root, notes, index, note(String), pin(String), tokens, refresh, page, login, logout, document, lever,
+            unknown
     }
 
     let request: HTTPRequest
     let body: [UInt8]
+    /// Without query.
     let path: String
-    private let queryText: String
+    let query: String
+    let resource: Resource
+    /// Who asks, once that is known.
     var user: String?
 
     init(_ request: HTTPRequest, body: [UInt8]) {
         self.request = request
         self.body = body
-        let whole = request.path ?? "/"
+        var whole = (request.path ?? "/")[...]
+        // A target may be a whole URL (RFC 9112, 3.2.2).
+        if whole.hasPrefix("http://") {
+            let rest = whole.dropFirst(7)
+            whole = rest.firstIndex(of: "/").map { rest[$0...] } ?? "/"
+        }
         let parts = whole.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         path = String(parts.first ?? "/")
-        queryText = parts.count > 1 ? String(parts[1]) : ""
+        query = parts.count > 1 ? String(parts[1]) : ""
+        resource = Call.resource(path)
     }
 
     var method: HTTPRequest.Method { request.method }
@@ -29,116 +38,125 @@ struct Call {
     /// The operation's name.
     var key: String? { request.headerFields[.idempotencyKey] }
 
-    /// With or without the final slash.
-    var resource: Resource {
-        let words = path.split(separator: "/", omittingEmptySubsequences: true).map(String.init)
-        switch words.count {
-        case 1 where words[0] == "api": return .root
-        case 2 where words == ["api", "notes"]: return .notes
-        case 2 where words == ["api", "notes-uuids"]: return .index
-        case 3 where words[0] == "api" && words[1] == "notes":
-            return .note((words[2].removingPercentEncoding ?? words[2]).lowercased())
+    /// Whether it changes nothing (RFC 9110, 9.2.1).
+    var isSafe: Bool { [.get, .head, .options, .trace].contains(method) }
+
+    /// Whether the path has its final slash; one that never has counts as if.
+    var hasSlash: Bool { path.hasSuffix("/") || resource == .document || resource == .lever }
+
+    private static func resource(_ path: String) -> Resource {
+        if path == "/openapi.json" { return .document }
+        if path == "/levers" || path.hasPrefix("/levers/") { return .lever }
+        var words = path.split(separator: "/", omittingEmptySubsequences: false)[...]
+        guard words.first == "" else { return .unknown }
+        words = words.dropFirst()
+        if words.last == "" {
+            words = words.dropLast()
+        } else if words.last?.hasPrefix(".") == true {
+            // A format suffix, of which there is none.
+            return .unknown
+        }
+        switch Array(words) {
+        case ["notes"]: return .page
+        case ["accounts", "login"]: return .login
+        case ["accounts", "logout"]: return .logout
+        case ["api"]: return .root
+        case ["api", "notes"]: return .notes
+        case ["api", "notes-uuids"]: return .index
+        case ["api", "tokens"]: return .tokens
+        case ["api", "tokens", "refresh"]: return .refresh
+        default: break
+        }
+        guard words.count >= 3, words.prefix(2) == ["api", "notes"] else { return .unknown }
+        let rest = words.dropFirst(2).map { $0.contains("%") ? $0.removingPercentEncoding ?? String($0) : String($0) }
+        guard let name = rest.first, !name.isEmpty, !name.contains("/") else { return .unknown }
+        switch rest.count {
+        case 1: return .note(name)
+        case 2 where rest[1] == "pin": return .pin(name)
         default: return .unknown
         }
     }
 
+    /// The note the path names.
     var uuid: String? {
-        if case .note(let uuid) = resource { return uuid }
-        return nil
+        switch resource {
+        case .note(let name), .pin(let name): return name
+        default: return nil
+        }
     }
 
+    /// The note the body of a creation names.
     var bodyUUID: String? {
-        guard method == .post, case .text(let text)? = NoteRequest(json: body)?.uuid else { return nil }
+        guard method == .post, resource == .notes, case .text(let text)? = NoteRequest(json: body)?.uuid else {
+            return nil
+        }
         return text.lowercased()
     }
 
-    /// What must be the same when an operation comes again.
-    var digest: UInt64 { FNV.digest(Array("\(method.rawValue) \(path)?\(queryText)\n".utf8) + body) }
+    /// What must be the same when an operation comes again: what is asked, however its address is written.
+    var digest: UInt64 {
+        var place = path.hasSuffix("/") ? path : path + "/"
+        if let uuid { place = "/api/notes/\(uuid.lowercased())/" + (resource == .note(uuid) ? "" : "pin/") }
+        let fields = request.headerFields
+        let words = [
+            method.rawValue, place, query, fields[.ifMatch] ?? "", fields[.ifNoneMatch] ?? "",
+            fields[.contentType] ?? "",
+        ]
+        return FNV.digest(Array(words.joined(separator: "\n").utf8) + [0] + body)
+    }
 
+    /// A parameter of the query.
     func query(_ name: String) -> String? {
-        for pair in queryText.split(separator: "&") {
+        for pair in query.split(separator: "&") {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            if parts[0] == name, parts.count == 2 {
-                let plain = parts[1].replacingOccurrences(of: "+", with: " ")
-                return plain.removingPercentEncoding ?? plain
-            }
+            if parts[0] == name, parts.count == 2 { return FormText.plain(parts[1]) ?? String(parts[1]) }
         }
         return nil
     }
 
     func allow(_ methods: [HTTPRequest.Method]) throws {
         if methods.contains(method) { return }
-        let isAsking = method == .options
-        var answer =
-            isAsking
-            ? NotesService.Answer(head: HTTPResponse(status: .noContent), body: "")
-            : NotesService.error(
-                .methodNotAllowed, "Method '\(method.rawValue.prefix(20))' not allowed.", key: "detail")
-        answer.head.headerFields[.allow] = (methods + [.options]).map(\.rawValue).joined(separator: ", ")
+        var answer = NotesService.Answer.error(
+            .methodNotAllowed, "Method '\(method.rawValue.prefix(20))' not allowed.", key: "detail")
+        answer[.allow] = methods.map(\.rawValue).joined(separator: ", ")
         throw Refusal(answer)
     }
 
-    func parsedBody() throws -> NoteRequest {
-        if let type = request.headerFields[.contentType],
-            type.split(separator: ";").first.map({ $0.trimmingCharacters(in: .whitespaces).lowercased() })
-                != "application/json"
-        {
-            throw Refusal(.unsupportedMediaType, "Expected application/json.", key: "detail")
+    // MARK: Which form of answer
+
+    enum Media { case json, html }
+
+    /// What the client would rather have of what there is (RFC 9110, 12.5.1); `nil` if it wants none of it.
+    func media(_ offered: [Media]) -> Media? {
+        guard let field = request.headerFields[.accept] else { return offered.first }
+        var best: (media: Media, weight: Double, precision: Int)?
+        for media in offered {
+            let (weight, precision) = Call.weight(
+                of: media == .json ? ("application", "json") : ("text", "html"), field)
+            guard weight > 0 else { continue }
+            if let best, (best.weight, best.precision) >= (weight, precision) { continue }
+            best = (media, weight, precision)
         }
-        let isEmptyCreation = body.isEmpty && method == .post
-        guard let parsed = NoteRequest(json: isEmptyCreation ? Array("{}".utf8) : body) else {
-            throw Refusal(.badRequest, "Expected a JSON object.", key: "detail")
-        }
-        return parsed
-    }
-}
-
-/// A request that is not done.
-struct Refusal: Error {
-    let answer: NotesService.Answer
-
-    init(_ answer: NotesService.Answer) { self.answer = answer }
-
-    init(_ status: HTTPResponse.Status, _ message: String, key: String = "error") {
-        answer = NotesService.error(status, message, key: key)
+        return best?.media
     }
 
-    /// What is wrong with each field.
-    init(fields: [String: String]) {
-        let members = fields.sorted { $0.key < $1.key }.map { ($0.key, JSONText.array([JSONText.string($0.value)])) }
-        answer = NotesService.json(.badRequest, JSONText.object(members))
-    }
-}
-
-extension NoteRequest.Field {
-    /// The text, or null; what is missing stays as it is.
-    func value(_ name: String, otherwise: String?) throws -> String? {
-        switch self {
-        case .missing: otherwise
-        case .null: nil
-        case .text(let text): text
-        case .wrongType: throw Refusal(fields: [name: "Expected a text or null."])
-        }
-    }
-}
-
-/// Entity tags (RFC 9110, 8.8.3 and 13.1).
-enum ETags {
-    static func of(_ revision: Revision) -> String { "\"\(revision)\"" }
-
-    /// Whether a list of tags names a revision; tags without quotes are taken too, as the original does.
-    static func matches(_ list: String, _ revision: Revision?, weakCounts: Bool) -> Bool {
-        guard let revision else { return false }
-        return list.split(separator: ",").contains { part in
-            var tag = part.trimmingCharacters(in: .whitespaces)
-            if tag == "*" { return true }
-            if tag.hasPrefix("W/") {
-                if !weakCounts { return false }
-                tag = String(tag.dropFirst(2))
+    private static func weight(of type: (String, String), _ field: String) -> (Double, Int) {
+        var found = (weight: 0.0, precision: -1)
+        for range in field.lowercased().split(separator: ",") {
+            let parts = range.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces) }
+            let names = (parts.first ?? "").split(separator: "/")
+            guard names.count == 2 else { continue }
+            let precision: Int
+            switch (names[0], names[1]) {
+            case (type.0[...], type.1[...]): precision = 2
+            case (type.0[...], "*"): precision = 1
+            case ("*", "*"): precision = 0
+            default: continue
             }
-            if tag.hasPrefix("\""), tag.hasSuffix("\""), tag.count >= 2 { tag = String(tag.dropFirst().dropLast()) }
-            return tag == revision.description
+            let weight = parts.dropFirst().first { $0.hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
+            if precision > found.precision { found = (weight, precision) }
         }
+        return found
     }
 }
 
@@ -165,15 +183,5 @@ enum FNV {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
         return hash
-    }
-}
-
-extension HTTPField.Name {
-    static let marker = HTTPField.Name.known(NotesHTTP.markerName)
-    static let idempotencyKey = HTTPField.Name.known(NotesHTTP.idempotencyKeyName)
-
-    private static func known(_ name: String) -> HTTPField.Name {
-        guard let name = HTTPField.Name(name) else { preconditionFailure("not a header's name") }
-        return name
     }
 }

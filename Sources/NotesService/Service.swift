@@ -6,14 +6,6 @@ internal import NotesContract
 
 /// The notes server's brain: a request and its body in, an answer and its body out.
 public final class NotesService: Sendable {
-    /// An answer.
-    public struct Answer: Sendable {
-        /// Status and headers.
-        public var head: HTTPResponse
-        /// The body; empty for none.
-        public var body: String
-    }
-
     /// What became of a request, for whoever watches.
     public struct Exchange: Sendable {
         /// Who asked, if they said so rightly.
@@ -32,333 +24,334 @@ public final class NotesService: Sendable {
         public let uuid: String?
     }
 
+    /// How much a client may ask for, and for how long things are kept.
+    public struct Limits: Hashable, Sendable {
+        /// Requests per second of one user, with a second's worth at once; `nil` is any number. Over it is 429.
+        public var requestsPerSecond: Double?
+        /// For how many seconds tombstones and the results of operations are kept.
+        public var retentionSeconds = 30 * 86_400
+        /// For how many seconds an access token is valid.
+        public var accessSeconds = 3600
+        /// For how many seconds a refresh token is valid, and a browser's session.
+        public var refreshSeconds = 30 * 86_400
+        /// The longest `Idempotency-Key`, in bytes.
+        public static let keyBytesMax = 255
+        /// The most entries on a page of the index.
+        public static let pageEntriesMax = 1000
+        /// A body is no longer than this; what carries the service sees to that.
+        public static let bodyBytesMax = 1 << 20
+
+        /// The defaults.
+        public init() {}
+    }
+
     let store: NotesStore
     let dialect: NotesDialect
-    private let users: [String: String]
-    private let now: @Sendable () -> Int
-    private let makeUUID: @Sendable () -> String
+    let limits: Limits
+    let users: [String: String]
+    /// What tests move; `nil` is nothing.
+    public let levers: Levers?
+    let makeUUID: @Sendable () -> String
+    private let clock: @Sendable () -> Int
+    private let rates: RateLimiter?
+    private let housekeeping = Housekeeping()
     private let onExchange: (@Sendable (Exchange) -> Void)?
 
-    /// A larger body is refused (413).
-    public static let bodyBytesMax = 1 << 20
-    /// A title or an `Idempotency-Key` is no longer than this.
-    public static let keyLengthMax = 255
-
-    /// A service over a store.
+    /// A service over a store, in the store's dialect.
     ///
     /// - Parameters:
     ///   - users: Passwords by user.
+    ///   - unauthenticated: The status for who is not known, if not the dialect's own.
+    ///   - levers: What tests move; `nil` is nothing.
     ///   - now: Milliseconds since 1970; the clock's unless given.
-    ///   - makeUUID: Where random names and revisions come from; by chance unless given.
+    ///   - makeUUID: Where random names, revisions and tokens come from; by chance unless given.
     ///   - onExchange: Told of every request after it has been decided; must not block.
     public init(
-        store: NotesStore, users: [String: String], dialect: NotesDialect = .compat,
-        now: (@Sendable () -> Int)? = nil, makeUUID: (@Sendable () -> String)? = nil,
-        onExchange: (@Sendable (Exchange) -> Void)? = nil
+        store: NotesStore, users: [String: String], unauthenticated: Int? = nil,
+        limits: Limits = Limits(), levers: Levers? = nil, now: (@Sendable () -> Int)? = nil,
+        makeUUID: (@Sendable () -> String)? = nil, onExchange: (@Sendable (Exchange) -> Void)? = nil
     ) {
         self.store = store
-        self.users = users
+        var dialect = store.dialect
+        if let unauthenticated { dialect.unauthenticated = .init(code: unauthenticated) }
         self.dialect = dialect
-        self.now = now ?? { Int(Date().timeIntervalSince1970 * 1000) }
+        self.users = users
+        self.limits = limits
+        self.levers = levers
+        clock = now ?? { Int(Date().timeIntervalSince1970 * 1000) }
         self.makeUUID = makeUUID ?? { UUID().uuidString.lowercased() }
+        rates = limits.requestsPerSecond.map(RateLimiter.init)
         self.onExchange = onExchange
     }
+
+    /// Milliseconds since 1970, by the clock or as a lever says.
+    func now() -> Int { levers?.clock ?? clock() }
 
     /// Answers a request. Blocks while the database works.
     public func respond(to request: HTTPRequest, body: [UInt8]) -> Answer {
         var call = Call(request, body: body)
-        call.user = authenticated(request)
-        let answer: Answer
-        do {
-            answer = try decide(call)
-        } catch let refusal as Refusal {
-            answer = refusal.answer
-        } catch {
-            answer = Self.error(.serviceUnavailable, "the database does not answer; try again")
+        if let levers, call.resource == .lever { return finished(answer(lever: call, levers), call) }
+        let pulled = levers?.pull(method: call.method.rawValue, path: call.path)
+        var answer: Answer
+        if case .answer(let forced)? = pulled {
+            answer = finished(forced, call)
+        } else {
+            answer = finished(attempt { try decide(&call) }, call)
         }
-        var finished = marked(answer)
-        if call.method == .head { finished.body = "" }
+        switch pulled {
+        case .hold(let barrier)?: answer.delivery = .held(barrier)
+        case .drop?: answer.delivery = .never
+        case .answer?, nil: break
+        }
         onExchange?(
             Exchange(
-                user: call.user, method: call.method.rawValue, path: call.path, status: finished.head.status.code,
-                key: call.key, bodyDigest: FNV.digest(body), uuid: call.uuid ?? call.bodyUUID))
-        return finished
-    }
-
-    private func marked(_ answer: Answer) -> Answer {
-        var answer = answer
-        answer.head.headerFields[.marker] = NotesHTTP.markerValue
-        answer.head.headerFields[.cacheControl] = "no-cache"
-        if !answer.body.isEmpty { answer.head.headerFields[.contentType] = "application/json" }
+                user: call.user, method: call.method.rawValue, path: call.path, status: answer.head.status.code,
+                key: call.key, bodyDigest: FNV.digest(body), uuid: call.uuid?.lowercased() ?? call.bodyUUID))
         return answer
     }
 
+    /// The answer to a request whose body could not be had: too large, too slow.
+    public func refusal(_ status: HTTPResponse.Status, _ message: String, of request: HTTPRequest) -> Answer {
+        var answer = Answer.error(status, message, key: "detail")
+        if status == .serviceUnavailable { answer[.retryAfter] = "1" }
+        return finished(answer, Call(request, body: []))
+    }
+
+    func attempt(_ body: () throws -> Answer) -> Answer {
+        do { return try body() } catch let refusal as Refusal {
+            return refusal.answer
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_FULL {
+            return .error(
+                .init(code: 507, reasonPhrase: "Insufficient Storage"),
+                "The server's disk is full; nothing was written", key: "detail")
+        } catch {
+            var answer = Answer.error(.serviceUnavailable, "The database does not answer; try again", key: "detail")
+            answer[.retryAfter] = "1"
+            return answer
+        }
+    }
+
+    /// What every answer has.
+    private func finished(_ answer: Answer, _ call: Call) -> Answer {
+        var answer = answer
+        for field in Self.everyAnswersFields { answer.head.headerFields[field.name] = field.value }
+        answer[.xContentTypeOptions] = "nosniff"
+        if answer[.vary] == nil {
+            answer[.vary] = dialect.features.contains(.tokens) ? "Accept, Authorization, Cookie" : "Accept, Cookie"
+        }
+        if dialect.features.contains(.validators), answer[.cacheControl] == nil {
+            answer[.cacheControl] = "private, no-cache"
+        }
+        if case .text("") = answer.body {
+        } else if answer[.contentType] == nil {
+            answer[.contentType] = "application/json"
+        }
+        if call.method == .head {
+            switch answer.body {
+            case .text(let text): answer.body = text.isEmpty ? .text("") : .length(text.utf8.count)
+            case .pages: answer.body = .length(nil)
+            case .length: break
+            }
+        }
+        return answer
+    }
+
+    /// What every answer has, so that it is known to be this server's.
+    public static let everyAnswersFields: HTTPFields = [.marker: NotesHTTP.markerValue]
+
     // MARK: Who and what
 
-    /// The user, if the password is right (RFC 7617).
-    private func authenticated(_ request: HTTPRequest) -> String? {
-        guard let field = request.headerFields[.authorization], field.lowercased().hasPrefix("basic "),
-            let data = Data(base64Encoded: String(field.dropFirst(6)).trimmingCharacters(in: .whitespaces))
-        else { return nil }
-        let text = String(decoding: data, as: UTF8.self)
-        guard let colon = text.firstIndex(of: ":") else { return nil }
-        let user = String(text[..<colon])
-        // As much work for a name that does not exist.
-        let expected = users[user] ?? ""
-        let isRight = Self.isSame(expected, String(text[text.index(after: colon)...]))
-        return isRight && users[user] != nil ? user : nil
-    }
-
-    /// Compares in a time that does not tell where two texts differ.
-    private static func isSame(_ left: String, _ right: String) -> Bool {
-        let left = Array(left.utf8)
-        let right = Array(right.utf8)
-        var difference = left.count ^ right.count
-        for index in right.indices { difference |= Int(right[index] ^ (left.isEmpty ? 0 : left[index % left.count])) }
-        return difference == 0
-    }
-
-    private func decide(_ call: Call) throws -> Answer {
-        guard let user = call.user else {
-            throw Refusal(
-                .forbidden,
-                call.request.headerFields[.authorization] == nil
-                    ? "Authentication credentials were not provided." : "Invalid username/password", key: "detail")
+    private func decide(_ call: inout Call) throws -> Answer {
+        guard call.resource != .unknown && call.resource != .lever && isThere(call.resource) else {
+            throw Refusal.notFound
         }
+        if !call.hasSlash, let answer = try answerWithoutSlash(call) { return answer }
         switch call.resource {
-        case .root:
-            try call.allow([.get, .head])
-            return Self.json(
-                .ok,
-                JSONText.object([
-                    ("notes", JSONText.string(NotesHTTP.notesPath)),
-                    ("notes-uuids", JSONText.string(NotesHTTP.indexPath)),
-                ]))
-        case .index:
-            try call.allow([.get, .head])
-            return try store.queue.read { database in
-                let notes = try StoredNote.all(database, owner: user)
-                let shown = notes.filter { !$0.isDeleted || dialect.keepsTombstones }
-                return Self.json(.ok, JSONText.array(shown.map(\.entry.json)))
-            }
-        case .notes:
-            try call.allow([.get, .head, .post])
-            if call.method == .post { return try write(call, user) { try create(call, user, $0) } }
-            return try store.queue.read { database in
-                let notes = try StoredNote.all(database, owner: user).filter { !$0.isDeleted }
-                // The original's order: by the date the client gave.
-                return Self.json(
-                    .ok,
-                    JSONText.array(
-                        notes.sorted { ($0.note.date, $0.note.uuid) < ($1.note.date, $1.note.uuid) }.map(\.note.json)))
-            }
-        case .note(let uuid):
-            try call.allow([.get, .head, .put, .patch, .delete])
-            switch call.method {
-            case .put, .patch: return try write(call, user) { try update(call, user, uuid, $0) }
-            case .delete: return try write(call, user) { try remove(call, user, uuid, $0) }
-            default: return try store.queue.read { try show(call, user, uuid, $0) }
-            }
-        case .unknown: throw Refusal(.notFound, "Not found", key: "detail")
+        case .document: return try answerDocument(call)
+        case .login: return try answerLogin(call)
+        case .page: try call.allow([.get, .head])
+        case .refresh: return try answerRefresh(call)
+        default: break
         }
+        let caller = try caller(of: call.request)
+        switch caller {
+        case .browser(let user, _): call.user = user
+        // Pages are for who has logged in.
+        case _ where call.resource == .page: return toLogin(call)
+        case .user(let user, _): call.user = user
+        case .nobody, .refused: throw unauthenticated(caller)
+        }
+        guard let user = call.user else { throw Refusal.notFound }
+        if let seconds = rates?.secondsToWait(user, at: now()) {
+            var answer = Answer.error(.tooManyRequests, "Too many requests; wait", key: "detail")
+            answer[.retryAfter] = String(seconds)
+            throw Refusal(answer)
+        }
+        if case .browser(_, let csrf) = caller, !call.isSafe, call.resource != .logout {
+            // A cookie comes along whoever's page sends the request; this token does not.
+            guard let given = call.request.headerFields[.csrfToken], Secrets.areSame(csrf, given) else {
+                throw Refusal(.forbidden, "CSRF Failed: CSRF token missing or incorrect.", key: "detail")
+            }
+        }
+        if call.resource == .page { return try answerPage(call, user) }
+        if call.resource == .logout { return try answerLogout(call) }
+        guard let media = call.media(dialect.reading.hasBrowsableHTML ? [.json, .html] : [.json]) else {
+            throw Refusal(.notAcceptable, "Could not satisfy the request's Accept header", key: "detail")
+        }
+        let answer = attempt { try self.answer(call, user, hasPassword: caller.hasPassword) }
+        return media == .html ? browsable(answer) : answer
+    }
+
+    private func answer(_ call: Call, _ user: String, hasPassword: Bool) throws -> Answer {
+        let methods = methods(of: call.resource)
+        if call.method == .options { return options(call, methods) }
+        try call.allow(methods)
+        switch call.resource {
+        case .notes: return try answerNotes(call, user)
+        case .index: return try answerIndex(call, user)
+        case .note(let name): return try answerNote(call, user, dialect.naming == .uuid ? name.lowercased() : name)
+        case .pin(let name): return try answerPin(call, user, name.lowercased())
+        case .tokens: return try answerTokens(call, user, hasPassword: hasPassword)
+        default: return answerRoot(call)
+        }
+    }
+
+    private func isThere(_ resource: Call.Resource) -> Bool {
+        switch resource {
+        case .tokens, .refresh: dialect.features.contains(.tokens)
+        case .pin: dialect.features.contains(.pins)
+        default: true
+        }
+    }
+
+    private func methods(of resource: Call.Resource) -> [HTTPRequest.Method] {
+        switch resource {
+        case .notes: [.get, .head, .post, .options]
+        case .note: [.get, .head, .put, .patch, .delete, .options]
+        case .pin: [.get, .head, .put, .delete, .options]
+        case .tokens: [.post, .delete, .options]
+        default: [.get, .head, .options]
+        }
+    }
+
+    /// What a request gets whose path lacks its final slash; `nil` if it is served all the same.
+    private func answerWithoutSlash(_ call: Call) throws -> Answer? {
+        switch dialect.missingSlash {
+        case .unknown: throw Refusal.notFound
+        case .redirectedIfSafe where !call.isSafe: return nil
+        case .redirected, .redirectedIfSafe:
+            var answer = Answer(.movedPermanently)
+            answer[.location] = url(call.path + "/" + (call.query.isEmpty ? "" : "?" + call.query), call)
+            return answer
+        }
+    }
+
+    /// A whole URL of a path, by the name under which the client called.
+    func url(_ path: String, _ call: Call) -> String {
+        guard let authority = call.request.authority, !authority.isEmpty else { return path }
+        return "http://\(authority)\(path)"
     }
 
     // MARK: Writing
 
     /// Does a write and remembers it under its key in one transaction; what has been done before is answered as before.
-    private func write(_ call: Call, _ user: String, _ body: (Database) throws -> Answer) throws -> Answer {
-        guard dialect.knowsOperations, let key = call.key else { return try store.queue.write(body) }
-        guard (1...Self.keyLengthMax).contains(key.utf8.count) else {
-            throw Refusal(.badRequest, "an Idempotency-Key has 1 to \(Self.keyLengthMax) characters")
+    func write(_ call: Call, _ user: String, _ body: (Database) throws -> Answer) throws -> Answer {
+        let key = dialect.features.contains(.operations) ? call.key : nil
+        if let key, !(1...Limits.keyBytesMax).contains(key.utf8.count) {
+            throw Refusal(.badRequest, "An Idempotency-Key has 1 to \(Limits.keyBytesMax) characters", key: "detail")
         }
         let digest = Int64(bitPattern: call.digest)
+        // By itself: a write that is refused undoes all it has done.
+        if housekeeping.isDue(at: now()) { try store.queue.write(tidy) }
         return try store.queue.write { database in
+            guard let key else { return try body(database) }
             let row = try Row.fetchOne(
-                database, sql: "SELECT * FROM operation WHERE owner = ? AND key = ?", arguments: [user, key])
+                database.cachedStatement(sql: "SELECT * FROM operation WHERE owner = ? AND key = ?"),
+                arguments: [user, key])
             if let row {
-                let known: Int64 = row["digest"]
-                guard known == digest else {
-                    throw Refusal(.unprocessableContent, "this Idempotency-Key was used for another request")
+                guard row["digest"] as Int64 == digest else {
+                    throw Refusal(
+                        .unprocessableContent, "This Idempotency-Key was used for another request", key: "detail")
                 }
-                let status: Int = row["status"]
-                var answer = Answer(head: HTTPResponse(status: .init(code: status)), body: row["body"])
-                answer.head.headerFields[.eTag] = row["etag"]
+                var answer = Answer(.init(code: row["status"]), .text(row["body"]))
+                answer[.eTag] = row["etag"]
                 return answer
             }
             let answer = try body(database)
             // A creation that is asked for again is there already: 200.
             let status = answer.head.status == .created ? 200 : answer.head.status.code
-            try database.execute(
-                sql: "INSERT INTO operation VALUES (?, ?, ?, ?, ?, ?, ?)",
-                arguments: [user, key, digest, status, answer.head.headerFields[.eTag], answer.body, now()])
+            try database.cachedStatement(sql: "INSERT INTO operation VALUES (?, ?, ?, ?, ?, ?, ?)").execute(
+                arguments: [user, key, digest, status, answer[.eTag], answer.body.text, now()])
             return answer
         }
     }
 
-    private func create(_ call: Call, _ user: String, _ database: Database) throws -> Answer {
-        let request = try call.parsedBody()
-        let uuid: String
-        switch request.uuid {
-        case .missing: uuid = makeUUID()
-        case .text(let text):
-            guard let name = UUIDText.normalised(text) else {
-                throw Refusal(fields: ["uuid": "Expected a UUID as RFC 9562 writes it."])
-            }
-            uuid = name
-        case .null, .wrongType: throw Refusal(fields: ["uuid": "Expected a UUID, or none."])
-        }
-        let title = try request.title.value("title", otherwise: nil)
-        let text = try request.text.value("text", otherwise: nil)
-        let date = try self.date(request.date, otherwise: NoteDate.text(millisecondsSince1970: now()))
-        var number = 0
-        if let old = try StoredNote.find(database, owner: user, uuid: uuid) {
-            guard old.isDeleted && !dialect.keepsTombstones else {
-                let isEqual =
-                    !old.isDeleted && old.note.title == title && old.note.text == text
-                    && (request.date == .missing || old.note.date == date)
-                if dialect.secondCreationIsConflict && isEqual {
-                    return tagged(Self.json(.ok, old.note.json), old.note)
-                }
-                throw secondCreation(of: old)
-            }
-            number = old.note.revision.number
-        }
-        let note = Note(
-            uuid: uuid, revision: Revision(number: number + 1, suffix: makeUUID()), date: date, title: title, text: text
-        )
-        try StoredNote(note, isDeleted: false).save(database, owner: user)
-        return tagged(Self.json(.created, note.json), note)
+    /// Forgets what need not be kept any longer.
+    private func tidy(_ database: Database) throws {
+        let moment = now() - limits.retentionSeconds * 1000
+        if dialect.tombstones != nil { try StoredNote.prune(database, before: moment) }
+        try database.execute(sql: "DELETE FROM operation WHERE made < ?", arguments: [moment])
+        try database.execute(sql: "DELETE FROM token WHERE expires < ?", arguments: [now()])
     }
 
-    private func secondCreation(of old: StoredNote) -> Refusal {
-        if dialect.secondCreationIsConflict {
-            return conflict("Conflict, a note with this UUID already exists", old)
-        }
-        return Refusal(fields: ["uuid": "Document with this UUID already exists."])
+    // MARK: Notes as they are shown
+
+    /// A note as this dialect writes it.
+    func json(of note: Note) -> String {
+        guard dialect.reading.datesAreAsTyped else { return note.json }
+        var shown = note
+        shown.date = NoteDate.brief(note.date)
+        return shown.json
     }
 
-    private func update(_ call: Call, _ user: String, _ uuid: String, _ database: Database) throws -> Answer {
-        let old = try find(user, uuid, database)
-        let request = try call.parsedBody()
-        try checkRevision(
-            request.revision, call, old, missing: "You must specify a 'revision' in the request data",
-            stale: "Conflict, you are trying to update an old revision of this object")
-        let replaces = call.method == .put && dialect.putReplaces
-        var missing: [String: String] = [:]
-        for (name, field) in [("date", request.date), ("title", request.title), ("text", request.text)]
-        where replaces && field == .missing { missing[name] = "A PUT replaces the note: this field is required." }
-        if !missing.isEmpty { throw Refusal(fields: missing) }
-        var note = old.note
-        note.title = try request.title.value("title", otherwise: note.title)
-        note.text = try request.text.value("text", otherwise: note.text)
-        // The original sets the date to now when a PUT does not give one.
-        let unsaid = call.method == .put ? NoteDate.text(millisecondsSince1970: now()) : note.date
-        note.date = try date(request.date, otherwise: unsaid)
-        if dialect.keepsRevisionWhenEqual && note == old.note { return tagged(Self.json(.ok, note.json), note) }
-        note.revision = Revision(number: note.revision.number + 1, suffix: makeUUID())
-        try StoredNote(note, isDeleted: false).save(database, owner: user)
-        return tagged(Self.json(.ok, note.json), note)
+    /// The answer to a write that has been done.
+    ///
+    /// - Parameter typed: The date as the client wrote it, if it did.
+    func written(_ status: HTTPResponse.Status, _ stored: StoredNote, typed: NoteDate.Typed?) -> Answer {
+        var note = stored.note
+        if dialect.reading.datesAreAsTyped, let typed { note.date = typed.echo }
+        var answer = Answer.json(status, json(of: note))
+        guard dialect.features.contains(.validators) else { return answer }
+        answer[.eTag] = ETags.of(note.revision)
+        if status == .created { answer[.location] = NotesHTTP.path(of: note.uuid) }
+        return answer
     }
 
-    private func remove(_ call: Call, _ user: String, _ uuid: String, _ database: Database) throws -> Answer {
-        let old = try find(user, uuid, database)
-        try checkRevision(
-            call.query("revision").map { .text($0) } ?? .missing, call, old,
-            missing: "You must specify a 'revision' query parameter",
-            stale: "Conflict, you are trying to delete an old revision of this object")
-        var note = old.note
-        note.revision = Revision(number: note.revision.number + 1, suffix: makeUUID())
-        note.title = nil
-        note.text = nil
-        try StoredNote(note, isDeleted: true).save(database, owner: user)
-        return Answer(head: HTTPResponse(status: .noContent), body: "")
+    /// When a note was last written, as HTTP says it; `nil` within the same second, which may see another write.
+    func lastModified(_ note: StoredNote) -> String? {
+        let seconds = note.modified / 1000
+        guard dialect.features.contains(.validators), now() / 1000 > seconds else { return nil }
+        return NoteDate.httpDate(secondsSince1970: seconds)
     }
 
-    private func find(_ user: String, _ uuid: String, _ database: Database) throws -> StoredNote {
-        // Somebody else's note is as unknown as one that never was.
-        guard let note = try StoredNote.find(database, owner: user, uuid: uuid), !note.isDeleted else {
-            throw Refusal(.notFound, "Not found", key: "detail")
-        }
-        return note
-    }
-
-    private func checkRevision(
-        _ field: NoteRequest.Field, _ call: Call, _ old: StoredNote, missing: String, stale: String
-    ) throws {
-        let tag = call.request.headerFields[.ifMatch]
-        let given: String?
+    /// The moment of a date field, and how it was typed.
+    func date(_ field: NoteRequest.Field, otherwise: String) throws -> (stored: String, typed: NoteDate.Typed?) {
+        let isLoose = dialect.reading.datesAreAsTyped
         switch field {
-        case .text(let text) where !text.isEmpty: given = text
-        case .wrongType: given = ""  // a number differs from every revision
-        default: given = nil
-        }
-        if let tag {
-            let isMatch = ETags.matches(tag, old.note.revision, weakCounts: false)
-            if let given, ETags.matches(tag, Revision(given), weakCounts: false) == false, tag != "*" {
-                throw Refusal(.badRequest, "If-Match and the revision disagree")
-            }
-            if !isMatch {
-                throw conflict("Precondition failed: the note has another revision", old, .preconditionFailed)
-            }
-            if given == nil { return }
-        }
-        guard let given else { throw Refusal(.badRequest, missing) }
-        if given != old.note.revision.description { throw conflict(stale, old) }
-    }
-
-    private func date(_ field: NoteRequest.Field, otherwise: String) throws -> String {
-        switch field {
-        case .missing: return otherwise
+        case .missing: return (otherwise, nil)
         case .text(let text):
-            guard let date = NoteDate.normalised(text) else {
-                throw Refusal(fields: ["date": "Expected a date and time with an offset, as 2026-03-01T08:30:00Z."])
+            guard let typed = NoteDate.read(text), let stored = typed.stored(orInBerlin: isLoose) else {
+                throw Refusal(fields: [
+                    "date": isLoose
+                        ? "Datetime has wrong format. Use YYYY-MM-DDThh:mm[:ss[.uuuuuu]][+HH:MM|-HH:MM|Z]."
+                        : "Expected a date and time with an offset, as 2026-03-01T08:30:00Z."
+                ])
             }
-            return date
-        case .null, .wrongType: throw Refusal(fields: ["date": "Expected a date and time."])
+            return (stored, typed)
+        case .null: throw Refusal(fields: ["date": "This field is required."])
+        case .wrongType: throw Refusal(fields: ["date": "Expected a date and time."])
         }
     }
+}
 
-    private func conflict(_ message: String, _ old: StoredNote, _ status: HTTPResponse.Status = .conflict) -> Refusal {
-        var members = [("error", JSONText.string(message))]
-        if dialect.showsCurrent { members.append(("current", old.json)) }
-        var answer = Self.json(status, JSONText.object(members))
-        if dialect.showsCurrent { answer.head.headerFields[.eTag] = ETags.of(old.note.revision) }
-        return Refusal(answer)
-    }
-
-    // MARK: Reading
-
-    private func show(_ call: Call, _ user: String, _ uuid: String, _ database: Database) throws -> Answer {
-        let note = try find(user, uuid, database).note
-        var answer = Self.json(.ok, note.json)
-        if let tags = call.request.headerFields[.ifNoneMatch], ETags.matches(tags, note.revision, weakCounts: true) {
-            answer = Answer(head: HTTPResponse(status: .notModified), body: "")
+extension NoteRequest.Field {
+    /// The text, or null; what is missing stays as it is.
+    func value(_ name: String, otherwise: String?) throws -> String? {
+        switch self {
+        case .missing: otherwise
+        case .null: nil
+        case .text(let text): text
+        case .wrongType: throw Refusal(fields: [name: "Expected a text or null."])
         }
-        answer.head.headerFields[.eTag] = ETags.of(note.revision)
-        return answer
-    }
-
-    private func tagged(_ answer: Answer, _ note: Note) -> Answer {
-        guard dialect.tagsWrites else { return answer }
-        var answer = answer
-        answer.head.headerFields[.eTag] = ETags.of(note.revision)
-        if answer.head.status == .created { answer.head.headerFields[.location] = NotesHTTP.path(of: note.uuid) }
-        return answer
-    }
-
-    /// The answer to a body that is larger than ``bodyBytesMax``.
-    public static var tooLarge: Answer {
-        var answer = error(.contentTooLarge, "a body has at most \(bodyBytesMax) bytes")
-        answer.head.headerFields[.marker] = NotesHTTP.markerValue
-        answer.head.headerFields[.contentType] = "application/json"
-        return answer
-    }
-
-    static func json(_ status: HTTPResponse.Status, _ body: String) -> Answer {
-        Answer(head: HTTPResponse(status: status), body: body)
-    }
-
-    static func error(_ status: HTTPResponse.Status, _ message: String, key: String = "error") -> Answer {
-        json(status, JSONText.object([(key, JSONText.string(message))]))
     }
 }

@@ -7,15 +7,33 @@ public import NotesContract
 /// One connection, one transaction a request: whoever reads a revision and writes on it does both, or neither. A file is
 /// written with a write-ahead log and `synchronous = FULL`: what has been answered is on the disk.
 public final class NotesStore: Sendable {
+    /// What the notes in it are called and how they are answered.
+    public let dialect: NotesDialect
     let queue: DatabaseQueue
+    private let makeEpoch: @Sendable () -> String
 
     /// The version of the schema this program writes.
-    public static let schemaVersion = 1
+    public static let schemaVersion = 2
 
     /// Opens a database, or makes one; `nil` keeps everything in memory.
-    public init(path: String?) throws(NotesStoreError) {
+    ///
+    /// - Parameters:
+    ///   - dialect: What the server will speak. A file keeps the form of its names: `orig` opens what `orig` has made.
+    ///   - makeEpoch: Where the name of a history comes from, by which cursors know their own; by chance unless given.
+    public init(
+        path: String?, dialect: NotesDialect = .compat,
+        makeEpoch: (@Sendable () -> String)? = nil
+    ) throws(NotesStoreError) {
+        self.dialect = dialect
+        let makeEpoch = makeEpoch ?? { String(UUID().uuidString.lowercased().prefix(8)) }
+        self.makeEpoch = makeEpoch
         do {
             if let path {
+                // Nobody else's to read: it has what users wrote, and their tokens.
+                if !FileManager.default.fileExists(atPath: path) {
+                    _ = FileManager.default.createFile(
+                        atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
+                }
                 var configuration = Configuration()
                 configuration.busyMode = .timeout(5)
                 configuration.prepareDatabase { database in
@@ -32,7 +50,17 @@ public final class NotesStore: Sendable {
                     "\(path ?? "") was written by a newer version (\(version); this one knows \(NotesStore.schemaVersion))"
                 )
             }
-            if version < 1 { try queue.write(NotesStore.createSchema) }
+            try queue.write { database in
+                if version < NotesStore.schemaVersion {
+                    try NotesStore.createSchema(database, from: version, dialect, epoch: makeEpoch())
+                }
+                let naming = try NotesStore.setting("naming", database)
+                guard naming == dialect.naming.rawValue else {
+                    throw NotesStoreError(
+                        "\(path ?? "") was written under another contract, with other names for notes: "
+                            + "take \(naming == "text" ? "orig" : "compat or strict")")
+                }
+            }
         } catch let error as NotesStoreError {
             throw error
         } catch {
@@ -41,40 +69,109 @@ public final class NotesStore: Sendable {
     }
 
     // What users write is kept as bytes: SQLite's text ends at a NUL when it is read.
-    private static func createSchema(_ database: Database) throws {
+    private static func createSchema(
+        _ database: Database, from version: Int, _ dialect: NotesDialect, epoch: String
+    ) throws {
+        if version == 1 { try database.execute(sql: "ALTER TABLE note RENAME TO note1") }
         try database.execute(
             sql: """
                 CREATE TABLE note (
+                    id INTEGER PRIMARY KEY AUTOINCREMENT,
                     owner TEXT NOT NULL, uuid TEXT NOT NULL, number INTEGER NOT NULL, suffix TEXT NOT NULL,
-                    date TEXT NOT NULL, title BLOB, text BLOB, deleted INTEGER NOT NULL, sequence INTEGER NOT NULL,
-                    PRIMARY KEY (owner, uuid)
+                    date TEXT NOT NULL, title BLOB, text BLOB,
+                    state INTEGER NOT NULL, pinned INTEGER NOT NULL, sequence INTEGER NOT NULL, modified INTEGER NOT NULL,
+                    UNIQUE (owner, uuid)
                 ) STRICT;
-                CREATE TABLE operation (
+                CREATE UNIQUE INDEX noteBySequence ON note (owner, sequence);
+                CREATE INDEX noteByName ON note (uuid);
+                CREATE INDEX tombstoneByAge ON note (modified) WHERE state = 1;
+                CREATE TABLE IF NOT EXISTS operation (
                     owner TEXT NOT NULL, key TEXT NOT NULL, digest INTEGER NOT NULL, status INTEGER NOT NULL,
                     etag TEXT, body TEXT NOT NULL, made INTEGER NOT NULL,
                     PRIMARY KEY (owner, key)
                 ) STRICT;
+                CREATE INDEX operationByAge ON operation (made);
+                CREATE TABLE token (
+                    secret TEXT PRIMARY KEY, owner TEXT NOT NULL, kind TEXT NOT NULL, csrf TEXT, expires INTEGER NOT NULL
+                ) STRICT;
+                CREATE INDEX tokenByAge ON token (expires);
+                CREATE TABLE pruned (owner TEXT PRIMARY KEY, sequence INTEGER NOT NULL) STRICT;
+                CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
                 PRAGMA user_version = \(schemaVersion);
                 """)
+        try database.execute(
+            sql: "INSERT INTO setting VALUES ('naming', ?), ('epoch', ?)",
+            arguments: [(version == 1 ? NotesDialect.compat : dialect).naming.rawValue, epoch])
+        if version == 1 {
+            try database.execute(
+                sql: """
+                    INSERT INTO note (owner, uuid, number, suffix, date, title, text, state, pinned, sequence, modified)
+                        SELECT owner, uuid, number, suffix, date, title, text, deleted, 0, sequence,
+                            CAST(strftime('%s', 'now') AS INTEGER) * 1000
+                        FROM note1 ORDER BY sequence;
+                    DROP TABLE note1;
+                    -- What they were compared by is made of other things now.
+                    DELETE FROM operation;
+                    """)
+        }
+    }
+
+    static func setting(_ name: String, _ database: Database) throws -> String {
+        try String.fetchOne(
+            database.cachedStatement(sql: "SELECT value FROM setting WHERE name = ?"), arguments: [name]) ?? ""
     }
 
     /// Puts a note there as if it had been written so often; for tests and scenarios.
     public func seed(_ note: Note, owner: String) throws(NotesStoreError) {
-        do {
-            try queue.write { try StoredNote(note, isDeleted: false).save($0, owner: owner) }
-        } catch {
-            throw NotesStoreError(error, path: "the database")
+        try perform {
+            try $0.write { _ = try StoredNote(note).save($0, owner: owner, at: 0) }
         }
     }
 
-    /// A user's notes, without those that are deleted.
+    /// A user's notes, without those that are deleted, in the order in which they were last written.
     public func notes(of owner: String) throws(NotesStoreError) -> [Note] {
-        do {
-            return try queue.read { try StoredNote.all($0, owner: owner).filter { !$0.isDeleted }.map(\.note) }
-        } catch {
-            throw NotesStoreError(error, path: "the database")
+        try perform { queue in
+            try queue.unsafeRead { database in
+                let find = try StoredNote.finder(database, owner: owner)
+                return try StoredNote.rows(database, owner: owner, .bySequence).compactMap { try find($0)?.note }
+            }
         }
     }
+
+    /// Reads. GRDB's own `read` sets a pragma each time, for which SQLite forgets every compiled statement; with one
+    /// connection, which does one thing after the other, it would add nothing.
+    func read<Result>(_ body: (Database) throws -> Result) throws -> Result { try queue.unsafeRead(body) }
+
+    // MARK: Snapshots
+
+    /// Everything as it is now, in memory.
+    public func snapshot() throws(NotesStoreError) -> NotesSnapshot {
+        try perform { queue in
+            let copy = try DatabaseQueue()
+            try queue.backup(to: copy)
+            return NotesSnapshot(queue: copy)
+        }
+    }
+
+    /// Everything as it was. Cursors from before are no longer known.
+    public func restore(_ snapshot: NotesSnapshot) throws(NotesStoreError) {
+        let epoch = makeEpoch()
+        try perform { queue in
+            try snapshot.queue.backup(to: queue)
+            try queue.write {
+                try $0.execute(sql: "UPDATE setting SET value = ? WHERE name = 'epoch'", arguments: [epoch])
+            }
+        }
+    }
+
+    private func perform<Result>(_ body: (DatabaseQueue) throws -> Result) throws(NotesStoreError) -> Result {
+        do { return try body(queue) } catch { throw NotesStoreError(error, path: "the database") }
+    }
+}
+
+/// What a store had at some time.
+public struct NotesSnapshot: Sendable {
+    let queue: DatabaseQueue
 }
 
 /// Why a database cannot be used.
@@ -97,59 +194,5 @@ public struct NotesStoreError: Error, Hashable, Sendable, CustomStringConvertibl
         // Never the values: they are what users wrote.
         default: self.init("\(path): \(error.message ?? "database error") (\(error.resultCode.rawValue))")
         }
-    }
-}
-
-/// A note with whether it is a tombstone.
-struct StoredNote {
-    var note: Note
-    var isDeleted: Bool
-
-    init(_ note: Note, isDeleted: Bool) {
-        self.note = note
-        self.isDeleted = isDeleted
-    }
-
-    private init(_ row: Row) {
-        func text(_ name: String) -> String? {
-            let bytes: Data? = row[name]
-            return bytes.map { String(decoding: $0, as: UTF8.self) }
-        }
-        note = Note(
-            uuid: row["uuid"], revision: Revision(number: row["number"], suffix: row["suffix"]), date: row["date"],
-            title: text("title"), text: text("text"))
-        isDeleted = row["deleted"]
-    }
-
-    /// The index entry of it.
-    var entry: IndexEntry { IndexEntry(uuid: note.uuid, revision: note.revision, isDeleted: isDeleted) }
-
-    /// As a refusal shows it.
-    var json: String { isDeleted ? entry.json : note.json }
-
-    static func find(_ database: Database, owner: String, uuid: String) throws -> StoredNote? {
-        try Row.fetchOne(
-            database, sql: "SELECT * FROM note WHERE owner = ? AND uuid = ?", arguments: [owner, uuid]
-        ).map(StoredNote.init)
-    }
-
-    /// All of a user's, in the order in which they were last written.
-    static func all(_ database: Database, owner: String) throws -> [StoredNote] {
-        try Row.fetchAll(
-            database, sql: "SELECT * FROM note WHERE owner = ? ORDER BY sequence", arguments: [owner]
-        ).map(StoredNote.init)
-    }
-
-    func save(_ database: Database, owner: String) throws {
-        try database.execute(
-            sql: """
-                INSERT OR REPLACE INTO note VALUES (?, ?, ?, ?, ?, ?, ?, ?,
-                    (SELECT IFNULL(MAX(sequence), 0) + 1 FROM note))
-                """,
-            arguments: [
-                owner, note.uuid, note.revision.number, note.revision.suffix, note.date,
-                note.title.map { Data($0.utf8) },
-                note.text.map { Data($0.utf8) }, isDeleted,
-            ])
     }
 }

@@ -68,7 +68,9 @@ public final class LiveRun: Sendable {
     }
 
     private func play() async throws {
-        let store = try NotesStore(path: folder.appendingPathComponent("server.db").path)
+        let store = try NotesStore(
+            path: folder.appendingPathComponent("server.db").path,
+            dialect: NotesDialect.named[scenario.contract] ?? .compat)
         let users = Set(scenario.devices.map(\.user) + scenario.writers.map(\.user)).sorted()
         for note in scenario.notes {
             let uuid = UUID().uuidString.lowercased()
@@ -81,8 +83,7 @@ public final class LiveRun: Sendable {
             }
         }
         let service = NotesService(
-            store: store, users: Dictionary(uniqueKeysWithValues: users.map { ($0, Self.password) }),
-            dialect: NotesDialect.named[scenario.contract] ?? .compat)
+            store: store, users: Dictionary(uniqueKeysWithValues: users.map { ($0, Self.password) }))
         let server = try await NotesServer.start(service, host: "127.0.0.1", port: 0)
         do {
             try await play(server, store, users)

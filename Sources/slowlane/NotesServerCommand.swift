@@ -14,9 +14,12 @@ struct NotesServerCommand: AsyncParsableCommand {
             Examples:
               slowlane notes-server --user ada:secret
               slowlane notes-server --listen 127.0.0.1:8000 --db notes.db --contract orig --user ada:a --user bo:b
+              slowlane notes-server --contract strict --token-life 60 --levers
               curl -u ada:secret http://127.0.0.1:8000/api/notes/
+              curl http://127.0.0.1:8000/openapi.json
 
-            Contracts: compat (the default) and orig; docs/notes-server.md says what they answer.
+            Contracts: \(NotesDialect.all.map { "\($0.name), \($0.summary)" }.joined(separator: "; ")). \
+            docs/notes-server.md says what they answer.
             """)
 
     @Option(help: "Where clients connect, HOST:PORT; port 0 takes a free one and prints it.")
@@ -25,21 +28,53 @@ struct NotesServerCommand: AsyncParsableCommand {
     @Option(help: "The database file; without it notes are gone when the server stops.")
     var db: String?
 
-    @Option(help: "Which contract it keeps: compat or orig.")
+    @Option(help: "Which contract it keeps: \(NotesServerCommand.contracts).")
     var contract = "compat"
 
     @Option(help: "A user with a password, NAME:PASSWORD; may be given again. (default: ada:ada and bo:bo)")
     var user: [String] = []
 
+    @Option(help: "The status for who is not known: 401 with a challenge, or 403. (default: the contract's)")
+    var unauthenticated: Int?
+
+    @Option(help: "Requests per second of a user; over it they are refused (429). (default: any number)")
+    var rate: Double?
+
+    @Option(help: "How many seconds an access token is valid.")
+    var tokenLife = NotesService.Limits().accessSeconds
+
+    @Option(help: "How many days tombstones and the results of operations are kept.")
+    var retention = NotesService.Limits().retentionSeconds / 86_400
+
+    @Flag(help: "Let tests hold and lose answers, force statuses, stop the clock and restore snapshots, under /levers.")
+    var levers = false
+
     @Flag(name: .shortAndLong, help: "Print results only.")
     var quiet = false
 
+    private static let contracts = NotesDialect.all.map(\.name).joined(separator: ", ")
+
     func validate() throws {
-        guard Endpoint(listen) != nil else {
+        guard let endpoint = Endpoint(listen) else {
             throw ValidationError("--listen '\(listen)' is not HOST:PORT (as 127.0.0.1:8000 or 8000)")
         }
+        if levers && !LocalAddresses.isLoopback(endpoint.host) {
+            throw ValidationError("--levers is for a server on this machine only: --listen 127.0.0.1:8000")
+        }
+        guard [nil, 401, 403].contains(unauthenticated) else {
+            throw ValidationError("--unauthenticated is 401 or 403")
+        }
+        guard rate.map({ (0.001...1e6).contains($0) }) ?? true else {
+            throw ValidationError("--rate is a number from 0.001 to 1000000")
+        }
+        guard (1...10_000_000).contains(tokenLife) else {
+            throw ValidationError("--token-life is a number of seconds from 1 to 10000000")
+        }
+        guard (1...36_500).contains(retention) else {
+            throw ValidationError("--retention is a number of days from 1 to 36500")
+        }
         guard NotesDialect.named[contract] != nil else {
-            throw ValidationError("--contract '\(contract.prefix(40))' is none of compat, orig")
+            throw ValidationError("--contract '\(contract.prefix(40))' is none of \(Self.contracts)")
         }
         for text in user {
             guard let colon = text.firstIndex(of: ":"), colon != text.startIndex, text.last != ":" else {
@@ -55,7 +90,7 @@ struct NotesServerCommand: AsyncParsableCommand {
         let console = Console()
         let store: NotesStore
         do {
-            store = try NotesStore(path: db)
+            store = try NotesStore(path: db, dialect: dialect)
         } catch {
             console.print("error: \(error)", to: .progress)
             throw ExitStatus.invalidFile
@@ -67,7 +102,13 @@ struct NotesServerCommand: AsyncParsableCommand {
         }
         let happenings = Happenings()
         let isQuiet = quiet
-        let service = NotesService(store: store, users: users, dialect: dialect)
+        var limits = NotesService.Limits()
+        limits.requestsPerSecond = rate
+        limits.accessSeconds = tokenLife
+        limits.retentionSeconds = retention * 86_400
+        let service = NotesService(
+            store: store, users: users, unauthenticated: unauthenticated, limits: limits,
+            levers: levers ? Levers() : nil)
         let server: NotesServer
         do {
             server = try await NotesServer.start(service, host: endpoint.host, port: endpoint.port) {
@@ -86,6 +127,9 @@ struct NotesServerCommand: AsyncParsableCommand {
             "listening on http://\(host):\(server.port)/api/notes/, contract \(contract), "
                 + "notes in \(db ?? "memory (gone when this stops; --db FILE keeps them)")")
         if user.isEmpty { console.print("note: users ada:ada and bo:bo, as no --user was given", to: .progress) }
+        if levers {
+            console.print("note: whoever reaches /levers on this machine moves the server's levers", to: .progress)
+        }
         if !LocalAddresses.isLoopback(endpoint.host) {
             console.print(
                 "warning: passwords travel in the clear, and this address is not only this machine", to: .progress)

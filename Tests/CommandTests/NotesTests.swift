@@ -47,9 +47,10 @@ extension CommandTests {
             }
         }
 
-        @Test func twoWhoDisagreeAreAskedAndThenAgree() async throws {
+        @Test(arguments: ["compat", "orig", "strict"])
+        func twoWhoDisagreeAreAskedAndThenAgree(contract: String) async throws {
             let folder = try TemporaryFolder()
-            let server = try await Server()
+            let server = try await Server("--contract", contract)
             let phone = Shelf(store: folder.path("phone.db"))
             let laptop = Shelf(store: folder.path("laptop.db"))
             #expect(try await phone.run("new", "Milk", "--text", "2 l").status == 0)
@@ -132,8 +133,21 @@ extension CommandTests {
             try Data("no database at all, but long enough to be one".utf8).write(to: URL(filePath: folder.path("text")))
             #expect(try await Command.run("notes-server", "--db", folder.path("text")).status == 65)
             #expect(try await Command.run("notes-server", "--user", "ada").status == 64)
-            #expect(try await Command.run("notes-server", "--contract", "none").status == 64)
+            for wrong in [
+                ["--contract", "none"], ["--unauthenticated", "404"], ["--rate", "0"], ["--token-life", "0"],
+                ["--retention", "0"], ["--levers", "--listen", "0.0.0.0:0"],
+            ] {
+                let command = try Command(["notes-server"] + wrong)
+                #expect(await command.end() == 64, "\(wrong)")
+                #expect(command.errors.text.contains(wrong[0]))
+            }
             await server.stop()
+            // A file keeps the form of its names.
+            let orig = try await Server("--db", folder.path("notes.db"), "--contract", "orig")
+            await orig.stop()
+            let strict = try await Command.run("notes-server", "--db", folder.path("notes.db"), "--contract", "strict")
+            #expect(strict.status == 65)
+            #expect(strict.errors.contains("take orig"))
         }
 
         /// A client is killed at random moments while its notes go out over a slow link; each note is there once.

@@ -7,28 +7,19 @@ import NIOPosix
 import TestSupport
 import Testing
 
+extension HTTPReply {
+    var json: JSONValue? { JSONText.parse(Array(body.utf8)) }
+
+    /// The text of an error whose status is told in the body too.
+    var error: String? {
+        guard let object = json?.object, object["status"] == .integer(Int64(status)) else { return nil }
+        return object["error"]?.text
+    }
+}
+
 /// Calls of an API over plain sockets.
 struct HTTPCall {
-    /// What came back.
-    struct Answer {
-        let status: Int
-        let head: String
-        let body: String
-
-        func header(_ name: String) -> String? {
-            let prefix = "\(name.lowercased()): "
-            return head.split(separator: "\r\n").first { $0.lowercased().hasPrefix(prefix) }
-                .map { String($0.dropFirst(prefix.count)) }
-        }
-
-        var json: JSONValue? { JSONText.parse(Array(body.utf8)) }
-
-        /// The text of an error whose status is told in the body too.
-        var error: String? {
-            guard let object = json?.object, object["status"] == .integer(Int64(status)) else { return nil }
-            return object["error"]?.text
-        }
-    }
+    typealias Answer = HTTPReply
 
     let port: Int
 
@@ -46,23 +37,14 @@ struct HTTPCall {
 
     func raw(_ text: String) async throws -> Answer {
         let port = port
-        let bytes = try await blocking {
-            let socket = try TestSocket.connect(port: port)
-            try socket.send(Array(text.utf8))
-            return try socket.receiveToEnd()
-        }
-        let answer = String(decoding: bytes, as: UTF8.self)
-        let end = try #require(answer.range(of: "\r\n\r\n"), "no head in: \(answer)")
-        let head = String(answer[..<end.lowerBound])
-        let status = try #require(head.split(separator: " ").dropFirst().first.flatMap { Int($0) })
-        return Answer(status: status, head: head, body: String(answer[end.upperBound...]))
+        return try await blocking { try HTTPPeer(port: port).raw(text) }
     }
 
     /// Makes a proxy to `upstream` and gives its port.
-    func proxy(_ name: String = "p", to upstream: Int, _ more: String = "") async throws -> Int {
+    func proxy(_ name: String = "p", to upstream: Int, listen: Int = 0, _ more: String = "") async throws -> Int {
         let answer = try await self(
             "POST", "/proxies",
-            #"{"name":"\#(name)","listen":"127.0.0.1:0","upstream":"127.0.0.1:\#(upstream)"\#(more)}"#)
+            #"{"name":"\#(name)","listen":"127.0.0.1:\#(listen)","upstream":"127.0.0.1:\#(upstream)"\#(more)}"#)
         #expect(answer.status == 201, "\(answer.body)")
         let listen = try #require(answer.json?.object?["listen"]?.text)
         return try #require(listen.split(separator: ":").last.flatMap { Int($0) })
@@ -101,7 +83,7 @@ final class Upstream: Sendable {
         self.listener = listener
         self.port = port
         Thread.detachNewThread { [weak listener] in
-            // An accept gives up after ten seconds; then it begins anew, as long as anybody wants it.
+            // An accept gives up after a minute; then it begins anew, as long as anybody wants it.
             while let current = listener {
                 guard let socket = try? current.accept() else { continue }
                 Thread.detachNewThread { try? serve(socket) }

@@ -3,21 +3,11 @@ import Foundation
 import JSON
 import NIOCore
 import NIOPosix
-import Synchronization
 import TestSupport
 import Testing
 
-/// Told once, asked by threads.
-private final class Flag: Sendable {
-    private let value = Atomic(false)
-
-    var isSet: Bool { value.load(ordering: .relaxed) }
-
-    func set() { value.store(true, ordering: .relaxed) }
-}
-
 /// A hundred thousand calls that make little sense, against a server with live traffic.
-@Suite(.timeLimit(.minutes(5))) struct RandomCallTests {
+@Suite(.timeLimit(.minutes(15))) struct RandomCallTests {
     /// Fewer where each takes long, as under a sanitizer.
     private static let calls =
         ProcessInfo.processInfo.environment["SLOWLANE_RANDOM_CALLS"].flatMap { Int($0) } ?? 100_000

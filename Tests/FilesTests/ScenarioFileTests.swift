@@ -57,7 +57,7 @@ import Testing
         let expected = [
             "3:1: unknown key 'sede' in the scenario; did you mean 'seed'?",
             "4:8: unknown unit 'minuets'",
-            "7:13: 'compta': expected compat or orig",
+            "7:13: 'compta': expected compat, orig or strict",
             "9:24: unknown key 'txt' in a note; did you mean 'text'?",
             "13:3: 'b': the name of a device or writer begins with a capital letter",
             "18:10: no profile is called '100-lost'; did you mean 100-loss?",
@@ -104,10 +104,10 @@ import Testing
         ("faults: [{ request: any, point: committed, then: eat }]", "6:50: 'eat': expected cut or mute"),
         ("faults: [{ request: any, nth: 0, point: committed, then: cut }]", "6:31: 'nth' begins at 1"),
         ("seed: -1", "6:7: '-1': expected a whole number"),
-        ("server: { contract: strict }", "6:21: contract 'strict' is not supported yet"),
+        ("server: { contract: lax }", "6:21: 'lax': expected compat, orig or strict"),
         ("server: { notes: { n1: { revision: 0 } } }", "6:36: a revision begins at 1"),
         ("variants: [a]", "6:11: 'variants': expected names with what they change"),
-        ("variants: { a: { server: { contract: none } } }", "6:38: 'none': expected compat or orig"),
+        ("variants: { a: { server: { contract: none } } }", "6:38: 'none': expected compat, orig or strict"),
     ]) func aWrongLineIsToldByItsPlace(line: String, problem: String) {
         let problems = Self.problems(Self.least + "\n" + line)
         #expect(problems.contains { $0.contains(problem) }, "\(problems)")

@@ -7,7 +7,7 @@ import Testing
 @testable import HTTPWire
 
 /// Against NIOHTTP1, whose parser is another one: the same messages from the same bytes, however they are cut.
-@Suite(.timeLimit(.minutes(2))) struct DifferentialTests {
+@Suite(.timeLimit(.minutes(10))) struct DifferentialTests {
     private final class Collector: ChannelInboundHandler {
         typealias InboundIn = Any
         var messages: [Message] = []

@@ -15,7 +15,7 @@ import Testing
         desk.create()
         for (method, path) in [
             ("GET", "/api/"), ("GET", "/api/notes/"), ("POST", "/api/notes/"), ("PUT", "/api/notes/\(Desk.n1)/"),
-            ("GET", "/nowhere"), ("BREW", "/api/notes/"),
+            ("BREW", "/api/notes/"),
         ] { #expect(desk.ask(method, path, "{", as: credentials).status == 403) }
     }
 
@@ -45,13 +45,13 @@ import Testing
         let made = desk.ask("POST", "/api/notes/", body)
         #expect(made.status == 201)
         let note = try #require(made.note)
-        #expect(note.uuid == Desk.n1)
         #expect(note.title == "Milk")
         #expect(note.text == nil)
-        #expect(note.date == "2026-03-01T08:30:00.000Z")
         #expect(note.revision.number == 1)
-        #expect(desk.ask("GET", "/api/notes/\(Desk.n1)").note == note)
-        #expect(desk.ask("GET", "/api/notes").body == "[\(note.json)]")
+        let shown = desk.ask("GET", "/api/notes/\(note.uuid)/").note
+        #expect(shown?.date == (dialect == .orig ? "2026-03-01T08:30:00Z" : "2026-03-01T08:30:00.000Z"))
+        #expect(shown?.revision == note.revision)
+        #expect(desk.ask("GET", "/api/notes/").body == shown.map { "[\($0.json)]" })
         #expect(IndexEntry.index(json: Array(desk.ask("GET", "/api/notes-uuids/").body.utf8))?.count == 1)
         #expect((made.field("ETag") == "\"\(note.revision)\"") == (dialect == .compat))
     }
@@ -85,8 +85,8 @@ import Testing
     @Test(arguments: [
         (#"{"uuid":"short"}"#, "uuid"), (#"{"uuid":7}"#, "uuid"), (#"{"uuid":null}"#, "uuid"),
         (#"{"title":7}"#, "title"), (#"{"text":["x"]}"#, "text"), (#"{"date":"2026-03-01T08:00:00"}"#, "date"),
-        (#"{"date":"yesterday"}"#, "date"), (#"{"date":null}"#, "date"), ("[]", "detail"), ("{", "detail"),
-        ("\"text\"", "detail"), (#"{"title":"\uD800"}"#, "title"),
+        (#"{"date":"yesterday"}"#, "date"), (#"{"date":null}"#, "date"), ("[]", "non_field_errors"), ("{", "detail"),
+        ("\"text\"", "non_field_errors"), (#"{"title":"\uD800"}"#, "title"),
     ]) func whatIsMalformedIsRefusedByItsField(body: String, field: String) throws {
         let desk = try Desk()
         let answer = desk.ask("POST", "/api/notes/", body)
@@ -295,7 +295,7 @@ import Testing
         #expect(head.status == 200)
         #expect(head.body.isEmpty)
         let options = desk.ask("OPTIONS", "/api/notes/")
-        #expect(options.status == 204)
+        #expect(options.status == 200)
         #expect(options.field("Allow") == "GET, HEAD, POST, OPTIONS")
         #expect(desk.ask("POST", "/api/notes/", "a=b", with: ["Content-Type": "text/plain"]).status == 415)
     }

@@ -6,19 +6,34 @@ import Synchronization
 /// A service with a clock and names that are known beforehand, and short words for asking it.
 struct Desk {
     let service: NotesService
-    private let store: NotesStore
+    let store: NotesStore
+    /// Milliseconds since 1970, which stand still unless a test moves them.
+    let clock: Clock
 
     /// Milliseconds since 1970 of `2026-03-01T08:00:00Z`.
     static let now = 1_772_352_000_000
     static let n1 = "00000000-0000-4000-8000-000000000001"
     static let n2 = "00000000-0000-4000-8000-000000000002"
 
-    init(_ dialect: NotesDialect = .compat, store: NotesStore? = nil) throws {
-        self.store = try store ?? NotesStore(path: nil)
+    final class Clock: Sendable {
+        private let milliseconds = Mutex(Desk.now)
+
+        var now: Int { milliseconds.withLock { $0 } }
+
+        func pass(seconds: Int) { milliseconds.withLock { $0 += seconds * 1000 } }
+    }
+
+    init(
+        _ dialect: NotesDialect = .compat, store: NotesStore? = nil, limits: NotesService.Limits = .init(),
+        levers: Levers? = nil
+    ) throws {
+        let clock = Clock()
+        self.clock = clock
+        self.store = try store ?? NotesStore(path: nil, dialect: dialect)
         let made = Mutex(0)
         service = NotesService(
-            store: self.store, users: ["ada": "secret", "bo": "hidden:too"], dialect: dialect,
-            now: { Desk.now },
+            store: self.store, users: ["ada": "secret", "bo": "hidden:too"], limits: limits,
+            levers: levers, now: { clock.now },
             makeUUID: {
                 let number = made.withLock { (number: inout Int) -> Int in
                     number += 1
@@ -46,17 +61,20 @@ struct Desk {
     static let ada = "Basic YWRhOnNlY3JldA=="
     static let bo = "Basic Ym86aGlkZGVuOnRvbw=="
 
+    @discardableResult
     func ask(
         _ method: String, _ path: String, _ body: String = "", as credentials: String? = Desk.ada,
         with fields: [String: String] = [:]
     ) -> Answer {
-        var request = HTTPRequest(method: .init(rawValue: method) ?? .get, scheme: "http", authority: "h", path: path)
+        var request = HTTPRequest(
+            method: .init(rawValue: method) ?? .get, scheme: "http", authority: "localhost:8000", path: path)
         request.headerFields[.authorization] = credentials
         for (name, value) in fields {
             if let name = HTTPField.Name(name) { request.headerFields[name] = value }
         }
         let answer = service.respond(to: request, body: Array(body.utf8))
-        return Answer(status: answer.head.status.code, body: answer.body, head: answer.head)
+        return Answer(
+            status: answer.head.status.code, body: (try? answer.body.text) ?? "the body broke off", head: answer.head)
     }
 
     /// Creates a note and gives its revision.

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// The service behind real sockets.
-@Suite(.timeLimit(.minutes(3))) struct ServerTests {
+@Suite(.timeLimit(.minutes(10))) struct ServerTests {
     private static func withServer(
         _ service: NotesService, _ body: (Int) async throws -> Void
     ) async throws {
@@ -21,20 +21,11 @@ import Testing
 
     /// One request on a connection of its own: status and body.
     private static func ask(
-        _ port: Int, _ method: String, _ path: String, _ body: String = "", _ fields: String = ""
+        _ port: Int, _ method: String, _ path: String, _ body: String = "", _ fields: [String] = []
     ) async throws -> (status: Int, body: String) {
-        let request =
-            "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nAuthorization: \(Desk.ada)\r\n\(fields)"
-            + "Content-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)"
-        let bytes = try await blocking {
-            let socket = try TestSocket.connect(port: port)
-            try socket.send(Array(request.utf8))
-            return try socket.receiveToEnd()
-        }
-        let text = String(decoding: bytes, as: UTF8.self)
-        let status = text.split(separator: " ").dropFirst().first.flatMap { Int($0) }
-        let parts = text.components(separatedBy: "\r\n\r\n")
-        return (try #require(status, "\(text)"), parts.dropFirst().joined(separator: "\r\n\r\n"))
+        let lines = ["Authorization: \(Desk.ada)"] + fields
+        let reply = try await blocking { try HTTPPeer(port: port).ask(method, path, body, lines) }
+        return (reply.status, reply.body)
     }
 
     private static func revision(_ port: Int) async throws -> Revision {
@@ -93,7 +84,7 @@ import Testing
                     for _ in 0..<8 {
                         group.addTask {
                             try await Self.ask(
-                                port, "POST", "/api/notes/", #"{"title":"\#(round)"}"#, "Idempotency-Key: r\(round)\r\n"
+                                port, "POST", "/api/notes/", #"{"title":"\#(round)"}"#, ["Idempotency-Key: r\(round)"]
                             ).status
                         }
                     }
@@ -109,7 +100,7 @@ import Testing
     @Test func aBodyOverTheLimitIsRefused() async throws {
         let desk = try Desk()
         try await Self.withServer(desk.service) { (port: Int) async throws -> Void in
-            let body = #"{"title":"\#(String(repeating: "x", count: NotesService.bodyBytesMax))"}"#
+            let body = #"{"title":"\#(String(repeating: "x", count: NotesService.Limits.bodyBytesMax))"}"#
             #expect(try await Self.ask(port, "POST", "/api/notes/", body).status == 413)
             #expect(try await Self.ask(port, "GET", "/api/notes/").body == "[]")
         }

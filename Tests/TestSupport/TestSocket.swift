@@ -10,7 +10,7 @@ import Foundation
 
 /// A plain blocking TCP socket on the loopback: the peer that a user's program is, with nothing of ours in it.
 ///
-/// Every call gives up after ten seconds, so that a hang is a failure.
+/// Every call gives up after a minute, so that a hang is a failure.
 public final class TestSocket: Sendable {
     private let descriptor: CInt
 
@@ -29,7 +29,7 @@ public final class TestSocket: Sendable {
 
     private init(_ descriptor: CInt) {
         self.descriptor = descriptor
-        var limit = timeval(tv_sec: 10, tv_usec: 0)
+        var limit = timeval(tv_sec: 60, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         var on: CInt = 1
@@ -50,7 +50,7 @@ public final class TestSocket: Sendable {
             }
         }
         guard result == 0 else { throw Failure(call: "connect", code: errno) }
-        limit = timeval(tv_sec: 10, tv_usec: 0)
+        limit = timeval(tv_sec: 60, tv_usec: 0)
         setsockopt(socket.descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         return socket
     }
@@ -68,6 +68,22 @@ public final class TestSocket: Sendable {
         }
         guard result else { throw Failure(call: "listen", code: errno) }
         return (socket, Int(UInt16(bigEndian: address.sin_port)))
+    }
+
+    /// A free port that the system gives to nobody who asks for any: below Linux's `ip_local_port_range`.
+    public static func quietPort() throws -> Int {
+        for _ in 0..<100 {
+            let port = Int.random(in: 20_000..<32_000)
+            let socket = TestSocket(makeDescriptor())
+            var address = loopback(port)
+            let isFree = withUnsafePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    bind(socket.descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+                }
+            }
+            if isFree { return port }
+        }
+        throw Failure(call: "bind", code: EADDRINUSE)
     }
 
     /// The next connection.
@@ -138,6 +154,12 @@ public final class TestSocket: Sendable {
         return poll(&entry, 1, CInt(milliseconds)) > 0
     }
 
+    /// Sends a byte as urgent data.
+    public func sendUrgent(_ byte: UInt8) {
+        var byte = byte
+        _ = systemSend(descriptor, &byte, 1, CInt(MSG_OOB))
+    }
+
     /// Sends a FIN and goes on receiving.
     public func finish() { shutdown(descriptor, CInt(SHUT_WR)) }
 
@@ -187,11 +209,11 @@ private func systemListen(_ descriptor: CInt, _ backlog: CInt) -> CInt { listen(
 private func systemAccept(
     _ descriptor: CInt, _ address: UnsafeMutablePointer<sockaddr>?, _ size: UnsafeMutablePointer<socklen_t>?
 ) -> CInt { accept(descriptor, address, size) }
-private func systemSend(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int) -> Int {
+private func systemSend(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count: Int, _ flags: CInt = 0) -> Int {
     #if canImport(Darwin)
-        send(descriptor, bytes, count, 0)
+        send(descriptor, bytes, count, flags)
     #else
-        send(descriptor, bytes, count, CInt(MSG_NOSIGNAL))
+        send(descriptor, bytes, count, CInt(MSG_NOSIGNAL) | flags)
     #endif
 }
 

@@ -1,0 +1,107 @@
+internal import HTTPTypes
+internal import JSON
+internal import NotesContract
+
+/// Entity tags (RFC 9110, 8.8.3 and 13.1).
+enum ETags {
+    static func of(_ revision: Revision) -> String { "\"\(revision)\"" }
+
+    /// Whether a list of tags names one; tags without quotes are taken too, as the original does.
+    static func matches(_ list: String, _ name: String, weakCounts: Bool) -> Bool {
+        list.split(separator: ",").contains { part in
+            var tag = part.drop { $0 == " " || $0 == "\t" }
+            while tag.last == " " || tag.last == "\t" { tag.removeLast() }
+            if tag == "*" { return true }
+            if tag.hasPrefix("W/") {
+                if !weakCounts { return false }
+                tag = tag.dropFirst(2)
+            }
+            if tag.hasPrefix("\""), tag.hasSuffix("\""), tag.count >= 2 { tag = tag.dropFirst().dropLast() }
+            return tag == name
+        }
+    }
+}
+
+/// What a request demands of the note as it is.
+extension NotesService {
+    /// Refuses a write whose base is not the current revision.
+    ///
+    /// - Parameters:
+    ///   - field: The revision the request names, in the body or the query.
+    ///   - old: What is there.
+    func checkBase(_ field: NoteRequest.Field, _ call: Call, _ old: StoredNote, _ words: BaseWords) throws {
+        let current = old.note.revision.description
+        let given: String?
+        switch field {
+        case .text(let text) where !text.isEmpty: given = text
+        case .wrongType: given = ""  // a number differs from every revision
+        default: given = nil
+        }
+        if dialect.features.contains(.ifMatch) {
+            let fields = call.request.headerFields
+            if let tags = fields[.ifNoneMatch], ETags.matches(tags, current, weakCounts: true) {
+                throw preconditionFailed(old)
+            }
+            if let tags = fields[.ifMatch] {
+                if let given, !ETags.matches(tags, given, weakCounts: false) {
+                    throw Refusal(.badRequest, "If-Match and the revision disagree")
+                }
+                guard ETags.matches(tags, current, weakCounts: false) else { throw preconditionFailed(old) }
+                if given == nil { return }
+            }
+        }
+        guard let given else {
+            throw Refusal(
+                dialect.update.missingRevision,
+                dialect.update.missingRevision == .preconditionRequired
+                    ? "\(words.missing), or its ETag in If-Match" : words.missing)
+        }
+        if given != current { throw conflict(words.stale, old) }
+    }
+
+    struct BaseWords {
+        let missing: String
+        let stale: String
+
+        static let update = BaseWords(
+            missing: "You must specify a 'revision' in the request data",
+            stale: "Conflict, you are trying to update an old revision of this object")
+        static let delete = BaseWords(
+            missing: "You must specify a 'revision' query parameter",
+            stale: "Conflict, you are trying to delete an old revision of this object")
+    }
+
+    func conflict(_ message: String, _ old: StoredNote, _ status: HTTPResponse.Status = .conflict) -> Refusal {
+        guard dialect.features.contains(.current) else { return Refusal(status, message) }
+        var answer = Answer.json(
+            status,
+            JSONText.object([
+                ("error", JSONText.string(message)),
+                ("current", old.state == .deleted ? old.entry.json : json(of: old.note)),
+            ]))
+        answer[.eTag] = ETags.of(old.note.revision)
+        return Refusal(answer)
+    }
+
+    func preconditionFailed(_ old: StoredNote) -> Refusal {
+        conflict("Precondition failed: the note has another revision", old, .preconditionFailed)
+    }
+
+    /// The answer to a conditional GET if it is not the note itself: 304 or 412.
+    func unlessWanted(_ call: Call, _ note: StoredNote, lastModified: String?) -> Answer? {
+        let fields = call.request.headerFields
+        let current = note.note.revision.description
+        if let tags = fields[.ifMatch], !ETags.matches(tags, current, weakCounts: false) {
+            return preconditionFailed(note).answer
+        }
+        var isKnown = false
+        if let tags = fields[.ifNoneMatch] {
+            isKnown = ETags.matches(tags, current, weakCounts: true)
+        } else if dialect.features.contains(.validators), lastModified != nil, let text = fields[.ifModifiedSince],
+            let since = NoteDate.seconds(httpDate: text)
+        {
+            isKnown = note.modified / 1000 <= since
+        }
+        return isKnown ? Answer(.notModified) : nil
+    }
+}

@@ -1,0 +1,123 @@
+internal import Foundation
+internal import GRDB
+internal import HTTPTypes
+internal import JSON
+internal import NotesContract
+
+/// `/notes/`, which people read in a browser, and `/accounts/login/` before it.
+extension NotesService {
+    func answerPage(_ call: Call, _ user: String) throws -> Answer {
+        let rows = try store.read {
+            try StoredNote.rows($0, owner: user, dialect.reading.isByDate ? .byDate : .bySequence)
+        }
+        let (head, tail) = HTML.page(
+            title: "Notes",
+            head: "<h1>Notes of \(HTML.escaped(user))</h1><form method=post action=/accounts/logout/>"
+                + "<button>Log out</button></form><ul>", tail: "</ul>")
+        var answer = Answer(.ok)
+        answer.body = try body(of: rows, of: user, head: head, tail: tail) { stored in
+            guard stored.state == .there else { return nil }
+            let note = stored.note
+            return "\n<li><h2>\(HTML.escaped(note.title ?? ""))</h2><time>\(note.date)</time>"
+                + "<p>\(HTML.escaped(note.text ?? ""))</p></li>"
+        }
+        HTML.mark(&answer)
+        return answer
+    }
+
+    func toLogin(_ call: Call) -> Answer {
+        var answer = Answer(.found)
+        answer[.location] = "/accounts/login/?next=\(call.path)"
+        return answer
+    }
+
+    func answerLogin(_ call: Call) throws -> Answer {
+        try call.allow([.get, .head, .post])
+        var message = ""
+        if call.method == .post {
+            try refuseOtherSites(call)
+            guard let form = FormText.fields(call.body) else {
+                throw Refusal(.badRequest, "Form parse error - it is not UTF-8, or ends within a '%'", key: "detail")
+            }
+            if let user = user(form["username"] ?? "", password: form["password"] ?? "") {
+                return try enter(user, next: call.query("next") ?? "")
+            }
+            message = "<p role=alert>The name and the password do not go together.</p>"
+        }
+        let (head, tail) = HTML.page(title: "Log in", head: "", tail: "")
+        let next = (call.query("next") ?? "").addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
+        var answer = Answer(
+            message.isEmpty ? .ok : .forbidden,
+            .text(
+                head + message + "<form method=post action='/accounts/login/?next=\(next)'>"
+                    + "<label>Name <input name=username autocomplete=username></label> "
+                    + "<label>Password <input name=password type=password autocomplete=current-password></label> "
+                    + "<button>Log in</button></form>" + tail))
+        answer[.cacheControl] = "no-store"
+        HTML.mark(&answer)
+        return answer
+    }
+
+    private func enter(_ user: String, next: String) throws -> Answer {
+        let csrf = makeSecret()
+        let session = try store.queue.write {
+            try makeToken(.session, of: user, seconds: limits.refreshSeconds, csrf: csrf, $0)
+        }
+        var answer = Answer(.found)
+        // Only to a page of ours.
+        let isOurs =
+            next.hasPrefix("/") && !next.hasPrefix("//")
+            && next.unicodeScalars.allSatisfy { $0.value > 32 && $0.value < 127 && $0 != "\\" }
+        answer[.location] = isOurs ? next : "/notes/"
+        answer[.cacheControl] = "no-store"
+        let life = "Path=/; SameSite=Lax; Max-Age=\(limits.refreshSeconds)"
+        answer.head.headerFields[values: .setCookie] = [
+            "sessionid=\(session); HttpOnly; \(life)", "csrftoken=\(csrf); \(life)",
+        ]
+        return answer
+    }
+
+    func answerLogout(_ call: Call) throws -> Answer {
+        try call.allow([.post])
+        try refuseOtherSites(call)
+        if let session = Cookies.value("sessionid", of: call.request) {
+            try store.queue.write { try $0.execute(sql: "DELETE FROM token WHERE secret = ?", arguments: [session]) }
+        }
+        var answer = Answer(.found)
+        answer[.location] = "/accounts/login/"
+        answer.head.headerFields[values: .setCookie] = [
+            "sessionid=; Path=/; Max-Age=0", "csrftoken=; Path=/; Max-Age=0",
+        ]
+        return answer
+    }
+
+    /// A form on another site's page must not act here.
+    private func refuseOtherSites(_ call: Call) throws {
+        guard let origin = call.request.headerFields[.origin], origin != "http://\(call.request.authority ?? "")" else {
+            return
+        }
+        throw Refusal(.forbidden, "Calls from the web page \(origin.prefix(100)) are refused", key: "detail")
+    }
+}
+
+enum HTML {
+    /// What stands before and after a page's content.
+    static func page(title: String, head: String, tail: String) -> (String, String) {
+        (
+            "<!doctype html><html lang=en><meta charset=utf-8><title>\(title)</title>\(head)",
+            "\(tail)</html>"
+        )
+    }
+
+    static func escaped(_ text: String) -> String {
+        text.replacingOccurrences(of: "&", with: "&amp;").replacingOccurrences(of: "<", with: "&lt;")
+            .replacingOccurrences(of: ">", with: "&gt;").replacingOccurrences(of: "\"", with: "&quot;")
+            .replacingOccurrences(of: "'", with: "&#39;")
+    }
+
+    /// Says that an answer is HTML, and that nothing in it may run or be framed.
+    static func mark(_ answer: inout NotesService.Answer) {
+        answer[.contentType] = "text/html; charset=utf-8"
+        answer[.contentSecurityPolicy] = "default-src 'none'; frame-ancestors 'none'; form-action 'self'"
+    }
+}

@@ -1,0 +1,51 @@
+internal import GRDB
+internal import HTTPTypes
+internal import JSON
+
+/// `/api/tokens/` and `/api/tokens/refresh/`: access tokens that expire and refresh tokens that renew them (RFC 6749, 5.1
+/// and 6; RFC 6750). A refresh token stays valid when it is used: an answer that is lost must not lock anybody out.
+extension NotesService {
+    func answerTokens(_ call: Call, _ user: String, hasPassword: Bool) throws -> Answer {
+        if call.method == .delete {
+            try store.queue.write {
+                try $0.execute(sql: "DELETE FROM token WHERE owner = ? AND kind <> 'session'", arguments: [user])
+            }
+            return Answer(.noContent)
+        }
+        guard hasPassword else {
+            throw Refusal(
+                .forbidden, "Tokens are given for a password (Basic), not for a token or a session", key: "detail")
+        }
+        let (access, refresh) = try store.queue.write { database in
+            try (
+                makeToken(.access, of: user, seconds: limits.accessSeconds, database),
+                makeToken(.refresh, of: user, seconds: limits.refreshSeconds, database)
+            )
+        }
+        return tokens(.created, access: access, refresh: refresh)
+    }
+
+    func answerRefresh(_ call: Call) throws -> Answer {
+        if call.method == .options { return options(call, [.post, .options]) }
+        try call.allow([.post, .options])
+        guard case .text(let refresh)? = JSONText.parse(call.body)?.object?["refresh_token"] else {
+            throw Refusal(.badRequest, "invalid_request")
+        }
+        guard let token = try token(refresh, .refresh) else { throw Refusal(.badRequest, "invalid_grant") }
+        let access = try store.queue.write {
+            try makeToken(.access, of: token.owner, seconds: limits.accessSeconds, $0)
+        }
+        return tokens(.ok, access: access, refresh: refresh)
+    }
+
+    private func tokens(_ status: HTTPResponse.Status, access: String, refresh: String) -> Answer {
+        var answer = Answer.json(
+            status,
+            JSONText.object([
+                ("access_token", JSONText.string(access)), ("token_type", JSONText.string("Bearer")),
+                ("expires_in", "\(limits.accessSeconds)"), ("refresh_token", JSONText.string(refresh)),
+            ]))
+        answer[.cacheControl] = "no-store"
+        return answer
+    }
+}

@@ -1,0 +1,111 @@
+import Foundation
+import JSON
+import TestSupport
+import Testing
+
+/// JSON in both directions, from hostile bytes too.
+@Suite struct JSONTests {
+    private static func parse(_ text: String) -> JSONValue? { JSONText.parse(Array(text.utf8)) }
+
+    @Test(
+        arguments: [
+            ("null", .null), (" true ", true), ("\r\n\t false", false), ("0", 0), ("-0", 0), ("-12", -12),
+            ("9223372036854775807", .integer(.max)), ("9223372036854775808", .number(9_223_372_036_854_775_808)),
+            ("1.0", 1), ("1e3", 1000), ("1.5E+2", 150), ("1.25", .number(1.25)), ("1e-7", .number(1e-7)),
+            ("1e400", .unreadable),
+            (#""""#, ""), (#""a\"\\\/\b\f\n\r\tz""#, "a\"\\/\u{8}\u{C}\n\r\tz"),
+            (#""\u0000\u00e9\uD83E\udded""#, "\u{0}\u{E9}\u{1F9ED}"),
+            (#""\uD83E""#, .unreadable), (#""\uD83Ex""#, .unreadable), (#""\uDDED\uD83E""#, .unreadable),
+            (#""\uD83E\u0041""#, .unreadable), ("\"\u{FEFF}x\"", "\u{FEFF}x"), ("\"\u{7F}\"", "\u{7F}"), ("[]", []),
+            ("[ ]", []),
+            ("{}", [:]), (#"{"a":[1,{"b":null}],"c":"d"}"#, ["a": [1, ["b": .null]], "c": "d"]),
+            (#"{"a":1,"a":2}"#, ["a": 2]),
+        ] as [(String, JSONValue)]) func whatIsJSON(text: String, value: JSONValue)
+    { #expect(Self.parse(text) == value) }
+
+    @Test(arguments: [
+        "", " ", "nul", "nulll", "True", "+1", "01", "1.", ".5", "1e", "1e+", "--1", "0x1", "NaN", "Infinity", "\"",
+        "\"\\", "\"\\x\"",
+        "\"\\u12\"", "\"\\u12g4\"", "\"a\nb\"", "\"\u{1}\"", "[", "[1", "[1,", "[1,]", "[,]", "[1 2]", "{", "{\"a\"",
+        "{\"a\":",
+        "{\"a\":1", "{\"a\":1,}", "{a:1}", "{1:1}", "{\"\\uD800\":1}", "1 1", "[]]", "'a'", "\u{FEFF}1", "/**/1",
+    ]) func whatIsNone(text: String) { #expect(Self.parse(text) == nil) }
+
+    @Test func bytesThatAreNoText() {
+        for bytes: [UInt8] in [
+            [0x22, 0xFF, 0x22], [0x22, 0xC3, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22], [0xFF], [0x22, 0xC0, 0x80, 0x22],
+        ] {
+            #expect(JSONText.parse(bytes) == nil)
+        }
+    }
+
+    @Test func depthHasALimit() {
+        func nested(_ depth: Int) -> String {
+            String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+        }
+        #expect(Self.parse(nested(64)) != nil)
+        #expect(Self.parse(nested(65)) == nil)
+        #expect(Self.parse(String(repeating: "{\"a\":", count: 100_000)) == nil)
+    }
+
+    /// Each of these has taken a decoder minutes, and takes this one a second or two.
+    @Test(.timeLimit(.minutes(5))) func widthAndDepthTogetherTakeNoLonger() {
+        for depth in [0, 30, 60] {
+            let text =
+                String(repeating: "[", count: depth) + String(repeating: "[],", count: 300_000) + "1"
+                + String(repeating: "]", count: depth)
+            #expect((Self.parse(text) == nil) == (depth == 0))
+        }
+    }
+
+    /// Foundation reads the same, where it can say what it has read.
+    @Test(arguments: 0..<200 as Range<UInt64>) func asFoundationReadsIt(seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        func text(_ depth: Int) -> String {
+            switch Int.random(in: 0..<(depth > 4 ? 5 : 7), using: &random) {
+            case 0: return ["null", "true", "false"].randomElement(using: &random)!
+            case 1: return String(Int.random(in: -1000...1000, using: &random))
+            case 2: return String(Double.random(in: -1e6...1e6, using: &random))
+            case 3, 4:
+                let scalars = [
+                    "a", "\\n", "\u{E9}", "e\u{301}", "\\u0041", "\\uD83E\\uDDED", "\u{1F9ED}", "\\\"", " ", "\u{7F}",
+                    "\\u0000",
+                ]
+                return "\""
+                    + (0..<Int.random(in: 0..<6, using: &random)).map { _ in scalars.randomElement(using: &random)! }
+                    .joined() + "\""
+            case 5:
+                return "["
+                    + (0..<Int.random(in: 0..<4, using: &random)).map { _ in text(depth + 1) }.joined(separator: " ,")
+                    + "]"
+            default:
+                return "{"
+                    + (0..<Int.random(in: 0..<4, using: &random)).map { "\"k\($0)\": \(text(depth + 1))" }.joined(
+                        separator: ",") + "}"
+            }
+        }
+        let whole = text(0)
+        let ours = try #require(Self.parse(whole), "\(whole)")
+        func canonical(_ text: String) throws -> Data {
+            let value = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
+            return try JSONSerialization.data(withJSONObject: value, options: [.sortedKeys, .fragmentsAllowed])
+        }
+        let (theirs, again) = try (canonical(whole), canonical(ours.json))
+        #expect(theirs == again, "\(whole) became \(ours.json)")
+        // What is written is read again; cut anywhere, a list or object is none.
+        #expect(Self.parse(ours.json) == ours)
+        if whole.hasPrefix("[") || whole.hasPrefix("{") {
+            let bytes = Array(whole.utf8)
+            for length in 0..<bytes.count { #expect(JSONText.parse(bytes.prefix(length)) == nil) }
+        }
+    }
+
+    @Test func escapes() {
+        #expect(JSONText.string("\"\\\n\r\t\u{0}\u{1F}\u{7F}/\u{E9}\u{1F9ED}") == #""\"\\\n\r\t\u0000\u001f\u007f/é🧭""#)
+        #expect(JSONText.string("") == "\"\"")
+        #expect(JSONText.string(nil) == "null")
+        // One that is not contiguous in memory.
+        let long = String(repeating: "a\"", count: 1000)
+        #expect(JSONText.string(String(long.dropFirst(1).dropLast(1))).utf8.count == 1998 + 999 + 2)
+    }
+}

@@ -1,0 +1,206 @@
+import Foundation
+import JSON
+import NotesContract
+import NotesServer
+import NotesService
+import Synchronization
+import TestSupport
+import Testing
+
+/// The contract row by row, in every dialect, through real HTTP. Each row has a server of its own.
+@Suite(.timeLimit(.minutes(10))) struct ContractTests {
+    @Test(arguments: NotesDialect.all) func everyRowHolds(dialect: NotesDialect) async throws {
+        let document = Document(dialect)
+        for row in Row.all {
+            let store = try NotesStore(path: nil, dialect: dialect)
+            let service = NotesService(store: store, users: ["ada": "secret", "bo": "hidden:too"])
+            let server = try await NotesServer.start(service, host: "127.0.0.1", port: 0)
+            let port = server.port
+            do {
+                try await blocking { try row.run(dialect, port, document) }
+            } catch {
+                Issue.record("\(dialect) \(row): \(error)")
+            }
+            await server.stop()
+        }
+        // What the documents promise, the rows have shown; but for what needs a broken server or a slow client.
+        #expect(document.unseen.subtracting([408, 429, 503, 507]) == [], "\(dialect)")
+    }
+}
+
+/// One row: what is there, what is asked, what is answered.
+struct Row: CustomStringConvertible, Sendable {
+    enum Given { case nothing, note, changed, deleted, bosNote, two }
+
+    /// One number for all dialects, or one for each.
+    enum Status: ExpressibleByIntegerLiteral {
+        case all(Int)
+        case each(orig: Int, compat: Int, strict: Int)
+
+        init(integerLiteral value: Int) { self = .all(value) }
+
+        func of(_ dialect: NotesDialect) -> Int {
+            switch self {
+            case .all(let status): return status
+            case .each(let orig, let compat, let strict):
+                return dialect == .orig ? orig : dialect == .compat ? compat : strict
+            }
+        }
+    }
+
+    /// What a check sees.
+    struct Seen {
+        let dialect: NotesDialect
+        let reply: HTTPReply
+        /// The note before.
+        let before: Note?
+        let ask: (String, String, String, [String]) throws -> HTTPReply
+
+        var isOrig: Bool { dialect == .orig }
+        var object: [String: JSONValue] { JSONText.parse(Array(reply.body.utf8))?.object ?? [:] }
+        var note: Note? { Note(json: Array(reply.body.utf8)) }
+
+        /// The note as the next GET shows it.
+        func after(_ uuid: String = Row.uuid) throws -> [String: JSONValue] {
+            let reply = try ask("GET", "/api/notes/\(uuid)/", "", [])
+            return JSONText.parse(Array(reply.body.utf8))?.object ?? [:]
+        }
+    }
+
+    typealias Check = @Sendable (Seen) throws -> Void
+
+    let place: String
+    let says: String
+    let given: Given
+    let method: String
+    let path: String
+    let body: String
+    let fields: [String]
+    let user: String?
+    let status: Status
+    let check: Check
+
+    /// `U` is the note's name, `R` its revision.
+    init(
+        _ place: String, _ says: String, _ given: Given, _ method: String, _ path: String, _ body: String,
+        _ fields: [String], as user: String? = Desk.ada, _ status: Status, _ check: @escaping Check = { _ in }
+    ) {
+        self.place = place
+        self.says = says
+        self.given = given
+        self.method = method
+        self.path = path
+        self.body = body
+        self.fields = fields
+        self.user = user
+        self.status = status
+        self.check = check
+    }
+
+    init(
+        _ place: String, _ says: String, _ given: Given, _ method: String, _ path: String, _ body: String,
+        as user: String? = Desk.ada, _ status: Status, _ check: @escaping Check = { _ in }
+    ) {
+        self.init(place, says, given, method, path, body, [], as: user, status, check)
+    }
+
+    init(
+        _ place: String, _ says: String, _ given: Given, _ method: String, _ path: String, as user: String? = Desk.ada,
+        _ status: Status, _ check: @escaping Check = { _ in }
+    ) {
+        self.init(place, says, given, method, path, "", [], as: user, status, check)
+    }
+
+    var description: String { "\(place): \(says)" }
+
+    static let uuid = "abcdef00-0000-4000-8000-000000000001"
+    static let other = "abcdef00-0000-4000-8000-000000000002"
+
+    func run(_ dialect: NotesDialect, _ port: Int, _ document: Document) throws {
+        let peer = HTTPPeer(port: port)
+        func ask(_ method: String, _ path: String, _ body: String, _ fields: [String], _ user: String?) throws
+            -> HTTPReply
+        {
+            try peer.ask(method, path, body, fields + (user.map { ["Authorization: \($0)"] } ?? []))
+        }
+        func make(_ uuid: String, _ user: String, date: String = "2026-03-01T08:30:00Z") throws -> Note? {
+            let body = #"{"uuid":"\#(uuid)","title":"Milk","text":"two","date":"\#(date)"}"#
+            return Note(json: Array(try ask("POST", "/api/notes/", body, [], user).body.utf8))
+        }
+        var before: Note?
+        switch given {
+        case .nothing: break
+        case .note: before = try make(Row.uuid, Desk.ada)
+        case .bosNote: before = try make(Row.uuid, Desk.bo)
+        case .two:
+            before = try make(Row.uuid, Desk.ada)
+            _ = try make(Row.other, Desk.ada, date: "2026-02-01T08:30:00Z")
+        case .changed:
+            let first = try make(Row.uuid, Desk.ada)?.revision.description ?? ""
+            let body = #"{"revision":"\#(first)","title":"Bread","text":"one","date":"2026-03-01T08:30:00Z"}"#
+            before = Note(json: Array(try ask("PUT", "/api/notes/\(Row.uuid)/", body, [], Desk.ada).body.utf8))
+        case .deleted:
+            before = try make(Row.uuid, Desk.ada)
+            let revision = before?.revision.description ?? ""
+            _ = try ask("DELETE", "/api/notes/\(Row.uuid)/?revision=\(revision)", "", [], Desk.ada)
+        }
+        func filled(_ text: String) -> String {
+            text.replacingOccurrences(of: "$U", with: Row.uuid).replacingOccurrences(
+                of: "$R", with: before?.revision.description ?? "no revision")
+        }
+        let path = filled(path)
+        let reply = try ask(method, path, filled(body), fields.map(filled), user)
+        #expect(reply.status == status.of(dialect), "\(dialect) \(self): \(reply.body.prefix(200))")
+        #expect(reply.header("Slowlane-Notes") == "1", "\(dialect) \(self)")
+        if !reply.body.isEmpty, !reply.body.hasPrefix("<") {
+            #expect(reply.header("Content-Type") == "application/json", "\(dialect) \(self)")
+        }
+        document.check(method, path, reply, self)
+        try check(
+            Seen(dialect: dialect, reply: reply, before: before) { method, path, body, fields in
+                let isOwn = fields.contains { $0.hasPrefix("Authorization:") }
+                let reply = try ask(method, path, body, fields, isOwn ? nil : Desk.ada)
+                document.check(method, path, reply, self)
+                return reply
+            })
+    }
+}
+
+/// The OpenAPI document of a dialect, and which of its statuses have been seen.
+final class Document: Sendable {
+    private let paths: [String: JSONValue]
+    private let left: Mutex<Set<Int>>
+
+    /// What is documented and has not been answered.
+    var unseen: Set<Int> { left.withLock { $0 } }
+
+    init(_ dialect: NotesDialect) {
+        var unseen: Set<Int> = []
+        paths = JSONText.parse(Array(dialect.openAPI.utf8))?.object?["paths"]?.object ?? [:]
+        for path in paths.values {
+            for operation in (path.object ?? [:]).values {
+                for status in operation.object?["responses"]?.object?.keys.map({ $0 }) ?? [] {
+                    if let status = Int(status) { unseen.insert(status) }
+                }
+            }
+        }
+        left = Mutex(unseen)
+    }
+
+    /// Records an issue if an answer to one of its operations is not in it.
+    func check(_ method: String, _ path: String, _ reply: HTTPReply, _ row: Row) {
+        _ = left.withLock { $0.remove(reply.status) }
+        let words = path.prefix { $0 != "?" }.split(separator: "/", omittingEmptySubsequences: false)
+        let template = paths.keys.first { key in
+            let parts = key.split(separator: "/", omittingEmptySubsequences: false)
+            return parts.count == words.count
+                && zip(parts, words).allSatisfy { $0 == $1 || $0 == "{uuid}" && !$1.isEmpty }
+        }
+        guard let template, let operation = paths[template]?.object?[method.lowercased()]?.object else { return }
+        let documented = operation["responses"]?.object?[String(reply.status)]?.object
+        #expect(documented != nil, "\(row): \(method) \(template) is not documented to answer \(reply.status)")
+        if !reply.body.isEmpty, let type = reply.header("Content-Type")?.prefix(while: { $0 != ";" }) {
+            #expect(documented?["content"]?.object?[String(type)] != nil, "\(row): \(type) for \(reply.status)")
+        }
+    }
+}

@@ -1,0 +1,234 @@
+import Foundation
+import JSON
+import NotesContract
+import NotesServer
+import NotesService
+import TestSupport
+import Testing
+
+/// Input that nobody sends by accident: a 4xx that says what, or served; never a 5xx.
+@Suite(.timeLimit(.minutes(10))) struct HostileTests {
+    /// Bodies of every kind, to every address that takes one.
+    @Test(arguments: NotesDialect.all) func bodiesOfEveryKind(dialect: NotesDialect) throws {
+        let desk = try Desk(dialect)
+        let revision = desk.create()
+        let values = [
+            "null", "true", "1", "-1", "1e400", "9223372036854775808", "\"\"", "\"\\u0000\"", "\"\\uD800\"",
+            "\"e\u{301}\"",
+            "[]", "[[]]", "{}",
+            String(repeating: "[", count: 60) + String(repeating: "[],", count: 2000) + "1"
+                + String(repeating: "]", count: 60), "\"2026-03-01T08:00:00\"", "\"2026-02-30T08:00:00Z\"",
+            "\"9999-12-31T23:59:59-14:00\"",
+            "\"0-\"", "\"-\"", "\"1\"", "\"1-\"", "\"99999999999999999999-x\"", "\"9007199254740993-x\"",
+            "\"\(String(repeating: "1-x", count: 200))\"", "\"\(String(repeating: "\u{1F9ED}", count: 300))\"",
+        ]
+        let fields = ["uuid", "revision", "date", "title", "text", "owner"]
+        var seen: Set<Int> = []
+        for field in fields {
+            for value in values {
+                for (method, path) in [
+                    ("POST", "/api/notes/"), ("PUT", "/api/notes/\(Desk.n1)/"), ("PATCH", "/api/notes/\(Desk.n1)/"),
+                ] {
+                    let own = field == "revision" || method == "POST" ? "" : #","revision":"\#(revision)""#
+                    let body = #"{"\#(field)":\#(value)\#(own)}"#
+                    let answer = desk.ask(method, path, body)
+                    #expect(answer.status < 500, "\(dialect): \(method) \(body): \(answer.status)")
+                    #expect(answer.status < 400 || JSONText.parse(Array(answer.body.utf8))?.object?.isEmpty == false)
+                    seen.insert(answer.status)
+                }
+            }
+        }
+        #expect(seen.isSuperset(of: [200, 400, 409]), "\(seen)")
+    }
+
+    @Test(arguments: [
+        "/api/notes/%/", "/api/notes/%ff/", "/api/notes/%00/", "/api/notes/../", "/api/notes//", "//api/notes/", "*",
+        "/api/notes/" + String(repeating: "x", count: 20_000) + "/", "/api/notes/?%", "/api/notes-uuids/?since=%ff",
+        "/api/notes-uuids/?limit=%31", "/levers/rules/999999999999999999999", "http://h/api/notes/", "http://h", "",
+    ]) func pathsOfEveryKind(path: String) throws {
+        for dialect in NotesDialect.all {
+            let desk = try Desk(dialect, levers: Levers())
+            for method in ["GET", "HEAD", "PUT", "DELETE", "POST", "OPTIONS", "TRACE", "X"] {
+                let answer = desk.ask(method, path)
+                #expect(answer.status < 500, "\(dialect): \(method) \(path)")
+            }
+        }
+    }
+
+    @Test func headersOfEveryKind() throws {
+        let desk = try Desk()
+        desk.create()
+        let values = [
+            "", "\"", "W/", "*", ",", ",,,", "\"\"", "W/\"", String(repeating: "\"x\",", count: 5000), "q=", ";", "/",
+        ]
+        for name in [
+            "If-None-Match", "If-Match", "If-Modified-Since", "Accept", "Cookie", "Content-Type", "Idempotency-Key",
+            "Origin",
+            "X-CSRFToken",
+        ] {
+            for value in values {
+                for method in ["GET", "PUT", "POST"] {
+                    let path = method == "POST" ? "/api/notes/" : "/api/notes/\(Desk.n1)/"
+                    let answer = desk.ask(method, path, "{}", with: [name: value])
+                    #expect(answer.status < 500, "\(method) \(name): \(value.prefix(20)): \(answer.status)")
+                }
+            }
+        }
+        for credentials in ["", "Basic", "Basic ", "Basic \u{FF}", "Bearer", "Bearer ", "Basic OjpvOg==", "Digest x"] {
+            #expect(desk.ask("GET", "/api/", as: credentials).status == 403)
+        }
+    }
+
+    private static func withServer(_ body: @escaping @Sendable (Int) async throws -> Void) async throws {
+        let server = try await NotesServer.start(Desk().service, host: "127.0.0.1", port: 0)
+        do { try await body(server.port) } catch {
+            await server.stop()
+            throw error
+        }
+        await server.stop()
+    }
+
+    @Test func twoMegabytesAreRefusedAndTheServerGoesOn() async throws {
+        try await Self.withServer { port in
+            try await blocking {
+                let body = #"{"text":"\#(String(repeating: "x", count: 2_000_000))"}"#
+                let fields = ["Authorization: \(Desk.ada)"]
+                let got9 = try HTTPPeer(port: port).ask("POST", "/api/notes/", body, fields).status
+                #expect(got9 == 413)
+                // Without a length, too.
+                let chunks = String(repeating: "10000\r\n\(String(repeating: "x", count: 65_536))\r\n", count: 20)
+                let chunked =
+                    "POST /api/notes/ HTTP/1.1\r\nHost: h\r\nAuthorization: \(Desk.ada)\r\n"
+                    + "Transfer-Encoding: chunked\r\n\r\n" + chunks + "0\r\n\r\n"
+                let got10 = try HTTPPeer(port: port).raw(chunked).status
+                #expect(got10 == 413)
+                let got11 = try HTTPPeer(port: port).ask("GET", "/api/notes/", "", fields).body
+                #expect(got11 == "[]")
+            }
+        }
+    }
+
+    /// What is no HTTP is answered by this server, too; who waits to be told to go on is told.
+    @Test func whatIsNoHTTPIsAnsweredByThisServer() async throws {
+        try await Self.withServer { port in
+            try await blocking {
+                let long = String(repeating: "x", count: 40_000)
+                for text in [
+                    "GARBAGE\r\n\r\n", "GET / HTTP/1.1\r\nbad header\r\n\r\n", "GET / HTTP/1.1\r\nX: \(long)\r\n\r\n",
+                ] {
+                    let reply = try HTTPPeer(port: port).raw(text)
+                    #expect(reply.status == 400)
+                    #expect(reply.header("Slowlane-Notes") == "1")
+                }
+                let peer = HTTPPeer(port: port)
+                let head =
+                    "POST /api/notes/ HTTP/1.1\r\nHost: h\r\nAuthorization: \(Desk.ada)\r\nExpect: 100-continue\r\n"
+                #expect(try peer.raw(head + "Content-Length: 2\r\n\r\n", isHead: true).status == 100)
+                #expect(try peer.raw("{}").status == 201)
+                #expect(try HTTPPeer(port: port).raw(head + "Content-Length: 2000000\r\n\r\n").status == 413)
+            }
+        }
+    }
+
+    @Test func aHEADSaysHowLongItWouldBe() async throws {
+        try await Self.withServer { port in
+            try await blocking {
+                let fields = ["Authorization: \(Desk.ada)"]
+                let peer = HTTPPeer(port: port)
+                _ = try peer.ask("POST", "/api/notes/", #"{"uuid":"\#(Desk.n1)","title":"\u{E9}"}"#, fields)
+                for path in ["/api/", "/api/notes/", "/api/notes/\(Desk.n1)/", "/api/notes-uuids/"] {
+                    let get = try peer.ask("GET", path, "", fields)
+                    let head = try peer.ask("HEAD", path, "", fields)
+                    for name in ["Content-Length", "ETag", "Slowlane-Cursor", "Content-Type"] {
+                        #expect(head.header(name) == get.header(name), "\(path) \(name)")
+                    }
+                    #expect(head.header("Content-Length") == String(get.body.utf8.count))
+                }
+            }
+        }
+    }
+
+    /// An upload that ends in the middle writes nothing.
+    @Test func truncatedUploadsWriteNothing() async throws {
+        try await Self.withServer { port in
+            try await blocking {
+                let body = #"{"title":"Milk"}"#
+                let head =
+                    "POST /api/notes/ HTTP/1.1\r\nHost: h\r\nAuthorization: \(Desk.ada)\r\n"
+                    + "Content-Length: \(body.utf8.count)\r\n\r\n"
+                for length in 0..<body.utf8.count {
+                    let socket = try TestSocket.connect(port: port)
+                    try socket.send(Array((head + body.prefix(length)).utf8))
+                    if length % 2 == 0 { socket.finish() } else { socket.reset() }
+                }
+                let list = try HTTPPeer(port: port).ask("GET", "/api/notes/", "", ["Authorization: \(Desk.ada)"])
+                #expect(list.body == "[]")
+            }
+        }
+    }
+
+    /// A thousand that send a byte now and then, and others are served meanwhile.
+    @Test func aThousandSlowClientsHoldUpNobody() async throws {
+        try await Self.withServer { port in
+            try await blocking {
+                let fields = ["Authorization: \(Desk.ada)"]
+                let head =
+                    "POST /api/notes/ HTTP/1.1\r\nHost: h\r\nAuthorization: \(Desk.ada)\r\n"
+                    + "Content-Length: 1000000\r\n\r\n{"
+                let slow = try (0..<1000).map { _ in
+                    let socket = try TestSocket.connect(port: port)
+                    try socket.send(Array(head.utf8))
+                    return socket
+                }
+                for socket in slow { try socket.send([32]) }
+                let peer = HTTPPeer(port: port)
+                for number in 0..<20 {
+                    let got12 = try peer.ask("POST", "/api/notes/", #"{"title":"\#(number)"}"#, fields).status
+                    #expect(got12 == 201)
+                }
+                let got13 = try peer.ask("GET", "/api/notes/", "", fields).status
+                #expect(got13 == 200)
+                withExtendedLifetime(slow) {}
+            }
+        }
+    }
+
+    /// All bodies together are bounded: who comes too late is told to try again.
+    @Test func manyLargeBodiesAtOnceAreRefusedNotHeld() async throws {
+        try await Self.withServer { port in
+            try await blocking {
+                let head =
+                    "POST /api/notes/ HTTP/1.1\r\nHost: h\r\nAuthorization: \(Desk.ada)\r\n"
+                    + "Content-Length: 1000000\r\n\r\n"
+                let most = [UInt8](repeating: 32, count: 999_000)
+                // A refused one may break off while it still sends.
+                var open = try (0..<80).map { _ in
+                    let socket = try TestSocket.connect(port: port)
+                    try socket.send(Array(head.utf8))
+                    try? socket.send(most)
+                    return socket
+                }
+                var answered: [TestSocket] = []
+                let deadline = ContinuousClock.now + .seconds(60)
+                while answered.count < 80 - 67 && ContinuousClock.now < deadline {
+                    answered = open.filter { $0.isReadable(within: 100) }
+                }
+                #expect(answered.count >= 80 - 67)
+                let refusals = answered.compactMap { try? $0.receive() }.filter { !$0.isEmpty }
+                #expect(!refusals.isEmpty)
+                for answer in refusals {
+                    #expect(String(decoding: answer.prefix(12), as: UTF8.self) == "HTTP/1.1 503")
+                }
+                for socket in open { socket.reset() }
+                open = []
+                // Once they are gone there is room again.
+                let peer = HTTPPeer(port: port)
+                var status = 0
+                for _ in 0..<100 where status != 201 {
+                    status = try peer.ask("POST", "/api/notes/", "{}", ["Authorization: \(Desk.ada)"]).status
+                }
+                #expect(status == 201)
+            }
+        }
+    }
+}
