@@ -57,6 +57,8 @@ struct ExchangeTracker {
                 case .requestHead(let head, _):
                     self.head = head
                     sample = []
+                    // Already now: who waits for `100 Continue` gets it in the middle of the request.
+                    answers.expect(method: head.method)
                 case .body(let piece, _):
                     let room = ExchangeWatch.bodySampleMax - sample.count
                     sample.append(contentsOf: piece.readableBytesView.prefix(max(0, room)))
@@ -65,7 +67,6 @@ struct ExchangeTracker {
                     let id = ExchangeID(number: nextID)
                     nextID += 1
                     let subject = watch.subject(head, sample)
-                    answers.expect(method: head.method)
                     exchanges.append(
                         Exchange(
                             id: id, method: head.method, requestEnd: end,
@@ -114,7 +115,10 @@ struct ExchangeTracker {
         do {
             while !isMuted, let part = try answers.next() {
                 switch part {
-                case .responseHead(let head, _, let isInterim): if !isInterim { answerStatus = head.status }
+                case .responseHead(let head, _, let isInterim):
+                    if isInterim { continue }
+                    guard exchanges.contains(where: { $0.answerEnd == nil }) else { throw HTTPError.unexpectedAnswer }
+                    answerStatus = head.status
                 case .end(let end): takeAnswerEnd(end, &result)
                 default: break
                 }

@@ -265,10 +265,22 @@ public struct SharedLink: ~Copyable {
     /// Whether a connection wants a socket to the upstream, and does not have something else in its place.
     public func wantsUpstream(_ id: FlowID) -> Bool { holds(id) && conduits[id.index]?.portal == nil }
 
+    /// Whether nothing is in force, and nobody watches: a connection may go past the link without anybody noticing.
+    public var isTransparent: Bool {
+        link.conditions.isClear && access == .open && link.timeline == nil && !isDead(.up) && !isDead(.down)
+            && toxics.isEmpty && watch == nil && !isRecording
+    }
+
     /// A client has connected.
-    public mutating func open(at time: Instant) -> FlowID {
+    ///
+    /// - Parameters:
+    ///   - chance: The number and the seed that its chance goes by, if they are not the next ones of this link.
+    ///   - isEstablished: Whether it was there before, and has gone past the link; it is cut where nobody would be let in.
+    public mutating func open(
+        at time: Instant, chance: ConnectionChance? = nil, isEstablished: Bool = false
+    ) -> FlowID {
         advance(to: time)
-        let id = link.open(at: now)
+        let id = link.open(at: now, chance: chance, isEstablished: isEstablished)
         while conduits.count <= id.index { conduits.append(nil) }
         conduits[id.index] = Conduit()
         if watch != nil { conduits[id.index]?.tracker = ExchangeTracker() }
@@ -277,6 +289,7 @@ public struct SharedLink: ~Copyable {
         if !toxics.isEmpty { for direction in Direction.allCases { runToxics(id, direction) } }
         switch access {
         case .open: break
+        case .portal where isEstablished: abandon(id)
         case .portal:
             conduits[id.index]?.portal = CaptivePortal()
             conduits[id.index]?.up.isConnected = true

@@ -1,3 +1,5 @@
+internal import NIOCore
+
 #if canImport(Darwin)
     import Darwin
 #elseif canImport(Glibc)
@@ -7,6 +9,12 @@
 #endif
 
 extension SystemReason {
+    /// Whether no more files may be open.
+    static func isLackOfFiles(_ error: any Error) -> Bool {
+        guard let code = (error as? IOError)?.errnoCode else { return false }
+        return code == EMFILE || code == ENFILE
+    }
+
     /// An errno in the system's words, in lower case to stand inside a sentence.
     static func words(_ code: CInt) -> String {
         var buffer = [CChar](repeating: 0, count: 128)

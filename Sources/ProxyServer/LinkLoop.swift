@@ -29,14 +29,19 @@ final class LinkLoop {
     private var clientPorts: [UInt16] = []
     private let serverPort: UInt16
     private let startUnixNanoseconds = CarriedPacket.now
+    /// What the next connection's chance goes by.
+    private let numbers: ConnectionNumbers
+    private(set) var seed: UInt64
     private let onLateness: (@Sendable (Nanoseconds) -> Void)?
     /// Modelled times of what has been written and not flushed, if anybody asks.
     private var unflushedTimes: [Instant] = []
 
     init(
-        _ configuration: ProxyConfiguration, on eventLoop: any EventLoop
+        _ configuration: ProxyConfiguration, numbers: ConnectionNumbers, on eventLoop: any EventLoop
     ) {
         self.eventLoop = eventLoop
+        self.numbers = numbers
+        seed = configuration.seed
         clock = LoopClock.of(eventLoop)
         onExchange = configuration.onExchange
         onPacket = configuration.onPacket
@@ -66,7 +71,9 @@ final class LinkLoop {
         let now = now
         link.advance(to: now)
         settle()
-        let id = link.open(at: now)
+        let id = link.open(
+            at: now, chance: session.chance ?? ConnectionChance(number: numbers.take(), seed: seed),
+            isEstablished: session.chance != nil)
         while sessions.count <= id.index { sessions.append(nil) }
         sessions[id.index] = (id, session)
         if onPacket != nil {
@@ -137,8 +144,14 @@ final class LinkLoop {
 
     var toxics: [Toxic] { link.toxics }
 
-    /// Draws all chance from another seed.
-    func reseed(_ seed: UInt64) { link.reseed(seed, at: now) }
+    /// Draws all chance from another seed; the connections are numbered anew by whoever numbers them.
+    func reseed(_ seed: UInt64) {
+        self.seed = seed
+        link.reseed(seed, at: now)
+    }
+
+    /// Whether connections may go past the link.
+    var isTransparent: Bool { link.isTransparent }
 
     /// The connections there are.
     func connections() -> [ConnectionStatus] {
@@ -146,7 +159,7 @@ final class LinkLoop {
         return link.connections.compactMap { id in
             guard id.index < sessions.count, let (flow, session) = sessions[id.index], flow == id else { return nil }
             return ConnectionStatus(
-                id: id, number: link.number(of: id), client: session.clientAddress.map(Endpoint.init(_:)),
+                id: ConnectionID(place: .link(id)), number: link.number(of: id), client: session.clientAddress,
                 age: Nanoseconds((time - session.startedAt).nanoseconds), bytesRead: session.bytesRead,
                 bytesHeld: PerDirection(up: link.bytesHeld(id, .up), down: link.bytesHeld(id, .down)))
         }

@@ -3,6 +3,14 @@ internal import Logging
 internal import NIOCore
 internal import NIOPosix
 
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 /// A proxy's listening socket, and how it treats a client that knocks: its SYN is answered, lost or refused.
 ///
 /// Lives and is used on its event loop only.
@@ -24,7 +32,13 @@ final class Listener {
     /// Whether there is room for more clients; otherwise they wait in the kernel's backlog.
     private var accepts = true
     private var isClosed = false
+    /// Somebody else lets clients in.
+    private var isLent = false
     private var waiting: [EventLoopPromise<Void>] = []
+    /// Told when the system has taken the socket away.
+    var onLoss: () -> Void = {}
+    /// Told when it may be lent that could not be.
+    var onReady: () -> Void = {}
     /// Connections of our own that keep the accept queue full, until they have been accepted.
     private var fillers: [PortHold.Filler] = []
 
@@ -82,10 +96,28 @@ final class Listener {
         setReading()
     }
 
+    /// Gives a descriptor of the listening socket to somebody else, who lets clients in until ``takeBack()``; `nil` if it does not
+    /// listen, or not to everybody.
+    func lend() -> OwnedSocket? {
+        guard present == .open, wanted == .open, !isMoving, !isClosed, fillers.isEmpty else { return nil }
+        var copy: CInt = -1
+        withDescriptor { copy = fcntl($0, F_DUPFD_CLOEXEC, 0) }
+        guard copy >= 0 else { return nil }
+        isLent = true
+        setReading()
+        return OwnedSocket(copy)
+    }
+
+    /// Lets clients in itself again.
+    func takeBack() {
+        isLent = false
+        setReading()
+    }
+
     /// A read of a listening socket is an accept.
     private func setReading() {
         let isKeptFull = present == .silent && method == .acceptQueue
-        try? channel?.syncOptions?.setOption(.autoRead, value: accepts && !isKeptFull)
+        try? channel?.syncOptions?.setOption(.autoRead, value: accepts && !isKeptFull && !isLent)
     }
 
     /// Whether `channel` is a connection of our own, which nobody waits for.
@@ -147,10 +179,11 @@ final class Listener {
                 self.channel = channel
                 self.hasListened = true
                 self.asked = channel.localAddress ?? self.asked
-                if !self.accepts { self.setReading() }
+                self.setReading()
                 self.present = .open
                 channel.closeFuture.assumeIsolated().whenComplete { _ in self.isGone(channel) }
                 self.move()
+                self.onReady()
             case .failure(let error):
                 self.cannotListen(error)
             }
@@ -181,6 +214,7 @@ final class Listener {
         guard gone === channel, !isClosed, !isMoving else { return }
         channel = nil
         present = .refused
+        onLoss()
         logger.error("the listening socket \(asked) is gone; trying to listen again every second")
         tryAgain()
     }
@@ -222,6 +256,7 @@ final class Listener {
             let old = fillers
             eventLoop.assumeIsolated().scheduleTask(in: Self.fillerTimeMax) {
                 self.fillers.removeAll { filler in old.contains { $0 === filler } }
+                if self.fillers.isEmpty { self.onReady() }
             }
         }
     }

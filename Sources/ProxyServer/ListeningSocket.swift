@@ -84,7 +84,7 @@ final class PortHold {
             throw IOError(errnoCode: code, reason: "bind")
         }
         do {
-            self.address = try Self.localAddress(descriptor, like: address)
+            self.address = try SystemSocket.localAddress(of: descriptor)
         } catch {
             close(descriptor)
             throw error
@@ -100,7 +100,7 @@ final class PortHold {
         guard descriptor >= 0 else { return nil }
         _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) | O_NONBLOCK)
         let result = listener.withSockAddr { connect(descriptor, $0, socklen_t($1)) }
-        guard result == 0 || errno == EINPROGRESS, let address = try? localAddress(descriptor, like: listener) else {
+        guard result == 0 || errno == EINPROGRESS, let address = try? SystemSocket.localAddress(of: descriptor) else {
             close(descriptor)
             return nil
         }
@@ -118,28 +118,6 @@ final class PortHold {
         }
 
         deinit { close(descriptor) }
-    }
-
-    private static func localAddress(_ descriptor: CInt, like address: SocketAddress) throws -> SocketAddress {
-        var storage = sockaddr_storage()
-        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        let code = withUnsafeMutablePointer(to: &storage) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
-        }
-        guard code == 0 else { throw IOError(errnoCode: errno, reason: "getsockname") }
-        return try withUnsafePointer(to: &storage) { pointer in
-            switch address {
-            case .v4:
-                return pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
-                    SocketAddress($0.pointee, host: "")
-                }
-            case .v6:
-                return pointer.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) {
-                    SocketAddress($0.pointee, host: "")
-                }
-            case .unixDomainSocket: throw IOError(errnoCode: EAFNOSUPPORT, reason: "getsockname")
-            }
-        }
     }
 
     #if os(Linux)

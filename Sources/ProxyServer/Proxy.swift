@@ -25,6 +25,9 @@ public final class Proxy: Sendable {
         self.core = core
     }
 
+    /// Whether connections go past SwiftNIO on this machine while nothing is in force (Linux).
+    public static var hasRelay: Bool { Relay.shared != nil }
+
     /// Starts a proxy on one loop of `group`. Throws a ``ProxyError`` if it cannot.
     public static func start(
         _ configuration: ProxyConfiguration, on group: any EventLoopGroup,
@@ -68,55 +71,56 @@ public final class Proxy: Sendable {
 
     /// Changes the conditions for everything that enters the link from now on; in force when the call returns.
     public func setConditions(_ conditions: Conditions) async {
-        await change { $0.setConditions(conditions) }
+        let isImpairing = !conditions.isClear || conditions.access != .open
+        await change(isImpairing: isImpairing) { $0.setConditions(conditions) }
     }
 
     /// Loses everything in a direction, or no longer, whatever the conditions say; in force when the call returns.
     public func setCut(_ isCut: PerDirection<Bool>) async {
-        await change { $0.setCut(isCut) }
+        await change(isImpairing: isCut.up || isCut.down) { $0.setCut(isCut) }
     }
 
     /// Cuts every connection there is: both sockets get a RST at once. New ones are let in as before.
     public func reset() async {
-        await change { $0.reset() }
+        await ask { $0.reset() }
     }
 
     /// Adds a toxic, nearest the link, to the connections there are and those to come; in force when the call returns. Its name
     /// must be new.
     public func add(_ toxic: Toxic) async {
-        await onLoop { $0.linkLoop.add(toxic) }
+        await change { $0.add(toxic) }
     }
 
     /// Gives the toxic of that name other settings; in force when the call returns.
     public func update(_ toxic: Toxic) async {
-        await onLoop { $0.linkLoop.update(toxic) }
+        await change(isImpairing: false) { $0.update(toxic) }
     }
 
     /// Takes toxics away: what waits before them goes on at once; connections that a `timeout` held are closed.
     public func removeToxics(_ names: [String]) async {
-        await onLoop { core in
-            for name in names { core.linkLoop.removeToxic(name) }
+        await change(isImpairing: false) { link in
+            for name in names { link.removeToxic(name) }
         }
     }
 
     /// Draws all chance from another seed from now on: the next connection is number 0.
     public func reseed(_ seed: UInt64) async {
-        await onLoop { $0.linkLoop.reseed(seed) }
+        await ask { $0.reseed(seed) }
     }
 
     /// The connections there are.
     public func connections() async -> [ConnectionStatus] {
-        await onLoop { $0.linkLoop.connections() }
+        await ask { $0.connections() }
     }
 
     /// Ends one connection: with a RST to both sockets, or with a FIN after what has arrived; `false` if it is no more.
-    public func cut(_ id: FlowID, byReset: Bool) async -> Bool {
-        await onLoop { $0.linkLoop.cut(id, byReset: byReset) }
+    public func cut(_ id: ConnectionID, byReset: Bool) async -> Bool {
+        await ask { $0.cut(id, byReset: byReset) }
     }
 
     /// Where the proxy stands.
     public func status() async -> ProxyStatus {
-        await onLoop { $0.status() }
+        await ask { $0.status() }
     }
 
     /// Stops accepting, lets what has been read arrive at its modelled time, but no longer than `grace`, and closes
@@ -142,21 +146,19 @@ public final class Proxy: Sendable {
     }
 
     /// Changes something of the link; new connections too are treated accordingly when this returns.
-    private func change(_ body: @escaping @Sendable (LinkLoop) -> Void) async {
+    private func change(isImpairing: Bool = true, _ body: @escaping @Sendable (LinkLoop) -> Void) async {
         let core = core
-        let done = eventLoop.flatSubmit {
-            body(core.value.linkLoop)
-            return core.value.listenerIsSettled()
-        }
+        let done = eventLoop.flatSubmit { core.value.change(isImpairing: isImpairing, body) }
         // If the port cannot be had again at once, that is logged, and tried again.
         try? await done.get()
     }
 
-    private func onLoop<Result: Sendable>(_ body: @escaping @Sendable (ProxyCore) -> Result) async -> Result {
+    private func ask<Answer: Sendable>(
+        _ question: @escaping @Sendable (ProxyCore) -> EventLoopFuture<Answer>
+    ) async -> Answer {
         let core = core
-        let submitted = eventLoop.submit { body(core.value) }
         do {
-            return try await submitted.get()
+            return try await eventLoop.flatSubmit { question(core.value) }.get()
         } catch {
             preconditionFailure("the event loop of a proxy must outlive it: \(error)")
         }

@@ -40,6 +40,12 @@ public struct ProxyConfiguration: Sendable {
     /// Whether the upstream's name is looked up for each connection anew, and not at the start.
     public var resolvesEachTime = false
 
+    /// Whether connections go past the model, and past SwiftNIO, while nothing is in force, where the machine can do that.
+    var mayGoStraight = true
+
+    /// Whether nobody wants to be told what happens on the link.
+    var isUnwatched: Bool { watch == nil && onExchange == nil && onPacket == nil && onLateness == nil }
+
     /// Connections of one proxy unless said otherwise.
     public static let connectionsMaxDefault = 10_000
     /// How long a dial may take unless said otherwise.

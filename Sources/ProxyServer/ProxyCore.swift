@@ -12,12 +12,16 @@ final class ProxyCore {
     private let logger: Logger
     private var listener: Listener?
     private var sessions: [ObjectIdentifier: Session] = [:]
+    private let places: Places
+    private var straightPath: StraightPath?
+    private var isTakingArrivals = false
     private var accepted = 0
     private var dialsFailed = 0
     private var isStopping = false
     private var allClosed: EventLoopPromise<Void>?
     private var stopped: EventLoopFuture<Bool>?
     private let upstream: UpstreamAddresses
+    private let numbers: ConnectionNumbers
     /// When a line was last told, so that a storm of clients makes one a second.
     private var lastDialLine: NIODeadline?
     private var lastFullLine: NIODeadline?
@@ -41,7 +45,21 @@ final class ProxyCore {
         self.upstream = upstream
         self.eventLoop = eventLoop
         self.logger = logger
-        linkLoop = LinkLoop(configuration, on: eventLoop)
+        places = Places(max: configuration.connectionsMax)
+        numbers = ConnectionNumbers()
+        linkLoop = LinkLoop(configuration, numbers: numbers, on: eventLoop)
+        guard configuration.mayGoStraight, configuration.isUnwatched else { return }
+        straightPath = StraightPath(on: eventLoop) { [unowned self] listener in
+            let bound = NIOLoopBound(self, eventLoop: eventLoop)
+            let eventLoop = eventLoop
+            return RelayOrder(
+                listener: listener, addresses: upstream.numeric.map { isOwn($0) ? [] : [$0] },
+                lookUp: { connection in eventLoop.execute { bound.value.lookUp(connection) } },
+                connectTimeout: configuration.connectTimeout, limits: configuration.buffers, places: places,
+                numbers: numbers, seed: linkLoop.seed,
+                onDialFailed: { error in eventLoop.execute { bound.value.dialHasFailed(error) } },
+                onWaiting: { error in eventLoop.execute { bound.value.clientsWait(error) } })
+        }
     }
 
     /// Binds the listening socket; gives its port.
@@ -52,6 +70,12 @@ final class ProxyCore {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             // One accept at a time, so that the limit on connections is met exactly.
             .serverChannelOption(.maxMessagesPerRead, value: 1)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let failures = AcceptFailures { [weak core = bound.value] in core?.clientsWait($0) }
+                    try channel.pipeline.syncOperations.addHandler(failures)
+                }
+            }
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture { try bound.value.accept(channel) }
             }
@@ -59,12 +83,20 @@ final class ProxyCore {
             address, bootstrap, configuration.silence ?? .best, on: eventLoop, logger: logger)
         self.listener = listener
         linkLoop.onReachability = { [weak listener] in _ = listener?.set($0) }
+        listener.onReady = { [weak self] in self?.goStraight() }
+        listener.onLoss = { [weak self] in
+            // The relay has the same socket. Nothing is in force because of it.
+            self?.change(isImpairing: true) { _ in }.whenFailure { _ in }
+        }
         do {
             let port = try listener.open()
             return listener.set(.open).assumeIsolated()
                 .map { _ in port > 0 ? port : listener.port ?? 0 }
                 .flatMap { port in
-                    listener.set(self.linkLoop.currentReachability).assumeIsolated().map { _ in port }.nonisolated()
+                    listener.set(self.linkLoop.currentReachability).assumeIsolated().map { _ in
+                        self.goStraight()
+                        return port
+                    }.nonisolated()
                 }
                 .nonisolated()
         } catch {
@@ -84,13 +116,177 @@ final class ProxyCore {
         return listener.set(linkLoop.currentReachability)
     }
 
-    private var hasRoom: Bool { sessions.count < configuration.connectionsMax && !isStopping }
+    func status() -> EventLoopFuture<ProxyStatus> {
+        guard let straightPath else { return eventLoop.makeSucceededFuture(status(with: RelayedTraffic())) }
+        return straightPath.traffic().map { self.status(with: $0) }.nonisolated()
+    }
 
-    func status() -> ProxyStatus {
-        ProxyStatus(
-            connectionsOpen: sessions.count, connectionsAccepted: accepted,
-            isFull: sessions.count >= configuration.connectionsMax, dialsFailed: dialsFailed,
-            silence: listener?.silence, link: linkLoop.status())
+    private func status(with straight: RelayedTraffic) -> ProxyStatus {
+        var link = linkLoop.status()
+        link.add(straight)
+        return ProxyStatus(
+            connectionsOpen: places.count, connectionsAccepted: accepted + straight.accepted, isFull: places.isFull,
+            dialsFailed: dialsFailed, silence: listener?.silence, link: link)
+    }
+
+    // MARK: The straight path
+
+    /// Lets the relay have new connections, if nothing is in force.
+    private func goStraight() {
+        guard let straightPath, let listener, !straightPath.isDraining, !isStopping, linkLoop.isTransparent else {
+            return
+        }
+        straightPath.open(listener)
+    }
+
+    /// How many connections come back before others have their turn: to make their channels takes a while.
+    private static let arrivalsPerTurn = 32
+
+    /// Brings back the connections that the relay reads no more.
+    private func takeArrivals() {
+        guard let straightPath, straightPath.isDraining, !isTakingArrivals else { return }
+        isTakingArrivals = true
+        straightPath.take(Self.arrivalsPerTurn).whenSuccess { connections in
+            self.isTakingArrivals = false
+            for past in connections { self.goOn(from: past) }
+            self.limitReads()
+            self.letIn()
+            if straightPath.isDraining { self.takeArrivals() } else { self.goStraight() }
+        }
+    }
+
+    /// Goes on with a connection that the relay has carried.
+    private func goOn(from past: HandedOver) {
+        let session = Session(goingOnFrom: past, on: linkLoop) { [weak self] session in self?.dial(for: session) }
+        session.onEnd = { [weak self, unowned session] in self?.forget(session) }
+        sessions[ObjectIdentifier(session)] = session
+        session.goOn()
+        attach(session)
+    }
+
+    private func attach(_ session: Session) {
+        session.attach { end, side, descriptor in
+            let bound = NIOLoopBound((self, end), eventLoop: eventLoop)
+            ClientBootstrap(group: eventLoop)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        let (core, end) = bound.value
+                        try core.prepare(channel, side)
+                        try channel.pipeline.syncOperations.addHandler(end)
+                    }
+                }
+                .withConnectedSocket(descriptor).assumeIsolated().whenFailure { error in
+                    self.logger.error("a connection is lost on its way to the link: \(SystemReason.of(error))")
+                    if let flow = session.flow { _ = self.linkLoop.cut(flow, byReset: true) }
+                    session.close()
+                }
+        }
+    }
+
+    /// Changes something of the link; new connections too are treated accordingly when this is done.
+    ///
+    /// - Parameter isImpairing: Whether something may be in force afterwards that was not.
+    func change(isImpairing: Bool, _ body: @escaping (LinkLoop) -> Void) -> EventLoopFuture<Void> {
+        let isReady = isImpairing ? straightPath?.freeze() : nil
+        return (isReady ?? eventLoop.makeSucceededVoidFuture()).assumeIsolated().flatMap {
+            // It may have been opened again by a change that had been waiting longer.
+            if isImpairing && self.straightPath?.isOpen == true { return self.change(isImpairing: true, body) }
+            self.letIn()
+            body(self.linkLoop)
+            // What was let in where nobody is let in now does not go on.
+            let isCut = self.linkLoop.conditions.access == .open ? nil : self.straightPath?.resetAll()
+            self.takeArrivals()
+            let isDone = self.listenerIsSettled().and(isCut ?? self.eventLoop.makeSucceededVoidFuture())
+            return isDone.assumeIsolated().map { _ in
+                self.letIn()
+                self.goStraight()
+            }.nonisolated()
+        }.nonisolated()
+    }
+
+    /// Cuts every connection there is.
+    func reset() -> EventLoopFuture<Void> {
+        linkLoop.reset()
+        guard let straightPath else { return eventLoop.makeSucceededVoidFuture() }
+        return straightPath.resetAll().assumeIsolated().map {
+            // Those that were on their way from the one to the other are here by now.
+            self.linkLoop.reset()
+            self.letIn()
+        }.nonisolated()
+    }
+
+    /// Accepts clients, or lets them wait, as there are places.
+    private func letIn() {
+        if !isStopping { listener?.setAccepting(!places.isFull) }
+    }
+
+    /// Draws from another seed; the next connection is number 0.
+    func reseed(_ seed: UInt64) -> EventLoopFuture<Void> {
+        linkLoop.reseed(seed)
+        if let straightPath, straightPath.isOpen {
+            // Where connections begin, so that none has the one's number and the other's seed.
+            return straightPath.reseed(seed)
+        }
+        numbers.restart()
+        return eventLoop.makeSucceededVoidFuture()
+    }
+
+    /// The connections there are.
+    func connections() -> EventLoopFuture<[ConnectionStatus]> {
+        guard let straightPath else { return eventLoop.makeSucceededFuture(linkLoop.connections()) }
+        // Those that come back meanwhile are on the link by the time the others are known.
+        return straightPath.connections().assumeIsolated().map { straight in
+            (self.linkLoop.connections() + straight).sorted { $0.number < $1.number }
+        }.nonisolated()
+    }
+
+    /// Cuts one connection; `false` if it is no more.
+    func cut(_ id: ConnectionID, byReset: Bool) -> EventLoopFuture<Bool> {
+        switch id.place {
+        case .link(let flow): return eventLoop.makeSucceededFuture(linkLoop.cut(flow, byReset: byReset))
+        case .relay(let token):
+            guard let straightPath else { return eventLoop.makeSucceededFuture(false) }
+            if byReset {
+                return straightPath.reset(token).assumeIsolated().map { isCut in
+                    self.letIn()
+                    return isCut || self.cutOnLink(id, byReset: true)
+                }.nonisolated()
+            }
+            return straightPath.handOver(token).assumeIsolated().map { past in
+                if let past { self.goOn(from: past) }
+                return self.cutOnLink(id, byReset: false)
+            }.nonisolated()
+        }
+    }
+
+    /// Cuts a connection that has come from the relay.
+    private func cutOnLink(_ id: ConnectionID, byReset: Bool) -> Bool {
+        let flow = sessions.values.first { $0.formerID == id }?.flow
+        return flow.map { linkLoop.cut($0, byReset: byReset) } ?? false
+    }
+
+    /// Where a connection of the relay goes.
+    private func lookUp(_ connection: RelayToken) {
+        guard configuration.resolvesEachTime else {
+            straightPath?.dial(connection, .success(upstream.current(on: eventLoop)))
+            return
+        }
+        upstream.fresh(on: eventLoop).whenComplete { result in
+            // It would call itself until no file is left.
+            self.straightPath?.dial(connection, result.map { $0.contains(where: self.isOwn) ? [] : $0 })
+        }
+    }
+
+    private func clientsWait(_ error: IOError?) {
+        guard let error else { return tellFull() }
+        if isTime(&lastFullLine) {
+            logger.warning("cannot accept a connection: \(SystemReason.of(error)); trying again")
+        }
+    }
+
+    private func dialHasFailed(_ error: any Error) {
+        dialsFailed += 1
+        tellDialFailed(error)
     }
 
     // MARK: Connections
@@ -105,16 +301,19 @@ final class ProxyCore {
         try prepare(channel, .client)
         try channel.pipeline.syncOperations.addHandler(SocketEnd(.client, of: session))
         sessions[ObjectIdentifier(session)] = session
+        places.take()
         accepted += 1
         limitReads()
-        if sessions.count == configuration.connectionsMax {
+        if places.isFull {
             listener?.setAccepting(false)
-            if isTime(&lastFullLine) {
-                logger.warning(
-                    "\(configuration.connectionsMax) connections are open, the limit (--max-connections): new ones wait"
-                )
-            }
+            tellFull()
         }
+    }
+
+    private func tellFull() {
+        guard isTime(&lastFullLine) else { return }
+        logger.warning(
+            "\(configuration.connectionsMax) connections are open, the limit (--max-connections): new ones wait")
     }
 
     /// A pause comes into force after a read cycle: what that may exceed the share by stays in proportion to it.
@@ -154,10 +353,7 @@ final class ProxyCore {
                 self.dial(bootstrap, addresses[...], for: session)
             case .success: _ = session.upstreamFailed()
             case .failure(let error):
-                if session.upstreamFailed() {
-                    self.dialsFailed += 1
-                    self.tellDialFailed(error)
-                }
+                if session.upstreamFailed() { self.dialHasFailed(error) }
             }
         }
     }
@@ -174,8 +370,7 @@ final class ProxyCore {
             if addresses.count > 1 && session.awaitsUpstream {
                 self.dial(bootstrap, addresses.dropFirst(), for: session)
             } else if session.upstreamFailed() {
-                self.dialsFailed += 1
-                self.tellDialFailed(error)
+                self.dialHasFailed(error)
             }
         }
     }
@@ -201,28 +396,37 @@ final class ProxyCore {
     private func forget(_ session: Session) {
         sessions[ObjectIdentifier(session)] = nil
         limitReads()
-        if hasRoom { listener?.setAccepting(true) }
+        let wasFull = places.release()
+        letIn()
+        if wasFull { straightPath?.placeIsFree() }
         if sessions.isEmpty { allClosed?.succeed() }
     }
 
     private func tellDialFailed(_ error: any Error) {
         guard !isStopping, isTime(&lastDialLine) else { return }
+        let advice = SystemReason.isLackOfFiles(error) ? "raise ulimit -n" : "start it or change --upstream"
         logger.warning(
-            "upstream \(configuration.upstream): \(SystemReason.of(error)); start it or change --upstream (\(dialsFailed) failed so far)"
-        )
+            "upstream \(configuration.upstream): \(SystemReason.of(error)); \(advice) (\(dialsFailed) failed so far)")
     }
 
     // MARK: The end
+
+    private func closeStraightPath(_ ending: RelayLoop.Ending) -> EventLoopFuture<Void>.Isolated {
+        let left = straightPath?.close(ending) ?? eventLoop.makeSucceededFuture([]).assumeIsolated()
+        return left.map { connections in for past in connections { self.goOn(from: past) } }
+    }
 
     /// Stops accepting and reading, waits for what is on its way, closes everything; gives whether all arrived.
     func stop(grace: TimeAmount) -> EventLoopFuture<Bool> {
         if let stopped { return stopped }
         isStopping = true
-        forgetListener()
         let deadline = NIODeadline.now() + grace
         let promise = eventLoop.makePromise(of: Bool.self)
         stopped = promise.futureResult
-        drain(until: deadline, promise)
+        closeStraightPath(.drained).whenSuccess { _ in
+            self.forgetListener()
+            self.drain(until: deadline, promise)
+        }
         return promise.futureResult
     }
 
@@ -244,12 +448,14 @@ final class ProxyCore {
     /// Closes the port and every connection with a FIN, at once.
     func close() -> EventLoopFuture<Void> {
         isStopping = true
-        let listenerIsClosed = listener?.close() ?? eventLoop.makeSucceededVoidFuture()
-        listener = nil
-        // What closing would make the link do is nobody's business any more.
-        linkLoop.shutDown()
-        let closed = closeAll(tellsLoss: false)
-        return closed.and(listenerIsClosed).map { _ in }
+        return closeStraightPath(.closed).flatMap {
+            let listenerIsClosed = self.listener?.close() ?? self.eventLoop.makeSucceededVoidFuture()
+            self.listener = nil
+            // What closing would make the link do is nobody's business any more.
+            self.linkLoop.shutDown()
+            let closed = self.closeAll(tellsLoss: false)
+            return closed.and(listenerIsClosed).map { _ in }
+        }.nonisolated()
     }
 
     private func closeAll(tellsLoss: Bool = true) -> EventLoopFuture<Void> {

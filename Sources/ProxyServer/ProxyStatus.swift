@@ -17,10 +17,21 @@ public struct ProxyStatus: Hashable, Sendable {
     public var link: LinkStatus
 }
 
+/// Names one connection of a proxy for as long as it is where it is.
+public struct ConnectionID: Hashable, Sendable {
+    /// What carries it.
+    enum Place: Hashable, Sendable {
+        case link(FlowID)
+        case relay(RelayToken)
+    }
+
+    let place: Place
+}
+
 /// Where one connection stands at a moment.
 public struct ConnectionStatus: Hashable, Sendable {
     /// Its name, for ``Proxy/cut(_:byReset:)``.
-    public let id: FlowID
+    public let id: ConnectionID
     /// How many connections there had been before it since the start, or since the last change of the seed.
     public let number: Int
     /// Where the client calls from.
@@ -38,11 +49,11 @@ public struct LinkStatus: Hashable, Sendable {
     /// What holds for packets that enter now.
     public let conditions: Conditions
     /// Payload bytes read from a socket since the start.
-    public let bytesRead: PerDirection<Int>
+    public private(set) var bytesRead: PerDirection<Int>
     /// How often a sender had to wait since the start.
-    public let stalls: PerDirection<Int>
+    public private(set) var stalls: PerDirection<Int>
     /// Payload bytes handed to a socket since the start.
-    public let bytesCarried: PerDirection<Int>
+    public private(set) var bytesCarried: PerDirection<Int>
     /// Whether nothing gets through in a direction.
     public let isDead: PerDirection<Bool>
     /// Packets in the queue.
@@ -52,7 +63,7 @@ public struct LinkStatus: Hashable, Sendable {
     /// Connections of which one socket is gone and the other has not heard of it.
     public let orphans: Int
     /// Payload bytes held in memory.
-    public let bytesHeld: Int
+    public private(set) var bytesHeld: Int
 
     init(_ link: inout SharedLink) {
         conditions = link.conditions
@@ -64,6 +75,16 @@ public struct LinkStatus: Hashable, Sendable {
         counters = PerDirection(up: link.counters(.up), down: link.counters(.down))
         orphans = link.orphanCount
         bytesHeld = link.bytesHeld
+    }
+
+    /// Adds what went past the model.
+    mutating func add(_ traffic: RelayedTraffic) {
+        bytesHeld += traffic.bytesHeld
+        for direction in Direction.allCases {
+            bytesRead[direction] += traffic.bytesRead[direction]
+            bytesCarried[direction] += traffic.bytesCarried[direction]
+            stalls[direction] += traffic.stalls[direction]
+        }
     }
 
     /// Whether nothing gets through in at least one direction.

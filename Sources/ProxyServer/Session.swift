@@ -11,7 +11,7 @@ final class Session {
     private let dial: (Session) -> Void
     /// Called once, when no socket of the session is left.
     var onEnd: () -> Void = {}
-    private var flow: FlowID?
+    private(set) var flow: FlowID?
     private var ends: PerDirection<SocketEnd?> = PerDirection(up: nil, down: nil)
     private var openChannels = 0
     /// The upstream's socket while the dial is under way.
@@ -19,14 +19,24 @@ final class Session {
     private var hasDialled = false
     private var hasEnded = false
     /// When its client connected.
-    let startedAt = NIODeadline.now()
+    let startedAt: NIODeadline
     /// Payload bytes that have been read from the client and from the server.
-    private(set) var bytesRead = PerDirection(up: 0, down: 0)
+    private(set) var bytesRead: PerDirection<Int>
+    /// What its chance goes by, if that is settled.
+    let chance: ConnectionChance?
+    /// What it was at the relay, until both its sockets are here.
+    private var past: HandedOver?
+    /// Which sockets are not to be read when they come.
+    private var arrivesPaused = PerDirection(up: false, down: false)
     private var hasUnflushed = false
     private var isStopped = false
     private var isClosed = false
     /// The client's channel before it is active.
-    private let client: any Channel
+    private let client: (any Channel)?
+    /// What it was called at the relay.
+    let formerID: ConnectionID?
+    /// Where the client calls from.
+    let clientAddress: Endpoint?
 
     /// - Parameter dial: Opens a socket to the upstream, with a ``SocketEnd`` of the session in its pipeline, or
     ///   calls ``upstreamFailed()``.
@@ -34,13 +44,50 @@ final class Session {
         self.client = client
         self.loop = loop
         self.dial = dial
+        startedAt = .now()
+        bytesRead = PerDirection(up: 0, down: 0)
+        chance = nil
+        formerID = nil
+        clientAddress = client.remoteAddress.map(Endpoint.init(_:))
     }
 
-    /// Where the client calls from.
-    var clientAddress: SocketAddress? { client.remoteAddress }
+    /// Goes on with a connection that the relay has carried. It is on the link when this returns; its sockets come later, by
+    /// ``attach(_:)``.
+    init(goingOnFrom past: HandedOver, on loop: LinkLoop, dial: @escaping (Session) -> Void) {
+        client = nil
+        self.loop = loop
+        self.dial = dial
+        self.past = past
+        startedAt = past.startedAt
+        bytesRead = past.status.bytesRead
+        chance = ConnectionChance(number: past.status.number, seed: past.seed)
+        clientAddress = past.status.client
+        formerID = past.status.id
+        hasDialled = past.server != nil
+    }
+
+    /// Enters the link, with what is known of the upstream.
+    func goOn() {
+        flow = loop.open(self)
+        if hasDialled { report(.connected) }
+        loop.begin()
+    }
+
+    /// Hands the sockets of a connection that goes on to `wrap`, the upstream's first; nothing is read of them before both are
+    /// here.
+    ///
+    /// - Parameter wrap: Makes a channel of a socket, with a ``SocketEnd`` in its pipeline.
+    func attach(_ wrap: (SocketEnd, Side, CInt) -> Void) {
+        guard let past else { return }
+        for (side, socket) in [(Side.server, past.server), (.client, past.client)] {
+            let descriptor = socket?.take() ?? -1
+            guard descriptor >= 0 else { continue }
+            wrap(SocketEnd(side, of: self, hadFinished: past.isFinished[side.opposite.sends]), side, descriptor)
+        }
+    }
 
     /// The port that the client calls from.
-    var clientPort: UInt16 { UInt16(truncatingIfNeeded: client.remoteAddress?.port ?? 0) }
+    var clientPort: UInt16 { UInt16(truncatingIfNeeded: clientAddress?.port ?? 0) }
 
     // MARK: From the sockets
 
@@ -48,7 +95,9 @@ final class Session {
     func clientIsActive(_ end: SocketEnd) {
         ends.up = end
         openChannels += 1
-        if isClosed { return end.close() }
+        if past != nil { return hasArrived(end) }
+        // One that goes on may have ended meanwhile.
+        if isClosed || chance != nil { return end.close() }
         let id = loop.open(self)
         flow = id
         if loop.wantsUpstream(id) {
@@ -57,6 +106,21 @@ final class Session {
             hasDialled = true
         }
         loop.begin()
+    }
+
+    /// One of the sockets of a connection that goes on is here. With both, what had been read of them before comes first.
+    private func hasArrived(_ end: SocketEnd) {
+        if flow == nil || isClosed { return end.close() }
+        end.pauseReading()
+        let isWhole = ends.up != nil && (ends.down != nil || past?.server == nil)
+        guard let past, isWhole else { return }
+        self.past = nil
+        for direction in Direction.allCases where past.pending[direction].readableBytes > 0 {
+            if let flow { loop.receive(.bytes(past.pending[direction], from: direction.sender), on: flow) }
+        }
+        for direction in Direction.allCases where !arrivesPaused[direction] { resumeReading(direction.sender) }
+        if past.server == nil { dial(self) }
+        loop.flush()
     }
 
     /// The dial to the upstream has begun, or goes on to the next of its addresses.
@@ -70,6 +134,7 @@ final class Session {
         dialling = nil
         ends.down = end
         openChannels += 1
+        if past != nil { return hasArrived(end) }
         hasDialled = true
         if flow == nil || isClosed {
             end.reset()
@@ -138,17 +203,28 @@ final class Session {
         case .reset(let side):
             // The kernel may have connected already, and told nobody yet.
             (ends[side.sends] ?? (side == .server ? dialling : nil))?.reset()
+            if ends[side.sends] == nil { pastSocket(side)?.reset() }
         case .pauseReading(let side):
+            arrivesPaused[side.sends] = true
             ends[side.sends]?.pauseReading()
         case .resumeReading(let side):
-            if !isStopped { ends[side.sends]?.resumeReading() }
+            arrivesPaused[side.sends] = false
+            if past == nil { resumeReading(side) }
         case .ended:
             flow = nil
             dialling?.close()
+            // What has not come is closed with a FIN, if it has not been reset.
+            past = nil
             endIfNothingIsLeft()
         }
         return false
     }
+
+    private func resumeReading(_ side: Side) {
+        if !isStopped { ends[side.sends]?.resumeReading() }
+    }
+
+    private func pastSocket(_ side: Side) -> OwnedSocket? { side == .client ? past?.client : past?.server }
 
     /// Sends what has been written to either socket.
     func flush() {
@@ -173,7 +249,8 @@ final class Session {
         isClosed = true
         let isCut = tellsLoss && (bytesUnsent > 0 || flow.map { loop.bytesHeld($0) > 0 } ?? false)
         dialling?.close()
-        if ends.up == nil && openChannels == 0 { client.close(promise: nil) }
+        past = nil
+        if ends.up == nil && openChannels == 0 { client?.close(promise: nil) }
         for end in [ends.up, ends.down] {
             if isCut { end?.reset() } else { end?.close() }
         }

@@ -23,10 +23,15 @@ final class SocketEnd: ChannelDuplexHandler {
     private var outputHasClosed = false
     private var isActive = false
     private var isClosing = false
+    /// Our FIN had been sent before the socket came here: NIO does not know of it.
+    private let hadFinished: Bool
 
-    init(_ side: Side, of session: Session) {
+    init(_ side: Side, of session: Session, hadFinished: Bool = false) {
         self.side = side
         self.session = session
+        self.hadFinished = hadFinished
+        outputIsClosing = hadFinished
+        outputHasClosed = hadFinished
     }
 
     // MARK: From the socket
@@ -64,6 +69,7 @@ final class SocketEnd: ChannelDuplexHandler {
             inputHasClosed = true
             session?.report(.inputClosed(side))
             session?.readCycleIsOver()
+            if hadFinished { context.close(promise: nil) }
         }
     }
 

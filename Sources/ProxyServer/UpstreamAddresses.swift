@@ -47,7 +47,8 @@ final class UpstreamAddresses {
     }
 
     private var underWay: EventLoopFuture<[SocketAddress]>?
-    private lazy var numeric = try? SocketAddress(ipAddress: endpoint.host, port: endpoint.port)
+    /// Its one address, if it is no name.
+    private(set) lazy var numeric = try? SocketAddress(ipAddress: endpoint.host, port: endpoint.port)
 
     /// A name server that does not answer keeps threads waiting: these are nobody else's.
     private static let pool: NIOThreadPool = {

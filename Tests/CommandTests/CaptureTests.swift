@@ -6,17 +6,8 @@ import Testing
 extension CommandTests {
     /// What tshark prints of a file; its complaints fail the test.
     private func tshark(_ arguments: String...) throws -> [String] {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = ["tshark"] + arguments
-        let (output, errors) = (Pipe(), Pipe())
-        process.standardOutput = output
-        process.standardError = errors
-        try process.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        let complaints = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        process.waitUntilExit()
-        #expect(process.terminationStatus == 0)
+        let (status, text, complaints) = try runProgram("tshark", arguments)
+        #expect(status == 0)
         #expect(complaints.split(separator: "\n").allSatisfy { $0.contains("Running as user") }, "\(complaints)")
         return text.split(separator: "\n").map(String.init)
     }

@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestSupport
 import Testing
 
 /// The built command, run as a user runs it.
@@ -32,27 +33,20 @@ final class Command: Sendable {
 
     let output = Lines()
     let errors = Lines()
-    private let process = Process()
-    private let input = Pipe()
+    private let process: ChildProcess
     private let ended: AsyncStream<Int32>
 
     init(_ arguments: [String], binary: URL = Command.binary) throws {
-        process.executableURL = binary
-        process.arguments = arguments
-        process.standardInput = input
-        let streams = [(Pipe(), output), (Pipe(), errors)]
-        process.standardOutput = streams[0].0
-        process.standardError = streams[1].0
+        let process = try ChildProcess(binary.path(), arguments)
+        self.process = process
         let (stream, source) = AsyncStream.makeStream(of: Int32.self)
         ended = stream
-        process.terminationHandler = { process in
-            source.yield(process.terminationReason == .exit ? process.terminationStatus : -process.terminationStatus)
+        Thread.detachNewThread {
+            source.yield(process.wait())
             source.finish()
         }
-        try process.run()
-        for (stream, lines) in streams {
+        for (reading, lines) in [(process.output, output), (process.errors, errors)] {
             // Ends with the command, whose end of the pipe is the last one open.
-            let reading = stream.fileHandleForReading
             Thread.detachNewThread {
                 while case let data = reading.availableData, !data.isEmpty { lines.append(data) }
                 lines.finish()
@@ -61,11 +55,14 @@ final class Command: Sendable {
     }
 
     func type(_ text: String, andClose: Bool = false) {
-        try? input.fileHandleForWriting.write(contentsOf: Data(text.utf8))
-        if andClose { try? input.fileHandleForWriting.close() }
+        try? process.input.write(contentsOf: Data(text.utf8))
+        if andClose { try? process.input.close() }
     }
 
-    func signal(_ number: Int32) { kill(process.processIdentifier, number) }
+    func signal(_ number: Int32) { process.signal(number) }
+
+    /// The number of its process.
+    var pid: Int32 { process.pid }
 
     /// The exit status, negative for a signal.
     func end() async -> Int32 {
@@ -94,13 +91,13 @@ final class Command: Sendable {
         fileprivate func finish() { state.withLock { $0.isFinished = true } }
 
         fileprivate func wait(_ isTrue: (State) -> Bool) async {
-            let deadline = ContinuousClock.now + .seconds(20)
+            let deadline = ContinuousClock.now + .seconds(60)
             while !state.withLock({ isTrue($0) }) && ContinuousClock.now < deadline {
                 try? await Task.sleep(for: .milliseconds(2))
             }
         }
 
-        /// Waits for a line with `part` in it, as long as twenty seconds.
+        /// Waits for a line with `part` in it, as long as a minute.
         func line(with part: String) async throws -> String {
             await wait { $0.text.contains(part) || $0.isFinished }
             let line = text.split(separator: "\n").first { $0.contains(part) }

@@ -10,10 +10,13 @@ import Testing
     import Musl
 #endif
 
-// One after the other: a child started meanwhile would inherit the pipes of another and keep them open.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct CommandTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct CommandTests {
     /// Starts a proxy in front of a listening socket; gives its port.
     func proxy(_ arguments: String..., upstream: Int) async throws -> (command: Command, port: Int) {
+        try await proxy(arguments, upstream: upstream)
+    }
+
+    func proxy(_ arguments: [String], upstream: Int) async throws -> (command: Command, port: Int) {
         let command = try Command(["proxy", "--upstream", "\(upstream)"] + arguments)
         let line = try await command.output.line(with: "listening on ")
         let port = try #require(line.firstMatch(of: /listening on 127\.0\.0\.1:(\d+)/)?.1)
@@ -106,8 +109,7 @@ import Testing
     }
 
     @Test func anUpstreamThatIsDownIsToldAndTheProxyGoesOn() async throws {
-        let upstream: Int
-        do { upstream = try TestSocket.listen().port }
+        let upstream = try TestSocket.quietPort()
         let (command, port) = try await proxy(upstream: upstream)
         try await blocking {
             let client = try TestSocket.connect(port: port)
@@ -118,6 +120,53 @@ import Testing
         command.type("quit\n")
         #expect(await command.end() == 0)
     }
+
+    #if os(Linux)
+        /// More clients than files: they wait, or are told so by a RST, and once there are files all are served.
+        @Test(arguments: [[], ["--profile", "wifi"]])
+        func withoutFilesItWaitsAndGoesOn(_ conditions: [String]) async throws {
+            let (listener, upstream) = try TestSocket.listen()
+            let (command, port) = try await proxy(conditions, upstream: upstream)
+            Thread.detachNewThread {
+                while let server = try? listener.accept() {
+                    Thread.detachNewThread { if let bytes = try? server.receive() { try? server.send(bytes) } }
+                }
+            }
+            @Sendable func ask() throws -> Bool {
+                let client = try TestSocket.connect(port: port)
+                try client.send([7])
+                return try client.receive(exactly: 1) == [7]
+            }
+            #expect(try await blocking { try ask() })
+            let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(command.pid)/fd").count
+            // Odd and even, since a connection takes two.
+            for spare in [6, 7] {
+                let limits = "--nofile=\(files + spare):4096"
+                let (status, _, complaint) = try runProgram("prlimit", ["--pid", "\(command.pid)", limits])
+                #expect(status == 0, "\(complaint)")
+                try await blocking { () throws -> Void in
+                    let clients = try (0..<20).map { _ in try TestSocket.connect(port: port) }
+                    let answered = clients.filter { client in
+                        try? client.send([7])
+                        return client.isReadable(within: 200) && (try? client.receive()) == [7]
+                    }
+                    #expect(answered.count < clients.count)
+                }
+                // Until theirs are closed there may be a file for a client and none for its dial.
+                let isServed = try await blocking {
+                    for _ in 0..<600 {
+                        if (try? ask()) == true { return true }
+                        usleep(100_000)
+                    }
+                    return false
+                }
+                #expect(isServed)
+            }
+            _ = try await command.errors.line(with: "too many open files")
+            command.type("quit\n")
+            #expect(await command.end() == 0)
+        }
+    #endif
 
     @Test func anUnknownProfileIsAUsageErrorWithTheNearestNames() async throws {
         let result = try await Command.run("proxy", "--upstream", "1", "--profile", "3gg")
@@ -204,12 +253,7 @@ import Testing
     @Test func curlSeesTheDelay() async throws {
         let (listener, upstream) = try TestSocket.listen()
         let (command, port) = try await proxy("--profile", "3g", upstream: upstream)
-        let curl = Process()
-        curl.executableURL = URL(filePath: "/usr/bin/env")
-        curl.arguments = ["curl", "-s", "-w", " %{time_total}", "http://127.0.0.1:\(port)/"]
-        let pipe = Pipe()
-        curl.standardOutput = pipe
-        try curl.run()
+        let curl = try ChildProcess("curl", ["-s", "-w", " %{time_total}", "http://127.0.0.1:\(port)/"])
         try await blocking {
             let server = try listener.accept()
             _ = try server.receive()
@@ -217,8 +261,7 @@ import Testing
             server.finish()
             #expect(try server.receiveToEnd().isEmpty)
         }
-        let words = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self).split(
-            separator: " ")
+        let words = try String(decoding: curl.output.readToEnd() ?? Data(), as: UTF8.self).split(separator: " ")
         #expect(words.first == "hello")
         // Handshake and exchange: two round trips of 200 ms and some bytes; never earlier, whatever the machine does.
         #expect(try #require(words.last.flatMap { Double($0) }) >= 0.4)

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The server and the commands that steer it, as users run them.
-@Suite(.timeLimit(.minutes(3))) struct ServerTests {
+@Suite(.timeLimit(.minutes(10))) struct ServerTests {
     /// Runs `body` with a server; gives its exit status after a SIGTERM.
     private func withServer(
         _ arguments: [String] = [], _ body: (_ url: String, Command) async throws -> Void
@@ -76,7 +76,7 @@ import Testing
     }
 
     @Test func withoutAServerCommandsSayWhatToDo() async throws {
-        let free = try TestSocket.listen().port
+        let free = try TestSocket.quietPort()
         let result = try await Command.run("list", "--host", "http://127.0.0.1:\(free)")
         #expect(result.status == 1)
         #expect(result.errors.contains("start one with 'slowlane server'") && result.errors.contains("refused"))

@@ -41,6 +41,31 @@ import Testing
         #expect(sockets.reports.count == 4)
     }
 
+    /// Who waits for `100 Continue` gets it in the middle of the request; a final answer there is none we can follow.
+    @Test func anInterimAnswerComesInTheMiddleOfItsRequest() {
+        let request = Self.request("PUT", "n1", "text")
+        for (early, reports) in [
+            (
+                Array("HTTP/1.1 100 Continue\r\n\r\n".utf8),
+                ["0 requested PUT n1 4 B", "0 arrived", "0 committed 200", "0 answered 200"]
+            ),
+            (Self.answer(413), ["not HTTP: an answer without a request"]),
+        ] {
+            var sockets = VirtualSockets(Self.late, watch: Self.watch())
+            let id = sockets.open()
+            sockets.send(Array(request.dropLast(4)), from: .client, id)
+            sockets.runToQuiet()
+            sockets.send(early, from: .server, id)
+            sockets.runToQuiet()
+            #expect(sockets.end(.client, id).received == early)
+            sockets.send(Array(request.suffix(4)), from: .client, id)
+            sockets.runToQuiet()
+            sockets.send(Self.answer(200), from: .server, id)
+            sockets.runToQuiet()
+            #expect(sockets.reports == reports)
+        }
+    }
+
     // Each byte may come alone.
     @Test(arguments: [1, 7, 1000]) func aMutedAnswerNeverTravels(piece: Int) {
         let rule = FaultRule(method: "POST", subject: "n1", nth: 2, action: .mute)

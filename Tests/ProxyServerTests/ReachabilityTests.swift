@@ -47,7 +47,7 @@ private func expectRefusal(_ proxy: Proxy) {
 private typealias Failure = TestSocket.Failure
 
 /// What a client that wants to connect meets.
-@Suite(.timeLimit(.minutes(2))) struct ReachabilityTests {
+@Suite(.timeLimit(.minutes(10))) struct ReachabilityTests {
     @Test(arguments: methods) func whileNothingGetsThroughNobodyIsAnswered(_ method: SilenceMethod) async throws {
         for conditions in [dead, updead, downdead] {
             try await withProxy(.clear, silence: method) { proxy, listener in

@@ -308,9 +308,16 @@ public struct TCPLink: ~Copyable {
     }
 
     /// A client opens a connection.
-    public mutating func open(at now: Instant) -> FlowID {
-        let number = opened
-        opened += 1
+    ///
+    /// - Parameters:
+    ///   - chance: The number and the seed that its chance goes by, if they are not the next ones of this link.
+    ///   - isEstablished: Whether its handshake has been done elsewhere, in no time.
+    public mutating func open(
+        at now: Instant, chance: ConnectionChance? = nil, isEstablished: Bool = false
+    ) -> FlowID {
+        let number = chance?.number ?? opened
+        let seed = chance?.seed ?? seed
+        if chance == nil { opened += 1 }
         // Where in its ticks the kernel's clock is when a connection begins is nobody's doing.
         var clock = RandomStream(seed: seed, "\(name)/conn/\(number)/clock")
         let clockPhase = Nanoseconds(clock.below(Self.clockPhaseMax.count))
@@ -333,9 +340,24 @@ public struct TCPLink: ~Copyable {
             connections.append(connection)
         }
         let id = FlowID(index: index, generation: connection.generation)
-        let lookUp = conditions.dnsDelay.count
-        act(id, .client, at: now) { $0.open(after: lookUp, at: $1) }
+        if isEstablished {
+            shakeHands(id, at: now.sinceStart.count)
+        } else {
+            let lookUp = conditions.dnsDelay.count
+            act(id, .client, at: now) { $0.open(after: lookUp, at: $1) }
+        }
         return id
+    }
+
+    /// SYN, SYN-ACK and ACK go from end to end, past the pipes.
+    private mutating func shakeHands(_ id: FlowID, at now: Int64) {
+        let ends = connections[id.index].ends
+        ends.up.withEnd { $0.open(after: 0, at: now) }
+        for direction in [Direction.up, .down, .up] {
+            var segments: [Segment] = []
+            ends[direction].withEnd { swap(&segments, &$0.outbox) }
+            for segment in segments { _ = ends[direction.opposite].withEnd { $0.receive(segment, at: now) } }
+        }
     }
 
     /// How many more bytes an end's kernel takes; ``FlowEvent/room(_:)`` tells when there is room again.

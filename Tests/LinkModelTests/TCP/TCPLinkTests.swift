@@ -43,6 +43,28 @@ private final class Tape {
         #expect(tape.time(.established(.client)) == expected + .milliseconds(200))
     }
 
+    /// Whose handshake was done while nothing was in force is the same, whenever the link hears of it: later packets have the same
+    /// times, whatever holds then.
+    @Test(arguments: [threeG, steady, dead]) func whoIsThereAlreadyHasShakenHands(_ later: Conditions) {
+        let (before, after) = (Tape(.clear), Tape(.clear))
+        let (first, second) = (before.link.open(at: .start), PerDirection(up: 50_000, down: 300_000))
+        before.run(until: .start)
+        before.seen = []
+        before.link.setConditions(later)
+        after.link.setConditions(later)
+        let third = after.link.open(
+            at: .start, chance: ConnectionChance(number: 0, seed: 1), isEstablished: true)
+        #expect(after.link.nextDue == nil, "no packet of it is on the link")
+        for direction in Direction.allCases {
+            before.link.send(second[direction], on: first, direction, at: .start)
+            after.link.send(second[direction], on: third, direction, at: .start)
+        }
+        for tape in [before, after] { tape.run(until: Instant(.seconds(30))) }
+        #expect(before.seen == after.seen)
+        #expect(before.seen.isEmpty == (later == dead))
+        #expect(before.link.counters(.up).packetsLost == after.link.counters(.up).packetsLost)
+    }
+
     /// ACK, 152 B up, the server's quick ACK, 252 B down: measured 208 ms after the connection.
     @Test func aRequestIsAnsweredBehindTheServersQuickAck() throws {
         let tape = Tape(threeG)

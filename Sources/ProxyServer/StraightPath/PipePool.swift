@@ -1,0 +1,60 @@
+#if os(Linux)
+    internal import CRelay
+
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    /// A pipe between two sockets.
+    struct Pipe {
+        let entry: CInt
+        let exit: CInt
+        let size: Int
+
+        func close() {
+            SystemSocket.close(entry)
+            SystemSocket.close(exit)
+        }
+    }
+
+    /// Pipes that nobody uses at the moment. A connection has one for as long as there is something in it.
+    final class PipePool {
+        private var free: [Pipe] = []
+        private var count = 0
+        /// A pipe takes two files: those of the connections come first.
+        private let countMax: Int = {
+            var limit = rlimit()
+            return getrlimit(.init(RLIMIT_NOFILE.rawValue), &limit) == 0
+                ? max(16, Int(clamping: limit.rlim_cur) / 16) : 16
+        }()
+
+        /// What a pipe is to hold: as much as Linux lets anybody have (`fs.pipe-max-size`).
+        private static let size = 1 << 20
+        /// Empty pipes that are kept.
+        private static let freeMax = 16
+
+        func take() -> Pipe? {
+            if let pipe = free.popLast() { return pipe }
+            guard count < countMax else { return nil }
+            var ends: [CInt] = [-1, -1]
+            let size = crelay_pipe(&ends, CInt(Self.size))
+            guard size > 0 else { return nil }
+            count += 1
+            return Pipe(entry: ends[1], exit: ends[0], size: Int(size))
+        }
+
+        /// Takes a lane's pipe back; one with something in it is of no use to others.
+        func give(_ lane: inout RelayedConnection.Lane) {
+            guard let pipe = lane.pipe else { return }
+            lane.pipe = nil
+            if lane.held == 0 && free.count < Self.freeMax {
+                free.append(pipe)
+            } else {
+                pipe.close()
+                count -= 1
+            }
+        }
+    }
+#endif

@@ -1,0 +1,571 @@
+internal import Impairment
+internal import LinkModel
+internal import NIOCore
+
+extension RelayLoop {
+    /// How a port's connections go on when it is closed.
+    enum Ending: Sendable {
+        /// With somebody else, if something is held; otherwise each socket gets a FIN.
+        case drained
+        /// Each socket gets a FIN.
+        case closed
+    }
+
+    /// What a port leaves.
+    struct Left: Sendable {
+        /// Connections that are to go on, the liveliest first.
+        var connections: [HandedOver] = []
+        /// What had been carried, if the port is no more.
+        var traffic: RelayedTraffic?
+    }
+}
+
+#if os(Linux)
+    internal import CRelay
+    internal import HeapModule
+
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    /// A proxy's connections at the relay.
+    final class RelayPort {
+        let order: RelayOrder
+        let token: RelayToken
+        let listener: CInt
+        /// What the next connection's number goes with.
+        var seed: UInt64
+        var traffic = RelayedTraffic()
+        /// The connections' places in the relay's table.
+        var connections: Set<Int> = []
+        /// Nothing is read or accepted any more: the connections' places in the order in which they go, the liveliest last.
+        var leaving: [Int]?
+        /// Nobody is accepted until there is a place.
+        var waitsForPlace = false
+        /// Nobody is accepted for a while, after it has failed.
+        var isPaused = false
+        /// What a direction may hold, kept since it is wanted with every read.
+        var bytesMax: Int
+
+        init(_ order: RelayOrder, token: RelayToken) {
+            self.order = order
+            self.token = token
+            listener = order.listener.take()
+            seed = order.seed
+            bytesMax = order.limits.bytesMax(connections: 1)
+        }
+
+        /// Everything that it has carried, with what it holds now.
+        func traffic(_ connections: [RelayedConnection?]) -> RelayedTraffic {
+            var traffic = traffic
+            for place in self.connections {
+                guard let connection = connections[place] else { continue }
+                traffic.bytesHeld += connection.lanes.up.held + connection.lanes.down.held
+            }
+            return traffic
+        }
+    }
+
+    /// What the relay's thread does: one `epoll` for the listening sockets and the connections of all proxies.
+    ///
+    /// Lives and is used on its thread only.
+    final class RelayLoop {
+        private let relay: Relay
+        private let epoll: CInt
+        private let tools = RelayTools()
+        private var ports: [RelayToken: RelayPort] = [:]
+        private var connections: [RelayedConnection?] = []
+        private var freePlaces: [Int] = []
+        /// How many connections there have been.
+        private var generation: UInt32 = 0
+        /// What has more to do after the sockets have been asked again.
+        private var turns: [RelayToken] = []
+        /// Dials that began in this round.
+        private var newDials: [RelayToken] = []
+        private var alarms = Heap<Alarm>()
+        /// Counts rounds.
+        private var round: UInt64 = 0
+
+        /// When a dial has taken too long, or a port accepts again.
+        private struct Alarm: Comparable {
+            let due: NIODeadline
+            let token: RelayToken
+
+            static func < (left: Alarm, right: Alarm) -> Bool { left.due < right.due }
+        }
+
+        private static let eventsPerRound = 256
+        /// Clients of one port that are let in before others have their turn.
+        private static let acceptsPerTurn = 16
+        /// How long nobody is accepted after it failed for want of something.
+        private static let pauseAfterFailure = TimeAmount.milliseconds(100)
+
+        init(_ relay: Relay, epoll: CInt) {
+            self.relay = relay
+            self.epoll = epoll
+        }
+
+        /// The thread's life.
+        func run() -> Never {
+            blockSignals()
+            relay.listenToBell(epoll, as: RelayToken(.bell, index: 0, generation: 0).bits)
+            var events = [epoll_event](repeating: epoll_event(), count: Self.eventsPerRound)
+            while true {
+                let count = epoll_wait(epoll, &events, CInt(events.count), turns.isEmpty ? millisecondsToAlarm : 0)
+                round += 1
+                let waiting = turns
+                turns.removeAll(keepingCapacity: true)
+                for index in 0..<max(0, Int(count)) {
+                    take(events[index].events, RelayToken(bits: events[index].data.u64))
+                }
+                for token in waiting { takeTurn(token) }
+                ringAlarms()
+                takeNewDials()
+            }
+        }
+
+        /// Whoever handles signals does so elsewhere, and a write to a socket that is gone is an error here. What tells of a defect
+        /// of ours stays, so that it ends the process with a backtrace.
+        private func blockSignals() {
+            var signals = sigset_t()
+            sigfillset(&signals)
+            for fault in [SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS] { sigdelset(&signals, fault) }
+            pthread_sigmask(SIG_BLOCK, &signals, nil)
+        }
+
+        // MARK: What is asked of it
+
+        /// Listens for a proxy from now on.
+        func open(_ token: RelayToken, _ order: RelayOrder) {
+            let port = RelayPort(order, token: token)
+            ports[token] = port
+            if !watch(port.listener, EPOLLIN.rawValue, token) {
+                order.onWaiting(IOError(errnoCode: errno, reason: "epoll_ctl"))
+            }
+        }
+
+        /// Listens no more, and reads nothing of the port's connections any more: they wait for ``take(_:_:)``.
+        func freeze(_ token: RelayToken) {
+            guard let port = ports[token], port.leaving == nil else { return }
+            stopListening(port)
+            port.leaving = port.connections.sorted {
+                (connections[$0]?.lastActive ?? 0) < (connections[$1]?.lastActive ?? 0)
+            }
+        }
+
+        /// Lets some connections of a frozen port go; with the last of them goes the port.
+        func take(_ token: RelayToken, _ count: Int) -> Left {
+            guard let port = ports[token] else { return Left() }
+            var left = Left()
+            while left.connections.count < count, let place = port.leaving?.popLast() {
+                // Not one that has ended, or has come to its place since.
+                guard port.connections.contains(place), let connection = connections[place] else { continue }
+                left.connections.append(release(connection))
+            }
+            if port.leaving?.isEmpty != false { left.traffic = forget(port) }
+            return left
+        }
+
+        /// Listens no more, and lets the port's connections go.
+        func close(_ token: RelayToken, _ ending: Ending) -> Left {
+            guard let port = ports[token] else { return Left() }
+            if port.leaving == nil { stopListening(port) }
+            var left = Left()
+            for place in port.connections {
+                guard let connection = connections[place] else { continue }
+                if ending == .drained && connection.holdsSomething {
+                    left.connections.append(release(connection))
+                } else {
+                    end(connection)
+                }
+            }
+            left.traffic = forget(port)
+            return left
+        }
+
+        private func stopListening(_ port: RelayPort) {
+            // The socket has another descriptor: closing this one would not take it out.
+            epoll_ctl(epoll, EPOLL_CTL_DEL, port.listener, nil)
+            SystemSocket.close(port.listener)
+        }
+
+        private func forget(_ port: RelayPort) -> RelayedTraffic {
+            ports[port.token] = nil
+            return port.traffic
+        }
+
+        /// Lets one connection go.
+        func handOver(_ token: RelayToken) -> HandedOver? { connection(token).map { release($0) } }
+
+        /// Cuts one connection, with a RST to both sockets; `false` if it is no more.
+        func reset(_ token: RelayToken) -> Bool {
+            guard let connection = connection(token) else { return false }
+            end(connection, resetting: [.client, .server])
+            return true
+        }
+
+        /// Cuts all connections of a port.
+        func resetAll(_ token: RelayToken) {
+            for place in ports[token]?.connections ?? [] {
+                if let connection = connections[place] { end(connection, resetting: [.client, .server]) }
+            }
+        }
+
+        /// Draws from another seed what has not been drawn: the next connection is number 0.
+        func reseed(_ token: RelayToken, _ seed: UInt64) {
+            guard let port = ports[token] else { return }
+            port.order.numbers.restart()
+            port.seed = seed
+        }
+
+        /// What has been carried.
+        func traffic(_ token: RelayToken) -> RelayedTraffic { ports[token]?.traffic(connections) ?? RelayedTraffic() }
+
+        /// The connections there are.
+        func statuses(_ token: RelayToken) -> [ConnectionStatus] {
+            (ports[token]?.connections ?? []).compactMap { connections[$0]?.status }.sorted { $0.number < $1.number }
+        }
+
+        /// There may be a place for a client that waits.
+        func placeIsFree(_ token: RelayToken) {
+            if let port = ports[token], port.waitsForPlace { accept(port) }
+        }
+
+        /// Where a connection that had to ask goes.
+        func dial(_ token: RelayToken, _ addresses: Result<[SocketAddress], any Error>) {
+            guard let connection = running(token), connection.isDialling else { return }
+            switch addresses {
+            case .success(let addresses): dial(connection, addresses[...])
+            case .failure(let error): dialFailed(connection, error)
+            }
+            takeNewDials()
+        }
+
+        // MARK: What sockets say
+
+        private func take(_ events: UInt32, _ token: RelayToken) {
+            switch token.kind {
+            case .bell:
+                for job in relay.takeJobs() { job(self) }
+            case .listener:
+                if let port = ports[token] { accept(port) }
+            case .client, .server:
+                guard let connection = running(token) else { return }
+                let direction: Direction = token.kind == .client ? .up : .down
+                let isHungUp = events & (EPOLLRDHUP.rawValue | EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0
+                if isHungUp { connection.ends[direction].hangsUp = true }
+                if events & EPOLLPRI.rawValue != 0 { connection.ends[direction].isUrgent = true }
+                if isHungUp || events & (EPOLLIN.rawValue | EPOLLPRI.rawValue) != 0 {
+                    connection.ends[direction].mayRead = true
+                }
+                if events & (EPOLLOUT.rawValue | EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0 {
+                    connection.ends[direction].mayWrite = true
+                }
+                if events & EPOLLERR.rawValue != 0 { connection.ends[direction].hasFailed = true }
+                connection.lastActive = round
+                if connection.isDialling {
+                    if token.kind == .client {
+                        // The server never hears of it.
+                        if connection.ends.up.hasFailed { end(connection, resetting: [.server]) }
+                        return
+                    }
+                    guard connection.ends.down.mayWrite, upstreamHasAnswered(connection) else { return }
+                }
+                carry(connection, first: direction)
+            }
+        }
+
+        private func takeTurn(_ token: RelayToken) {
+            if token.kind == .listener {
+                if let port = ports[token] { accept(port) }
+            } else if let connection = running(token) {
+                connection.isWaitingForTurn = false
+                carry(connection, first: .up)
+            }
+        }
+
+        /// Carries both directions as far as they go.
+        private func carry(_ connection: RelayedConnection, first: Direction) {
+            guard carry(connection, first), carry(connection, first.opposite), !connection.isWaitingForTurn else {
+                return
+            }
+            // What cannot be read because its receiver takes nothing would hide that its sender is gone.
+            for direction in Direction.allCases where connection.ends[direction].hasFailed {
+                return lose(direction.sender, connection)
+            }
+        }
+
+        /// Carries a direction as far as it goes; `false` if the connection is no more.
+        private func carry(_ connection: RelayedConnection, _ direction: Direction) -> Bool {
+            switch connection.carry(direction, tools) {
+            case .waits: return true
+            case .hasMore:
+                if !connection.isWaitingForTurn {
+                    connection.isWaitingForTurn = true
+                    turns.append(connection.token)
+                }
+                return true
+            case .over:
+                end(connection)
+                return false
+            case .lost(let side):
+                lose(side, connection)
+                return false
+            }
+        }
+
+        /// One socket is gone: the other hears of it by a RST.
+        private func lose(_ side: Side, _ connection: RelayedConnection) {
+            end(connection, resetting: [side.opposite])
+        }
+
+        // MARK: Clients
+
+        private func accept(_ port: RelayPort) {
+            if port.leaving != nil || port.isPaused { return }
+            port.waitsForPlace = false
+            for _ in 0..<Self.acceptsPerTurn {
+                if port.order.places.isFull {
+                    port.waitsForPlace = true
+                    return port.order.onWaiting(nil)
+                }
+                let client = crelay_accept(port.listener)
+                if client >= 0 {
+                    port.order.places.take()
+                    begin(client, port)
+                    continue
+                }
+                switch errno {
+                case EAGAIN: return
+                // One that has gone again is no reason to keep others waiting.
+                case ECONNABORTED, EINTR, EPROTO: continue
+                // EMFILE, ENFILE, ENOBUFS, ENOMEM, or worse.
+                default:
+                    port.order.onWaiting(IOError(errnoCode: errno, reason: "accept"))
+                    port.isPaused = true
+                    return alarms.insert(Alarm(due: .now() + Self.pauseAfterFailure, token: port.token))
+                }
+            }
+            turns.append(port.token)
+        }
+
+        private func begin(_ client: CInt, _ port: RelayPort) {
+            let place = freePlaces.popLast() ?? connections.count
+            if place == connections.count { connections.append(nil) }
+            generation &+= 1
+            let token = RelayToken(.client, index: place, generation: generation)
+            let connection = RelayedConnection(client, token: token, on: port, at: .now())
+            connections[place] = connection
+            port.connections.insert(place)
+            port.traffic.accepted += 1
+            port.bytesMax = port.order.limits.bytesMax(connections: port.connections.count)
+            Self.sendAtOnce(client)
+            if let addresses = port.order.addresses {
+                dial(connection, addresses[...])
+            } else {
+                port.order.lookUp(token)
+            }
+            if connections[place] === connection, !watch(client, Self.allEvents, token) { end(connection) }
+        }
+
+        private static let allEvents =
+            EPOLLIN.rawValue | EPOLLPRI.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue
+
+        // MARK: Dials
+
+        /// Tries addresses one after the other.
+        private func dial(_ connection: RelayedConnection, _ addresses: ArraySlice<SocketAddress>) {
+            var failure = IOError(errnoCode: EADDRNOTAVAIL, reason: "connect")
+            var addresses = addresses
+            while let address = addresses.popFirst() {
+                let server = socket(
+                    CInt(address.protocol.rawValue),
+                    CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+                guard server >= 0 else {
+                    failure = IOError(errnoCode: errno, reason: "socket")
+                    continue
+                }
+                Self.sendAtOnce(server)
+                let code = address.withSockAddr { connect(server, $0, socklen_t($1)) }
+                guard code == 0 || errno == EINPROGRESS else {
+                    failure = IOError(errnoCode: errno, reason: "connect")
+                    SystemSocket.close(server)
+                    continue
+                }
+                connection.addresses = addresses
+                connection.ends.down.descriptor = server
+                guard watch(server, Self.allEvents, connection.token.of(.server)) else {
+                    failure = IOError(errnoCode: errno, reason: "epoll_ctl")
+                    break
+                }
+                connection.dialDue = nil
+                newDials.append(connection.token)
+                return
+            }
+            dialFailed(connection, failure)
+        }
+
+        /// A dial has an end: whether it is a good one.
+        private func upstreamHasAnswered(_ connection: RelayedConnection) -> Bool {
+            var code: CInt = 0
+            var length = socklen_t(MemoryLayout<CInt>.size)
+            getsockopt(connection.ends.down.descriptor, SOL_SOCKET, SO_ERROR, &code, &length)
+            if code == 0 {
+                connection.isDialling = false
+                return true
+            }
+            dialAnother(connection, IOError(errnoCode: code, reason: "connect"))
+            return false
+        }
+
+        /// This address is none: the next.
+        private func dialAnother(_ connection: RelayedConnection, _ failure: IOError) {
+            if connection.ends.down.descriptor >= 0 { SystemSocket.close(connection.ends.down.descriptor) }
+            connection.ends.down = RelayedConnection.End(descriptor: -1)
+            if connection.addresses.isEmpty {
+                dialFailed(connection, failure)
+            } else {
+                dial(connection, connection.addresses)
+            }
+        }
+
+        private func dialFailed(_ connection: RelayedConnection, _ error: any Error) {
+            connection.port.order.onDialFailed(error)
+            end(connection, resetting: [.client])
+        }
+
+        /// Dials that have not been answered at once are given their time.
+        private func takeNewDials() {
+            if newDials.isEmpty { return }
+            for token in newDials {
+                guard let connection = running(token), connection.isDialling else { continue }
+                let due = NIODeadline.now() + connection.port.order.connectTimeout
+                connection.dialDue = due
+                alarms.insert(Alarm(due: due, token: token))
+            }
+            newDials.removeAll(keepingCapacity: true)
+        }
+
+        private func ringAlarms() {
+            while let alarm = alarms.min, alarm.due <= .now() {
+                alarms.removeMin()
+                if alarm.token.kind == .listener {
+                    ports[alarm.token]?.isPaused = false
+                    if let port = ports[alarm.token] { accept(port) }
+                } else if let connection = running(alarm.token), connection.isDialling, connection.dialDue == alarm.due
+                {
+                    dialAnother(connection, IOError(errnoCode: ETIMEDOUT, reason: "connect"))
+                }
+            }
+        }
+
+        private var millisecondsToAlarm: CInt {
+            guard let due = alarms.min?.due else { return -1 }
+            let left = (due - .now()).nanoseconds
+            return left <= 0 ? 0 : CInt(clamping: (left + 999_999) / 1_000_000)
+        }
+
+        // MARK: Ends
+
+        /// Closes both sockets, and forgets the connection.
+        private func end(_ connection: RelayedConnection, resetting sides: [Side] = []) {
+            for side in sides where connection.ends[side.sends].descriptor >= 0 {
+                ResetOnClose.arm(connection.ends[side.sends].descriptor)
+            }
+            for direction in Direction.allCases {
+                if connection.ends[direction].descriptor >= 0 {
+                    SystemSocket.close(connection.ends[direction].descriptor)
+                }
+                connection.drop(direction, tools.pipes)
+            }
+            forget(connection)
+            connection.port.order.places.release()
+            if connection.port.waitsForPlace { turns.append(connection.port.token) }
+        }
+
+        /// Takes a connection out of the relay, to go on elsewhere.
+        private func release(_ connection: RelayedConnection) -> HandedOver {
+            let status = connection.status
+            for direction in Direction.allCases where connection.ends[direction].descriptor >= 0 {
+                epoll_ctl(epoll, EPOLL_CTL_DEL, connection.ends[direction].descriptor, nil)
+            }
+            let server = connection.ends.down.descriptor
+            if connection.isDialling && server >= 0 { SystemSocket.close(server) }
+            let pending = connection.takeHeld(tools.pipes)
+            forget(connection)
+            // Whoever goes on with it reads this again.
+            connection.port.traffic.bytesRead.up -= pending.up.readableBytes
+            connection.port.traffic.bytesRead.down -= pending.down.readableBytes
+            return HandedOver(
+                status: status, seed: connection.seed, startedAt: connection.startedAt,
+                client: OwnedSocket(connection.ends.up.descriptor),
+                server: connection.isDialling ? nil : OwnedSocket(server), pending: pending,
+                isFinished: PerDirection(
+                    up: connection.lanes.up.isFinished, down: connection.lanes.down.isFinished))
+        }
+
+        private func forget(_ connection: RelayedConnection) {
+            let place = connection.token.index
+            connections[place] = nil
+            freePlaces.append(place)
+            connection.port.connections.remove(place)
+            connection.port.bytesMax = connection.port.order.limits.bytesMax(
+                connections: connection.port.connections.count)
+        }
+
+        // MARK: Names
+
+        /// A connection that is not on its way elsewhere.
+        private func running(_ token: RelayToken) -> RelayedConnection? {
+            connection(token).flatMap { $0.port.leaving == nil ? $0 : nil }
+        }
+
+        private func connection(_ token: RelayToken) -> RelayedConnection? {
+            guard token.index < connections.count, let connection = connections[token.index],
+                connection.token.generation == token.generation
+            else { return nil }
+            return connection
+        }
+
+        // MARK: Sockets
+
+        private func watch(_ descriptor: CInt, _ events: UInt32, _ token: RelayToken) -> Bool {
+            var event = epoll_event()
+            event.events = events | EPOLLET.rawValue
+            event.data.u64 = token.bits
+            return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0
+        }
+
+        private static func sendAtOnce(_ descriptor: CInt) {
+            var yes: CInt = 1
+            setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<CInt>.size))
+        }
+
+        /// Where a socket's other end is.
+        static func peer(of descriptor: CInt) -> Endpoint? {
+            (try? SystemSocket.remoteAddress(of: descriptor)).map(Endpoint.init(_:))
+        }
+    }
+#else
+    /// Nobody has one.
+    final class RelayLoop {
+        private let never: Never
+
+        private init(_ never: Never) { self.never = never }
+
+        func open(_ token: RelayToken, _ order: RelayOrder) { switch never {} }
+        func freeze(_ token: RelayToken) { switch never {} }
+        func take(_ token: RelayToken, _ count: Int) -> Left { switch never {} }
+        func close(_ token: RelayToken, _ ending: Ending) -> Left { switch never {} }
+        func handOver(_ token: RelayToken) -> HandedOver? { switch never {} }
+        func reset(_ token: RelayToken) -> Bool { switch never {} }
+        func resetAll(_ token: RelayToken) { switch never {} }
+        func reseed(_ token: RelayToken, _ seed: UInt64) { switch never {} }
+        func traffic(_ token: RelayToken) -> RelayedTraffic { switch never {} }
+        func statuses(_ token: RelayToken) -> [ConnectionStatus] { switch never {} }
+        func placeIsFree(_ token: RelayToken) { switch never {} }
+        func dial(_ token: RelayToken, _ addresses: Result<[SocketAddress], any Error>) { switch never {} }
+    }
+#endif

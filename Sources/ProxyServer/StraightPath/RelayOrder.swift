@@ -1,0 +1,43 @@
+internal import Impairment
+internal import NIOCore
+
+/// What a proxy wants of the relay.
+struct RelayOrder: Sendable {
+    /// A descriptor of the listening socket, the relay's own.
+    let listener: OwnedSocket
+    /// Where connections go; `nil` is to be asked for each.
+    let addresses: [SocketAddress]?
+    /// Asks for the addresses of one connection; ``RelayLoop/dial(_:_:)`` is the answer.
+    let lookUp: @Sendable (RelayToken) -> Void
+    let connectTimeout: TimeAmount
+    let limits: BufferLimits
+    let places: Places
+    let numbers: ConnectionNumbers
+    let seed: UInt64
+    /// Told of the dials that failed.
+    let onDialFailed: @Sendable (any Error) -> Void
+    /// Told when connections have to wait: there is no place, or accepting one failed.
+    let onWaiting: @Sendable (IOError?) -> Void
+}
+
+/// Names something that the relay watches; never used twice.
+struct RelayToken: Hashable, Sendable {
+    enum Kind: UInt64 {
+        case bell, listener, client, server
+    }
+
+    let bits: UInt64
+
+    init(bits: UInt64) { self.bits = bits }
+
+    init(_ kind: Kind, index: Int, generation: UInt32) {
+        bits = UInt64(generation) << 32 | UInt64(index) << 2 | kind.rawValue
+    }
+
+    var kind: Kind { Kind(rawValue: bits & 3)! }
+    var index: Int { Int(bits >> 2 & 0x3FFF_FFFF) }
+    var generation: UInt32 { UInt32(bits >> 32) }
+
+    /// The same connection's other socket, or the same.
+    func of(_ kind: Kind) -> RelayToken { RelayToken(kind, index: index, generation: generation) }
+}

@@ -1,0 +1,284 @@
+#if os(Linux)
+    internal import CRelay
+    internal import LinkModel
+    internal import NIOCore
+
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    /// One connection that the relay carries: two sockets, and what is between them.
+    ///
+    /// Sockets are watched edge-triggered: what one was last known to be ready for is kept, until it says otherwise.
+    final class RelayedConnection {
+        /// A socket.
+        struct End {
+            var descriptor: CInt
+            var mayRead = false
+            var mayWrite = false
+            /// Its peer has said that nothing more comes, or that it is gone: reading says which.
+            var hangsUp = false
+            /// It is gone.
+            var hasFailed = false
+            /// It has had urgent data: a read ends before them though more comes after.
+            var isUrgent = false
+        }
+
+        /// One direction's bytes.
+        struct Lane {
+            /// What has been read without being copied; `held` bytes are in it.
+            var pipe: Pipe?
+            /// What has been read and copied, from `keptFrom` on; `held` bytes.
+            var kept: UnsafeMutableRawPointer?
+            var keptFrom = 0
+            var held = 0
+            var bytesRead = 0
+            /// The last read was a full one: the next goes through a pipe.
+            var isBulk = false
+            /// The sender's FIN has been read.
+            var isAtEnd = false
+            /// It has been passed on.
+            var isFinished = false
+        }
+
+        let port: RelayPort
+        let token: RelayToken
+        let number: Int
+        let seed: UInt64
+        let startedAt: NIODeadline
+        /// The sockets by the direction in which they send.
+        var ends: PerDirection<End>
+        var lanes = PerDirection(up: Lane(), down: Lane())
+        /// The upstream has not answered yet.
+        var isDialling = true
+        /// The addresses left to try.
+        var addresses: ArraySlice<SocketAddress> = []
+        /// Set while it waits for its next turn.
+        var isWaitingForTurn = false
+        /// When the dial that is under way has taken too long.
+        var dialDue: NIODeadline?
+        /// Counts what has happened at the relay.
+        var lastActive: UInt64 = 0
+
+        init(_ client: CInt, token: RelayToken, on port: RelayPort, at now: NIODeadline) {
+            self.port = port
+            self.token = token
+            number = port.order.numbers.take()
+            seed = port.seed
+            startedAt = now
+            ends = PerDirection(up: End(descriptor: client), down: End(descriptor: -1))
+        }
+
+        /// Where it goes on.
+        enum Progress {
+            /// When a socket is ready again.
+            case waits
+            /// After others have had their turn.
+            case hasMore
+            /// Nowhere: both directions have ended.
+            case over
+            /// Nowhere: a socket is gone.
+            case lost(Side)
+        }
+
+        /// Rounds of one turn.
+        private static let roundsPerTurn = 4
+
+        /// Carries what there is in a direction.
+        func carry(_ direction: Direction, _ tools: borrowing RelayTools) -> Progress {
+            var roundsLeft = Self.roundsPerTurn
+            while true {
+                if lanes[direction].held > 0 {
+                    guard ends[direction.opposite].mayWrite else { return .waits }
+                    if let progress = passOn(direction) { return progress }
+                    continue
+                }
+                if lanes[direction].isAtEnd { return finish(direction) }
+                guard ends[direction].mayRead else {
+                    tools.pipes.give(&lanes[direction])
+                    return .waits
+                }
+                if roundsLeft == 0 { return .hasMore }
+                roundsLeft -= 1
+                // Where urgent data are, a splice says that there is nothing, though there is.
+                let isBulk = lanes[direction].isBulk && !ends[direction].isUrgent
+                let progress = isBulk ? splice(direction, tools) : copy(direction, tools)
+                if let progress { return progress }
+            }
+        }
+
+        /// Hands held bytes to the receiving socket; `nil` is: go on.
+        private func passOn(_ direction: Direction) -> Progress? {
+            let receiver = ends[direction.opposite].descriptor
+            let held = lanes[direction].held
+            let count =
+                if let pipe = lanes[direction].pipe {
+                    crelay_splice(pipe.exit, receiver, held)
+                } else {
+                    send(receiver, lanes[direction].kept! + lanes[direction].keptFrom, held, CInt(MSG_NOSIGNAL))
+                }
+            if count < 0 {
+                switch errno {
+                case EAGAIN:
+                    stall(direction)
+                    return .waits
+                case EINTR: return nil
+                default: return .lost(direction.receiver)
+                }
+            }
+            lanes[direction].held -= count
+            lanes[direction].keptFrom += count
+            port.traffic.bytesCarried[direction] += count
+            if lanes[direction].held == 0, let kept = lanes[direction].kept {
+                kept.deallocate()
+                lanes[direction].kept = nil
+            }
+            return nil
+        }
+
+        /// The receiving socket takes no more for now.
+        private func stall(_ direction: Direction) {
+            ends[direction.opposite].mayWrite = false
+            port.traffic.stalls[direction] += 1
+        }
+
+        /// Reads into a pipe.
+        private func splice(_ direction: Direction, _ tools: borrowing RelayTools) -> Progress? {
+            if lanes[direction].pipe == nil { lanes[direction].pipe = tools.pipes.take() }
+            guard let pipe = lanes[direction].pipe else {
+                lanes[direction].isBulk = false
+                return nil
+            }
+            let limit = min(pipe.size, port.bytesMax)
+            let count = crelay_splice(ends[direction].descriptor, pipe.entry, limit)
+            // Before urgent data this says that the stream has ended: that a copy knows better.
+            guard count != 0 else {
+                lanes[direction].isBulk = false
+                return nil
+            }
+            if count > 0 {
+                lanes[direction].held = count
+                // Little at a time is better copied.
+                if count < tools.buffer.count { lanes[direction].isBulk = false }
+            }
+            return noteRead(count, direction)
+        }
+
+        /// Reads into the buffer that all share, and writes from it; what is not taken is kept.
+        private func copy(_ direction: Direction, _ tools: borrowing RelayTools) -> Progress? {
+            tools.pipes.give(&lanes[direction])
+            let limit = min(tools.buffer.count, port.bytesMax)
+            let count = recv(ends[direction].descriptor, tools.buffer.baseAddress, limit, 0)
+            if let progress = noteRead(count, direction) { return progress }
+            guard count > 0 else { return nil }
+            if count == limit {
+                lanes[direction].isBulk = true
+            } else if !ends[direction].hangsUp && !ends[direction].isUrgent {
+                // There was no more; what comes now is told.
+                ends[direction].mayRead = false
+            }
+            var sent = 0
+            if ends[direction.opposite].mayWrite {
+                sent = send(
+                    ends[direction.opposite].descriptor, tools.buffer.baseAddress, count, CInt(MSG_NOSIGNAL))
+                let isInterrupted = sent < 0 && errno == EINTR
+                if sent < 0 {
+                    guard errno == EAGAIN || isInterrupted else { return .lost(direction.receiver) }
+                    sent = 0
+                }
+                port.traffic.bytesCarried[direction] += sent
+                if sent < count && !isInterrupted { stall(direction) }
+            }
+            if sent < count {
+                let kept = UnsafeMutableRawPointer.allocate(byteCount: count - sent, alignment: 1)
+                kept.copyMemory(from: tools.buffer.baseAddress! + sent, byteCount: count - sent)
+                lanes[direction].kept = kept
+                lanes[direction].keptFrom = 0
+                lanes[direction].held = count - sent
+            }
+            return nil
+        }
+
+        /// Takes what a read has said; `nil` is: go on.
+        private func noteRead(_ count: Int, _ direction: Direction) -> Progress? {
+            if count > 0 {
+                lanes[direction].bytesRead += count
+                port.traffic.bytesRead[direction] += count
+            } else if count == 0 {
+                lanes[direction].isAtEnd = true
+            } else {
+                switch errno {
+                case EAGAIN: ends[direction].mayRead = false
+                case EINTR: break
+                default: return .lost(direction.sender)
+                }
+            }
+            return nil
+        }
+
+        /// Passes a FIN on, after everything.
+        private func finish(_ direction: Direction) -> Progress {
+            if !lanes[direction].isFinished {
+                lanes[direction].isFinished = true
+                shutdown(ends[direction.opposite].descriptor, CInt(SHUT_WR))
+            }
+            return lanes[direction.opposite].isFinished ? .over : .waits
+        }
+
+        /// Whether something has been read that its receiver has not taken.
+        var holdsSomething: Bool { lanes.up.held > 0 || lanes.down.held > 0 }
+
+        /// Takes what is held out of the lanes.
+        func takeHeld(_ pipes: PipePool) -> PerDirection<ByteBuffer> {
+            var taken = PerDirection(up: ByteBuffer(), down: ByteBuffer())
+            for direction in Direction.allCases {
+                let held = lanes[direction].held
+                if held > 0 {
+                    taken[direction].writeWithUnsafeMutableBytes(minimumWritableBytes: held) { room in
+                        guard let pipe = lanes[direction].pipe else {
+                            room.baseAddress!.copyMemory(
+                                from: lanes[direction].kept! + lanes[direction].keptFrom, byteCount: held)
+                            return held
+                        }
+                        var count = 0
+                        while count < held {
+                            let piece = read(pipe.exit, room.baseAddress! + count, held - count)
+                            if piece <= 0 { break }
+                            count += piece
+                        }
+                        return count
+                    }
+                    lanes[direction].held -= taken[direction].readableBytes
+                }
+                drop(direction, pipes)
+            }
+            return taken
+        }
+
+        /// Forgets what is held in a direction.
+        func drop(_ direction: Direction, _ pipes: PipePool) {
+            lanes[direction].kept?.deallocate()
+            lanes[direction].kept = nil
+            pipes.give(&lanes[direction])
+            lanes[direction].held = 0
+        }
+
+        /// How it stands.
+        var status: ConnectionStatus {
+            ConnectionStatus(
+                id: ConnectionID(place: .relay(token)), number: number, client: RelayLoop.peer(of: ends.up.descriptor),
+                age: Nanoseconds((NIODeadline.now() - startedAt).nanoseconds),
+                bytesRead: PerDirection(up: lanes.up.bytesRead, down: lanes.down.bytesRead),
+                bytesHeld: PerDirection(up: lanes.up.held, down: lanes.down.held))
+        }
+    }
+
+    /// What all connections of the thread use in turn.
+    struct RelayTools: ~Copyable {
+        /// What is read in small pieces passes through this.
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 << 10, alignment: 4096)
+        let pipes = PipePool()
+    }
+#endif

@@ -1,0 +1,54 @@
+internal import NIOCore
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Calls on sockets that are not SwiftNIO's.
+enum SystemSocket {
+    /// Closes a descriptor.
+    static func close(_ descriptor: CInt) {
+        #if canImport(Darwin)
+            _ = Darwin.close(descriptor)
+        #elseif canImport(Glibc)
+            _ = Glibc.close(descriptor)
+        #elseif canImport(Musl)
+            _ = Musl.close(descriptor)
+        #endif
+    }
+
+    /// Where a socket is.
+    static func localAddress(of descriptor: CInt) throws -> SocketAddress {
+        try address { getsockname(descriptor, $0, $1) }
+    }
+
+    /// Where its peer is.
+    static func remoteAddress(of descriptor: CInt) throws -> SocketAddress {
+        try address { getpeername(descriptor, $0, $1) }
+    }
+
+    private static func address(
+        _ ask: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> CInt
+    ) throws -> SocketAddress {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let code = withUnsafeMutablePointer(to: &storage) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { ask($0, &length) }
+        }
+        guard code == 0 else { throw IOError(errnoCode: errno, reason: "the address of a socket") }
+        let family = CInt(storage.ss_family)
+        return try withUnsafePointer(to: &storage) { pointer in
+            switch family {
+            case AF_INET:
+                pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { SocketAddress($0.pointee, host: "") }
+            case AF_INET6:
+                pointer.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { SocketAddress($0.pointee, host: "") }
+            default: throw IOError(errnoCode: EAFNOSUPPORT, reason: "the address of a socket")
+            }
+        }
+    }
+}

@@ -1,0 +1,368 @@
+import Impairment
+import LinkModel
+import NIOConcurrencyHelpers
+import NIOCore
+import TestSupport
+import Testing
+
+@testable import ProxyServer
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What changes while connections go past the model changes nothing of their bytes.
+@Suite(.timeLimit(.minutes(10))) struct StraightPathTests {
+    private static let latency = Toxic(
+        name: "late", stream: .down, effect: .latency(latency: 60, jitter: 0))
+
+    /// Bytes that show where they stand: the same comes again after a length that no buffer has.
+    private static func pattern(_ count: Int, _ seed: UInt8) -> [UInt8] {
+        let piece = (0..<65_537).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) &+ seed }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count + piece.count)
+        while bytes.count < count { bytes += piece }
+        bytes.removeLast(bytes.count - count)
+        return bytes
+    }
+
+    /// Compared as memory, off the threads on which the other tests wait.
+    private static func isSame(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        left.count == right.count
+            && left.withUnsafeBytes { left in
+                right.withUnsafeBytes { right in
+                    left.isEmpty || memcmp(left.baseAddress!, right.baseAddress!, left.count) == 0
+                }
+            }
+    }
+
+    private static func isOnRelay(_ proxy: Proxy) async -> Bool {
+        await proxy.connections().allSatisfy { if case .relay = $0.id.place { true } else { false } }
+    }
+
+    private static func connect(_ proxy: Proxy, _ listener: TestSocket) async throws -> (TestSocket, TestSocket) {
+        let port = proxy.address.port
+        return try await blocking { (try TestSocket.connect(port: port), try listener.accept()) }
+    }
+
+    /// What has been read of the server once nothing moves any more.
+    private static func bytesReadInTheEnd(_ proxy: Proxy) async throws -> Int {
+        var read = 0
+        var times = 0
+        while times < 8 {
+            try await Task.sleep(for: .milliseconds(50))
+            let now = await proxy.status().link.bytesRead.down
+            times = now == read && now > 0 ? times + 1 : 0
+            read = now
+        }
+        return read
+    }
+
+    @Test func whileNothingIsInForceTheRelayCarries() async throws {
+        try await withProxy(.clear) { proxy, listener in
+            let (client, server) = try await Self.connect(proxy, listener)
+            try await blocking {
+                try client.send([1, 2, 3])
+                #expect(try server.receive(exactly: 3) == [1, 2, 3])
+            }
+            let connections = await proxy.connections()
+            #expect(connections.count == 1 && connections[0].number == 0)
+            #expect(connections.first?.bytesRead == PerDirection(up: 3, down: 0))
+            #expect(connections.first?.client?.host == "127.0.0.1")
+            #if os(Linux)
+                #expect(await Self.isOnRelay(proxy))
+            #endif
+            await proxy.add(Self.latency)
+            #expect(!(await Self.isOnRelay(proxy)))
+            let after = await proxy.connections()
+            #expect(after.map(\.number) == [0] && after.first?.bytesRead == PerDirection(up: 3, down: 0))
+            #expect(await proxy.status().connectionsOpen == 1)
+            // Who comes once nothing is in force any more goes past the model again.
+            await proxy.removeToxics(["late"])
+            let others = try await Self.connect(proxy, listener)
+            #if os(Linux)
+                let places = await proxy.connections().map(\.id.place)
+                #expect(places.count == 2)
+                if case .relay = places.last {} else { Issue.record("\(places)") }
+            #endif
+            #expect(await proxy.connections().map(\.number) == [0, 1])
+            _ = (client, server, others)
+        }
+    }
+
+    /// What the relay holds for a receiver that takes nothing goes on in order, and is counted once.
+    @Test(arguments: [1_000, 100_000, 20_000_000])
+    func whatIsHeldComesFirst(_ size: Int) async throws {
+        try await withProxy(.clear) { proxy, listener in
+            let (client, server) = try await Self.connect(proxy, listener)
+            let bytes = Self.pattern(size, 1)
+            let more = Self.pattern(5_000, 2)
+            let sending = Task {
+                try await blocking {
+                    try server.send(bytes)
+                    try server.send(more)
+                    server.finish()
+                }
+            }
+            _ = try await Self.bytesReadInTheEnd(proxy)
+            if size > 10_000_000 { #expect(await proxy.status().link.bytesHeld > 0) }
+            await proxy.add(Self.latency)
+            let isWhole = try await blocking { Self.isSame(try client.receiveToEnd(), bytes + more) }
+            #expect(isWhole)
+            try await sending.value
+            try await blocking { () throws -> Void in
+                client.finish()
+                #expect(try server.receiveToEnd().isEmpty)
+            }
+            let link = await proxy.status().link
+            #expect(link.bytesRead.down == size + 5_000 && link.bytesCarried.down == size + 5_000)
+            #expect(link.bytesHeld == 0)
+        }
+    }
+
+    /// A sender that was held up before is held up after.
+    @Test func whoWasHeldUpStaysSo() async throws {
+        try await withProxy(.clear) { proxy, listener in
+            let (client, server) = try await Self.connect(proxy, listener)
+            let sending = Task {
+                try? await blocking { while true { try server.send([UInt8](repeating: 9, count: 100_000)) } }
+            }
+            let read = try await Self.bytesReadInTheEnd(proxy)
+            #expect(await proxy.status().link.bytesHeld > 0)
+            await proxy.setConditions(late)
+            try await Task.sleep(for: .milliseconds(500))
+            // A modelled send buffer at first, and what the relay had held.
+            #expect(await proxy.status().link.bytesHeld <= 2 << 20)
+            let link = await proxy.status().link
+            let more = link.bytesRead.down - read
+            #expect(more <= 4 << 20, "\(more), \(link)")
+            await proxy.stop(grace: .zero)
+            _ = await sending.value
+            _ = client
+        }
+    }
+
+    #if os(Linux)
+        /// What comes after urgent data arrives, in small pieces and in large ones, and before a FIN.
+        @Test(arguments: [3, 20_000, 500_000]) func urgentDataHoldNothingUp(_ size: Int) async throws {
+            try await withProxy(.clear) { proxy, listener in
+                let (client, server) = try await Self.connect(proxy, listener)
+                let (first, second) = (Self.pattern(size, 1), Self.pattern(size, 2))
+                try await blocking {
+                    try client.send(first)
+                    client.sendUrgent(88)
+                    try client.send(second)
+                    client.finish()
+                }
+                let isWhole = try await blocking { Self.isSame(try server.receiveToEnd(), first + second) }
+                // The urgent byte goes its own way, as it does where programs read without it.
+                #expect(isWhole)
+            }
+        }
+    #endif
+
+    /// Streams both ways while toxics and conditions come and go: every byte arrives, in order, once.
+    @Test(arguments: 0..<6 as Range<UInt8>) func changesUnderWayLoseNothing(_ seed: UInt8) async throws {
+        try await withProxy(.clear) { proxy, listener in
+            let streams = 4
+            // Some directions end long before the others.
+            func size(_ number: Int, _ direction: Direction) -> Int {
+                direction == .up ? 700_000 * (number + 1) : 700_000 * (streams - number)
+            }
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                for number in 0..<streams {
+                    let (client, server) = try await Self.connect(proxy, listener)
+                    for (sender, receiver, direction) in [(client, server, Direction.up), (server, client, .down)] {
+                        let size = size(number, direction)
+                        let bytes = Self.pattern(size, seed &+ UInt8(direction == .up ? number : number + 100))
+                        group.addTask {
+                            try await blocking {
+                                var start = 0
+                                var piece = 1
+                                while start < size {
+                                    let end = min(size, start + piece)
+                                    try sender.send(bytes[start..<end])
+                                    start = end
+                                    piece = piece * 7 % 300_007 + 1
+                                }
+                                sender.finish()
+                            }
+                        }
+                        group.addTask {
+                            let isWhole = try await blocking { Self.isSame(try receiver.receiveToEnd(), bytes) }
+                            #expect(isWhole)
+                        }
+                    }
+                }
+                group.addTask {
+                    var random = SeededGenerator(seed: UInt64(seed))
+                    for round in 0..<25 {
+                        try await Task.sleep(for: .milliseconds(Int.random(in: 0...20, using: &random)))
+                        if round.isMultiple(of: 2) {
+                            await proxy.add(Toxic(name: "t", stream: .down, effect: .latency(latency: 2, jitter: 0)))
+                            await proxy.removeToxics(["t"])
+                        } else {
+                            await proxy.setConditions(late)
+                            await proxy.setConditions(.clear)
+                        }
+                        // New ones go past the model meanwhile, and on the link.
+                        _ = try await Self.connect(proxy, listener)
+                    }
+                }
+                try await group.waitForAll()
+            }
+            let link = await proxy.status().link
+            let all = 700_000 * (1...streams).reduce(0, +)
+            #expect(link.bytesCarried == PerDirection(up: all, down: all))
+            #expect(link.bytesRead == link.bytesCarried)
+        }
+    }
+
+    /// Who has sent its FIN at the relay, and hears the rest on the link.
+    @Test(arguments: [0, 5]) func aHalfClosedConnectionEndsInOrder(_ pause: Int) async throws {
+        try await withProxy(.clear) { proxy, listener in
+            let (client, server) = try await Self.connect(proxy, listener)
+            try await blocking { () throws -> Void in
+                client.finish()
+                #expect(try server.receiveToEnd().isEmpty)
+                try server.send([1, 2, 3])
+            }
+            if pause > 0 { try await Task.sleep(for: .milliseconds(pause)) }
+            // What comes now is read by the one or by the other.
+            async let added: Void = proxy.add(Self.latency)
+            try await blocking {
+                try server.send([4, 5, 6])
+                server.finish()
+            }
+            await added
+            try await blocking { () throws -> Void in #expect(try client.receiveToEnd() == [1, 2, 3, 4, 5, 6]) }
+            try await eventually("the session is over") { await proxy.status().connectionsOpen == 0 }
+        }
+    }
+
+    /// A connection that says nothing hears of what comes in force, too.
+    @Test func whoIsSilentIsNotForgotten() async throws {
+        try await withProxy(.clear) { proxy, listener in
+            let (client, server) = try await Self.connect(proxy, listener)
+            let start = ContinuousClock.now
+            await proxy.add(Toxic(name: "end", stream: .down, effect: .timeout(timeout: 300)))
+            try await blocking { () throws -> Void in
+                #expect(try client.receiveToEnd().isEmpty)
+                #expect(try server.receiveToEnd().isEmpty)
+            }
+            #expect(ContinuousClock.now - start >= .milliseconds(300))
+        }
+    }
+
+    @Test func whatIsRefusedCutsEverybody() async throws {
+        try await withProxy(.clear, connectionsMax: 500) { proxy, listener in
+            var ends: [TestSocket] = []
+            for _ in 0..<100 {
+                let (client, server) = try await Self.connect(proxy, listener)
+                ends += [client, server]
+            }
+            var refused = Conditions.clear
+            refused.access = .refuse
+            await proxy.setConditions(refused)
+            let all = ends
+            try await blocking { for end in all { #expect(end.receiveToFailure().code == ECONNRESET) } }
+            #expect(throws: TestSocket.Failure.self) { () throws -> Void in
+                _ = try TestSocket.connect(port: proxy.address.port)
+            }
+            #expect(await proxy.status().connectionsOpen == 0)
+        }
+    }
+
+    @Test func oneIsCut() async throws {
+        try await withProxy(.clear) { proxy, listener in
+            let first = try await Self.connect(proxy, listener)
+            let second = try await Self.connect(proxy, listener)
+            let third = try await Self.connect(proxy, listener)
+            let ids = await proxy.connections().map(\.id)
+            #expect(ids.count == 3)
+            #expect(await proxy.cut(ids[0], byReset: true))
+            #expect(await proxy.cut(ids[1], byReset: false))
+            #expect(!(await proxy.cut(ids[0], byReset: true)))
+            try await blocking { () throws -> Void in
+                #expect(first.0.receiveToFailure().code == ECONNRESET)
+                #expect(first.1.receiveToFailure().code == ECONNRESET)
+                #expect(try second.0.receiveToEnd().isEmpty && second.1.receiveToEnd().isEmpty)
+                try third.0.send([1])
+                #expect(try third.1.receive(exactly: 1) == [1])
+            }
+            await proxy.reset()
+            try await blocking { #expect(third.0.receiveToFailure().code == ECONNRESET) }
+        }
+    }
+
+    /// Chance goes by a connection's number, whatever way those before it went.
+    @Test func aNumberIsTheSameOnEitherWay() async throws {
+        let toxicHalf = Toxic(name: "half", stream: .down, toxicity: 0.5, effect: .limitData(bytes: 1))
+        /// Which of twelve connections get one byte of two, the toxic being there from the `first` on.
+        func short(from first: Int, mayGoStraight: Bool = true) async throws -> [Bool] {
+            let all = NIOLockedValueBox<[Bool]>([])
+            try await withProxy(.clear, mayGoStraight: mayGoStraight) {
+                $0.seed = 7
+            } _: { proxy, listener in
+                var found: [Bool] = []
+                for number in 0..<12 {
+                    if number == first { await proxy.add(toxicHalf) }
+                    let (client, server) = try await Self.connect(proxy, listener)
+                    found.append(
+                        try await blocking {
+                            try server.send([1, 2])
+                            return try client.receive(exactly: 2).count == 1
+                        })
+                }
+                let result = found
+                all.withLockedValue { $0 = result }
+            }
+            return all.withLockedValue { $0 }
+        }
+        let whole = try await short(from: 0)
+        #expect(whole.contains(true) && whole.contains(false))
+        #expect(try await short(from: 0, mayGoStraight: false) == whole)
+        #expect(try await short(from: 5).suffix(7) == whole.suffix(7))
+    }
+
+    @Test func aLimitCountsBothWays() async throws {
+        try await withProxy(.clear, connectionsMax: 3) { proxy, listener in
+            var sockets = [try await Self.connect(proxy, listener)]
+            await proxy.add(Self.latency)
+            sockets.append(try await Self.connect(proxy, listener))
+            await proxy.removeToxics(["late"])
+            sockets.append(try await Self.connect(proxy, listener))
+            #expect(await proxy.status().isFull)
+            let waiting = try await blocking { try TestSocket.connect(port: proxy.address.port) }
+            #expect(!listener.isReadable(within: 200), "the fourth waits")
+            // One that is on the link ends: the relay lets the next one in.
+            sockets.removeFirst()
+            let server = try await blocking { try listener.accept() }
+            try await blocking {
+                try waiting.send([7])
+                #expect(try server.receive(exactly: 1) == [7])
+            }
+            #expect(await proxy.status().connectionsOpen == 3)
+            _ = sockets
+        }
+    }
+
+    /// A client that is gone is noticed though what it sent cannot be passed on.
+    @Test func whoIsGoneIsNoticedBehindAFullPipe() async throws {
+        try await withProxy(.clear) { proxy, listener in
+            let (client, server) = try await Self.connect(proxy, listener)
+            server.shrinkReceiveBuffer()
+            let sending = Task { try? await blocking { try client.send([UInt8](repeating: 1, count: 20_000_000)) } }
+            try await eventually("the relay holds something") { await proxy.status().link.bytesHeld > 0 }
+            client.reset()
+            _ = await sending.value
+            try await eventually("the session is over") { await proxy.status().connectionsOpen == 0 }
+            #expect(await proxy.status().link.bytesHeld == 0)
+            _ = server
+        }
+    }
+}
