@@ -244,6 +244,34 @@ import Testing
         }
     }
 
+    #if os(Linux)
+        /// The server has let a connection in, and the relay has not heard of it when something comes in force.
+        @Test func whoHasBeenLetInIsNotDialledAgain() async throws {
+            let relay = try #require(Relay.shared)
+            try await withProxy(.clear) { proxy, listener in
+                let (isHeld, mayGoOn) = (Flag(), Flag())
+                defer { mayGoOn.set() }
+                relay.perform { _ in
+                    isHeld.set()
+                    while !mayGoOn.isSet { usleep(500) }
+                }
+                try await eventually("the relay is held") { isHeld.isSet }
+                let client = try await blocking { try TestSocket.connect(port: proxy.address.port) }
+                // What the relay meets next: a client, whom it dials for; then, before it asks the sockets again, this.
+                async let changed: Void = proxy.setConditions(late)
+                try await eventually("the change has been asked for") { relay.hasJobs }
+                mayGoOn.set()
+                await changed
+                try await blocking { () throws -> Void in
+                    let server = try listener.accept()
+                    try client.send([1])
+                    #expect(try server.receive(exactly: 1) == [1])
+                    #expect(!listener.isReadable(within: 50), "the server meets one connection")
+                }
+            }
+        }
+    #endif
+
     /// A connection that says nothing hears of what comes in force, too.
     @Test func whoIsSilentIsNotForgotten() async throws {
         try await withProxy(.clear) { proxy, listener in

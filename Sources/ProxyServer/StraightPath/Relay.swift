@@ -82,6 +82,9 @@ internal import Synchronization
             return promise.futureResult
         }
 
+        /// Whether somebody waits for the thread.
+        var hasJobs: Bool { jobs.withLock { !$0.isEmpty } }
+
         /// The jobs there are, with the bell silent until the next; for the thread.
         func takeJobs() -> [@Sendable (RelayLoop) -> Void] {
             jobs.withLock { jobs in

@@ -492,7 +492,9 @@ extension RelayLoop {
                 epoll_ctl(epoll, EPOLL_CTL_DEL, connection.ends[direction].descriptor, nil)
             }
             let server = connection.ends.down.descriptor
-            if connection.isDialling && server >= 0 { SystemSocket.close(server) }
+            // It may have been answered, and nobody told: the server, which has let it in, must not meet another in its place.
+            let isDialling = connection.isDialling && (try? SystemSocket.remoteAddress(of: server)) == nil
+            if isDialling && server >= 0 { SystemSocket.close(server) }
             let pending = connection.takeHeld(tools.pipes)
             forget(connection)
             // Whoever goes on with it reads this again.
@@ -501,7 +503,7 @@ extension RelayLoop {
             return HandedOver(
                 status: status, seed: connection.seed, startedAt: connection.startedAt,
                 client: OwnedSocket(connection.ends.up.descriptor),
-                server: connection.isDialling ? nil : OwnedSocket(server), pending: pending,
+                server: isDialling ? nil : OwnedSocket(server), pending: pending,
                 isFinished: PerDirection(
                     up: connection.lanes.up.isFinished, down: connection.lanes.down.isFinished))
         }
