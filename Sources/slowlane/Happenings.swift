@@ -24,7 +24,7 @@ final class Happenings: Sendable {
     /// Catches SIGINT and SIGTERM from now on, as long as the process lives.
     init() {
         (stream, source) = AsyncStream.makeStream(of: Happening.self)
-        Terminal.onSignal([Terminal.interrupt, Terminal.terminate]) { [self] in takeSignal() }
+        Signals.on([Signals.interrupt, Signals.terminate]) { [self] in takeSignal() }
     }
 
     /// Sets what restores the terminal when a second signal ends the process.

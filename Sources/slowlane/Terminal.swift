@@ -8,7 +8,7 @@ internal import Foundation
     import Musl
 #endif
 
-/// The platform's calls about terminals, open files and signals, in one place.
+/// The platform's calls about terminals and open files, in one place.
 enum Terminal {
     /// Whether a file descriptor is a terminal.
     static func isTerminal(_ descriptor: CInt) -> Bool { isatty(descriptor) == 1 }
@@ -62,26 +62,4 @@ enum Terminal {
 
     /// Leaves at once, waiting for nothing.
     static func leave(_ status: Int32) -> Never { _exit(status) }
-
-    /// Sources are used on one queue only: this one.
-    private static let signalQueue = DispatchQueue(label: "slowlane.signals")
-
-    /// Calls `handler` when a signal comes, instead of what the signal would do. Lasts as long as the process.
-    static func onSignal(_ signals: [CInt], _ handler: @escaping @Sendable () -> Void) {
-        for number in signals {
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: signalQueue)
-            // The handler keeps its source, and so both live on.
-            source.setEventHandler { [source] in
-                _ = source
-                handler()
-            }
-            source.resume()
-        }
-    }
-
-    /// Interrupt from the keyboard.
-    static let interrupt = SIGINT
-    /// A request to end.
-    static let terminate = SIGTERM
 }
