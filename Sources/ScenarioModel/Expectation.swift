@@ -20,6 +20,17 @@ public struct Expectation: Sendable {
         case finally(device: String, StateCondition)
         /// All of these have the same notes at the end.
         case agree([String])
+
+        /// Whether a slow machine can be why it does not hold.
+        var goesByTime: Bool {
+            switch self {
+            case .traffic, .sometimes, .eventually: true
+            // Between marks it must hold however long that takes.
+            case .always(_, let condition):
+                [condition.since, condition.until].contains { if case .time? = $0 { true } else { false } }
+            case .serverRow, .serverCount, .finally, .agree: false
+            }
+        }
     }
 
     /// When something must come true.

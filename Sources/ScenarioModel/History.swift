@@ -26,6 +26,8 @@ public struct History: Sendable {
         case act(actor: String, String)
         /// What the server has at the end.
         case server([ServerRow])
+        /// The machine has done nothing for so long, until now; of a live run.
+        case stall(Nanoseconds)
         /// The run is over before its end, and why.
         case gaveUp(String)
     }
@@ -120,6 +122,18 @@ public struct History: Sendable {
             if case .mark(mark) = $0.event { return true }
             return false
         }?.time
+    }
+
+    /// The longest time for which the machine stood still.
+    var longestStall: Nanoseconds {
+        entries.reduce(.zero) { longest, entry in
+            if case .stall(let span) = entry.event { max(longest, span) } else { longest }
+        }
+    }
+
+    /// Whether it was over before its end.
+    var gaveUp: Bool {
+        entries.contains { if case .gaveUp = $0.event { true } else { false } }
     }
 
     func time(of reference: TimeReference) -> Nanoseconds? {

@@ -39,11 +39,24 @@ public struct Verdict: Sendable {
         }
     }
 
+    /// A machine that stood still for so long at a time may be why something did not come in time.
+    public static let stallMax = Nanoseconds.seconds(1)
+
+    /// What did not come in time on a machine that stood still shows nothing.
+    private static func excused(_ outcome: Outcome, _ history: History) -> Outcome {
+        guard case .fail(let reason) = outcome, history.longestStall >= stallMax else { return outcome }
+        return .inconclusive("\(reason); but this machine stood still for \(Moment.text(history.longestStall))")
+    }
+
     /// Judges a run.
     public init(_ scenario: Scenario, _ history: History) {
         var judge = Judge(scenario, history)
         var results = scenario.expectations.map {
-            Result(text: $0.description, place: $0.place, outcome: judge.outcome(of: $0))
+            let outcome = judge.outcome(of: $0)
+            // What is at the end is so at any speed, if it came to its end.
+            let isTimed = $0.kind.goesByTime || history.gaveUp
+            return Result(
+                text: $0.description, place: $0.place, outcome: isTimed ? Self.excused(outcome, history) : outcome)
         }
         for (index, fault) in scenario.faults.enumerated() where fault.mustFire {
             let hasFired = history.entries.contains {
@@ -61,8 +74,8 @@ public struct Verdict: Sendable {
             guard case .gaveUp(let reason) = entry.event else { continue }
             results.append(
                 Result(
-                    text: "the run ends", place: Place(file: scenario.name, line: 1, column: 1), outcome: .fail(reason))
-            )
+                    text: "the run ends", place: Place(file: scenario.name, line: 1, column: 1),
+                    outcome: Self.excused(.fail(reason), history)))
         }
         self.results = results
         let outcomes = results.map(\.outcome)

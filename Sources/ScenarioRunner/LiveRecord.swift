@@ -98,6 +98,9 @@ final class LiveRecord: Sendable {
             line: "\(device)  network: \(link)\(isOnline ? "" : ", and the device knows")")
     }
 
+    /// The machine has stood still until now.
+    func stall(_ span: Nanoseconds) { add(.stall(span), line: "this machine stood still for \(Moment.text(span))") }
+
     /// A device looks different.
     func device(_ name: String, _ view: NotesView) {
         let (rows, outbox, before) = state.withLock { state in

@@ -111,6 +111,8 @@ public final class LiveRun: Sendable {
             }
         }
         record.begin()
+        let stalls = StallWatch(folder) { [record] in record.stall($0) }
+        defer { stalls.stop() }
         for device in scenario.devices { try await show(device.name) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for device in scenario.devices { group.addTask { try await self.driveNetwork(of: device) } }

@@ -290,4 +290,37 @@ private typealias Expectation = ScenarioModel.Expectation
         run.history.append(.gaveUp("120s are over"), at: .seconds(120))
         #expect(Verdict(run.scenario, run.history).exitStatus == 1)
     }
+
+    /// What came too late on a machine that stood still is nobody's fault; what is lost is lost at any speed.
+    @Test func aMachineThatStoodStillLeavesTheVerdictOpen() {
+        func verdict(_ kinds: [Expectation.Kind], stalls: [Int64], gaveUp: Bool = false) -> Verdict {
+            var run = Run()
+            run.show(1, "upload")
+            for (index, stall) in stalls.enumerated() {
+                run.history.append(.stall(.milliseconds(stall)), at: .seconds(2 + Int64(index)))
+            }
+            if gaveUp { run.history.append(.gaveUp("120s are over"), at: .seconds(120)) }
+            run.scenario.expectations = kinds.map { Expectation($0, place: Self.place) }
+            return Verdict(run.scenario, run.history)
+        }
+        let late = Expectation.Kind.eventually(device: "A", Self.condition(.icon, "none"), .by(.seconds(10)))
+        #expect(verdict([late], stalls: []).word == .fail)
+        #expect(verdict([late], stalls: [999, 999]).word == .fail)
+        #expect(verdict([late], stalls: [300, 1000, 300]).word == .inconclusive)
+        #expect(
+            verdict([late], stalls: [1700]).results.first?.outcome
+                == .inconclusive("at 10.0s icon is 'upload'; but this machine stood still for 1.7s"))
+        #expect(verdict([Self.traffic(count: .range(1...1))], stalls: [1700]).word == .inconclusive)
+        let held = Self.condition(.keeps, "mine")
+        #expect(verdict([.always(device: "A", held)], stalls: [1700]).word == .fail)
+        let heldUntil = Self.condition(.keeps, "mine", until: .time(.seconds(5)))
+        #expect(verdict([.always(device: "A", heldUntil)], stalls: [1700]).word == .inconclusive)
+        let lost = Expectation.Kind.finally(device: "A", Self.condition(.icon, "none"))
+        #expect(verdict([lost], stalls: [1700]).word == .fail)
+        #expect(verdict([lost, late], stalls: [1700]).word == .fail)
+        // Nobody knows how it would have ended.
+        #expect(verdict([lost], stalls: [1700], gaveUp: true).word == .inconclusive)
+        let there = Expectation.Kind.finally(device: "A", Self.condition(.icon, "upload"))
+        #expect(verdict([there], stalls: [1700]).word == .pass)
+    }
 }
