@@ -311,10 +311,8 @@ public final class LiveRun: Sendable {
     private func quiesce() async throws {
         record.add(.act(actor: "everybody", "has the network"), line: "everybody has the network until they agree")
         for device in scenario.devices {
-            await proxies.withLock { $0[device.name] }?.setConditions(.clear)
-            record.network(device.name, link: "clear", isOnline: true)
+            try await put(.clear, as: "clear", on: device)
             if client(device.name) == nil { try await startClient(device.name) }
-            try await client(device.name)?.setInterface(isUp: true)
         }
         for _ in 0..<2 {
             for device in scenario.devices {

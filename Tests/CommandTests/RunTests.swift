@@ -130,6 +130,18 @@ extension CommandTests {
             #expect(result.errors.contains("A  network: \(condition)\n"))
         }
 
+        /// Whatever the network was at the end: for the verdict everybody has one.
+        @Test(arguments: ["100-loss", "refuse", "dns", "portal", "updead", "downdead"])
+        func whatTheNetworkEndsWithIsOver(_ condition: String) async throws {
+            let folder = try TemporaryFolder()
+            let path = try Self.file(
+                folder,
+                Self.short.replacingOccurrences(of: "0s: wifi", with: "0s: wifi, 100ms: \(condition)")
+                    + "expect: { finally: { server: { n1: { revision: 2, text: three } }, agree: [A, server] } }")
+            let result = try await Command.run("run", path)
+            #expect(result.status == 0, "\(result.output) \(result.errors)")
+        }
+
         /// What comes with the program passes, and a client with the defect a scenario is made for does not.
         @Test func theScenariosPassAndTheMutantsFail() async throws {
             let lost = "create-retried-after-lost-response"
