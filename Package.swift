@@ -11,6 +11,7 @@ let settings: [SwiftSetting] = [
 
 let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let nioLocks = Target.Dependency.product(name: "NIOConcurrencyHelpers", package: "swift-nio")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
@@ -77,7 +78,7 @@ let package = Package(
         .target(
             name: "ProxyServer",
             dependencies: [
-                "CRelay", "Impairment", "LinkModel", nioCore, nioPosix, logging,
+                "CRelay", "Impairment", "LinkModel", nioCore, nioPosix, nioLocks, logging,
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings
@@ -179,7 +180,7 @@ let package = Package(
             name: "ProxyServerTests",
             dependencies: [
                 "ProxyServer", "Impairment", "HTTPWire", "LinkModel", "NotesServer", "NotesService", "TestSupport",
-                nioCore, nioPosix, logging, .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                nioCore, nioPosix, nioLocks, logging,
             ],
             swiftSettings: settings
         ),

@@ -1,3 +1,4 @@
+internal import NIOConcurrencyHelpers
 internal import NIOCore
 internal import Synchronization
 
@@ -15,7 +16,8 @@ internal import Synchronization
     ///
     /// All proxies of the process share it. Whoever wants something of it leaves a job.
     final class Relay: Sendable {
-        private let jobs = Mutex<[@Sendable (RelayLoop) -> Void]>([])
+        /// Not a `Mutex`: where that is contended it does not say to ThreadSanitizer what came before what.
+        private let jobs = NIOLockedValueBox<[@Sendable (RelayLoop) -> Void]>([])
         private let ports = Atomic<UInt32>(0)
         /// Written to when there are jobs.
         private let bell: CInt
@@ -66,7 +68,7 @@ internal import Synchronization
 
         /// Has something done on the relay's thread.
         func perform(_ job: @escaping @Sendable (RelayLoop) -> Void) {
-            let isFirst = jobs.withLock { jobs in
+            let isFirst = jobs.withLockedValue { jobs in
                 jobs.append(job)
                 return jobs.count == 1
             }
@@ -83,11 +85,11 @@ internal import Synchronization
         }
 
         /// Whether somebody waits for the thread.
-        var hasJobs: Bool { jobs.withLock { !$0.isEmpty } }
+        var hasJobs: Bool { jobs.withLockedValue { !$0.isEmpty } }
 
         /// The jobs there are, with the bell silent until the next; for the thread.
         func takeJobs() -> [@Sendable (RelayLoop) -> Void] {
-            jobs.withLock { jobs in
+            jobs.withLockedValue { jobs in
                 defer { jobs = [] }
                 return jobs
             }
