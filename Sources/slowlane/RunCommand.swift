@@ -21,7 +21,8 @@ struct RunCommand: AsyncParsableCommand {
               slowlane run edit-conflict-after-subway --mutant overwrites-on-conflict    # must fail
 
             Exit status: 0 pass; 1 an expectation failed; 3 inconclusive (a fault never fired, something was never
-            reached, or came too late on a machine that stood still); 64 wrong arguments; 65 a file is invalid; 69 a port cannot be had; 130 interrupted.
+            reached, or came too late on a machine that stood still); 64 wrong arguments; 65 a file is invalid; 69 a
+            port cannot be had; 130 interrupted.
             """)
 
     @Argument(help: "Built-in scenarios by name, or paths to files.")

@@ -14,8 +14,8 @@ private let bell = Atomic<CInt>(-1)
 
 /// Signals, told to whoever wants them on a thread of their own.
 ///
-/// Not a dispatch source: on Linux that hears of a signal by blocking it in the thread that got it and raising it again, and
-/// when this is the main thread, asleep in `sigsuspend`, the signal now and then is lost.
+/// Not a dispatch source: on Linux that passes a signal that another thread has got on to a thread of its own, and on a machine
+/// that is very busy one of forty did not arrive.
 enum Signals {
     private static let handlers = Mutex<[CInt: [@Sendable () -> Void]]>([:])
 
