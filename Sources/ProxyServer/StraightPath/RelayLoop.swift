@@ -141,6 +141,8 @@ extension RelayLoop {
         func open(_ token: RelayToken, _ order: RelayOrder) {
             let port = RelayPort(order, token: token)
             ports[token] = port
+            // What is accepted has it from its listening socket.
+            Self.sendAtOnce(port.listener)
             if !watch(port.listener, EPOLLIN.rawValue, token) {
                 order.onWaiting(IOError(errnoCode: errno, reason: "epoll_ctl"))
             }
@@ -265,6 +267,7 @@ extension RelayLoop {
                 }
                 if events & EPOLLERR.rawValue != 0 { connection.ends[direction].hasFailed = true }
                 connection.lastActive = round
+                if !isHungUp && connection.isHeldUp(direction) { mute(connection, direction, true) }
                 if connection.isDialling {
                     if token.kind == .client {
                         // The server never hears of it.
@@ -300,7 +303,12 @@ extension RelayLoop {
         /// Carries a direction as far as it goes; `false` if the connection is no more.
         private func carry(_ connection: RelayedConnection, _ direction: Direction) -> Bool {
             switch connection.carry(direction, tools) {
-            case .waits: return true
+            case .waits:
+                if connection.ends[direction].isMuted && connection.lanes[direction].held == 0 {
+                    // If something has come meanwhile, this tells.
+                    mute(connection, direction, false)
+                }
+                return true
             case .hasMore:
                 if !connection.isWaitingForTurn {
                     connection.isWaitingForTurn = true
@@ -361,7 +369,6 @@ extension RelayLoop {
             port.connections.insert(place)
             port.traffic.accepted += 1
             port.bytesMax = port.order.limits.bytesMax(connections: port.connections.count)
-            Self.sendAtOnce(client)
             if let addresses = port.order.addresses {
                 dial(connection, addresses[...])
             } else {
@@ -370,8 +377,8 @@ extension RelayLoop {
             if connections[place] === connection, !watch(client, Self.allEvents, token) { end(connection) }
         }
 
-        private static let allEvents =
-            EPOLLIN.rawValue | EPOLLPRI.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue
+        private static let eventsOfMuted = EPOLLOUT.rawValue | EPOLLRDHUP.rawValue
+        private static let allEvents = eventsOfMuted | EPOLLIN.rawValue | EPOLLPRI.rawValue
 
         // MARK: Dials
 
@@ -410,8 +417,10 @@ extension RelayLoop {
         /// A dial has an end: whether it is a good one.
         private func upstreamHasAnswered(_ connection: RelayedConnection) -> Bool {
             var code: CInt = 0
-            var length = socklen_t(MemoryLayout<CInt>.size)
-            getsockopt(connection.ends.down.descriptor, SOL_SOCKET, SO_ERROR, &code, &length)
+            if connection.ends.down.hangsUp {
+                var length = socklen_t(MemoryLayout<CInt>.size)
+                getsockopt(connection.ends.down.descriptor, SOL_SOCKET, SO_ERROR, &code, &length)
+            }
             if code == 0 {
                 connection.isDialling = false
                 return true
@@ -533,11 +542,22 @@ extension RelayLoop {
 
         // MARK: Sockets
 
-        private func watch(_ descriptor: CInt, _ events: UInt32, _ token: RelayToken) -> Bool {
+        private func watch(
+            _ descriptor: CInt, _ events: UInt32, _ token: RelayToken, _ call: CInt = EPOLL_CTL_ADD
+        ) -> Bool {
             var event = epoll_event()
             event.events = events | EPOLLET.rawValue
             event.data.u64 = token.bits
-            return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0
+            return epoll_ctl(epoll, call, descriptor, &event) == 0
+        }
+
+        /// Whether to be told of what comes from a sender. To be woken for every packet of a stream that its receiver holds up
+        /// costs the sender more than us.
+        private func mute(_ connection: RelayedConnection, _ direction: Direction, _ isMuted: Bool) {
+            let isDone = watch(
+                connection.ends[direction].descriptor, isMuted ? Self.eventsOfMuted : Self.allEvents,
+                connection.token.of(direction == .up ? .client : .server), EPOLL_CTL_MOD)
+            if isDone { connection.ends[direction].isMuted = isMuted }
         }
 
         private static func sendAtOnce(_ descriptor: CInt) {

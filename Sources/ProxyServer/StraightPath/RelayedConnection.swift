@@ -24,6 +24,8 @@
             var hasFailed = false
             /// It has had urgent data: a read ends before them though more comes after.
             var isUrgent = false
+            /// We are not told when something comes.
+            var isMuted = false
         }
 
         /// One direction's bytes.
@@ -220,15 +222,22 @@
 
         /// Passes a FIN on, after everything.
         private func finish(_ direction: Direction) -> Progress {
-            if !lanes[direction].isFinished {
-                lanes[direction].isFinished = true
-                shutdown(ends[direction.opposite].descriptor, CInt(SHUT_WR))
-            }
-            return lanes[direction.opposite].isFinished ? .over : .waits
+            let isNew = !lanes[direction].isFinished
+            lanes[direction].isFinished = true
+            // Closing says it, too.
+            if lanes[direction.opposite].isFinished { return .over }
+            if isNew { shutdown(ends[direction.opposite].descriptor, CInt(SHUT_WR)) }
+            return .waits
         }
 
         /// Whether something has been read that its receiver has not taken.
         var holdsSomething: Bool { lanes.up.held > 0 || lanes.down.held > 0 }
+
+        /// Whether what comes in a direction is no news: what came before is held, and its receiver takes nothing.
+        func isHeldUp(_ direction: Direction) -> Bool {
+            !ends[direction].isMuted && ends[direction].mayRead && lanes[direction].held > 0
+                && !ends[direction.opposite].mayWrite
+        }
 
         /// Takes what is held out of the lanes.
         func takeHeld(_ pipes: PipePool) -> PerDirection<ByteBuffer> {
