@@ -26,7 +26,7 @@ public final class Proxy: Sendable {
     }
 
     /// Whether connections go past SwiftNIO on this machine while nothing is in force (Linux).
-    public static var hasRelay: Bool { Relay.shared != nil }
+    public static var hasRelay: Bool { !Relay.all.isEmpty }
 
     /// Starts a proxy on one loop of `group`. Throws a ``ProxyError`` if it cannot.
     public static func start(

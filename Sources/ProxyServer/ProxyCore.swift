@@ -49,11 +49,11 @@ final class ProxyCore {
         numbers = ConnectionNumbers()
         linkLoop = LinkLoop(configuration, numbers: numbers, on: eventLoop)
         guard configuration.mayGoStraight, configuration.isUnwatched else { return }
-        straightPath = StraightPath(on: eventLoop) { [unowned self] listener in
+        straightPath = StraightPath(on: eventLoop) { [unowned self] in
             let bound = NIOLoopBound(self, eventLoop: eventLoop)
             let eventLoop = eventLoop
             return RelayOrder(
-                listener: listener, addresses: upstream.numeric.map { isOwn($0) ? [] : [$0] },
+                addresses: upstream.numeric.map { isOwn($0) ? [] : [$0] },
                 lookUp: { connection in eventLoop.execute { bound.value.lookUp(connection) } },
                 connectTimeout: configuration.connectTimeout, limits: configuration.buffers, places: places,
                 numbers: numbers, seed: linkLoop.seed,

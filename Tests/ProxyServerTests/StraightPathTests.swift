@@ -244,22 +244,108 @@ import Testing
         }
     }
 
+    /// How a sender ends whose receiver takes nothing.
+    @Test(arguments: [false, true]) func whoIsHeldUpIsHeardInTheEnd(_ isReset: Bool) async throws {
+        try await withProxy(.clear) { proxy, listener in
+            let (client, server) = try await Self.connect(proxy, listener)
+            let bytes = Self.pattern(20_000_000, 3)
+            let sending = Task { try await blocking { try server.send(bytes) } }
+            let read = try await Self.bytesReadInTheEnd(proxy)
+            #expect(read < bytes.count)
+            if isReset {
+                server.reset()
+                _ = await sending.result
+                try await blocking { () throws -> Void in #expect(client.receiveToFailure().code == ECONNRESET) }
+            } else {
+                let received = Task { try await blocking { try client.receiveToEnd() } }
+                try await sending.value
+                server.finish()
+                let all = try await received.value
+                #expect(Self.isSame(all, bytes))
+                client.finish()
+            }
+            try await eventually("the connection is over") { await proxy.status().connectionsOpen == 0 }
+        }
+    }
+
     #if os(Linux)
+        /// Connections are numbered as they come, whichever relay carries them.
+        @Test func theRelaysShareConnections() async throws {
+            try await withProxy(.clear) { proxy, listener in
+                let relays = Relay.all.count
+                var clients: [TestSocket] = []
+                var servers: [TestSocket] = []
+                for _ in 0..<4 * relays {
+                    let (client, server) = try await Self.connect(proxy, listener)
+                    clients.append(client)
+                    servers.append(server)
+                }
+                let connections = await proxy.connections()
+                #expect(connections.map(\.number) == Array(0..<4 * relays))
+                #expect(connections.map { $0.client?.port } == clients.map(\.localPort))
+                let places = connections.map { if case .relay(let token) = $0.id.place { token.relay } else { -1 } }
+                #expect(Set(places) == Set(0..<relays))
+                #expect(await proxy.status().connectionsAccepted == 4 * relays)
+                // The last one of each is cut.
+                let last = Dictionary(zip(places, 0...)) { $1 }
+                for number in last.values {
+                    #expect(await proxy.cut(connections[number].id, byReset: true))
+                    #expect(!(await proxy.cut(connections[number].id, byReset: true)))
+                }
+                let left = (0..<4 * relays).filter { !last.values.contains($0) }
+                #expect(await proxy.connections().map(\.number) == left)
+                await proxy.add(Self.latency)
+                try await eventually("all are on the link") {
+                    await proxy.connections().allSatisfy { if case .link = $0.id.place { true } else { false } }
+                }
+                #expect(await proxy.connections().map(\.number) == left)
+                let (ends, others) = (clients, servers)
+                try await blocking { () throws -> Void in
+                    for number in left {
+                        try ends[number].send([UInt8(number)])
+                        #expect(try others[number].receive(exactly: 1) == [UInt8(number)])
+                    }
+                    for number in last.values { #expect(ends[number].receiveToFailure().code == ECONNRESET) }
+                }
+            }
+        }
+
+        /// A place that one relay's connection leaves is for a client that another lets in.
+        @Test func aPlaceIsAPlaceAtEveryRelay() async throws {
+            try await withProxy(.clear, connectionsMax: 4) { proxy, listener in
+                var open: [(TestSocket, TestSocket)] = []
+                for _ in 0..<4 { open.append(try await Self.connect(proxy, listener)) }
+                for _ in 0..<8 {
+                    let port = proxy.address.port
+                    let waiting = try await blocking { try TestSocket.connect(port: port) }
+                    #expect(await proxy.status().isFull)
+                    let (client, server) = open.removeFirst()
+                    client.finish()
+                    server.finish()
+                    open.append((waiting, try await blocking { try listener.accept() }))
+                }
+                #expect(await proxy.status().connectionsAccepted == 12)
+            }
+        }
+
         /// The server has let a connection in, and the relay has not heard of it when something comes in force.
         @Test func whoHasBeenLetInIsNotDialledAgain() async throws {
-            let relay = try #require(Relay.shared)
+            let relays = Relay.all
+            try #require(!relays.isEmpty)
             try await withProxy(.clear) { proxy, listener in
-                let (isHeld, mayGoOn) = (Flag(), Flag())
+                let (areHeld, mayGoOn) = (relays.map { _ in Flag() }, Flag())
                 defer { mayGoOn.set() }
-                relay.perform { _ in
-                    isHeld.set()
-                    while !mayGoOn.isSet { usleep(500) }
+                for (relay, isHeld) in zip(relays, areHeld) {
+                    relay.perform { _ in
+                        isHeld.set()
+                        while !mayGoOn.isSet { usleep(500) }
+                    }
                 }
-                try await eventually("the relay is held") { isHeld.isSet }
+                try await eventually("the relays are held") { areHeld.allSatisfy(\.isSet) }
                 let client = try await blocking { try TestSocket.connect(port: proxy.address.port) }
                 // What the relay meets next: a client, whom it dials for; then, before it asks the sockets again, this.
                 async let changed: Void = proxy.setConditions(late)
-                try await eventually("the change has been asked for") { relay.hasJobs }
+                try await eventually("the change has been asked for") { relays.contains(where: \.hasJobs) }
                 mayGoOn.set()
                 await changed
                 try await blocking { () throws -> Void in

@@ -59,15 +59,24 @@ public final class TestSocket: Sendable {
     public static func listen(backlog: CInt = 1024) throws -> (socket: TestSocket, port: Int) {
         let socket = TestSocket(makeDescriptor())
         var address = loopback(0)
-        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
         let result = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                bind(socket.descriptor, pointer, size) == 0 && systemListen(socket.descriptor, backlog) == 0
-                    && getsockname(socket.descriptor, pointer, &size) == 0
+                bind(socket.descriptor, pointer, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+                    && systemListen(socket.descriptor, backlog) == 0
             }
         }
         guard result else { throw Failure(call: "listen", code: errno) }
-        return (socket, Int(UInt16(bigEndian: address.sin_port)))
+        return (socket, socket.localPort)
+    }
+
+    /// The port it has on this side.
+    public var localPort: Int {
+        var address = Self.loopback(0)
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        withUnsafeMutablePointer(to: &address) { pointer in
+            _ = pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) }
+        }
+        return Int(UInt16(bigEndian: address.sin_port))
     }
 
     /// A free port that the system gives to nobody who asks for any: below Linux's `ip_local_port_range`.

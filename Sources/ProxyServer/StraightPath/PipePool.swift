@@ -23,17 +23,20 @@
     final class PipePool {
         private var free: [Pipe] = []
         private var count = 0
-        /// A pipe takes two files: those of the connections come first.
-        private let countMax: Int = {
-            var limit = rlimit()
-            return getrlimit(.init(RLIMIT_NOFILE.rawValue), &limit) == 0
-                ? max(16, Int(clamping: limit.rlim_cur) / 16) : 16
-        }()
+        private let countMax: Int
+        /// Empty pipes that are kept.
+        private let freeMax: Int
 
         /// What a pipe is to hold: as much as Linux lets anybody have (`fs.pipe-max-size`).
         private static let size = 1 << 20
-        /// Empty pipes that are kept.
-        private static let freeMax = 16
+        /// - Parameter pools: How many there are.
+        init(pools: Int) {
+            var limit = rlimit()
+            let files = getrlimit(.init(RLIMIT_NOFILE.rawValue), &limit) == 0 ? Int(clamping: limit.rlim_cur) : 0
+            // A pipe takes two files: those of the connections come first.
+            countMax = max(16, files / 16) / pools
+            freeMax = 16 / pools
+        }
 
         func take() -> Pipe? {
             if let pipe = free.popLast() { return pipe }
@@ -49,7 +52,7 @@
         func give(_ lane: inout RelayedConnection.Lane) {
             guard let pipe = lane.pipe else { return }
             lane.pipe = nil
-            if lane.held == 0 && free.count < Self.freeMax {
+            if lane.held == 0 && free.count < freeMax {
                 free.append(pipe)
             } else {
                 pipe.close()

@@ -14,18 +14,38 @@ internal import Synchronization
     /// A thread that carries the bytes of connections for which nothing is in force from socket to socket, past SwiftNIO and
     /// past the model: `splice(2)` moves them without copying them to us.
     ///
-    /// All proxies of the process share it. Whoever wants something of it leaves a job.
+    /// There are some of them, which all proxies of the process share: a proxy's clients are let in by one, and carried by
+    /// whichever carries least. Whoever wants something of one leaves a job.
     final class Relay: Sendable {
+        /// Its place among all.
+        let index: Int
         /// Not a `Mutex`: where that is contended it does not say to ThreadSanitizer what came before what.
         private let jobs = NIOLockedValueBox<[@Sendable (RelayLoop) -> Void]>([])
-        private let ports = Atomic<UInt32>(0)
+        /// Connections that it carries, with those that are on their way to it.
+        private let load = Atomic<Int>(0)
         /// Written to when there are jobs.
         private let bell: CInt
 
-        /// The relay, made when it is first asked for; `nil` if the system gives none.
-        static let shared: Relay? = try? Relay()
+        /// One for each processor, but not more than four; made when they are first asked for. None if the system gives none.
+        static let all: [Relay] = {
+            var relays: [Relay] = []
+            for index in 0..<min(System.coreCount, 4) {
+                guard let relay = try? Relay(index) else { break }
+                relays.append(relay)
+            }
+            return relays
+        }()
 
-        private init() throws {
+        private static let ports = Atomic<UInt32>(0)
+        private static let proxies = Atomic<Int>(0)
+
+        /// Who lets the next proxy's clients in.
+        static func next() -> Relay? {
+            all.isEmpty ? nil : all[(proxies.add(1, ordering: .relaxed).newValue - 1) % all.count]
+        }
+
+        private init(_ index: Int) throws {
+            self.index = index
             let epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
             guard epoll >= 0 else { throw IOError(errnoCode: errno, reason: "epoll_create1") }
             bell = eventfd(0, CInt(EFD_NONBLOCK) | CInt(EFD_CLOEXEC))
@@ -62,9 +82,24 @@ internal import Synchronization
         }
 
         /// A name for a port that nothing has had.
-        func newPort() -> RelayToken {
-            RelayToken(.listener, index: 0, generation: ports.add(1, ordering: .relaxed).newValue)
+        static func newPort() -> RelayToken {
+            RelayToken(.listener, relay: 0, index: 0, generation: ports.add(1, ordering: .relaxed).newValue)
         }
+
+        /// Who is to carry one more connection that has come to this one: itself, unless another carries clearly less, since to
+        /// go there costs a wake. The connection counts from now on, until ``hasLess()``.
+        func forOneMore() -> Relay {
+            var (chosen, least) = (self, load.load(ordering: .relaxed))
+            for other in Self.all where other !== self {
+                let load = other.load.load(ordering: .relaxed)
+                if load + load / 4 < least { (chosen, least) = (other, load) }
+            }
+            chosen.load.add(1, ordering: .relaxed)
+            return chosen
+        }
+
+        /// It carries one connection less.
+        func hasLess() { load.subtract(1, ordering: .relaxed) }
 
         /// Has something done on the relay's thread.
         func perform(_ job: @escaping @Sendable (RelayLoop) -> Void) {
@@ -106,9 +141,13 @@ internal import Synchronization
 #else
     /// There is none here: everything goes through SwiftNIO.
     final class Relay: Sendable {
-        static let shared: Relay? = nil
+        let index = 0
 
-        func newPort() -> RelayToken { RelayToken(.listener, index: 0, generation: 0) }
+        static let all: [Relay] = []
+
+        static func next() -> Relay? { nil }
+
+        static func newPort() -> RelayToken { RelayToken(.listener, relay: 0, index: 0, generation: 0) }
 
         func perform(_ job: @escaping @Sendable (RelayLoop) -> Void) {}
 

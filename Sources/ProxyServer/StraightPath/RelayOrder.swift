@@ -1,10 +1,8 @@
 internal import Impairment
 internal import NIOCore
 
-/// What a proxy wants of the relay.
+/// What a proxy wants of the relays.
 struct RelayOrder: Sendable {
-    /// A descriptor of the listening socket, the relay's own.
-    let listener: OwnedSocket
     /// Where connections go; `nil` is to be asked for each.
     let addresses: [SocketAddress]?
     /// Asks for the addresses of one connection; ``RelayLoop/dial(_:_:)`` is the answer.
@@ -13,6 +11,7 @@ struct RelayOrder: Sendable {
     let limits: BufferLimits
     let places: Places
     let numbers: ConnectionNumbers
+    /// What the numbers go with.
     let seed: UInt64
     /// Told of the dials that failed.
     let onDialFailed: @Sendable (any Error) -> Void
@@ -20,7 +19,15 @@ struct RelayOrder: Sendable {
     let onWaiting: @Sendable (IOError?) -> Void
 }
 
-/// Names something that the relay watches; never used twice.
+/// A client that has been let in.
+struct Arrival: Sendable {
+    let client: OwnedSocket
+    let number: Int
+    let seed: UInt64
+    let startedAt: NIODeadline
+}
+
+/// Names something that a relay watches; never used twice.
 struct RelayToken: Hashable, Sendable {
     enum Kind: UInt64 {
         case bell, listener, client, server
@@ -30,14 +37,16 @@ struct RelayToken: Hashable, Sendable {
 
     init(bits: UInt64) { self.bits = bits }
 
-    init(_ kind: Kind, index: Int, generation: UInt32) {
-        bits = UInt64(generation) << 32 | UInt64(index) << 2 | kind.rawValue
+    init(_ kind: Kind, relay: Int, index: Int, generation: UInt32) {
+        bits = UInt64(generation) << 32 | UInt64(relay) << 26 | UInt64(index) << 2 | kind.rawValue
     }
 
     var kind: Kind { Kind(rawValue: bits & 3)! }
-    var index: Int { Int(bits >> 2 & 0x3FFF_FFFF) }
+    /// The place of the relay that it is at; of a port's, nothing.
+    var relay: Int { Int(bits >> 26 & 0x3F) }
+    var index: Int { Int(bits >> 2 & 0xFF_FFFF) }
     var generation: UInt32 { UInt32(bits >> 32) }
 
     /// The same connection's other socket, or the same.
-    func of(_ kind: Kind) -> RelayToken { RelayToken(kind, index: index, generation: generation) }
+    func of(_ kind: Kind) -> RelayToken { RelayToken(bits: bits & ~3 | kind.rawValue) }
 }

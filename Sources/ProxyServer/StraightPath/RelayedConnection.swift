@@ -64,13 +64,13 @@
         /// Counts what has happened at the relay.
         var lastActive: UInt64 = 0
 
-        init(_ client: CInt, token: RelayToken, on port: RelayPort, at now: NIODeadline) {
+        init(_ arrival: Arrival, token: RelayToken, on port: RelayPort) {
             self.port = port
             self.token = token
-            number = port.order.numbers.take()
-            seed = port.seed
-            startedAt = now
-            ends = PerDirection(up: End(descriptor: client), down: End(descriptor: -1))
+            number = arrival.number
+            seed = arrival.seed
+            startedAt = arrival.startedAt
+            ends = PerDirection(up: End(descriptor: arrival.client.take()), down: End(descriptor: -1))
         }
 
         /// Where it goes on.
@@ -288,6 +288,6 @@
     struct RelayTools: ~Copyable {
         /// What is read in small pieces passes through this.
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 << 10, alignment: 4096)
-        let pipes = PipePool()
+        let pipes: PipePool
     }
 #endif

@@ -1,129 +1,163 @@
 internal import LinkModel
 internal import NIOCore
 
-/// Where a proxy's connections go while nothing is in force: to the relay, which lets clients in and carries their bytes past
-/// the model. Before something comes in force it gives them back.
+/// Where a proxy's connections go while nothing is in force: to the relays. One of them lets clients in, all carry their bytes
+/// past the model. Before something comes in force they give them back.
 ///
 /// Lives and is used on its proxy's event loop only.
 final class StraightPath {
     private let eventLoop: any EventLoop
-    private let relay: Relay
-    private let order: (OwnedSocket) -> RelayOrder
-    /// The proxy's port at the relay, while it has one.
+    /// Who lets clients in.
+    private let home: Relay
+    private let others: [Relay]
+    private let order: () -> RelayOrder
+    /// The proxy's port at the relays, while it has one.
     private var port: RelayToken?
+    /// Those where the port still is.
+    private var places: [Relay] = []
     /// Set once the port's connections are to come back; says when nothing is read of them any more.
     private var frozen: EventLoopFuture<Void>?
     private weak var listener: Listener?
     /// What was carried at ports that are closed.
     private var past = RelayedTraffic()
+    /// Done when everything that has been asked has been answered.
+    private var turn: EventLoopFuture<Void>
 
     /// `nil` if this machine has no relay.
-    ///
-    /// - Parameter order: What is asked of the relay, given a descriptor of the listening socket.
-    init?(on eventLoop: any EventLoop, _ order: @escaping (OwnedSocket) -> RelayOrder) {
-        guard let relay = Relay.shared else { return nil }
-        self.relay = relay
+    init?(on eventLoop: any EventLoop, _ order: @escaping () -> RelayOrder) {
+        guard let home = Relay.next() else { return nil }
+        self.home = home
         self.eventLoop = eventLoop
         self.order = order
+        others = Relay.all.filter { $0 !== home }
+        turn = eventLoop.makeSucceededVoidFuture()
     }
 
-    /// Whether the relay lets the proxy's clients in.
+    /// Whether the relays have the proxy's clients.
     var isOpen: Bool { port != nil && frozen == nil }
 
-    /// Whether the relay has connections that are to come back.
+    /// Whether the relays have connections that are to come back.
     var isDraining: Bool { frozen != nil }
 
-    /// Has the relay let the listener's clients in from now on, if the listener is ready for that.
+    /// Has a relay let the listener's clients in from now on, if the listener is ready for that.
     func open(_ listener: Listener) {
         guard port == nil, let descriptor = listener.lend() else { return }
         self.listener = listener
-        let port = relay.newPort()
+        let port = Relay.newPort()
         self.port = port
-        let order = order(descriptor)
-        relay.perform { $0.open(port, order) }
+        places = [home] + others
+        let (order, home) = (order(), home)
+        for other in others { other.perform { $0.open(port, order, home: home, listener: nil) } }
+        home.perform { $0.open(port, order, home: home, listener: descriptor) }
     }
 
-    /// Has the relay let nobody in and read nothing any more; its connections come back by ``take(_:)``.
+    /// Has the relays let nobody in and read nothing any more; the connections come back by ``take(_:)``.
     func freeze() -> EventLoopFuture<Void> {
-        guard let port else { return eventLoop.makeSucceededVoidFuture() }
+        if port == nil { return eventLoop.makeSucceededVoidFuture() }
         if let frozen { return frozen }
-        let done = relay.ask(on: eventLoop) { $0.freeze(port) }.assumeIsolated()
-            .map { _ in self.listener?.takeBack() ?? () }.nonisolated()
+        let done = ask { $0.freeze($1) }.map { _ in self.listener?.takeBack() ?? () }.nonisolated()
         frozen = done
         return done
     }
 
     /// Takes some of the connections back that are to come back, the liveliest first.
     func take(_ count: Int) -> EventLoopFuture<[HandedOver]>.Isolated {
-        (askPort { $0.take($1, count) } ?? eventLoop.makeSucceededFuture(RelayLoop.Left())).assumeIsolated()
-            .map { self.take($0) }
+        let share = max(1, count / (1 + others.count))
+        return letGo { $0.take($1, share) }
     }
 
-    /// Has the relay let go of everything; gives the connections that are to go on elsewhere.
-    func close(_ ending: RelayLoop.Ending) -> EventLoopFuture<[HandedOver]>.Isolated {
-        (askPort { $0.close($1, ending) } ?? eventLoop.makeSucceededFuture(RelayLoop.Left())).assumeIsolated()
-            .map { self.take($0) }
-    }
+    /// Has the relays let go of everything; gives the connections that are to go on elsewhere.
+    func close(_ ending: RelayLoop.Ending) -> EventLoopFuture<[HandedOver]>.Isolated { letGo { $0.close($1, ending) } }
 
-    private func take(_ left: RelayLoop.Left) -> [HandedOver] {
-        if let traffic = left.traffic {
-            port = nil
-            frozen = nil
-            past += traffic
-            listener?.takeBack()
+    private func letGo(
+        _ question: @escaping @Sendable (RelayLoop, RelayToken) -> RelayLoop.Left
+    ) -> EventLoopFuture<[HandedOver]>.Isolated {
+        ask(question).map { answers in
+            for (relay, left) in answers {
+                guard let traffic = left.traffic else { continue }
+                self.places.removeAll { $0 === relay }
+                self.past += traffic
+            }
+            if self.port != nil && self.places.isEmpty {
+                self.port = nil
+                self.frozen = nil
+                self.listener?.takeBack()
+            }
+            return answers.flatMap { $0.answer.connections }
         }
-        return left.connections
     }
 
     /// There may be a place for a client that waits.
     func placeIsFree() {
-        if let port { relay.perform { $0.placeIsFree(port) } }
+        if let port { home.perform { $0.placeIsFree(port) } }
     }
 
     /// Where a connection that asked goes.
     func dial(_ connection: RelayToken, _ addresses: Result<[SocketAddress], any Error>) {
-        relay.perform { $0.dial(connection, addresses) }
+        Relay.all[connection.relay].perform { $0.dial(connection, addresses) }
     }
 
     /// Draws from another seed from the next connection on, which is number 0.
-    func reseed(_ seed: UInt64) -> EventLoopFuture<Void> {
-        askPort { $0.reseed($1, seed) } ?? eventLoop.makeSucceededVoidFuture()
-    }
+    func reseed(_ seed: UInt64) -> EventLoopFuture<Void> { ask { $0.reseed($1, seed) }.map { _ in }.nonisolated() }
 
     /// Cuts every connection with a RST.
-    func resetAll() -> EventLoopFuture<Void> {
-        askPort { $0.resetAll($1) } ?? eventLoop.makeSucceededVoidFuture()
-    }
+    func resetAll() -> EventLoopFuture<Void> { ask { $0.resetAll($1) }.map { _ in }.nonisolated() }
 
     /// What has been carried since the start.
     func traffic() -> EventLoopFuture<RelayedTraffic>.Isolated {
-        (askPort { $0.traffic($1) } ?? eventLoop.makeSucceededFuture(RelayedTraffic())).assumeIsolated()
-            .map { now in
-                // Of the moment of the answer: those that had been asked before have been answered.
-                var all = self.past
-                all += now
-                return all
-            }
+        ask { $0.traffic($1) }.map { answers in
+            var all = self.past
+            for (_, now) in answers { all += now }
+            return all
+        }
     }
 
     /// The connections there are.
     func connections() -> EventLoopFuture<[ConnectionStatus]> {
-        askPort { $0.statuses($1) } ?? eventLoop.makeSucceededFuture([])
+        ask { $0.statuses($1) }.map { $0.flatMap(\.answer) }.nonisolated()
     }
 
     /// Cuts one connection with a RST; `false` if it is no more.
-    func reset(_ connection: RelayToken) -> EventLoopFuture<Bool> {
-        relay.ask(on: eventLoop) { $0.reset(connection) }
-    }
+    func reset(_ connection: RelayToken) -> EventLoopFuture<Bool> { ask(of: connection) { $0.reset(connection) } }
 
-    /// Has the relay let go of one connection; `nil` if it is no more.
+    /// Has its relay let go of one connection; `nil` if it is no more.
     func handOver(_ connection: RelayToken) -> EventLoopFuture<HandedOver?> {
-        relay.ask(on: eventLoop) { $0.handOver(connection) }
+        ask(of: connection) { $0.handOver(connection) }
     }
 
-    private func askPort<Answer: Sendable>(
+    // MARK: Asking
+
+    /// Asks those where the port is, first of all the one that lets clients in: by then the others know of whomever it has let
+    /// in before.
+    private func ask<Answer: Sendable>(
         _ question: @escaping @Sendable (RelayLoop, RelayToken) -> Answer
-    ) -> EventLoopFuture<Answer>? {
-        port.map { port in relay.ask(on: eventLoop) { question($0, port) } }
+    ) -> EventLoopFuture<[(relay: Relay, answer: Answer)]>.Isolated {
+        inTurn {
+            guard let port = self.port else { return self.eventLoop.makeSucceededFuture([]) }
+            let asks = { [eventLoop = self.eventLoop] (relay: Relay) in
+                relay.ask(on: eventLoop) { question($0, port) }.map { (relay: relay, answer: $0) }
+            }
+            let others = self.places.filter { $0 !== self.home }
+            let first = self.places.count > others.count ? asks(self.home).map { [$0] } : nil
+            return (first ?? self.eventLoop.makeSucceededFuture([])).assumeIsolated().flatMap { first in
+                EventLoopFuture.whenAllSucceed(others.map(asks), on: self.eventLoop).map { first + $0 }
+            }.nonisolated()
+        }.assumeIsolated()
+    }
+
+    private func ask<Answer: Sendable>(
+        of connection: RelayToken, _ question: @escaping @Sendable (RelayLoop) -> Answer
+    ) -> EventLoopFuture<Answer> {
+        inTurn { Relay.all[connection.relay].ask(on: self.eventLoop, question) }
+    }
+
+    /// Asks something when everything before it has been answered: the answers of several relays are of different moments, and
+    /// between them no connection may change its place.
+    private func inTurn<Answer: Sendable>(
+        _ ask: @escaping () -> EventLoopFuture<Answer>
+    ) -> EventLoopFuture<Answer> {
+        let answer = turn.assumeIsolated().flatMap { ask() }.nonisolated()
+        turn = answer.map { _ in }
+        return answer
     }
 }
