@@ -8,10 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-void crelay_begin_thread(const char *name) {
-    prctl(PR_SET_NAME, name, 0, 0, 0);
-    prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
-}
+void crelay_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
 int crelay_accept(int listener) { return accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC); }
 

@@ -328,20 +328,56 @@ import Testing
             }
         }
 
+        /// Who comes after the relay that lets clients in has heard of another seed, and before the others have, keeps its number.
+        @Test func anotherSeedBeginsOnce() async throws {
+            try await withProxy(.clear) { proxy, listener in
+                var sockets = [try await Self.connect(proxy, listener)]
+                guard case .relay(let token) = await proxy.connections().first?.id.place else {
+                    Issue.record("it is not at a relay")
+                    return
+                }
+                let others = Relay.all.filter { $0.index != token.relay }
+                let mayGoOn = Flag()
+                defer { mayGoOn.set() }
+                try await Self.hold(others, until: mayGoOn)
+                async let reseeded: Void = proxy.reseed(9)
+                if !others.isEmpty {
+                    try await eventually("the others are asked") { others.allSatisfy(\.hasJobs) }
+                }
+                let port = proxy.address.port
+                let client = try await blocking { try TestSocket.connect(port: port) }
+                let isIn = Flag()
+                Relay.all[token.relay].perform { _ in isIn.set() }
+                try await eventually("it is let in") { isIn.isSet }
+                mayGoOn.set()
+                await reseeded
+                sockets.append((client, try await blocking { try listener.accept() }))
+                sockets.append(try await Self.connect(proxy, listener))
+                #expect(await proxy.connections().map(\.number) == [0, 0, 1])
+                _ = sockets
+            }
+        }
+
+        /// Keeps relays from doing anything.
+        private static func hold(_ relays: [Relay], until mayGoOn: Flag) async throws {
+            let areHeld = relays.map { _ in Flag() }
+            for (relay, isHeld) in zip(relays, areHeld) {
+                relay.perform { _ in
+                    isHeld.set()
+                    while !mayGoOn.isSet { usleep(500) }
+                }
+            }
+            try await eventually("the relays are held") { areHeld.allSatisfy(\.isSet) }
+        }
+
         /// The server has let a connection in, and the relay has not heard of it when something comes in force.
         @Test func whoHasBeenLetInIsNotDialledAgain() async throws {
             let relays = Relay.all
             try #require(!relays.isEmpty)
             try await withProxy(.clear) { proxy, listener in
-                let (areHeld, mayGoOn) = (relays.map { _ in Flag() }, Flag())
+                let mayGoOn = Flag()
                 defer { mayGoOn.set() }
-                for (relay, isHeld) in zip(relays, areHeld) {
-                    relay.perform { _ in
-                        isHeld.set()
-                        while !mayGoOn.isSet { usleep(500) }
-                    }
-                }
-                try await eventually("the relays are held") { areHeld.allSatisfy(\.isSet) }
+                try await Self.hold(relays, until: mayGoOn)
                 let client = try await blocking { try TestSocket.connect(port: proxy.address.port) }
                 // What the relay meets next: a client, whom it dials for; then, before it asks the sockets again, this.
                 async let changed: Void = proxy.setConditions(late)

@@ -10,8 +10,8 @@
 #include <sys/eventfd.h>
 #include <sys/types.h>
 
-/// prctl(2): what this thread is called in `top -H`, up to 15 bytes; and what it sleeps is what it asked for, not up to 50 us more.
-void crelay_begin_thread(const char *name);
+/// prctl(2), PR_SET_NAME: what this thread is called in `top -H`, up to 15 bytes.
+void crelay_name_thread(const char *name);
 
 /// accept4(2): a connection that does not block and is closed by exec.
 int crelay_accept(int listener);

@@ -23,12 +23,14 @@
     final class PipePool {
         private var free: [Pipe] = []
         private var count = 0
+        /// How many there may be.
         private let countMax: Int
         /// Empty pipes that are kept.
         private let freeMax: Int
 
         /// What a pipe is to hold: as much as Linux lets anybody have (`fs.pipe-max-size`).
         private static let size = 1 << 20
+
         /// - Parameter pools: How many there are.
         init(pools: Int) {
             var limit = rlimit()

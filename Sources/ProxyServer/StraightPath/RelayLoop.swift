@@ -49,6 +49,7 @@ extension RelayLoop {
         var waitsForPlace = false
         /// Nobody is accepted for a while, after it has failed.
         var isPaused = false
+
         init(_ order: RelayOrder, token: RelayToken, home: Relay, listener: OwnedSocket?) {
             self.order = order
             self.token = token
@@ -90,8 +91,6 @@ extension RelayLoop {
         private var alarms = Heap<Alarm>()
         /// Counts rounds.
         private var round: UInt64 = 0
-        /// In this round bytes of a stream have been carried.
-        private var hasCarriedStream = false
 
         /// When a dial has taken too long, or a port accepts again.
         private struct Alarm: Comparable {
@@ -114,7 +113,7 @@ extension RelayLoop {
 
         /// The thread's life.
         func run() -> Never {
-            crelay_begin_thread("relay \(relay.index)")
+            crelay_name_thread("relay \(relay.index)")
             blockSignals()
             relay.listenToBell(epoll, as: RelayToken(.bell, relay: relay.index, index: 0, generation: 0).bits)
             var events = [epoll_event](repeating: epoll_event(), count: Self.eventsPerRound)
@@ -129,20 +128,8 @@ extension RelayLoop {
                 for token in waiting { takeTurn(token) }
                 ringAlarms()
                 takeNewDials()
-                if hasCarriedStream && turns.isEmpty { nap() }
-                hasCarriedStream = false
             }
         }
-
-        /// More of a stream comes within microseconds. Who waits for it at once is woken for every packet: that costs the sender
-        /// the interrupt of another processor each time, and us a round for little.
-        private func nap() {
-            var time = timespec(tv_sec: 0, tv_nsec: Self.napNanoseconds)
-            clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nil)
-        }
-
-        /// From 10 to 60 us a stream was a sixth faster than without.
-        private static let napNanoseconds = 20_000
 
         /// Whoever handles signals does so elsewhere, and a write to a socket that is gone is an error here. What tells of a defect
         /// of ours stays, so that it ends the process with a backtrace.
@@ -235,9 +222,9 @@ extension RelayLoop {
             }
         }
 
-        /// Draws from another seed what has not been drawn: the next connection is number 0.
+        /// Draws from another seed what has not been drawn: the next connection that is let in here is number 0.
         func reseed(_ token: RelayToken, _ seed: UInt64) {
-            guard let port = ports[token] else { return }
+            guard let port = ports[token], port.listener != nil else { return }
             port.order.numbers.restart()
             port.seed = seed
         }
@@ -247,7 +234,7 @@ extension RelayLoop {
 
         /// The connections there are.
         func statuses(_ token: RelayToken) -> [ConnectionStatus] {
-            (ports[token]?.connections ?? []).compactMap { connections[$0]?.status }.sorted { $0.number < $1.number }
+            (ports[token]?.connections ?? []).compactMap { connections[$0]?.status }
         }
 
         /// There may be a place for a client that waits.
@@ -287,7 +274,6 @@ extension RelayLoop {
                 }
                 if events & EPOLLERR.rawValue != 0 { connection.ends[direction].hasFailed = true }
                 connection.lastActive = round
-                if !isHungUp && connection.isHeldUp(direction) { mute(connection, direction, true) }
                 if connection.isDialling {
                     if token.kind == .client {
                         // The server never hears of it.
@@ -322,15 +308,8 @@ extension RelayLoop {
 
         /// Carries a direction as far as it goes; `false` if the connection is no more.
         private func carry(_ connection: RelayedConnection, _ direction: Direction) -> Bool {
-            let progress = connection.carry(direction, tools)
-            if connection.lanes[direction].isBulk { hasCarriedStream = true }
-            switch progress {
-            case .waits:
-                if connection.ends[direction].isMuted && connection.lanes[direction].held == 0 {
-                    // If something has come meanwhile, this tells.
-                    mute(connection, direction, false)
-                }
-                return true
+            switch connection.carry(direction, tools) {
+            case .waits: return true
             case .hasMore:
                 if !connection.isWaitingForTurn {
                     connection.isWaitingForTurn = true
@@ -411,8 +390,8 @@ extension RelayLoop {
             if !watch(connection.ends.up.descriptor, Self.allEvents, token) { end(connection) }
         }
 
-        private static let eventsOfMuted = EPOLLOUT.rawValue | EPOLLRDHUP.rawValue
-        private static let allEvents = eventsOfMuted | EPOLLIN.rawValue | EPOLLPRI.rawValue
+        private static let allEvents =
+            EPOLLIN.rawValue | EPOLLPRI.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue
 
         // MARK: Dials
 
@@ -580,22 +559,11 @@ extension RelayLoop {
 
         // MARK: Sockets
 
-        private func watch(
-            _ descriptor: CInt, _ events: UInt32, _ token: RelayToken, _ call: CInt = EPOLL_CTL_ADD
-        ) -> Bool {
+        private func watch(_ descriptor: CInt, _ events: UInt32, _ token: RelayToken) -> Bool {
             var event = epoll_event()
             event.events = events | EPOLLET.rawValue
             event.data.u64 = token.bits
-            return epoll_ctl(epoll, call, descriptor, &event) == 0
-        }
-
-        /// Whether to be told of what comes from a sender. To be woken for every packet of a stream that its receiver holds up
-        /// costs the sender more than us.
-        private func mute(_ connection: RelayedConnection, _ direction: Direction, _ isMuted: Bool) {
-            let isDone = watch(
-                connection.ends[direction].descriptor, isMuted ? Self.eventsOfMuted : Self.allEvents,
-                connection.token.of(direction == .up ? .client : .server), EPOLL_CTL_MOD)
-            if isDone { connection.ends[direction].isMuted = isMuted }
+            return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0
         }
 
         private static func sendAtOnce(_ descriptor: CInt) {

@@ -24,8 +24,6 @@
             var hasFailed = false
             /// It has had urgent data: a read ends before them though more comes after.
             var isUrgent = false
-            /// We are not told when something comes.
-            var isMuted = false
         }
 
         /// One direction's bytes.
@@ -232,12 +230,6 @@
 
         /// Whether something has been read that its receiver has not taken.
         var holdsSomething: Bool { lanes.up.held > 0 || lanes.down.held > 0 }
-
-        /// Whether what comes in a direction is no news: what came before is held, and its receiver takes nothing.
-        func isHeldUp(_ direction: Direction) -> Bool {
-            !ends[direction].isMuted && ends[direction].mayRead && lanes[direction].held > 0
-                && !ends[direction.opposite].mayWrite
-        }
 
         /// Takes what is held out of the lanes.
         func takeHeld(_ pipes: PipePool) -> PerDirection<ByteBuffer> {

@@ -13,8 +13,8 @@ final class StraightPath {
     private let order: () -> RelayOrder
     /// The proxy's port at the relays, while it has one.
     private var port: RelayToken?
-    /// Those where the port still is.
-    private var places: [Relay] = []
+    /// Who still has it.
+    private var holders: [Relay] = []
     /// Set once the port's connections are to come back; says when nothing is read of them any more.
     private var frozen: EventLoopFuture<Void>?
     private weak var listener: Listener?
@@ -45,7 +45,7 @@ final class StraightPath {
         self.listener = listener
         let port = Relay.newPort()
         self.port = port
-        places = [home] + others
+        holders = [home] + others
         let (order, home) = (order(), home)
         for other in others { other.perform { $0.open(port, order, home: home, listener: nil) } }
         home.perform { $0.open(port, order, home: home, listener: descriptor) }
@@ -55,12 +55,16 @@ final class StraightPath {
     func freeze() -> EventLoopFuture<Void> {
         if port == nil { return eventLoop.makeSucceededVoidFuture() }
         if let frozen { return frozen }
-        let done = ask { $0.freeze($1) }.map { _ in self.listener?.takeBack() ?? () }.nonisolated()
+        let done = ask {
+            $0.freeze($1)
+        } then: { _ in
+            self.listener?.takeBack() ?? ()
+        }
         frozen = done
         return done
     }
 
-    /// Takes some of the connections back that are to come back, the liveliest first.
+    /// Takes some of the connections back that are to come back, of each relay's the liveliest first.
     func take(_ count: Int) -> EventLoopFuture<[HandedOver]>.Isolated {
         let share = max(1, count / (1 + others.count))
         return letGo { $0.take($1, share) }
@@ -72,19 +76,19 @@ final class StraightPath {
     private func letGo(
         _ question: @escaping @Sendable (RelayLoop, RelayToken) -> RelayLoop.Left
     ) -> EventLoopFuture<[HandedOver]>.Isolated {
-        ask(question).map { answers in
+        ask(question) { answers in
             for (relay, left) in answers {
                 guard let traffic = left.traffic else { continue }
-                self.places.removeAll { $0 === relay }
+                self.holders.removeAll { $0 === relay }
                 self.past += traffic
             }
-            if self.port != nil && self.places.isEmpty {
+            if self.port != nil && self.holders.isEmpty {
                 self.port = nil
                 self.frozen = nil
                 self.listener?.takeBack()
             }
             return answers.flatMap { $0.answer.connections }
-        }
+        }.assumeIsolated()
     }
 
     /// There may be a place for a client that waits.
@@ -98,23 +102,37 @@ final class StraightPath {
     }
 
     /// Draws from another seed from the next connection on, which is number 0.
-    func reseed(_ seed: UInt64) -> EventLoopFuture<Void> { ask { $0.reseed($1, seed) }.map { _ in }.nonisolated() }
+    func reseed(_ seed: UInt64) -> EventLoopFuture<Void> {
+        ask {
+            $0.reseed($1, seed)
+        } then: { _ in
+        }
+    }
 
     /// Cuts every connection with a RST.
-    func resetAll() -> EventLoopFuture<Void> { ask { $0.resetAll($1) }.map { _ in }.nonisolated() }
+    func resetAll() -> EventLoopFuture<Void> {
+        ask {
+            $0.resetAll($1)
+        } then: { _ in
+        }
+    }
 
     /// What has been carried since the start.
     func traffic() -> EventLoopFuture<RelayedTraffic>.Isolated {
-        ask { $0.traffic($1) }.map { answers in
-            var all = self.past
-            for (_, now) in answers { all += now }
-            return all
-        }
+        ask {
+            $0.traffic($1)
+        } then: {
+            $0.reduce(into: self.past) { $0 += $1.answer }
+        }.assumeIsolated()
     }
 
     /// The connections there are.
     func connections() -> EventLoopFuture<[ConnectionStatus]> {
-        ask { $0.statuses($1) }.map { $0.flatMap(\.answer) }.nonisolated()
+        ask {
+            $0.statuses($1)
+        } then: {
+            $0.flatMap(\.answer)
+        }
     }
 
     /// Cuts one connection with a RST; `false` if it is no more.
@@ -127,22 +145,25 @@ final class StraightPath {
 
     // MARK: Asking
 
-    /// Asks those where the port is, first of all the one that lets clients in: by then the others know of whomever it has let
-    /// in before.
-    private func ask<Answer: Sendable>(
-        _ question: @escaping @Sendable (RelayLoop, RelayToken) -> Answer
-    ) -> EventLoopFuture<[(relay: Relay, answer: Answer)]>.Isolated {
+    /// Asks whoever has the port, first of all the one that lets clients in: by then the others know of whomever it has let in
+    /// before.
+    private func ask<Answer: Sendable, Result: Sendable>(
+        _ question: @escaping @Sendable (RelayLoop, RelayToken) -> Answer,
+        then body: @escaping ([(relay: Relay, answer: Answer)]) -> Result
+    ) -> EventLoopFuture<Result> {
         inTurn {
-            guard let port = self.port else { return self.eventLoop.makeSucceededFuture([]) }
-            let asks = { [eventLoop = self.eventLoop] (relay: Relay) in
+            let eventLoop = self.eventLoop
+            guard let port = self.port else { return eventLoop.makeSucceededFuture(body([])) }
+            let ask = { (relay: Relay) in
                 relay.ask(on: eventLoop) { question($0, port) }.map { (relay: relay, answer: $0) }
             }
-            let others = self.places.filter { $0 !== self.home }
-            let first = self.places.count > others.count ? asks(self.home).map { [$0] } : nil
-            return (first ?? self.eventLoop.makeSucceededFuture([])).assumeIsolated().flatMap { first in
-                EventLoopFuture.whenAllSucceed(others.map(asks), on: self.eventLoop).map { first + $0 }
+            let first = self.holders.prefix { $0 === self.home }
+            let others = self.holders.dropFirst(first.count)
+            return EventLoopFuture.whenAllSucceed(first.map(ask), on: eventLoop).assumeIsolated().flatMap { first in
+                EventLoopFuture.whenAllSucceed(others.map(ask), on: eventLoop).assumeIsolated()
+                    .map { body(first + $0) }.nonisolated()
             }.nonisolated()
-        }.assumeIsolated()
+        }
     }
 
     private func ask<Answer: Sendable>(
