@@ -227,8 +227,9 @@ final class ProxyCore {
             // Where connections begin, so that none has the one's number and the other's seed.
             return straightPath.reseed(seed)
         }
-        numbers.restart()
-        return eventLoop.makeSucceededVoidFuture()
+        // Nor while connections are on their way back: until it is frozen a relay may still let somebody in.
+        let isFrozen = straightPath?.freeze() ?? eventLoop.makeSucceededVoidFuture()
+        return isFrozen.assumeIsolated().map { self.numbers.restart() }.nonisolated()
     }
 
     /// The connections there are.

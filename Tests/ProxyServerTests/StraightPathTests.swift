@@ -16,7 +16,9 @@ import Testing
 #endif
 
 /// What changes while connections go past the model changes nothing of their bytes.
-@Suite(.timeLimit(.minutes(10))) struct StraightPathTests {
+///
+/// One test at a time: they share the relays, and some keep those from working.
+@Suite(.serialized, .timeLimit(.minutes(10))) struct StraightPathTests {
     private static let latency = Toxic(
         name: "late", stream: .down, effect: .latency(latency: 60, jitter: 0))
 
@@ -269,41 +271,54 @@ import Testing
     }
 
     #if os(Linux)
-        /// Connections are numbered as they come, whichever relay carries them.
+        /// Connections are numbered as they come, and meet the server so, whichever relay carries them.
         @Test func theRelaysShareConnections() async throws {
             try await withProxy(.clear) { proxy, listener in
                 let relays = Relay.all.count
+                let port = proxy.address.port
                 var clients: [TestSocket] = []
-                var servers: [TestSocket] = []
-                for _ in 0..<4 * relays {
-                    let (client, server) = try await Self.connect(proxy, listener)
-                    clients.append(client)
-                    servers.append(server)
-                }
-                let connections = await proxy.connections()
-                #expect(connections.map(\.number) == Array(0..<4 * relays))
-                #expect(connections.map { $0.client?.port } == clients.map(\.localPort))
-                let places = connections.map { if case .relay(let token) = $0.id.place { token.relay } else { -1 } }
+                var places: [Int] = []
+                // Until each has some; more are needed while others' connections are at the relays, too.
+                repeat {
+                    clients += try await blocking { try (0..<8).map { _ in try TestSocket.connect(port: port) } }
+                    let count = clients.count
+                    try await eventually("they are let in") { await proxy.connections().count == count }
+                    places = await proxy.connections().map {
+                        if case .relay(let token) = $0.id.place { token.relay } else { -1 }
+                    }
+                } while Set(places).count < relays && clients.count < 400
                 #expect(Set(places) == Set(0..<relays))
-                #expect(await proxy.status().connectionsAccepted == 4 * relays)
+                let numbers = Array(0..<clients.count)
+                let connections = await proxy.connections()
+                #expect(connections.map(\.number) == numbers)
+                #expect(connections.map { $0.client?.port } == clients.map(\.localPort))
+                #expect(await proxy.status().connectionsAccepted == clients.count)
+                let ends = clients
+                let servers = try await blocking { () throws -> [TestSocket] in
+                    let servers = try numbers.map { _ in try listener.accept() }
+                    for number in numbers {
+                        try ends[number].send([UInt8(number % 256)])
+                        #expect(try servers[number].receive(exactly: 1) == [UInt8(number % 256)])
+                    }
+                    return servers
+                }
                 // The last one of each is cut.
                 let last = Dictionary(zip(places, 0...)) { $1 }
                 for number in last.values {
                     #expect(await proxy.cut(connections[number].id, byReset: true))
                     #expect(!(await proxy.cut(connections[number].id, byReset: true)))
                 }
-                let left = (0..<4 * relays).filter { !last.values.contains($0) }
+                let left = numbers.filter { !last.values.contains($0) }
                 #expect(await proxy.connections().map(\.number) == left)
                 await proxy.add(Self.latency)
                 try await eventually("all are on the link") {
                     await proxy.connections().allSatisfy { if case .link = $0.id.place { true } else { false } }
                 }
                 #expect(await proxy.connections().map(\.number) == left)
-                let (ends, others) = (clients, servers)
                 try await blocking { () throws -> Void in
                     for number in left {
-                        try ends[number].send([UInt8(number)])
-                        #expect(try others[number].receive(exactly: 1) == [UInt8(number)])
+                        try ends[number].send([2])
+                        #expect(try servers[number].receive(exactly: 1) == [2])
                     }
                     for number in last.values { #expect(ends[number].receiveToFailure().code == ECONNRESET) }
                 }
@@ -332,24 +347,24 @@ import Testing
         @Test func anotherSeedBeginsOnce() async throws {
             try await withProxy(.clear) { proxy, listener in
                 var sockets = [try await Self.connect(proxy, listener)]
-                guard case .relay(let token) = await proxy.connections().first?.id.place else {
-                    Issue.record("it is not at a relay")
-                    return
-                }
-                let others = Relay.all.filter { $0.index != token.relay }
-                let mayGoOn = Flag()
-                defer { mayGoOn.set() }
-                try await Self.hold(others, until: mayGoOn)
+                let flags = Relay.all.map { _ in Flag() }
+                defer { for mayGoOn in flags { mayGoOn.set() } }
+                for (relay, mayGoOn) in zip(Relay.all, flags) { try await Self.hold([relay], until: mayGoOn) }
                 async let reseeded: Void = proxy.reseed(9)
-                if !others.isEmpty {
-                    try await eventually("the others are asked") { others.allSatisfy(\.hasJobs) }
+                // The first to be asked is who lets clients in.
+                try await eventually("it is asked") { Relay.all.contains(where: \.hasJobs) }
+                let asked = Relay.all.first(where: \.hasJobs)
+                let home = try #require(asked)
+                flags[home.index].set()
+                try await eventually("the others are asked") {
+                    Relay.all.allSatisfy { $0 === home || $0.hasJobs }
                 }
                 let port = proxy.address.port
                 let client = try await blocking { try TestSocket.connect(port: port) }
                 let isIn = Flag()
-                Relay.all[token.relay].perform { _ in isIn.set() }
+                home.perform { _ in isIn.set() }
                 try await eventually("it is let in") { isIn.isSet }
-                mayGoOn.set()
+                for mayGoOn in flags { mayGoOn.set() }
                 await reseeded
                 sockets.append((client, try await blocking { try listener.accept() }))
                 sockets.append(try await Self.connect(proxy, listener))

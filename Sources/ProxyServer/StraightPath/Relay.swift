@@ -88,9 +88,9 @@ internal import Synchronization
 
         /// Who is to carry one more connection that has come to this one: itself, unless another carries clearly less, since to
         /// go there costs a wake. The connection counts from now on, until ``hasLess()``.
-        func forOneMore() -> Relay {
+        func forOneMore(mayBeAnother: Bool) -> Relay {
             var (chosen, least) = (self, load.load(ordering: .relaxed))
-            for other in Self.all where other !== self {
+            for other in Self.all where mayBeAnother && other !== self {
                 let load = other.load.load(ordering: .relaxed)
                 if load + load / 4 < least { (chosen, least) = (other, load) }
             }

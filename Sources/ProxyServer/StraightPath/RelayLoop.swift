@@ -362,12 +362,17 @@ extension RelayLoop {
         private func letIn(_ client: OwnedSocket, _ port: RelayPort) {
             port.order.places.take()
             port.traffic.accepted += 1
-            let arrival = Arrival(
+            var arrival = Arrival(
                 client: client, number: port.order.numbers.take(), seed: port.seed, startedAt: .now())
-            let carrier = relay.forOneMore()
+            let carrier = relay.forOneMore(mayBeAnother: port.order.addresses != nil)
             if carrier === relay { return begin(arrival, port) }
+            // The server meets connections in the order in which they have come. If this fails, it does there, too.
+            var addresses = port.order.addresses?[...] ?? []
+            if case .success(let server) = Self.beginDial(&addresses) {
+                arrival.dial = .init(server: OwnedSocket(server), addresses: addresses)
+            }
             let token = port.token
-            carrier.perform { loop in
+            carrier.perform { [arrival] loop in
                 // It is there: it was opened before the listening socket was here, and is closed after that is gone.
                 if let port = loop.ports[token] { loop.begin(arrival, port) }
             }
@@ -381,7 +386,9 @@ extension RelayLoop {
             let connection = RelayedConnection(arrival, token: token, on: port)
             connections[place] = connection
             port.connections.insert(place)
-            if let addresses = port.order.addresses {
+            if let dial = arrival.dial {
+                awaitAnswer(of: dial.server.take(), connection, dial.addresses)
+            } else if let addresses = port.order.addresses {
                 dial(connection, addresses[...])
             } else {
                 port.order.lookUp(token)
@@ -397,8 +404,16 @@ extension RelayLoop {
 
         /// Tries addresses one after the other.
         private func dial(_ connection: RelayedConnection, _ addresses: ArraySlice<SocketAddress>) {
-            var failure = IOError(errnoCode: EADDRNOTAVAIL, reason: "connect")
             var addresses = addresses
+            switch Self.beginDial(&addresses) {
+            case .success(let server): awaitAnswer(of: server, connection, addresses)
+            case .failure(let error): dialFailed(connection, error)
+            }
+        }
+
+        /// Begins to connect to the first address that there is a way to, and leaves those after it.
+        private static func beginDial(_ addresses: inout ArraySlice<SocketAddress>) -> Result<CInt, IOError> {
+            var failure = IOError(errnoCode: EADDRNOTAVAIL, reason: "connect")
             while let address = addresses.popFirst() {
                 let server = socket(
                     CInt(address.protocol.rawValue),
@@ -407,24 +422,27 @@ extension RelayLoop {
                     failure = IOError(errnoCode: errno, reason: "socket")
                     continue
                 }
-                Self.sendAtOnce(server)
+                sendAtOnce(server)
                 let code = address.withSockAddr { connect(server, $0, socklen_t($1)) }
-                guard code == 0 || errno == EINPROGRESS else {
-                    failure = IOError(errnoCode: errno, reason: "connect")
-                    SystemSocket.close(server)
-                    continue
-                }
-                connection.addresses = addresses
-                connection.ends.down.descriptor = server
-                guard watch(server, Self.allEvents, connection.token.of(.server)) else {
-                    failure = IOError(errnoCode: errno, reason: "epoll_ctl")
-                    break
-                }
-                connection.dialDue = nil
-                newDials.append(connection.token)
-                return
+                if code == 0 || errno == EINPROGRESS { return .success(server) }
+                failure = IOError(errnoCode: errno, reason: "connect")
+                SystemSocket.close(server)
             }
-            dialFailed(connection, failure)
+            return .failure(failure)
+        }
+
+        /// Waits for the answer to a dial.
+        private func awaitAnswer(
+            of server: CInt, _ connection: RelayedConnection, _ addresses: ArraySlice<SocketAddress>
+        ) {
+            connection.addresses = addresses
+            connection.ends.down.descriptor = server
+            connection.dialDue = nil
+            if watch(server, Self.allEvents, connection.token.of(.server)) {
+                newDials.append(connection.token)
+            } else {
+                dialFailed(connection, IOError(errnoCode: errno, reason: "epoll_ctl"))
+            }
         }
 
         /// A dial has an end: whether it is a good one.

@@ -21,10 +21,19 @@ struct RelayOrder: Sendable {
 
 /// A client that has been let in.
 struct Arrival: Sendable {
+    /// A dial that has begun.
+    struct Dial: Sendable {
+        let server: OwnedSocket
+        /// The addresses left to try.
+        let addresses: ArraySlice<SocketAddress>
+    }
+
     let client: OwnedSocket
     let number: Int
     let seed: UInt64
     let startedAt: NIODeadline
+    /// `nil` if whoever carries it dials.
+    var dial: Dial?
 }
 
 /// Names something that a relay watches; never used twice.

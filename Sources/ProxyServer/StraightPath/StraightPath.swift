@@ -66,7 +66,7 @@ final class StraightPath {
 
     /// Takes some of the connections back that are to come back, of each relay's the liveliest first.
     func take(_ count: Int) -> EventLoopFuture<[HandedOver]>.Isolated {
-        let share = max(1, count / (1 + others.count))
+        let share = max(1, count / max(1, holders.count))
         return letGo { $0.take($1, share) }
     }
 
