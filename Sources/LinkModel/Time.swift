@@ -10,6 +10,12 @@ public struct Nanoseconds: Hashable, Comparable, Sendable, AdditiveArithmetic {
         self.count = count
     }
 
+    /// Creates a span of a measured one, to the nanosecond towards zero.
+    public init(_ measured: Duration) {
+        let (seconds, attoseconds) = measured.components
+        count = seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+    }
+
     /// No time at all.
     public static let zero = Nanoseconds(0)
 

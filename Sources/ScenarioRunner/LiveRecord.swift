@@ -42,8 +42,7 @@ final class LiveRecord: Sendable {
 
     private static func time(_ state: State) -> Nanoseconds {
         guard let start = state.start else { return .zero }
-        let (seconds, attoseconds) = (ContinuousClock.now - start).components
-        return Nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+        return Nanoseconds(ContinuousClock.now - start)
     }
 
     /// What has happened.

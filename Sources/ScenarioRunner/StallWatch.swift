@@ -52,8 +52,7 @@ final class StallWatch: Sendable {
             let start = ContinuousClock.now
             Thread.sleep(forTimeInterval: Double(pause.count) / 1e9)
             work()
-            let (seconds, attoseconds) = (ContinuousClock.now - start).components
-            let late = Nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000) - pause
+            let late = Nanoseconds(ContinuousClock.now - start) - pause
             if late >= Self.shortest { onStall(late) }
         }
     }

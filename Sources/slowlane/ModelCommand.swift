@@ -78,7 +78,7 @@ struct ModelCommand: ParsableCommand {
     }
 
     private func tell(_ packets: Int, _ span: Duration, _ console: Console) {
-        let seconds = Double(span.components.seconds) + Double(span.components.attoseconds) / 1e18
+        let seconds = span / .seconds(1)
         let rate = String(format: "%.2f", Double(packets) / seconds / 1e6)
         console.print(
             "\(packets) packets in \(String(format: "%.3f", seconds)) s: \(rate) million a second", to: .progress)

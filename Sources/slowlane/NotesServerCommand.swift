@@ -114,7 +114,7 @@ struct NotesServerCommand: AsyncParsableCommand {
             server = try await NotesServer.start(service, host: endpoint.host, port: endpoint.port) {
                 method, path, status, span in
                 if isQuiet { return }
-                let milliseconds = Double(span.components.attoseconds) / 1e15 + Double(span.components.seconds) * 1e3
+                let milliseconds = span / .milliseconds(1)
                 console.print(
                     "\(method) \(path.prefix(100)) \(status) \(String(format: "%.1f ms", milliseconds))", to: .progress)
             }

@@ -27,8 +27,7 @@ final class Reporter: Sendable {
         while !Task.isCancelled {
             let status = await proxy.status()
             let now = ContinuousClock.now
-            let seconds = max(
-                0.001, Double((now - then).components.attoseconds) / 1e18 + Double((now - then).components.seconds))
+            let seconds = max(0.001, (now - then) / .seconds(1))
             let carried = status.link.bytesCarried
             let rate = PerDirection(
                 up: Int(Double(carried.up - before.up) / seconds),

@@ -15,8 +15,7 @@ struct TimelineCourse {
     /// How much of it has passed.
     var position: Nanoseconds {
         guard let since else { return offset }
-        let (seconds, attoseconds) = (ContinuousClock.now - since).components
-        return offset + Nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+        return offset + Nanoseconds(ContinuousClock.now - since)
     }
 
     mutating func pause() {
