@@ -14,8 +14,8 @@ internal import Synchronization
     /// A thread that carries the bytes of connections for which nothing is in force from socket to socket, past SwiftNIO and
     /// past the model: `splice(2)` moves them without copying them to us.
     ///
-    /// There are some of them, which all proxies of the process share: a proxy's clients are let in by one, and carried by
-    /// whichever carries least. Whoever wants something of one leaves a job.
+    /// All proxies of the process share a few of them: a proxy's clients are let in by one, and carried by whichever carries
+    /// least. Whoever wants something of one leaves a job.
     final class Relay: Sendable {
         /// Its place among all.
         let index: Int
@@ -40,8 +40,8 @@ internal import Synchronization
         private static let proxies = Atomic<Int>(0)
 
         /// Who lets the next proxy's clients in.
-        static func next() -> Relay? {
-            all.isEmpty ? nil : all[(proxies.add(1, ordering: .relaxed).newValue - 1) % all.count]
+        static func forNextProxy() -> Relay? {
+            all.isEmpty ? nil : all[proxies.add(1, ordering: .relaxed).oldValue % all.count]
         }
 
         private init(_ index: Int) throws {
@@ -141,11 +141,9 @@ internal import Synchronization
 #else
     /// There is none here: everything goes through SwiftNIO.
     final class Relay: Sendable {
-        let index = 0
-
         static let all: [Relay] = []
 
-        static func next() -> Relay? { nil }
+        static func forNextProxy() -> Relay? { nil }
 
         static func newPort() -> RelayToken { RelayToken(.listener, relay: 0, index: 0, generation: 0) }
 

@@ -362,17 +362,14 @@ extension RelayLoop {
         private func letIn(_ client: OwnedSocket, _ port: RelayPort) {
             port.order.places.take()
             port.traffic.accepted += 1
-            var arrival = Arrival(
-                client: client, number: port.order.numbers.take(), seed: port.seed, startedAt: .now())
-            let carrier = relay.forOneMore(mayBeAnother: port.order.addresses != nil)
+            // Here, whoever carries it: the server meets connections in the order in which they have come.
+            let arrival = Arrival(
+                client: client, number: port.order.numbers.take(), seed: port.seed, startedAt: .now(),
+                dial: port.order.addresses.map { Self.beginDial($0[...]) })
+            let carrier = relay.forOneMore(mayBeAnother: arrival.dial != nil)
             if carrier === relay { return begin(arrival, port) }
-            // The server meets connections in the order in which they have come. If this fails, it does there, too.
-            var addresses = port.order.addresses?[...] ?? []
-            if case .success(let server) = Self.beginDial(&addresses) {
-                arrival.dial = .init(server: OwnedSocket(server), addresses: addresses)
-            }
             let token = port.token
-            carrier.perform { [arrival] loop in
+            carrier.perform { loop in
                 // It is there: it was opened before the listening socket was here, and is closed after that is gone.
                 if let port = loop.ports[token] { loop.begin(arrival, port) }
             }
@@ -387,9 +384,7 @@ extension RelayLoop {
             connections[place] = connection
             port.connections.insert(place)
             if let dial = arrival.dial {
-                awaitAnswer(of: dial.server.take(), connection, dial.addresses)
-            } else if let addresses = port.order.addresses {
-                dial(connection, addresses[...])
+                goOn(connection, dial)
             } else {
                 port.order.lookUp(token)
             }
@@ -404,16 +399,13 @@ extension RelayLoop {
 
         /// Tries addresses one after the other.
         private func dial(_ connection: RelayedConnection, _ addresses: ArraySlice<SocketAddress>) {
-            var addresses = addresses
-            switch Self.beginDial(&addresses) {
-            case .success(let server): awaitAnswer(of: server, connection, addresses)
-            case .failure(let error): dialFailed(connection, error)
-            }
+            goOn(connection, Self.beginDial(addresses))
         }
 
         /// Begins to connect to the first address that there is a way to, and leaves those after it.
-        private static func beginDial(_ addresses: inout ArraySlice<SocketAddress>) -> Result<CInt, IOError> {
+        private static func beginDial(_ addresses: ArraySlice<SocketAddress>) -> Result<Arrival.Dial, IOError> {
             var failure = IOError(errnoCode: EADDRNOTAVAIL, reason: "connect")
+            var addresses = addresses
             while let address = addresses.popFirst() {
                 let server = socket(
                     CInt(address.protocol.rawValue),
@@ -424,24 +416,28 @@ extension RelayLoop {
                 }
                 sendAtOnce(server)
                 let code = address.withSockAddr { connect(server, $0, socklen_t($1)) }
-                if code == 0 || errno == EINPROGRESS { return .success(server) }
+                if code == 0 || errno == EINPROGRESS {
+                    return .success(Arrival.Dial(server: OwnedSocket(server), addresses: addresses))
+                }
                 failure = IOError(errnoCode: errno, reason: "connect")
                 SystemSocket.close(server)
             }
             return .failure(failure)
         }
 
-        /// Waits for the answer to a dial.
-        private func awaitAnswer(
-            of server: CInt, _ connection: RelayedConnection, _ addresses: ArraySlice<SocketAddress>
-        ) {
-            connection.addresses = addresses
-            connection.ends.down.descriptor = server
-            connection.dialDue = nil
-            if watch(server, Self.allEvents, connection.token.of(.server)) {
-                newDials.append(connection.token)
-            } else {
-                dialFailed(connection, IOError(errnoCode: errno, reason: "epoll_ctl"))
+        /// Waits for the answer to a dial, if it has begun.
+        private func goOn(_ connection: RelayedConnection, _ dial: Result<Arrival.Dial, IOError>) {
+            switch dial {
+            case .failure(let error): dialFailed(connection, error)
+            case .success(let dial):
+                connection.addresses = dial.addresses
+                connection.ends.down.descriptor = dial.server.take()
+                connection.dialDue = nil
+                if watch(connection.ends.down.descriptor, Self.allEvents, connection.token.of(.server)) {
+                    newDials.append(connection.token)
+                } else {
+                    dialFailed(connection, IOError(errnoCode: errno, reason: "epoll_ctl"))
+                }
             }
         }
 

@@ -19,23 +19,6 @@ struct RelayOrder: Sendable {
     let onWaiting: @Sendable (IOError?) -> Void
 }
 
-/// A client that has been let in.
-struct Arrival: Sendable {
-    /// A dial that has begun.
-    struct Dial: Sendable {
-        let server: OwnedSocket
-        /// The addresses left to try.
-        let addresses: ArraySlice<SocketAddress>
-    }
-
-    let client: OwnedSocket
-    let number: Int
-    let seed: UInt64
-    let startedAt: NIODeadline
-    /// `nil` if whoever carries it dials.
-    var dial: Dial?
-}
-
 /// Names something that a relay watches; never used twice.
 struct RelayToken: Hashable, Sendable {
     enum Kind: UInt64 {

@@ -25,7 +25,7 @@ final class StraightPath {
 
     /// `nil` if this machine has no relay.
     init?(on eventLoop: any EventLoop, _ order: @escaping () -> RelayOrder) {
-        guard let home = Relay.next() else { return nil }
+        guard let home = Relay.forNextProxy() else { return nil }
         self.home = home
         self.eventLoop = eventLoop
         self.order = order
