@@ -4,6 +4,8 @@
 #include "CRelay.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -20,6 +22,11 @@ int crelay_pipe(int ends[2], int size) {
 
 ssize_t crelay_splice(int from, int to, size_t count) {
     return splice(from, NULL, to, NULL, count, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+}
+
+int crelay_unacknowledged(int socket) {
+    int count = 0;
+    return ioctl(socket, SIOCOUTQ, &count) == 0 ? count : 0;
 }
 
 #endif

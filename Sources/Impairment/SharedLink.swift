@@ -79,8 +79,19 @@ public struct SharedLink: ~Copyable {
             (left.time, left.sequence) < (right.time, right.sequence)
         }
     }
-    /// The latest time seen; time never goes back.
-    private var now = Instant.start
+    /// How far the link has come; time never goes back.
+    public private(set) var now = Instant.start
+    /// The latest time the driver has reported; ahead of ``now`` only while ``isBehind``.
+    private var target = Instant.start
+    /// The most events that one call runs: packets, timers, pieces of toxics. A driver that shares its thread sets it, and calls
+    /// ``advance(to:)`` again while ``isBehind``.
+    public var eventsPerCallMax = Int.max
+    /// Whether something that is due has not run, because a call has run ``eventsPerCallMax`` events.
+    public private(set) var isBehind = false
+    /// Pieces that toxics have passed on since it was last read: they count as events.
+    private var toxicPieces = 0
+    /// The most pieces that one connection's toxics pass on before other events have their turn.
+    private static let toxicPiecesMax = 256
 
     /// Payload bytes that have been read from a socket, in each direction, since the link was made.
     public private(set) var bytesRead = PerDirection(up: 0, down: 0)
@@ -173,17 +184,26 @@ public struct SharedLink: ~Copyable {
 
     // MARK: What can happen
 
-    /// Runs everything due up to `time`, each thing at its own time.
+    /// Runs everything due up to `time`, each thing at its own time; ``eventsPerCallMax`` bounds how much of it.
     public mutating func advance(to time: Instant) {
+        target = max(target, time)
+        var eventsLeft = eventsPerCallMax
+        toxicPieces = 0
+        isBehind = !advance(to: target, &eventsLeft)
+    }
+
+    /// Gives whether everything due has run.
+    private mutating func advance(to time: Instant, _ eventsLeft: inout Int) -> Bool {
         while true {
             let alarm = toxicAlarms.min
             let own = min(alarm?.time ?? .never, orphans.first?.until ?? .never)
             // What the link does before may call for something that is due earlier than what is known now.
             let mayWake = !toxics.isEmpty || alarm != nil
             let next = mayWake ? min(own, max(now, link.nextDue ?? .never)) : own
-            guard next <= time else { return run(to: time) }
-            run(to: next)
+            guard next <= time else { return run(to: time, &eventsLeft) }
+            guard run(to: next, &eventsLeft), eventsLeft > 0 else { return false }
             if own > next { continue }
+            eventsLeft -= 1
             if let alarm = toxicAlarms.min, alarm.time <= next {
                 toxicAlarms.removeMin()
                 if holds(alarm.flow), conduits[alarm.flow.index]?[alarm.direction].toxics?.alarm == alarm.time {
@@ -193,13 +213,21 @@ public struct SharedLink: ~Copyable {
             } else if let orphan = orphans.first, orphan.until <= next {
                 abandon(orphan.flow)
             }
+            countToxicPieces(&eventsLeft)
         }
     }
 
-    private mutating func run(to time: Instant) {
+    private mutating func countToxicPieces(_ eventsLeft: inout Int) {
+        eventsLeft -= min(eventsLeft, toxicPieces)
+        toxicPieces = 0
+    }
+
+    /// Runs the link's packets and timers up to `time`; gives whether all of them have run.
+    private mutating func run(to time: Instant, _ eventsLeft: inout Int) -> Bool {
         repeat {
             notePackets()
-            while link.runNext(until: time) {
+            while eventsLeft > 0, link.runNext(until: time) {
+                eventsLeft -= 1
                 // Before what has arrived leaves the conduit.
                 notePackets()
                 while let occurrence = link.takeOccurrence() {
@@ -209,8 +237,14 @@ public struct SharedLink: ~Copyable {
                 if link.conditions.access != access { accessChanges() }
             }
             while let (id, input) = portalInputs.popFirst() { take(input, on: id) }
+            countToxicPieces(&eventsLeft)
+            if eventsLeft == 0, let due = link.nextDue, due <= time {
+                now = max(now, due)
+                return false
+            }
         } while link.nextDue.map { $0 <= time } == true
         now = max(now, time)
+        return true
     }
 
     /// What was made under other conditions does not go on.
@@ -355,6 +389,9 @@ public struct SharedLink: ~Copyable {
         if let passing = tap(buffer, id, direction) { take(passing, id, direction) }
     }
 
+    /// Whether ``takeAction()`` has something.
+    public var hasActions: Bool { !orders.isEmpty }
+
     /// Takes the next thing to be done.
     public mutating func takeAction() -> Order? { orders.popFirst() }
 
@@ -470,9 +507,12 @@ public struct SharedLink: ~Copyable {
 
     /// Lets a direction's toxics pass on what they will now, and has them asked again when they want to be.
     private mutating func runToxics(_ id: FlowID, _ direction: Direction) {
-        while holds(id), let hasRoom = conduits[id.index].map({ !$0[direction].isFull }),
+        var piecesLeft = Self.toxicPiecesMax
+        while holds(id), piecesLeft > 0 || conduits[id.index]?[direction].toxics?.hasReleased == true,
+            let hasRoom = conduits[id.index].map({ !$0[direction].isFull }),
             let output = conduits[id.index]?[direction].toxics?.next(at: now, hasRoom: hasRoom)
         {
+            piecesLeft = max(0, piecesLeft - 1)
             switch output {
             case .bytes(let bytes, let isAlone):
                 enter(bytes, id, direction)
@@ -487,12 +527,15 @@ public struct SharedLink: ~Copyable {
                 lose(direction.sender, id)
             }
         }
+        toxicPieces += Self.toxicPiecesMax - piecesLeft
         guard holds(id) else { return }
         countToxicBytes(id, direction)
         guard let state = conduits[id.index]?[direction].toxicState else { return }
         let share = limits.toxicBytesMax(connections: link.connectionCount)
         setPaused(state.isFull || state.held >= share, id, direction)
-        guard let due = state.due, state.alarm.map({ due < $0 }) ?? true else { return }
+        // The rest comes after what else is due now.
+        let nextDue = piecesLeft == 0 ? now : state.due
+        guard let due = nextDue, state.alarm.map({ due < $0 }) ?? true else { return }
         conduits[id.index]?[direction].toxics?.alarm = due
         alarmCount += 1
         if toxicAlarms.count > 64 + 4 * link.connectionCount { forgetOldAlarms() }

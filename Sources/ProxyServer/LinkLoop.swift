@@ -11,6 +11,13 @@ final class LinkLoop {
     private let origin: NIODeadline
     /// By the flow's index; a place is used again, so the whole name is compared.
     private var sessions: [(flow: FlowID, session: Session)?] = []
+    /// Sessions whose place has been taken before their last actions were carried out.
+    private var displaced: [FlowID: Session] = [:]
+    /// Whether work is left for the loop's next turn.
+    private(set) var isBehind = false
+    /// Sockets that wanted to be read while it was behind.
+    private var unread: [SocketEnd] = []
+    private var caughtUp: EventLoopPromise<Void>?
     private let clock: LoopClock
     private var place = 0
     /// When the clock wakes it; `nil` is not at all.
@@ -53,6 +60,7 @@ final class LinkLoop {
             limits: configuration.buffers, orphanLimits: configuration.orphans, toxics: configuration.toxics,
             watch: configuration.watch,
             isRecording: configuration.onPacket != nil)
+        link.eventsPerCallMax = TurnBudget.eventsMax
         origin = .now()
         if let timeline = configuration.timeline { link.follow(timeline, at: .start) }
         reachability = link.reachability
@@ -67,14 +75,12 @@ final class LinkLoop {
 
     /// Enters a session whose client has connected; it calls ``begin()`` once it knows its name.
     func open(_ session: Session) -> FlowID {
-        // What is due now may end a connection whose place the new one takes: its last orders go out first.
-        let now = now
-        link.advance(to: now)
-        settle()
         let id = link.open(
             at: now, chance: session.chance ?? ConnectionChance(number: numbers.take(), seed: seed),
             isEstablished: session.chance != nil)
         while sessions.count <= id.index { sessions.append(nil) }
+        // The last actions of the connection whose place this takes may not have been carried out.
+        if let (flow, session) = sessions[id.index] { displaced[flow] = session }
         sessions[id.index] = (id, session)
         if onPacket != nil {
             while clientPorts.count <= id.index { clientPorts.append(0) }
@@ -184,7 +190,18 @@ final class LinkLoop {
     func bytesHeld(_ id: FlowID) -> Int { link.bytesHeld(id, .up) + link.bytesHeld(id, .down) }
 
     /// Whether nothing more will arrive by itself: nothing is on its way, or only what a dead link holds back.
-    var isQuiet: Bool { link.isQuiet }
+    var isQuiet: Bool { link.isQuiet && !isBehind }
+
+    /// Has a socket read once the loop has caught up.
+    func readLater(_ socket: SocketEnd) { unread.append(socket) }
+
+    /// Says when everything asked of the sockets so far has been carried out.
+    func whenCaughtUp() -> EventLoopFuture<Void> {
+        if !isBehind || isShutDown { return eventLoop.makeSucceededVoidFuture() }
+        let promise = caughtUp ?? eventLoop.makePromise(of: Void.self)
+        caughtUp = promise
+        return promise.futureResult
+    }
 
     /// Forgets every session; nothing is driven any more.
     func shutDown() {
@@ -192,7 +209,18 @@ final class LinkLoop {
         isShutDown = true
         wakesAt = nil
         sessions = []
+        displaced = [:]
         unflushed = []
+        hasCaughtUp()
+    }
+
+    private func hasCaughtUp() {
+        isBehind = false
+        let sockets = unread
+        unread.removeAll(keepingCapacity: true)
+        for socket in sockets { socket.readIfOwed() }
+        caughtUp?.succeed()
+        caughtUp = nil
     }
 
     /// Sends what has been written. Called at the end of a read cycle and of a timer's run, so that many small
@@ -208,19 +236,57 @@ final class LinkLoop {
         }
     }
 
-    /// Carries out what the link asks for, then has itself woken for what is due next.
+    /// Carries out what the link asks for, as far as the turn's budget goes, then has itself woken for what is due next.
     private func settle() {
         // An action can make a socket report a fact at once; what follows from it is taken by the loop below.
         if isCarryingOut { return }
+        if !isBehind { carryOut() }
+        tellWhatHappened()
+        setTimer()
+    }
+
+    private func carryOut() {
         isCarryingOut = true
-        while let order = link.takeAction() {
+        var budget = TurnBudget()
+        while !budget.isSpent, let order = link.takeAction() {
             if isShutDown { continue }
-            guard let (flow, session) = sessions[order.flow.index], flow == order.flow else { continue }
-            if case .ended = order.action { sessions[order.flow.index] = nil }
-            if session.carryOut(order.action) { unflushed.append(session) }
+            guard let session = session(order) else { continue }
+            budget.spend(order.action)
+            if session.carryOut(order.action) {
+                unflushed.append(session)
+                budget.spendFlush()
+            }
             if onLateness != nil, case .write = order.action { unflushedTimes.append(order.time) }
         }
         isCarryingOut = false
+        if !isShutDown, link.hasActions || link.isBehind {
+            isBehind = true
+            clock.continueLater(place)
+        }
+    }
+
+    /// The session of an order; with its last order it is forgotten.
+    private func session(_ order: SharedLink.Order) -> Session? {
+        let isLast = if case .ended = order.action { true } else { false }
+        if let (flow, session) = sessions[order.flow.index], flow == order.flow {
+            if isLast { sessions[order.flow.index] = nil }
+            return session
+        }
+        return isLast ? displaced.removeValue(forKey: order.flow) : displaced[order.flow]
+    }
+
+    /// Goes on with what an earlier turn has left.
+    func continueTurn() {
+        if isShutDown { return }
+        isBehind = false
+        link.advance(to: now)
+        settle()
+        flush()
+        if !isBehind { hasCaughtUp() }
+    }
+
+    /// Tells of exchanges, packets and a changed reachability.
+    private func tellWhatHappened() {
         while let report = link.takeReport() { onExchange?(report.event) }
         if let onPacket {
             while let packet = link.takePacket() {
@@ -235,11 +301,10 @@ final class LinkLoop {
             reachability = link.reachability
             onReachability(reachability)
         }
-        setTimer()
     }
 
     private func setTimer() {
-        guard let due = link.nextDue, !isShutDown else { return }
+        guard !isBehind, let due = link.nextDue, !isShutDown else { return }
         let deadline = origin + .nanoseconds(due.sinceStart.count)
         if let wakesAt, wakesAt <= deadline { return }
         wakesAt = deadline

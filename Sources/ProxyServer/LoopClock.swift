@@ -1,3 +1,4 @@
+internal import DequeModule
 internal import HeapModule
 internal import NIOCore
 internal import NIOPosix
@@ -23,11 +24,16 @@ final class LoopClock {
     private var timer: Scheduled<Void>?
     private var timerIsDue = NIODeadline.distantFuture
     private var isRinging = false
+    /// Link loops with work left from an earlier turn, in the order in which they continue.
+    private var ready = Deque<Int>()
+    private var turn: Scheduled<Void>?
 
     /// So many alarms are kept, however few loops there are.
     private static let alarmsMin = 64
-    /// Link loops that are run before sockets have their turn.
+    /// Link loops that run in one turn.
     private static let loopsPerTurn = 64
+    /// How long link loops may run in one turn, beside the ``TurnBudget`` of the last of them.
+    private static let turnTimeMax = TimeAmount.milliseconds(2)
 
     private init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }
 
@@ -47,6 +53,27 @@ final class LoopClock {
         freePlaces.append(place)
     }
 
+    /// Continues the loop at `place` after sockets and other loops have had their turn.
+    func continueLater(_ place: Int) {
+        ready.append(place)
+        scheduleTurn()
+    }
+
+    private func scheduleTurn() {
+        if turn != nil || ready.isEmpty { return }
+        turn = eventLoop.assumeIsolated().scheduleTask(in: TurnBudget.pause) {
+            self.turn = nil
+            let deadline = NIODeadline.now() + Self.turnTimeMax
+            var left = min(self.ready.count, Self.loopsPerTurn)
+            repeat {
+                guard left > 0, let place = self.ready.popFirst() else { break }
+                self.loops[place]?.continueTurn()
+                left -= 1
+            } while NIODeadline.now() < deadline
+            self.scheduleTurn()
+        }
+    }
+
     /// Wakes the loop at `place` at `due`, unless it has been told another time since.
     func wake(_ place: Int, at due: NIODeadline) {
         alarms.insert(Alarm(due: due, place: place))
@@ -62,8 +89,8 @@ final class LoopClock {
             })
     }
 
-    private func setTimer() {
-        guard let due = alarms.min?.due, due < timerIsDue else { return }
+    private func setTimer(notBefore earliest: NIODeadline = .uptimeNanoseconds(0)) {
+        guard let due = alarms.min.map({ max($0.due, earliest) }), due < timerIsDue else { return }
         timer?.cancel()
         timerIsDue = due
         timer = eventLoop.assumeIsolated().scheduleTask(deadline: due) { self.ring() }
@@ -73,16 +100,19 @@ final class LoopClock {
         timer = nil
         timerIsDue = .distantFuture
         isRinging = true
+        var now = NIODeadline.now()
+        let deadline = now + Self.turnTimeMax
         var left = Self.loopsPerTurn
-        while left > 0, let alarm = alarms.min, alarm.due <= .now() {
+        while left > 0, now < deadline, let alarm = alarms.min, alarm.due <= now {
             alarms.removeMin()
             if let loop = loops[alarm.place], loop.wakesAt == alarm.due {
                 loop.wake()
                 left -= 1
             }
+            now = .now()
         }
         isRinging = false
-        setTimer()
+        setTimer(notBefore: now + TurnBudget.pause)
     }
 
     /// Each thread has its own value of it.

@@ -139,14 +139,11 @@ final class ProxyCore {
         straightPath.open(listener)
     }
 
-    /// How many connections come back before others have their turn: to make their channels takes a while.
-    private static let arrivalsPerTurn = 32
-
     /// Brings back the connections that the relay reads no more.
     private func takeArrivals() {
         guard let straightPath, straightPath.isDraining, !isTakingArrivals else { return }
         isTakingArrivals = true
-        straightPath.take(Self.arrivalsPerTurn).whenSuccess { connections in
+        straightPath.take(TurnBudget.connectionsMax).whenSuccess { connections in
             self.isTakingArrivals = false
             for past in connections { self.goOn(from: past) }
             self.limitReads()
@@ -193,26 +190,41 @@ final class ProxyCore {
             if isImpairing && self.straightPath?.isOpen == true { return self.change(isImpairing: true, body) }
             self.letIn()
             body(self.linkLoop)
-            // What was let in where nobody is let in now does not go on.
-            let isCut = self.linkLoop.conditions.access == .open ? nil : self.straightPath?.resetAll()
-            self.takeArrivals()
-            let isDone = self.listenerIsSettled().and(isCut ?? self.eventLoop.makeSucceededVoidFuture())
-            return isDone.assumeIsolated().map { _ in
+            // What was let in where nobody is let in now does not go on; what is left comes back to the link.
+            let isCut =
+                (self.linkLoop.conditions.access == .open ? nil : self.straightPath?.resetAll())
+                ?? self.eventLoop.makeSucceededVoidFuture()
+            isCut.assumeIsolated().whenComplete { _ in self.takeArrivals() }
+            let isCarriedOut = self.atMost(TurnBudget.waitMax, isCut.and(self.linkLoop.whenCaughtUp()).map { _ in })
+            return self.listenerIsSettled().and(isCarriedOut).assumeIsolated().map { _ in
                 self.letIn()
                 self.goStraight()
             }.nonisolated()
         }.nonisolated()
     }
 
-    /// Cuts every connection there is.
+    /// Aborts every connection.
     func reset() -> EventLoopFuture<Void> {
         linkLoop.reset()
-        guard let straightPath else { return eventLoop.makeSucceededVoidFuture() }
-        return straightPath.resetAll().assumeIsolated().map {
+        guard let straightPath else { return atMost(TurnBudget.waitMax, linkLoop.whenCaughtUp()) }
+        let isReset = straightPath.resetAll().assumeIsolated().flatMap {
             // Those that were on their way from the one to the other are here by now.
             self.linkLoop.reset()
             self.letIn()
+            return self.linkLoop.whenCaughtUp()
         }.nonisolated()
+        return atMost(TurnBudget.waitMax, isReset)
+    }
+
+    /// Succeeds when `future` completes, and after `time` at the latest.
+    private func atMost(_ time: TimeAmount, _ future: EventLoopFuture<Void>) -> EventLoopFuture<Void> {
+        let promise = eventLoop.makePromise(of: Void.self)
+        let timer = eventLoop.assumeIsolated().scheduleTask(in: time) { promise.succeed() }
+        future.assumeIsolated().whenComplete { _ in
+            timer.cancel()
+            promise.succeed()
+        }
+        return promise.futureResult
     }
 
     /// Accepts clients, or lets them wait, as there are places.
@@ -454,7 +466,7 @@ final class ProxyCore {
             self.listener = nil
             // What closing would make the link do is nobody's business any more.
             self.linkLoop.shutDown()
-            let closed = self.closeAll(tellsLoss: false)
+            let closed = self.atMost(TurnBudget.waitMax, self.closeAll(tellsLoss: false))
             return closed.and(listenerIsClosed).map { _ in }
         }.nonisolated()
     }
@@ -463,7 +475,14 @@ final class ProxyCore {
         let promise = eventLoop.makePromise(of: Void.self)
         allClosed = promise
         if sessions.isEmpty { promise.succeed() }
-        for session in sessions.values { session.close(tellsLoss: tellsLoss) }
+        close(Array(sessions.values)[...], tellsLoss: tellsLoss)
         return promise.futureResult
+    }
+
+    private func close(_ left: ArraySlice<Session>, tellsLoss: Bool) {
+        for session in left.prefix(TurnBudget.connectionsMax) { session.close(tellsLoss: tellsLoss) }
+        let rest = left.dropFirst(TurnBudget.connectionsMax)
+        if rest.isEmpty { return }
+        eventLoop.assumeIsolated().scheduleTask(in: TurnBudget.pause) { self.close(rest, tellsLoss: tellsLoss) }
     }
 }

@@ -158,6 +158,12 @@ final class Session {
         return wasAwaited
     }
 
+    /// Whether the proxy has work left from an earlier turn.
+    var isBehind: Bool { loop.isBehind }
+
+    /// Has a socket read once the proxy has caught up.
+    func readLater(_ end: SocketEnd) { loop.readLater(end) }
+
     /// Takes a fact about one of the sockets.
     func report(_ input: Input) {
         if case .bytes(let buffer, from: let side) = input { bytesRead[side.sends] += buffer.readableBytes }

@@ -92,8 +92,19 @@ final class SocketEnd: ChannelDuplexHandler {
     func read(context: ChannelHandlerContext) {
         if isPaused {
             readIsOwed = true
+        } else if session?.isBehind == true {
+            if !readIsOwed { session?.readLater(self) }
+            readIsOwed = true
         } else {
             context.read()
+        }
+    }
+
+    /// Reads on if a read was put off and nothing else stands against it.
+    func readIfOwed() {
+        if !isPaused && readIsOwed {
+            readIsOwed = false
+            context?.read()
         }
     }
 
@@ -123,10 +134,7 @@ final class SocketEnd: ChannelDuplexHandler {
 
     func resumeReading() {
         isPaused = false
-        if readIsOwed {
-            readIsOwed = false
-            context?.read()
-        }
+        readIfOwed()
     }
 
     /// Sends a FIN after everything written. The close waits for the last write: NIO drops what is still pending when

@@ -48,6 +48,11 @@ struct VirtualSockets {
 
     init(_ link: consuming SharedLink) { box = Box(link) }
 
+    var isBehind: Bool { box.link.isBehind }
+
+    /// How far the link has come.
+    var linkTime: Instant { box.link.now }
+
     mutating func follow(_ timeline: Timeline) {
         box.link.follow(timeline, at: now)
         carryOut()

@@ -23,6 +23,9 @@ int crelay_pipe(int ends[2], int size);
 /// splice(2): moves bytes from a socket to a pipe or from a pipe to a socket, without blocking.
 ssize_t crelay_splice(int from, int to, size_t count);
 
+/// ioctl(2), SIOCOUTQ: bytes that a socket's peer has not acknowledged.
+int crelay_unacknowledged(int socket);
+
 #endif
 
 #endif

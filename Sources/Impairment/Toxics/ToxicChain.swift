@@ -112,6 +112,9 @@ struct ToxicChain {
     /// What has left the chain's end while toxics were changed; it goes first.
     private var released: [Output] = []
 
+    /// Whether something has left the chain's end that ``next(at:hasRoom:)`` has not given yet.
+    var hasReleased: Bool { !released.isEmpty }
+
     private mutating func hand(_ bytes: ByteBuffer, behind index: Int, at now: Instant) {
         if index + 1 < stages.count {
             count += bytes.readableBytes

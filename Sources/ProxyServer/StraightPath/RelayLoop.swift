@@ -170,26 +170,28 @@ extension RelayLoop {
             while left.connections.count < count, let place = port.leaving?.popLast() {
                 // Not one that has ended, or has come to its place since.
                 guard port.connections.contains(place), let connection = connections[place] else { continue }
-                left.connections.append(release(connection))
+                if let past = release(connection) { left.connections.append(past) }
             }
             if port.leaving?.isEmpty != false { left.traffic = forget(port) }
             return left
         }
 
-        /// Listens no more, and lets the port's connections go.
-        func close(_ token: RelayToken, _ ending: Ending) -> Left {
+        /// Listens no more, and lets up to `connectionsMax` of the port's connections go; with the last of them goes the port.
+        func close(_ token: RelayToken, _ ending: Ending, connectionsMax: Int) -> Left {
+            freeze(token)
             guard let port = ports[token] else { return Left() }
-            if port.leaving == nil { stopListening(port) }
             var left = Left()
-            for place in port.connections {
-                guard let connection = connections[place] else { continue }
+            var count = 0
+            while count < connectionsMax, let place = port.leaving?.popLast() {
+                guard port.connections.contains(place), let connection = connections[place] else { continue }
+                count += 1
                 if ending == .drained && connection.holdsSomething {
-                    left.connections.append(release(connection))
+                    if let past = release(connection) { left.connections.append(past) }
                 } else {
                     end(connection)
                 }
             }
-            left.traffic = forget(port)
+            if port.leaving?.isEmpty != false { left.traffic = forget(port) }
             return left
         }
 
@@ -206,7 +208,7 @@ extension RelayLoop {
         }
 
         /// Lets one connection go.
-        func handOver(_ token: RelayToken) -> HandedOver? { connection(token).map { release($0) } }
+        func handOver(_ token: RelayToken) -> HandedOver? { connection(token).flatMap { release($0) } }
 
         /// Cuts one connection, with a RST to both sockets; `false` if it is no more.
         func reset(_ token: RelayToken) -> Bool {
@@ -215,11 +217,9 @@ extension RelayLoop {
             return true
         }
 
-        /// Cuts all connections of a port.
-        func resetAll(_ token: RelayToken) {
-            for place in ports[token]?.connections ?? [] {
-                if let connection = connections[place] { end(connection, resetting: [.client, .server]) }
-            }
+        /// The names of a port's connections.
+        func tokens(_ token: RelayToken) -> [RelayToken] {
+            (ports[token]?.connections ?? []).compactMap { connections[$0]?.token }
         }
 
         /// Draws from another seed what has not been drawn: the next connection that is let in here is number 0.
@@ -297,13 +297,13 @@ extension RelayLoop {
 
         /// Carries both directions as far as they go.
         private func carry(_ connection: RelayedConnection, first: Direction) {
-            guard carry(connection, first), carry(connection, first.opposite), !connection.isWaitingForTurn else {
-                return
-            }
+            guard carry(connection, first), carry(connection, first.opposite) else { return }
+            // A loss found in the second direction ends the first.
+            if connection.hasLostSocket, !carry(connection, first) { return }
+            if connection.isWaitingForTurn { return }
             // What cannot be read because its receiver takes nothing would hide that its sender is gone.
-            for direction in Direction.allCases where connection.ends[direction].hasFailed {
-                return lose(direction.sender, connection)
-            }
+            let hasFailed = Direction.allCases.contains { connection.ends[$0].hasFailed }
+            if hasFailed || connection.hasLostSocket { abortWhenDrained(connection) }
         }
 
         /// Carries a direction as far as it goes; `false` if the connection is no more.
@@ -316,19 +316,34 @@ extension RelayLoop {
                     turns.append(connection.token)
                 }
                 return true
+            case .lost: return true
             case .over:
                 end(connection)
-                return false
-            case .lost(let side):
-                lose(side, connection)
                 return false
             }
         }
 
-        /// One socket is gone: the other hears of it by a RST.
-        private func lose(_ side: Side, _ connection: RelayedConnection) {
-            end(connection, resetting: [side.opposite])
+        /// Aborts a connection of which one socket is gone, once the other has taken what had been received of it, or does not in
+        /// ``RelayedConnection/abortDelayMax``: its peer gets a RST, behind everything.
+        private func abortWhenDrained(_ connection: RelayedConnection) {
+            let now = NIODeadline.now()
+            let due = connection.abortDue ?? now + RelayedConnection.abortDelayMax
+            let survivors = [Side.client, .server].filter {
+                !connection.ends[$0.sends].isLost && !connection.ends[$0.sends].hasFailed
+            }
+            let isDrained = survivors.allSatisfy { side in
+                let lane = connection.lanes[side.opposite.sends]
+                return lane.isAtEnd && lane.held == 0 && !connection.hasUnacknowledged(side)
+            }
+            if isDrained || due <= now { return end(connection, resetting: survivors) }
+            connection.abortDue = due
+            if connection.isAbortPending { return }
+            connection.isAbortPending = true
+            alarms.insert(Alarm(due: min(due, now + Self.drainCheckInterval), token: connection.token))
         }
+
+        /// How often a socket is asked whether its peer has acknowledged everything.
+        private static let drainCheckInterval = TimeAmount.milliseconds(10)
 
         // MARK: Clients
 
@@ -490,9 +505,13 @@ extension RelayLoop {
                 if alarm.token.kind == .listener {
                     ports[alarm.token]?.isPaused = false
                     if let port = ports[alarm.token] { accept(port) }
-                } else if let connection = running(alarm.token), connection.isDialling, connection.dialDue == alarm.due
-                {
-                    dialAnother(connection, IOError(errnoCode: ETIMEDOUT, reason: "connect"))
+                } else if let connection = running(alarm.token) {
+                    if connection.isDialling, connection.dialDue == alarm.due {
+                        dialAnother(connection, IOError(errnoCode: ETIMEDOUT, reason: "connect"))
+                    } else if connection.isAbortPending {
+                        connection.isAbortPending = false
+                        carry(connection, first: .up)
+                    }
                 }
             }
         }
@@ -526,8 +545,12 @@ extension RelayLoop {
             }
         }
 
-        /// Takes a connection out of the relay, to go on elsewhere.
-        private func release(_ connection: RelayedConnection) -> HandedOver {
+        /// Takes a connection out of the relay, to go on elsewhere; `nil` if it has lost a socket, and is aborted.
+        private func release(_ connection: RelayedConnection) -> HandedOver? {
+            if connection.abortDue != nil {
+                end(connection, resetting: [.client, .server])
+                return nil
+            }
             let status = connection.status
             for direction in Direction.allCases where connection.ends[direction].descriptor >= 0 {
                 epoll_ctl(epoll, EPOLL_CTL_DEL, connection.ends[direction].descriptor, nil)
@@ -600,10 +623,10 @@ extension RelayLoop {
         func open(_ token: RelayToken, _ order: RelayOrder, home: Relay, listener: OwnedSocket?) { switch never {} }
         func freeze(_ token: RelayToken) { switch never {} }
         func take(_ token: RelayToken, _ count: Int) -> Left { switch never {} }
-        func close(_ token: RelayToken, _ ending: Ending) -> Left { switch never {} }
+        func close(_ token: RelayToken, _ ending: Ending, connectionsMax: Int) -> Left { switch never {} }
         func handOver(_ token: RelayToken) -> HandedOver? { switch never {} }
         func reset(_ token: RelayToken) -> Bool { switch never {} }
-        func resetAll(_ token: RelayToken) { switch never {} }
+        func tokens(_ token: RelayToken) -> [RelayToken] { switch never {} }
         func reseed(_ token: RelayToken, _ seed: UInt64) { switch never {} }
         func traffic(_ token: RelayToken) -> RelayedTraffic { switch never {} }
         func statuses(_ token: RelayToken) -> [ConnectionStatus] { switch never {} }

@@ -20,8 +20,10 @@
             var mayWrite = false
             /// Its peer has said that nothing more comes, or that it is gone: reading says which.
             var hangsUp = false
-            /// It is gone.
+            /// The system has reported an error of it; what it had received before can still be read.
             var hasFailed = false
+            /// Nothing can be written to it, and nothing more will come of it: its peer has reset it.
+            var isLost = false
             /// It has had urgent data: a read ends before them though more comes after.
             var isUrgent = false
         }
@@ -61,6 +63,13 @@
         var dialDue: NIODeadline?
         /// Counts what has happened at the relay.
         var lastActive: UInt64 = 0
+        /// When a connection that has lost a socket is aborted, whether the other has taken everything or not.
+        var abortDue: NIODeadline?
+        /// Set while a timer is pending that looks whether it has.
+        var isAbortPending = false
+        /// How long the other socket has to take what had been received when one was lost. As long as TCP's own retransmissions
+        /// need on a lossy network; a receiver that does not read is not waited for longer.
+        static let abortDelayMax = TimeAmount.seconds(5)
 
         init(_ arrival: Arrival, token: RelayToken, on port: RelayPort) {
             self.port = port
@@ -79,8 +88,8 @@
             case hasMore
             /// Nowhere: both directions have ended.
             case over
-            /// Nowhere: a socket is gone.
-            case lost(Side)
+            /// Nowhere in this direction: one of the sockets is lost.
+            case lost
         }
 
         /// Rounds of one turn.
@@ -90,12 +99,16 @@
         func carry(_ direction: Direction, _ tools: borrowing RelayTools) -> Progress {
             var roundsLeft = Self.roundsPerTurn
             while true {
+                if ends[direction.opposite].isLost {
+                    drop(direction, tools.pipes)
+                    return .lost
+                }
                 if lanes[direction].held > 0 {
                     guard ends[direction.opposite].mayWrite else { return .waits }
                     if let progress = passOn(direction) { return progress }
                     continue
                 }
-                if lanes[direction].isAtEnd { return finish(direction) }
+                if lanes[direction].isAtEnd { return ends[direction].isLost ? .lost : finish(direction) }
                 guard ends[direction].mayRead else {
                     tools.pipes.give(&lanes[direction])
                     return .waits
@@ -125,7 +138,9 @@
                     stall(direction)
                     return .waits
                 case EINTR: return nil
-                default: return .lost(direction.receiver)
+                default:
+                    lose(direction.receiver)
+                    return nil
                 }
             }
             lanes[direction].held -= count
@@ -137,6 +152,18 @@
             }
             return nil
         }
+
+        /// A socket takes nothing any more. What it has received can still be read, to its end.
+        func lose(_ side: Side) {
+            ends[side.sends].isLost = true
+            ends[side.sends].mayRead = true
+        }
+
+        /// Whether a socket is lost.
+        var hasLostSocket: Bool { ends.up.isLost || ends.down.isLost }
+
+        /// Whether a socket has bytes that its peer's kernel has not acknowledged.
+        func hasUnacknowledged(_ side: Side) -> Bool { crelay_unacknowledged(ends[side.sends].descriptor) > 0 }
 
         /// The receiving socket takes no more for now.
         private func stall(_ direction: Direction) {
@@ -185,7 +212,10 @@
                     ends[direction.opposite].descriptor, tools.buffer.baseAddress, count, CInt(MSG_NOSIGNAL))
                 let isInterrupted = sent < 0 && errno == EINTR
                 if sent < 0 {
-                    guard errno == EAGAIN || isInterrupted else { return .lost(direction.receiver) }
+                    guard errno == EAGAIN || isInterrupted else {
+                        lose(direction.receiver)
+                        return nil
+                    }
                     sent = 0
                 }
                 port.traffic.bytesCarried[direction] += sent
@@ -212,7 +242,10 @@
                 switch errno {
                 case EAGAIN: ends[direction].mayRead = false
                 case EINTR: break
-                default: return .lost(direction.sender)
+                // A reset: there is nothing behind it.
+                default:
+                    ends[direction].isLost = true
+                    lanes[direction].isAtEnd = true
                 }
             }
             return nil

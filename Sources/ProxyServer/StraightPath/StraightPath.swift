@@ -70,8 +70,16 @@ final class StraightPath {
         return letGo { $0.take($1, share) }
     }
 
-    /// Has the relays let go of everything; gives the connections that are to go on elsewhere.
-    func close(_ ending: RelayLoop.Ending) -> EventLoopFuture<[HandedOver]>.Isolated { letGo { $0.close($1, ending) } }
+    /// Has the relays let go of everything, some connections at a time; gives those that are to go on elsewhere.
+    func close(_ ending: RelayLoop.Ending) -> EventLoopFuture<[HandedOver]>.Isolated {
+        letGo { $0.close($1, ending, connectionsMax: Self.connectionsPerJob) }.flatMap { connections in
+            if self.port == nil { return self.eventLoop.makeSucceededFuture(connections) }
+            return self.close(ending).map { connections + $0 }.nonisolated()
+        }
+    }
+
+    /// The most connections that a relay closes before its other connections have their turn.
+    private static let connectionsPerJob = 64
 
     private func letGo(
         _ question: @escaping @Sendable (RelayLoop, RelayToken) -> RelayLoop.Left
@@ -109,12 +117,30 @@ final class StraightPath {
         }
     }
 
-    /// Cuts every connection with a RST.
+    /// Aborts every connection that is there now, some at a time.
     func resetAll() -> EventLoopFuture<Void> {
         ask {
-            $0.resetAll($1)
-        } then: { _ in
+            $0.tokens($1)
+        } then: {
+            $0.map { (relay: $0.relay, connections: $0.answer[...]) }
+        }.assumeIsolated().flatMap { self.reset($0) }.nonisolated()
+    }
+
+    private func reset(_ left: [(relay: Relay, connections: ArraySlice<RelayToken>)]) -> EventLoopFuture<Void> {
+        let left = left.filter { !$0.connections.isEmpty }
+        if left.isEmpty { return eventLoop.makeSucceededVoidFuture() }
+        let done = inTurn {
+            let eventLoop = self.eventLoop
+            let resets = left.map { relay, connections in
+                relay.ask(on: eventLoop) { loop in
+                    for connection in connections.prefix(Self.connectionsPerJob) { _ = loop.reset(connection) }
+                }
+            }
+            return EventLoopFuture.andAllSucceed(resets, on: eventLoop)
         }
+        return done.assumeIsolated().flatMap {
+            self.reset(left.map { ($0.relay, $0.connections.dropFirst(Self.connectionsPerJob)) })
+        }.nonisolated()
     }
 
     /// What has been carried since the start.

@@ -1,0 +1,77 @@
+import LinkModel
+import NIOCore
+import Testing
+
+@testable import Impairment
+
+private let way = DirectionConditions(rate: .kilobits(800), delay: .milliseconds(50))
+private let slow = Conditions(up: way, down: way)
+
+/// One call runs a bounded number of events, and the bound changes nothing of what happens.
+@Suite struct TurnTests {
+    @Test(arguments: [1, 7, 30]) func theBoundOfACallChangesNothingOfWhatArrives(_ eventsMax: Int) {
+        func run(_ eventsMax: Int) -> ([Nanoseconds], Bool) {
+            var sockets = VirtualSockets(slow)
+            sockets.box.link.eventsPerCallMax = eventsMax
+            let id = sockets.open()
+            sockets.send([UInt8](repeating: 1, count: 30_000), from: .client, id)
+            sockets.wait(.seconds(3))
+            let wasBehind = sockets.isBehind
+            sockets.runToQuiet()
+            return (sockets.end(.server, id).times, wasBehind)
+        }
+        let (times, isBehind) = run(.max)
+        #expect(!isBehind && times.count > 1)
+        #expect(run(eventsMax) == (times, true))
+    }
+
+    @Test func aLateCallStopsAtTheBoundAndTellsHowFarItCame() {
+        var sockets = VirtualSockets(slow)
+        sockets.box.link.eventsPerCallMax = 10
+        let id = sockets.open()
+        sockets.send([UInt8](repeating: 1, count: 30_000), from: .client, id)
+        sockets.wait(.seconds(10))
+        #expect(sockets.isBehind && sockets.linkTime < sockets.now)
+        // A fact is taken at the time that the link has come to.
+        sockets.send([2], from: .client, id)
+        #expect(sockets.linkTime < sockets.now)
+        var calls = 0
+        while sockets.isBehind {
+            sockets.wait(.zero)
+            calls += 1
+        }
+        #expect(calls > 0 && sockets.linkTime == sockets.now)
+        sockets.runToQuiet()
+        #expect(sockets.end(.server, id).received.count == 30_001)
+    }
+
+    @Test func aSlicerPassesOnABoundedNumberOfPiecesInACall() {
+        var sockets = VirtualSockets()
+        sockets.box.link.eventsPerCallMax = 64
+        let id = sockets.open()
+        sockets.add(.slicer(averageSize: 1, sizeVariation: 0, delay: 0))
+        sockets.setRead(false, .client, id)
+        sockets.send([UInt8](repeating: 1, count: 40_000), from: .server, id)
+        #expect(sockets.isBehind)
+        #expect(sockets.end(.client, id).received.count <= 1024)
+        sockets.setRead(true, .client, id)
+        while sockets.isBehind { sockets.wait(.zero) }
+        sockets.runToQuiet()
+        #expect(sockets.end(.client, id).received.count == 40_000)
+    }
+
+    @Test func whatARemovedToxicReleasesIsNotLostToTheBound() {
+        var sockets = VirtualSockets()
+        sockets.box.link.eventsPerCallMax = 1
+        let id = sockets.open()
+        sockets.add(.latency(latency: 10_000, jitter: 0))
+        for _ in 0..<600 { sockets.send([7, 8], from: .server, id) }
+        sockets.remove()
+        sockets.send([9], from: .server, id)
+        sockets.tell(.inputClosed(.server), id)
+        while sockets.isBehind { sockets.wait(.zero) }
+        sockets.runToQuiet()
+        #expect(sockets.end(.client, id).received == (0..<600).flatMap { _ in [7, 8] as [UInt8] } + [9])
+        #expect(sockets.end(.client, id).gotFin)
+    }
+}
