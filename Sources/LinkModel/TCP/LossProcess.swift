@@ -32,8 +32,8 @@ struct BurstState: Sendable {
             isBad = isBad ? !changes.chance(becomesGood) : changes.chance(becomesBad)
             return coins.chance(isBad ? lossInBad : lossInGood)
         case .timed(let good, let bad, let lossInBad, let lossInGood):
-            let good = max(good.count, Self.sojournMin)
-            let bad = max(bad.count, Self.sojournMin)
+            let good = good.count.clamped(to: Self.sojournMin...DirectionConditions.spanMax.count)
+            let bad = bad.count.clamped(to: Self.sojournMin...DirectionConditions.spanMax.count)
             if (now - until) / (good + bad) > Self.roundsMax {
                 // After a silence so long the state is as likely as ever.
                 isBad = changes.below(good + bad) < bad
@@ -41,6 +41,7 @@ struct BurstState: Sendable {
             }
             while until <= now {
                 if until > 0 { isBad.toggle() }
+                // Up to the end of modelled time, and a quarter of all there is.
                 until += max(1, changes.exponential(mean: isBad ? bad : good))
             }
             return connectionCoins.chance(isBad ? lossInBad : lossInGood)
@@ -66,7 +67,7 @@ extension RandomStream {
             if isAccepted {
                 let fraction = Int64(first.multipliedFullWidth(by: UInt64(mean)).high)
                 let (product, overflow) = whole.multipliedReportingOverflow(by: mean)
-                return overflow ? .max / 4 : min(product + fraction, .max / 4)
+                return overflow ? .max / 4 : min(product.addingSaturating(fraction), .max / 4)
             }
             whole += 1
         }

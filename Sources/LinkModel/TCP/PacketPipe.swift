@@ -92,7 +92,7 @@ struct PacketPipe: Sendable {
         if let trace = conditions.trace {
             sent = max(sent, self.trace.send(bytes, on: trace, busyUntil: busyUntil, at: now))
         } else if let rate = conditions.rate {
-            sent += rate.serialisation(ofBytes: bytes).count
+            sent = sent.addingSaturating(rate.serialisation(ofBytes: bytes).count)
         }
         busyUntil = sent
         if sent > now {
@@ -102,15 +102,15 @@ struct PacketPipe: Sendable {
         counters.packets += 1
         counters.bytes += bytes
         if conditions.reordering != .none, coins.reordering.chance(conditions.reordering) { return sent }
-        var delay = conditions.delay.count
+        var delay = conditions.delay.count.clamped(to: 0...DirectionConditions.spanMax.count)
         if let jitter = conditions.jitter {
             delay = max(0, delay + jitter.draw(&jitterStream))
             if jitter.mayOvertake {
                 lastArrival = max(lastArrival, sent)
-                return sent + delay
+                return sent.addingSaturating(delay)
             }
         }
-        lastArrival = max(lastArrival, sent + delay)
+        lastArrival = max(lastArrival, sent.addingSaturating(delay))
         return lastArrival
     }
 }

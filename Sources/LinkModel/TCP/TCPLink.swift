@@ -122,7 +122,10 @@ public struct TCPLink: ~Copyable {
     public private(set) var conditions: Conditions
     /// What the conditions follow, if they change by themselves.
     public private(set) var timeline: TimelineRun? {
-        didSet { nextChange = timeline?.nextChange?.sinceStart.count ?? .max }
+        didSet {
+            let change = timeline?.nextChange ?? .never
+            nextChange = change > .end ? .max : change.sinceStart.count
+        }
     }
     private var nextChange = Int64.max
     /// Directions in which everything is lost, whatever the conditions say.
@@ -135,6 +138,8 @@ public struct TCPLink: ~Copyable {
     private var flights = PerDirection(up: Flights(), down: Flights())
     private var alarms = Heap<Alarm>()
     private var connections: [Connection] = []
+    /// Where the streams of connections begin that are opened from now on; 0 but for tests of long ones.
+    var firstByte: Int64 = 0
     private var freePlaces: [Int] = []
     private var opened = 0
     private var sequence: UInt64 = 0
@@ -165,7 +170,7 @@ public struct TCPLink: ~Copyable {
         self.name = name
         self.readsAtOnce = readsAtOnce
         self.isRecording = isRecording
-        stacks = PerDirection(up: client, down: server)
+        stacks = PerDirection(up: client.bounded, down: server.bounded)
         pipes = PerDirection(
             up: PacketPipe(conditions.up, seed: seed, name: "\(name)/up"),
             down: PacketPipe(conditions.down, seed: seed, name: "\(name)/down"))
@@ -202,7 +207,7 @@ public struct TCPLink: ~Copyable {
 
     /// Packets in a direction's queue, the one being sent included.
     public mutating func queueDepth(_ direction: Direction, at now: Instant) -> Int {
-        pipes[direction].depth(at: now.sinceStart.count)
+        pipes[direction].depth(at: now.bounded)
     }
 
     /// Whether the server's kernel knows of a connection yet: its SYN has arrived.
@@ -213,7 +218,7 @@ public struct TCPLink: ~Copyable {
     /// Whether bytes may go past the model: it would give them out in the moment in which they come in, and has nothing
     /// before them.
     public func isStraight(_ id: FlowID, _ direction: Direction, at now: Instant) -> Bool {
-        guard conditions.isClear, timeline == nil, !isRecording, pipes[direction].isStraight(at: now.sinceStart.count),
+        guard conditions.isClear, timeline == nil, !isRecording, pipes[direction].isStraight(at: now.bounded),
             contains(id)
         else { return false }
         let ends = connections[id.index].ends
@@ -324,12 +329,14 @@ public struct TCPLink: ~Copyable {
         var connection = Connection(
             isInUse: true,
             ends: PerDirection(
-                up: EndBox(TCPEnd(.client, stacks.up, clockPhase: clockPhase, readsAtOnce: readsAtOnce)),
-                down: EndBox(TCPEnd(.server, stacks.down, clockPhase: clockPhase, readsAtOnce: readsAtOnce))),
+                up: EndBox(
+                    TCPEnd(.client, stacks.up, clockPhase: clockPhase, readsAtOnce: readsAtOnce, first: firstByte)),
+                down: EndBox(
+                    TCPEnd(.server, stacks.down, clockPhase: clockPhase, readsAtOnce: readsAtOnce, first: firstByte))),
             coins: PerDirection(
                 up: PacketPipe.Coins(seed: seed, name: "\(name)/up/conn/\(number)"),
                 down: PacketPipe.Coins(seed: seed, name: "\(name)/down/conn/\(number)")),
-            number: number)
+            number: number, dataSentUpTo: PerDirection(up: firstByte, down: firstByte))
         let index: Int
         if let place = freePlaces.popLast() {
             index = place
@@ -341,9 +348,9 @@ public struct TCPLink: ~Copyable {
         }
         let id = FlowID(index: index, generation: connection.generation)
         if isEstablished {
-            shakeHands(id, at: now.sinceStart.count)
+            shakeHands(id, at: now.bounded)
         } else {
-            let lookUp = conditions.dnsDelay.count
+            let lookUp = min(conditions.dnsDelay, DirectionConditions.spanMax).count
             act(id, .client, at: now) { $0.open(after: lookUp, at: $1) }
         }
         return id
@@ -400,7 +407,7 @@ public struct TCPLink: ~Copyable {
 
     /// Runs the first thing due at or before `now`; `false` if there is none.
     public mutating func runNext(until now: Instant) -> Bool {
-        let limit = now.sinceStart.count
+        let limit = now.bounded
         var time = limit
         var order = UInt64.max
         var direction: Direction?
@@ -476,8 +483,9 @@ public struct TCPLink: ~Copyable {
     }
 
     private mutating func act(_ id: FlowID, _ side: Side, at now: Instant, _ body: (inout TCPEnd, Int64) -> Void) {
-        body(&connections[id.index].ends[side.sends].end, now.sinceStart.count)
-        settle(id, side, at: now.sinceStart.count)
+        let now = now.bounded
+        body(&connections[id.index].ends[side.sends].end, now)
+        settle(id, side, at: now)
     }
 
     /// Puts on the link what an end wants to send, and sets its alarm.
@@ -518,12 +526,14 @@ public struct TCPLink: ~Copyable {
             outbox.removeAll(keepingCapacity: true)
         }
         box.withEnd { swap(&outbox, &$0.outbox) }
-        if timer < connections[index].queued[direction].timer {
+        // What is due after the end of time is due never.
+        let end = Instant.end.sinceStart.count
+        if timer <= end && timer < connections[index].queued[direction].timer {
             connections[index].queued[direction].timer = timer
             alarms.insert(Alarm(time: timer, sequence: sequence, flow: id, side: side, isAck: false))
             sequence += 1
         }
-        if ack < connections[index].queued[direction].ack {
+        if ack <= end && ack < connections[index].queued[direction].ack {
             connections[index].queued[direction].ack = ack
             alarms.insert(Alarm(time: ack, sequence: sequence, flow: id, side: side, isAck: true))
             sequence += 1
@@ -573,7 +583,8 @@ public struct TCPLink: ~Copyable {
             PacketRecord(
                 flow: id, number: connections[id.index].number, direction: direction,
                 time: Instant(Nanoseconds(now)),
-                arrival: Instant(Nanoseconds(arrival ?? now + conditions[direction].delay.count)), kind: kind,
+                arrival: arrival.map { Instant(Nanoseconds($0)) } ?? Instant(Nanoseconds(now)) + conditions[direction].delay,
+                kind: kind,
                 fate: fate, range: range, isFinal: segment.isFinal,
                 isPushed: segment.isPushed, isProbe: segment.isProbe, isFirst: sentUpTo < 0,
                 isRetransmission: isHandshake ? sentUpTo >= 0 : range.lowerBound < next,
@@ -586,6 +597,8 @@ public struct TCPLink: ~Copyable {
     }
 
     private mutating func fly(_ segment: Segment, of id: FlowID, _ direction: Direction, arrival: Int64) {
+        // After the end of time nothing arrives.
+        guard arrival <= Instant.end.sinceStart.count else { return }
         flights[direction].append(Flight(arrival: arrival, sequence: sequence, flow: id, segment: segment))
         sequence += 1
     }
