@@ -83,6 +83,10 @@ public struct DirectionConditions: Hashable, Sendable {
             && lostPackets == nil && duplication == .none && reordering == .none
     }
 
+    /// The longest delay, jitter or state of a burst that the model reckons with, some nine years; longer ones count as
+    /// this. Six of them, the most that jitter asks for, and the time so far stay within 64 bits.
+    static let spanMax = Nanoseconds(1 << 58)
+
     /// The longest delay a profile may ask for, one way.
     public static let delayMax = Nanoseconds.seconds(600)
 }
@@ -109,8 +113,13 @@ public struct Rate: Hashable, Comparable, Sendable, CustomStringConvertible {
 
     /// How long `bytes` take to be put on the link, rounded up to whole nanoseconds.
     public func serialisation(ofBytes bytes: Int) -> Nanoseconds {
-        let bitNanoseconds = Int64(bytes) * 8_000_000_000
-        return Nanoseconds((bitNanoseconds + bitsPerSecond - 1) / bitsPerSecond)
+        // Up to a gigabyte the product fits; packets have some kilobytes.
+        if bytes <= 1_000_000_000 {
+            let bitNanoseconds = Int64(bytes) * 8_000_000_000
+            return Nanoseconds((bitNanoseconds + bitsPerSecond - 1) / bitsPerSecond)
+        }
+        let whole = Int64(bytes).scaledSaturating(by: 8_000_000_000, over: bitsPerSecond)
+        return Nanoseconds(whole.addingSaturating(1))
     }
 
     public static func < (left: Rate, right: Rate) -> Bool { left.bitsPerSecond < right.bitsPerSecond }

@@ -74,9 +74,9 @@ public struct DeliveryTrace: Hashable, Sendable {
             ? Place(round: place.round, index: place.index + 1) : Place(round: place.round + 1, index: 0)
     }
 
-    /// When an opportunity is.
+    /// When an opportunity is. A full queue on a trace of an opportunity a day reaches beyond 64 bits.
     func time(_ place: Place) -> Int64 {
-        place.round * length.count + Int64(stamps[place.index]) * 1_000_000
+        place.round.multipliedSaturating(by: length.count).addingSaturating(Int64(stamps[place.index]) * 1_000_000)
     }
 
     /// One opportunity of the endless trace.

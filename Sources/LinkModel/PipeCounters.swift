@@ -1,4 +1,6 @@
 /// What has passed one direction of a link since it was made. Bytes on the straight path are not counted.
+///
+/// Counts of 64 bits: at 100 Gbit/s, the fastest link, the bytes would take 23 years to fill one.
 public struct PipeCounters: Hashable, Sendable {
     /// Packets put on the link.
     public var packets = 0

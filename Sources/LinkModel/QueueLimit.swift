@@ -40,7 +40,7 @@ public enum QueueLimit: Hashable, Sendable, CustomStringConvertible {
     /// About as many bytes as fit, for people: packets count 1500.
     public var bytesAtMost: Int {
         switch self {
-        case .packets(let limit): limit * 1500
+        case .packets(let limit): Int(Int64(limit).multipliedSaturating(by: 1500))
         case .bytes(let limit): limit
         }
     }

@@ -1,6 +1,7 @@
 /// A span of modelled time in whole nanoseconds.
 ///
-/// Integers, so that a run repeats bit for bit on every machine.
+/// Integers, so that a run repeats bit for bit on every machine. Sums, differences and multiples that do not fit into 64
+/// bits (some 292 years) count as the longest span that does.
 public struct Nanoseconds: Hashable, Comparable, Sendable, AdditiveArithmetic {
     /// The span as a count of nanoseconds.
     public var count: Int64
@@ -13,20 +14,26 @@ public struct Nanoseconds: Hashable, Comparable, Sendable, AdditiveArithmetic {
     /// Creates a span of a measured one, to the nanosecond towards zero.
     public init(_ measured: Duration) {
         let (seconds, attoseconds) = measured.components
-        count = seconds * 1_000_000_000 + attoseconds / 1_000_000_000
+        count = seconds.multipliedSaturating(by: 1_000_000_000).addingSaturating(attoseconds / 1_000_000_000)
     }
 
     /// No time at all.
     public static let zero = Nanoseconds(0)
 
     /// A span of whole microseconds.
-    public static func microseconds(_ count: Int64) -> Nanoseconds { Nanoseconds(count * 1_000) }
+    public static func microseconds(_ count: Int64) -> Nanoseconds {
+        Nanoseconds(count.multipliedSaturating(by: 1_000))
+    }
 
     /// A span of whole milliseconds.
-    public static func milliseconds(_ count: Int64) -> Nanoseconds { Nanoseconds(count * 1_000_000) }
+    public static func milliseconds(_ count: Int64) -> Nanoseconds {
+        Nanoseconds(count.multipliedSaturating(by: 1_000_000))
+    }
 
     /// A span of whole seconds.
-    public static func seconds(_ count: Int64) -> Nanoseconds { Nanoseconds(count * 1_000_000_000) }
+    public static func seconds(_ count: Int64) -> Nanoseconds {
+        Nanoseconds(count.multipliedSaturating(by: 1_000_000_000))
+    }
 
     /// The span in milliseconds, for people; nothing is decided by it.
     public var inMilliseconds: Double { Double(count) / 1e6 }
@@ -35,11 +42,11 @@ public struct Nanoseconds: Hashable, Comparable, Sendable, AdditiveArithmetic {
     public var inSeconds: Double { Double(count) / 1e9 }
 
     public static func + (left: Nanoseconds, right: Nanoseconds) -> Nanoseconds {
-        Nanoseconds(left.count + right.count)
+        Nanoseconds(left.count.addingSaturating(right.count))
     }
 
     public static func - (left: Nanoseconds, right: Nanoseconds) -> Nanoseconds {
-        Nanoseconds(left.count - right.count)
+        Nanoseconds(left.count.subtractingSaturating(right.count))
     }
 
     public static func < (left: Nanoseconds, right: Nanoseconds) -> Bool { left.count < right.count }
@@ -60,6 +67,13 @@ public struct Instant: Hashable, Comparable, Sendable {
 
     /// Later than everything.
     public static let never = Instant(Nanoseconds(.max))
+
+    /// The end of modelled time, some 146 years after the start. What would happen later never happens, so that sums of
+    /// times and spans stay within 64 bits.
+    public static let end = Instant(Nanoseconds(.max / 2))
+
+    /// The count of nanoseconds, within modelled time.
+    var bounded: Int64 { sinceStart.count.clamped(to: 0...Instant.end.sinceStart.count) }
 
     public static func + (left: Instant, right: Nanoseconds) -> Instant { Instant(left.sinceStart + right) }
 

@@ -19,7 +19,9 @@ public struct Timeline: Hashable, Sendable {
         /// These conditions.
         case hold(Named)
         /// From what holds so far evenly to these, which are reached after `over`. Rate, delay, loss, duplication and
-        /// reordering change in up to 100 steps; everything else, and a rate on a side that has no cap, at once.
+        /// reordering change in up to 100 steps; everything else, and a rate on a side that has no cap, at once. What
+        /// becomes of connections (``Conditions/access``) changes at once if they are let through to the server, and
+        /// at the end of the ramp if they are not: until then there is something to be felt of it.
         case ramp(to: Named, over: Nanoseconds)
         /// One after the other, again and again, each for its time give or take the share `jitter` of it.
         case flap([Interval], jitter: Loss)
@@ -138,13 +140,17 @@ public struct TimelineRun: Sendable {
     public private(set) var name: String
     /// When something else holds.
     public private(set) var nextChange: Instant?
+    /// Whether what holds has come out of what held before by a ramp: it is still the same link.
+    public var isRamping: Bool {
+        if case .ramp = timeline.entries[index].phase { true } else { false }
+    }
 
     private let seed: UInt64
     private let streamName: String
     private var roundStart: Int64
     private var round = 0
     private var index = 0
-    /// Where inside the entry: steps of a ramp that have been taken, parts of a flap that have begun.
+    /// Where inside the entry: steps of a ramp that have been taken; the part of a flap that begins next.
     private var steps = 0
     private var rampFrom: Conditions
     private var chance: RandomStream
@@ -152,6 +158,8 @@ public struct TimelineRun: Sendable {
     /// The most steps of a ramp, and the shortest.
     private static let rampStepsMax: Int64 = 100
     private static let rampStepMin: Int64 = 10_000_000
+    /// The most parts of a varied flap whose lengths are drawn at once to find where it stands: two days of the shortest.
+    private static let partsDrawnMax: Int64 = 1 << 24
 
     /// Begins to follow a timeline.
     ///
@@ -163,7 +171,8 @@ public struct TimelineRun: Sendable {
         self.timeline = timeline
         self.seed = seed
         self.streamName = streamName
-        roundStart = start.sinceStart.count
+        // Far enough from both ends that what a day adds stays within 64 bits.
+        roundStart = start.sinceStart.count.clamped(to: -Instant.end.sinceStart.count...Instant.end.sinceStart.count)
         current = .clear
         rampFrom = .clear
         name = ""
@@ -172,13 +181,31 @@ public struct TimelineRun: Sendable {
     }
 
     /// Lets time pass; gives whether something else holds now.
+    ///
+    /// Takes as long as the timeline has entries, however much time has passed: rounds, the steps of ramps and the parts of
+    /// flaps are skipped by arithmetic. Only the lengths of a varied flap's parts have to be drawn one by one.
     public mutating func advance(to now: Instant) -> Bool {
-        var hasChanged = false
-        while let change = nextChange, change <= now {
-            takeChange(at: change.sinceStart.count)
-            hasChanged = true
+        let limit = min(now, .end).sinceStart.count
+        guard let change = nextChange, change.sinceStart.count <= limit else { return false }
+        skipRounds(upTo: limit)
+        while let change = nextChange?.sinceStart.count, change <= limit {
+            if change >= entryEnd {
+                beginNext(at: change)
+            } else {
+                step(upTo: min(limit, entryEnd - 1))
+            }
         }
-        return hasChanged
+        return true
+    }
+
+    /// Begins the round that holds at `limit`; a round leaves nothing to the next one.
+    private mutating func skipRounds(upTo limit: Int64) {
+        guard let length = timeline.repeatsAfter?.count else { return }
+        let passed = (limit - roundStart) / length
+        guard passed > 0 else { return }
+        round += Int(passed)
+        roundStart += passed * length
+        begin(0, at: roundStart)
     }
 
     /// When the entry after the current one begins.
@@ -187,8 +214,7 @@ public struct TimelineRun: Sendable {
         return timeline.repeatsAfter.map { roundStart + $0.count } ?? .max
     }
 
-    private mutating func takeChange(at now: Int64) {
-        guard now >= entryEnd else { return step(at: now) }
+    private mutating func beginNext(at now: Int64) {
         if index + 1 < timeline.entries.count {
             begin(index + 1, at: now)
         } else {
@@ -212,26 +238,49 @@ public struct TimelineRun: Sendable {
             schedule(now + length.count / Self.rampSteps(length))
         case .flap:
             chance = RandomStream(seed: seed, "\(streamName)/round/\(round)/entry/\(index)")
-            step(at: now)
+            nextChange = Instant(Nanoseconds(now))
+            step(upTo: now)
         }
     }
 
-    private mutating func step(at now: Int64) {
+    /// Takes the steps of a ramp, or begins the parts of a flap, that are due up to `limit`; at least one is, and `limit` lies
+    /// within the entry.
+    private mutating func step(upTo limit: Int64) {
         switch timeline.entries[index].phase {
         case .hold: break
         case .ramp(let link, let length):
             let count = Self.rampSteps(length)
-            steps += 1
-            current = rampFrom.interpolated(to: link.conditions, Int64(steps), of: count)
             let start = roundStart + timeline.entries[index].start.count
-            schedule(Int64(steps) == count ? .max : start + length.count / count * Int64(steps + 1))
-        case .flap(let intervals, let jitter):
-            let interval = intervals[steps % intervals.count]
-            steps += 1
-            put(interval.link)
-            let span = interval.length.count / 1_000_000 * Int64(jitter.partsPerMillion)
-            schedule(now + max(1_000_000, interval.length.count + chance.symmetric(span)))
+            let taken = min(count, (limit - start) / (length.count / count))
+            steps = Int(taken)
+            current = rampFrom.interpolated(to: link.conditions, taken, of: count)
+            schedule(taken == count ? .max : start + length.count / count * (taken + 1))
+        case .flap(let intervals, let jitter): beginParts(of: intervals, jitter, upTo: limit)
         }
+    }
+
+    private mutating func beginParts(of intervals: [Timeline.Interval], _ jitter: Loss, upTo limit: Int64) {
+        guard var next = nextChange?.sinceStart.count else { return }
+        // No more than ``Timeline/entriesMax`` days.
+        let cycle = intervals.reduce(0) { $0 + $1.length.count }
+        let cycles = (limit - next) / cycle
+        if jitter == .none || cycles > Self.partsDrawnMax / Int64(intervals.count) {
+            // Whole cycles end where they began. After so many varied ones nobody knows where they would.
+            next += cycles * cycle
+        }
+        var part = steps
+        var last = part
+        while next <= limit {
+            let length = intervals[part].length.count
+            let span = length / 1_000_000 * Int64(jitter.partsPerMillion)
+            let varied = span == 0 ? length : length + chance.symmetric(span)
+            next += max(1_000_000, varied)
+            last = part
+            part = part + 1 == intervals.count ? 0 : part + 1
+        }
+        steps = part
+        put(intervals[last].link)
+        schedule(next)
     }
 
     private static func rampSteps(_ length: Nanoseconds) -> Int64 {
@@ -252,7 +301,9 @@ public struct TimelineRun: Sendable {
 extension Conditions {
     /// What holds after `step` of `count` even steps towards `target`.
     fileprivate func interpolated(to target: Conditions, _ step: Int64, of count: Int64) -> Conditions {
-        func between(_ from: Int64, _ to: Int64) -> Int64 { from + (to - from) * step / count }
+        func between(_ from: Int64, _ to: Int64) -> Int64 {
+            from + to.subtractingSaturating(from).scaledSaturating(by: step, over: count)
+        }
         func loss(_ from: Loss, _ to: Loss) -> Loss {
             Loss(partsPerMillion: Int32(between(Int64(from.partsPerMillion), Int64(to.partsPerMillion)))) ?? to
         }
@@ -269,6 +320,7 @@ extension Conditions {
         }
         return Conditions(
             up: direction(up, target.up), down: direction(down, target.down),
-            dnsDelay: Nanoseconds(between(dnsDelay.count, target.dnsDelay.count)))
+            dnsDelay: Nanoseconds(between(dnsDelay.count, target.dnsDelay.count)),
+            access: target.access == .open || step == count ? target.access : access)
     }
 }

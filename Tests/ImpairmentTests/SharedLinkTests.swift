@@ -86,6 +86,23 @@ private let hello = Array("hello".utf8)
         #expect(reachability(sockets) == .open)
     }
 
+    @Test func aRampToARefusalCutsAtItsEnd() throws {
+        var refusing = Conditions.clear
+        refusing.access = .refuse
+        var sockets = VirtualSockets(.clear)
+        sockets.follow(
+            try Timeline([
+                Timeline.Entry(at: .zero, .hold(Timeline.Named("x", .clear))),
+                Timeline.Entry(at: .seconds(1), .ramp(to: Timeline.Named("x", refusing), over: .seconds(2))),
+            ]))
+        let id = sockets.open()
+        sockets.wait(.milliseconds(2999))
+        #expect(!sockets.over.contains(id) && reachability(sockets) == .open)
+        sockets.wait(.milliseconds(1))
+        #expect(sockets.over == [id] && reachability(sockets) == .refused)
+        #expect(sockets.box.link.isTransparent == false)
+    }
+
     @Test func bytesWaitForTheUpstreamToAnswer() {
         var sockets = VirtualSockets()
         let id = sockets.open(connected: false)

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import LinkModel
@@ -81,6 +82,66 @@ import Testing
         #expect(sought.current == waited.current)
         let ahead = try #require(sought.nextChange).sinceStart
         #expect(try #require(waited.nextChange).sinceStart - .milliseconds(52_500) == ahead)
+    }
+
+    /// Jumping to a time gives the same as taking every change on the way.
+    @Test(arguments: 0..<100) func jumpingIsAsIfEveryChangeHadBeenTaken(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        let timeline = TCPLinkPropertyTests.timeline(&generator)
+        let start = Instant(Nanoseconds(.random(in: -50_000_000_000...50_000_000_000, using: &generator)))
+        var waited = TimelineRun(timeline, startingAt: start, seed: seed)
+        var now = start
+        for _ in 0..<5 {
+            var sought = TimelineRun(timeline, startingAt: start, seed: seed)
+            now = now + Nanoseconds(.random(in: 0...30_000_000_000, using: &generator))
+            while let change = waited.nextChange, change <= now { _ = waited.advance(to: change) }
+            _ = sought.advance(to: now)
+            #expect(sought.current == waited.current, "seed \(seed)")
+            #expect(sought.name == waited.name, "seed \(seed)")
+            #expect(sought.nextChange == waited.nextChange, "seed \(seed)")
+        }
+    }
+
+    /// A day of parts of 10 ms is 8.6 million changes, a century of them without end.
+    @Test func seekingTakesNoLongerForMoreParts() throws {
+        let flap = Timeline.Phase.flap([.init(fast, .milliseconds(10)), .init(slow, .milliseconds(10))], jitter: .none)
+        let rounds = try Timeline(
+            [.init(at: .zero, flap), .init(at: .seconds(1), .ramp(to: slow, over: .seconds(1)))],
+            repeatsAfter: .seconds(3))
+        let spent = try ContinuousClock().measure {
+            for offset in [Nanoseconds.seconds(86_399), .seconds(3_155_760_000), Nanoseconds(.max)] {
+                for timeline in [try Timeline([.init(at: .zero, flap)]), rounds] {
+                    var link = TCPLink(.clear, seed: 1)
+                    link.follow(timeline, from: offset, at: .start)
+                    #expect(link.nextDue != nil)
+                }
+            }
+        }
+        #expect(spent < .milliseconds(500), "one change after the other it is some seconds: \(spent)")
+        var run = TimelineRun(try Timeline([.init(at: .zero, flap)]), startingAt: .start, seed: 1)
+        _ = run.advance(to: Instant(.milliseconds(86_399_995)))
+        #expect(run.name == "slow" && run.nextChange == Instant(.seconds(86_400)))
+    }
+
+    @Test(arguments: [Access.refuse, .portal, .dns]) func aRampEndsInThePolicyOfItsTarget(_ access: Access) throws {
+        let closed = Timeline.Named("closed", Conditions(up: .clear, down: fast.conditions.down, access: access))
+        let timeline = try Timeline([
+            .init(at: .zero, .hold(slow)), .init(at: .seconds(1), .ramp(to: closed, over: .seconds(10))),
+            .init(at: .seconds(20), .ramp(to: slow, over: .seconds(10))),
+        ])
+        var run = TimelineRun(timeline, startingAt: .start, seed: 1)
+        func policy(at seconds: Int64) -> Access {
+            _ = run.advance(to: Instant(.seconds(seconds)))
+            return run.current.access
+        }
+        #expect(policy(at: 1) == .open)
+        #expect(policy(at: 10) == .open, "until its end the ramp can be felt")
+        #expect(policy(at: 11) == access)
+        #expect(run.current == closed.conditions)
+        #expect(policy(at: 19) == access)
+        #expect(policy(at: 20) == .open, "connections are let in to feel what comes")
+        _ = run.advance(to: Instant(.seconds(30)))
+        #expect(run.current == slow.conditions)
     }
 
     @Test func aChangeActsOnWhatEntersAfterwards() throws {

@@ -38,6 +38,9 @@ struct Cubic: Sendable {
     /// C = 410/1024 = 0.4, times 1024^3 ticks a second cubed: the divisor of t^3.
     private static let cubeShift: Int64 = 40
     private static let cubeScale: Int64 = 410
+    /// The deepest fall of the window that is reckoned with, so that its product with 2^40 fits. The receive buffer
+    /// allows windows of 15 000 segments.
+    private static let fallMax: Int64 = 1 << 22
     /// Reno's share: 3 (1 + beta) / (1 - beta) in eighths, 15.
     private static let renoScale: Int64 = 8 * (1024 + beta) / 3 / (1024 - beta)
     /// HyStart looks at windows of at least 16 segments,
@@ -89,7 +92,7 @@ struct Cubic: Sendable {
     /// Takes a round-trip sample of an ACK (`cubictcp_acked`).
     mutating func take(roundTrip: Int64, acknowledged una: Int64, next: Int64, at now: Int64) {
         if let epoch, now - epoch < 1000 * Self.millisecond { return }
-        let delay = max(roundTrip, 1000)
+        let delay = roundTrip.clamped(to: RoundTripEstimator.samples)
         if delayMin == 0 || delay < delayMin { delayMin = delay }
         guard !hasFoundExit, isInSlowStart, window >= Self.hystartWindowMin else { return }
         if una > roundEnd { beginRound(next: next, at: now) }
@@ -148,7 +151,8 @@ struct Cubic: Sendable {
                     inflection = 0
                     origin = window
                 } else {
-                    inflection = Self.cubeRoot((lastMax - window) * (1 << Self.cubeShift) / Self.cubeScale)
+                    let fall = min(lastMax - window, Self.fallMax)
+                    inflection = Self.cubeRoot(fall * (1 << Self.cubeShift) / Self.cubeScale)
                     origin = lastMax
                 }
             }

@@ -27,11 +27,12 @@ public struct Jitter: Hashable, Sendable {
 
     func draw(_ stream: inout RandomStream) -> Int64 {
         guard span > .zero else { return 0 }
+        let span = min(span, DirectionConditions.spanMax).count
         switch distribution {
-        case .uniform: return stream.symmetric(span.count)
+        case .uniform: return stream.symmetric(span)
         case .normal:
             var sum: Int64 = 0
-            for _ in 0..<12 { sum += stream.below(2 * span.count) - span.count }
+            for _ in 0..<12 { sum += stream.below(2 * span) - span }
             return sum / 2
         case .pareto:
             // 1 / U^(1/3) has the same distribution as 1 / max of three even draws, which needs no root. In 1/65536:
@@ -39,7 +40,7 @@ public struct Jitter: Hashable, Sendable {
             let largest = max(stream.below(1 << 32), max(stream.below(1 << 32), stream.below(1 << 32))) + 1
             let deviation: Int64 = 56_756
             let offset = min((1 << 48) / largest - 98_304, 4 * deviation)
-            return offset * span.count / deviation
+            return offset.scaledSaturating(by: span, over: deviation)
         }
     }
 }

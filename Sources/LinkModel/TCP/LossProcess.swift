@@ -18,12 +18,18 @@ struct BurstState: Sendable {
     private static let sojournMin: Int64 = 10_000
     /// More changes of state than these are not followed one by one.
     private static let roundsMax: Int64 = 10_000
-    /// Until when the timed state lasts.
+    /// Until when the timed state lasts; `.min` is to be drawn with the next packet.
     private var until: Int64 = 0
 
     init(seed: UInt64, name: String) {
         changes = RandomStream(seed: seed, "\(name)/bursts")
         coins = RandomStream(seed: seed, "\(name)/bursts/loss")
+    }
+
+    /// Begins anew, in the good state, with the next packet.
+    mutating func restart() {
+        isBad = false
+        until = .min
     }
 
     mutating func losesPacket(_ bursts: Bursts, _ connectionCoins: inout RandomStream, at now: Int64) -> Bool {
@@ -32,15 +38,19 @@ struct BurstState: Sendable {
             isBad = isBad ? !changes.chance(becomesGood) : changes.chance(becomesBad)
             return coins.chance(isBad ? lossInBad : lossInGood)
         case .timed(let good, let bad, let lossInBad, let lossInGood):
-            let good = max(good.count, Self.sojournMin)
-            let bad = max(bad.count, Self.sojournMin)
-            if (now - until) / (good + bad) > Self.roundsMax {
+            let good = good.count.clamped(to: Self.sojournMin...DirectionConditions.spanMax.count)
+            let bad = bad.count.clamped(to: Self.sojournMin...DirectionConditions.spanMax.count)
+            if until == .min {
+                isBad = false
+                until = now + max(1, changes.exponential(mean: good))
+            } else if (now - until) / (good + bad) > Self.roundsMax {
                 // After a silence so long the state is as likely as ever.
                 isBad = changes.below(good + bad) < bad
                 until = now
             }
             while until <= now {
                 if until > 0 { isBad.toggle() }
+                // Up to the end of modelled time, and a quarter of all there is.
                 until += max(1, changes.exponential(mean: isBad ? bad : good))
             }
             return connectionCoins.chance(isBad ? lossInBad : lossInGood)
@@ -66,7 +76,7 @@ extension RandomStream {
             if isAccepted {
                 let fraction = Int64(first.multipliedFullWidth(by: UInt64(mean)).high)
                 let (product, overflow) = whole.multipliedReportingOverflow(by: mean)
-                return overflow ? .max / 4 : min(product + fraction, .max / 4)
+                return overflow ? .max / 4 : min(product.addingSaturating(fraction), .max / 4)
             }
             whole += 1
         }

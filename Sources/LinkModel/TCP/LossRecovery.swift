@@ -149,6 +149,7 @@ extension Sender {
         let room = cubic.threshold - Int64(inFlight)
         var allowance: Int64
         if room < 0 {
+            // Below 2^31 segments times what an episode delivers, some windows: no more than 2^47.
             allowance = (cubic.threshold * reductionDelivered + priorWindow - 1) / priorWindow - reductionSent
         } else {
             allowance = max(reductionDelivered - reductionSent, newlyDelivered)
@@ -194,6 +195,8 @@ extension Sender {
     var reorderingTolerance: Int64 {
         let hasProof = state == .recovery || state == .loss || sackedCount >= Self.duplicateThreshold
         if hasProof && !hasSeenReordering { return 0 }
+        // Without a round trip of its own, as when only repeats have been acknowledged, the longest wait.
+        guard estimator.shortest < .max else { return estimator.smoothed }
         return min(estimator.shortest / 4 * reorderingSteps, estimator.smoothed)
     }
 

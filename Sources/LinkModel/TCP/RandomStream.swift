@@ -46,5 +46,10 @@ public struct RandomStream: Sendable, Hashable {
     }
 
     /// A whole number from -`span` to `span`.
-    public mutating func symmetric(_ span: Int64) -> Int64 { below(2 * span + 1) - span }
+    public mutating func symmetric(_ span: Int64) -> Int64 {
+        precondition(span >= 0)
+        // 2 span + 1 fits into 64 bits without a sign; so does the difference, with one.
+        let count = next().multipliedFullWidth(by: 2 * UInt64(span) + 1).high
+        return Int64(bitPattern: count &- UInt64(span))
+    }
 }

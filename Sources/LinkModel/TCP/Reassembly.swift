@@ -41,7 +41,13 @@ struct Reassembly: Sendable {
     private static let quickMax = 16
     private static let blocksMax = 4
 
-    init(readsAtOnce: Bool) { self.readsAtOnce = readsAtOnce }
+    /// - Parameter first: Where the stream begins; 0 but for tests of long ones.
+    init(readsAtOnce: Bool, first: Int64 = 0) {
+        self.readsAtOnce = readsAtOnce
+        next = first
+        lastAcknowledged = first
+        offeredEnd = first
+    }
 
     /// What to do about a segment.
     enum Reply: Sendable { case none, acknowledge, acknowledgeLater }

@@ -18,6 +18,9 @@ struct RoundTripEstimator: Sendable {
     private(set) var timeout: Int64
     private let stack: StackPreset
 
+    /// A round trip counts as a microsecond at least, and at most as 13 days, so that its multiples stay within 64 bits.
+    static let samples: ClosedRange<Int64> = 1000...1 << 50
+
     init(_ stack: StackPreset) {
         self.stack = stack
         timeout = Nanoseconds.seconds(1).count  // TCP_TIMEOUT_INIT, RFC 6298 2.1
@@ -27,7 +30,7 @@ struct RoundTripEstimator: Sendable {
 
     /// Takes the round trip of something acknowledged.
     mutating func take(_ sample: Int64, acknowledged: Int64, next: Int64) {
-        let sample = max(sample, 1000)
+        let sample = sample.clamped(to: Self.samples)
         if smoothed == 0 {
             smoothed = sample
             deviation = 2 * sample
@@ -59,7 +62,7 @@ struct RoundTripEstimator: Sendable {
     }
 
     /// Takes the shortest of the segments acknowledged together.
-    mutating func takeShortest(_ sample: Int64) { shortest = min(shortest, max(sample, 1000)) }
+    mutating func takeShortest(_ sample: Int64) { shortest = min(shortest, sample.clamped(to: Self.samples)) }
 
     /// The handshake gave no sample.
     mutating func fallBack() {

@@ -98,6 +98,7 @@ extension Sender {
     // MARK: A closed window (`tcp_probe_timer`)
 
     mutating func armPersist() {
+        // No more than an hour (``StackPreset/spanMax``), 2^42 ns: shifted by 20 it fits.
         let base = max(estimator.timeout, stack.rtoMin.count)
         arm(.persist, min(base << min(persistTries, 20), stack.rtoMax.count))
     }

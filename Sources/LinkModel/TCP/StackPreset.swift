@@ -2,7 +2,7 @@
 public struct StackPreset: Hashable, Sendable {
     /// The first segments sent on a connection.
     public var initialWindow: Int
-    /// The time-outs of the SYN, one after the other; the last is doubled from there on.
+    /// The time-outs of the SYN, one after the other; from there on the last is doubled, up to ``rtoMax``.
     public var synTimeouts: [Nanoseconds]
     /// The least that the variance adds to SRTT.
     public var rtoVarianceMin: Nanoseconds
@@ -21,6 +21,46 @@ public struct StackPreset: Hashable, Sendable {
 
     /// The presets by their names.
     public static let named: [String: StackPreset] = ["linux": .linux, "apple": .apple, "rfc": .rfc]
+
+    /// No timer is longer than an hour, nor shorter than a millisecond if it repeats something.
+    private static let spanMax = Nanoseconds.seconds(3600)
+    private static let repeatMin = Nanoseconds.milliseconds(1)
+    /// The most segments that may be sent first.
+    private static let initialWindowMax = 65_535
+
+    /// The preset with every field within what the model reckons with.
+    var bounded: StackPreset {
+        func span(_ span: Nanoseconds, from least: Nanoseconds = .zero) -> Nanoseconds {
+            min(max(span, least), Self.spanMax)
+        }
+        var result = self
+        result.initialWindow = min(max(1, initialWindow), Self.initialWindowMax)
+        result.synTimeouts = synTimeouts.map { span($0, from: Self.repeatMin) }
+        result.rtoVarianceMin = span(rtoVarianceMin)
+        result.rtoSlop = span(rtoSlop)
+        result.rtoMin = span(rtoMin, from: Self.repeatMin)
+        result.rtoMax = span(rtoMax, from: Self.repeatMin)
+        result.rtoFallback = span(rtoFallback, from: Self.repeatMin)
+        result.delayedAck = span(delayedAck)
+        return result
+    }
+
+    /// How long to wait for the answer to a SYN that has been sent `tries` times before.
+    func synTimeout(after tries: Int) -> Nanoseconds {
+        if tries < synTimeouts.count { return synTimeouts[tries] }
+        // TCP_TIMEOUT_INIT, where a preset has no schedule of its own.
+        let last = synTimeouts.last ?? .seconds(1)
+        return Self.doubled(last, times: tries - synTimeouts.count + (synTimeouts.isEmpty ? 0 : 1), max: rtoMax)
+    }
+
+    /// How long to wait for the answer to a SYN-ACK that has been sent `tries` times before: TCP_TIMEOUT_INIT, doubled each
+    /// time (`reqsk_timeout`).
+    func synAckTimeout(after tries: Int) -> Nanoseconds { Self.doubled(.seconds(1), times: tries, max: rtoMax) }
+
+    private static func doubled(_ span: Nanoseconds, times: Int, max: Nanoseconds) -> Nanoseconds {
+        // An hour shifted by 20 still fits.
+        min(Nanoseconds(span.count << Int64(min(times, 20))), max)
+    }
 
     private static func seconds(_ counts: [Int64]) -> [Nanoseconds] { counts.map { .seconds($0) } }
 

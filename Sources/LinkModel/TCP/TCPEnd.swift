@@ -37,12 +37,13 @@ struct TCPEnd: Sendable {
     private static let sendBytesMax: Int64 = 4 << 20
     private static let segmentCharge: Int64 = 4352
 
-    init(_ side: Side, _ stack: StackPreset, clockPhase: Nanoseconds, readsAtOnce: Bool) {
+    /// - Parameter first: Where both streams begin; 0 but for tests of long ones.
+    init(_ side: Side, _ stack: StackPreset, clockPhase: Nanoseconds, readsAtOnce: Bool, first: Int64 = 0) {
         self.side = side
         self.stack = stack
         self.clockPhase = clockPhase
-        reassembly = Reassembly(readsAtOnce: readsAtOnce)
-        sender = Sender(stack)
+        reassembly = Reassembly(readsAtOnce: readsAtOnce, first: first)
+        sender = Sender(stack, first: first)
     }
 
     /// What a segment brought for the application.
@@ -182,13 +183,7 @@ struct TCPEnd: Sendable {
 
     private mutating func sendHandshake(_ kind: Segment.Kind, at now: Int64) {
         outbox.append(stamped(Segment(kind: kind), at: now))
-        let span: Nanoseconds
-        if kind == .syn {
-            let last = stack.synTimeouts.count - 1
-            span = stack.synTimeouts[min(handshakeTries, last)]
-        } else {
-            span = .seconds(1 << Int64(min(handshakeTries, 5)))  // TCP_TIMEOUT_INIT, doubled
-        }
+        let span = kind == .syn ? stack.synTimeout(after: handshakeTries) : stack.synAckTimeout(after: handshakeTries)
         if handshakeTries == 0 { firstHandshakeAt = now }
         handshakeTries += 1
         handshakeDeadline = expiry(span.count, at: now)
@@ -198,8 +193,9 @@ struct TCPEnd: Sendable {
         phase = .established
         handshakeDeadline = .max
         reassembly.begin(echoing: segment.timestamp, at: now)
-        sender.begin(
-            roundTrip: roundTrip, afterRepeats: repeats, window: segment.acknowledges + segment.window, at: now)
+        // A SYN-ACK acknowledges nothing yet.
+        let acknowledged = max(segment.acknowledges, sender.acknowledged)
+        sender.begin(roundTrip: roundTrip, afterRepeats: repeats, window: acknowledged + segment.window, at: now)
     }
 
     private mutating func takeData(_ segment: Segment, _ delivery: inout Delivery, at now: Int64) {
@@ -219,7 +215,7 @@ struct TCPEnd: Sendable {
     /// `sk_stream_write_space`: there is room once a third is free.
     private mutating func noteRoom(_ delivery: inout Delivery) {
         sendBytesLimit = max(sendBytesLimit, min(Self.sendBytesMax, 2 * Self.segmentCharge * sender.cubic.window))
-        guard isFull, 3 * sender.bytesHeld <= 2 * sendBytesLimit else { return }
+        guard isFull, sender.bytesHeld <= 2 * sendBytesLimit / 3 else { return }
         isFull = false
         delivery.hasRoom = true
     }

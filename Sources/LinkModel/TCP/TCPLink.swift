@@ -25,7 +25,8 @@ public struct TCPLink: ~Copyable {
         var generation: UInt32 = 0
         var isInUse = false
         var ends: PerDirection<EndBox>
-        var coins: PerDirection<PacketPipe.Coins>
+        /// Its share of each pipe: chance and order.
+        var flows: PerDirection<PacketPipe.FlowState>
         /// What it alone loses, beside what the link does.
         var losses = PerDirection(up: [CorrelatedLoss](), down: [CorrelatedLoss]())
         /// When each end's entries in the heap are due.
@@ -122,7 +123,10 @@ public struct TCPLink: ~Copyable {
     public private(set) var conditions: Conditions
     /// What the conditions follow, if they change by themselves.
     public private(set) var timeline: TimelineRun? {
-        didSet { nextChange = timeline?.nextChange?.sinceStart.count ?? .max }
+        didSet {
+            let change = timeline?.nextChange ?? .never
+            nextChange = change > .end ? .max : change.sinceStart.count
+        }
     }
     private var nextChange = Int64.max
     /// Directions in which everything is lost, whatever the conditions say.
@@ -135,6 +139,8 @@ public struct TCPLink: ~Copyable {
     private var flights = PerDirection(up: Flights(), down: Flights())
     private var alarms = Heap<Alarm>()
     private var connections: [Connection] = []
+    /// Where the streams of connections begin that are opened from now on; 0 but for tests of long ones.
+    var firstByte: Int64 = 0
     private var freePlaces: [Int] = []
     private var opened = 0
     private var sequence: UInt64 = 0
@@ -165,7 +171,7 @@ public struct TCPLink: ~Copyable {
         self.name = name
         self.readsAtOnce = readsAtOnce
         self.isRecording = isRecording
-        stacks = PerDirection(up: client, down: server)
+        stacks = PerDirection(up: client.bounded, down: server.bounded)
         pipes = PerDirection(
             up: PacketPipe(conditions.up, seed: seed, name: "\(name)/up"),
             down: PacketPipe(conditions.down, seed: seed, name: "\(name)/down"))
@@ -202,7 +208,7 @@ public struct TCPLink: ~Copyable {
 
     /// Packets in a direction's queue, the one being sent included.
     public mutating func queueDepth(_ direction: Direction, at now: Instant) -> Int {
-        pipes[direction].depth(at: now.sinceStart.count)
+        pipes[direction].depth(at: now.bounded)
     }
 
     /// Whether the server's kernel knows of a connection yet: its SYN has arrived.
@@ -213,8 +219,8 @@ public struct TCPLink: ~Copyable {
     /// Whether bytes may go past the model: it would give them out in the moment in which they come in, and has nothing
     /// before them.
     public func isStraight(_ id: FlowID, _ direction: Direction, at now: Instant) -> Bool {
-        guard conditions.isClear, timeline == nil, !isRecording, pipes[direction].isStraight(at: now.sinceStart.count),
-            contains(id)
+        guard conditions.isClear, timeline == nil, !isRecording, contains(id),
+            pipes[direction].isStraight(connections[id.index].flows[direction], at: now.bounded)
         else { return false }
         let ends = connections[id.index].ends
         let sender = ends[direction].end
@@ -256,7 +262,8 @@ public struct TCPLink: ~Copyable {
 
     // MARK: What can happen
 
-    /// Changes the conditions for packets that enter from now on; a timeline is followed no longer.
+    /// Changes the conditions for packets that enter from now on; a timeline is followed no longer. Another rate comes with an
+    /// empty queue: connections do not wait for what others sent before.
     public mutating func setConditions(_ new: Conditions) {
         timeline = nil
         put(new)
@@ -266,6 +273,7 @@ public struct TCPLink: ~Copyable {
     ///
     /// - Parameter offset: How much of the timeline has passed already.
     public mutating func follow(_ timeline: Timeline, from offset: Nanoseconds = .zero, at now: Instant) {
+        let now = Instant(Nanoseconds(now.bounded))
         var run = TimelineRun(
             timeline, startingAt: Instant(now.sinceStart - offset), seed: seed, name: "\(name)/timeline")
         _ = run.advance(to: now)
@@ -298,12 +306,13 @@ public struct TCPLink: ~Copyable {
     /// How many connections there had been before this one, since the start or since the last ``reseed(_:)``.
     public func number(of id: FlowID) -> Int { contains(id) ? connections[id.index].number : 0 }
 
-    private mutating func put(_ new: Conditions) {
+    /// - Parameter rampTime: When, if they come out of the old ones by a ramp.
+    private mutating func put(_ new: Conditions, rampTime: Int64? = nil) {
         conditions = new
         for direction in Direction.allCases {
             var inForce = new[direction]
             if isCut[direction] { inForce.loss = .all }
-            pipes[direction].setConditions(inForce)
+            pipes[direction].setConditions(inForce, rampTime: rampTime)
         }
     }
 
@@ -324,12 +333,14 @@ public struct TCPLink: ~Copyable {
         var connection = Connection(
             isInUse: true,
             ends: PerDirection(
-                up: EndBox(TCPEnd(.client, stacks.up, clockPhase: clockPhase, readsAtOnce: readsAtOnce)),
-                down: EndBox(TCPEnd(.server, stacks.down, clockPhase: clockPhase, readsAtOnce: readsAtOnce))),
-            coins: PerDirection(
-                up: PacketPipe.Coins(seed: seed, name: "\(name)/up/conn/\(number)"),
-                down: PacketPipe.Coins(seed: seed, name: "\(name)/down/conn/\(number)")),
-            number: number)
+                up: EndBox(
+                    TCPEnd(.client, stacks.up, clockPhase: clockPhase, readsAtOnce: readsAtOnce, first: firstByte)),
+                down: EndBox(
+                    TCPEnd(.server, stacks.down, clockPhase: clockPhase, readsAtOnce: readsAtOnce, first: firstByte))),
+            flows: PerDirection(
+                up: PacketPipe.FlowState(seed: seed, name: "\(name)/up/conn/\(number)"),
+                down: PacketPipe.FlowState(seed: seed, name: "\(name)/down/conn/\(number)")),
+            number: number, dataSentUpTo: PerDirection(up: firstByte, down: firstByte))
         let index: Int
         if let place = freePlaces.popLast() {
             index = place
@@ -341,9 +352,9 @@ public struct TCPLink: ~Copyable {
         }
         let id = FlowID(index: index, generation: connection.generation)
         if isEstablished {
-            shakeHands(id, at: now.sinceStart.count)
+            shakeHands(id, at: now.bounded)
         } else {
-            let lookUp = conditions.dnsDelay.count
+            let lookUp = min(conditions.dnsDelay, DirectionConditions.spanMax).count
             act(id, .client, at: now) { $0.open(after: lookUp, at: $1) }
         }
         return id
@@ -400,13 +411,15 @@ public struct TCPLink: ~Copyable {
 
     /// Runs the first thing due at or before `now`; `false` if there is none.
     public mutating func runNext(until now: Instant) -> Bool {
-        let limit = now.sinceStart.count
+        let limit = now.bounded
         var time = limit
         var order = UInt64.max
         var direction: Direction?
         var isAlarm = false
         if nextChange <= limit, let due = nextDue, due.sinceStart.count == nextChange {
-            if timeline?.advance(to: due) == true, let current = timeline?.current { put(current) }
+            if timeline?.advance(to: due) == true, let current = timeline?.current {
+                put(current, rampTime: timeline?.isRamping == true ? due.sinceStart.count : nil)
+            }
             return true
         }
         if flights.up.nextArrival <= time {
@@ -476,8 +489,9 @@ public struct TCPLink: ~Copyable {
     }
 
     private mutating func act(_ id: FlowID, _ side: Side, at now: Instant, _ body: (inout TCPEnd, Int64) -> Void) {
-        body(&connections[id.index].ends[side.sends].end, now.sinceStart.count)
-        settle(id, side, at: now.sinceStart.count)
+        let now = now.bounded
+        body(&connections[id.index].ends[side.sends].end, now)
+        settle(id, side, at: now)
     }
 
     /// Puts on the link what an end wants to send, and sets its alarm.
@@ -507,7 +521,7 @@ public struct TCPLink: ~Copyable {
                 }
                 let lostBefore = isRecording ? pipes[direction].counters.packetsLost : 0
                 let (arrival, copy) = pipes[direction].offer(
-                    bytes: segment.packetBytes, coins: &connections[index].coins[direction], at: now)
+                    bytes: segment.packetBytes, flow: &connections[index].flows[direction], at: now)
                 if isRecording {
                     let isLost = pipes[direction].counters.packetsLost > lostBefore
                     record(segment, id, direction, arrival: arrival, isLost: isLost, at: now)
@@ -518,12 +532,14 @@ public struct TCPLink: ~Copyable {
             outbox.removeAll(keepingCapacity: true)
         }
         box.withEnd { swap(&outbox, &$0.outbox) }
-        if timer < connections[index].queued[direction].timer {
+        // What is due after the end of time is due never.
+        let end = Instant.end.sinceStart.count
+        if timer <= end && timer < connections[index].queued[direction].timer {
             connections[index].queued[direction].timer = timer
             alarms.insert(Alarm(time: timer, sequence: sequence, flow: id, side: side, isAck: false))
             sequence += 1
         }
-        if ack < connections[index].queued[direction].ack {
+        if ack <= end && ack < connections[index].queued[direction].ack {
             connections[index].queued[direction].ack = ack
             alarms.insert(Alarm(time: ack, sequence: sequence, flow: id, side: side, isAck: true))
             sequence += 1
@@ -573,7 +589,9 @@ public struct TCPLink: ~Copyable {
             PacketRecord(
                 flow: id, number: connections[id.index].number, direction: direction,
                 time: Instant(Nanoseconds(now)),
-                arrival: Instant(Nanoseconds(arrival ?? now + conditions[direction].delay.count)), kind: kind,
+                arrival: arrival.map { Instant(Nanoseconds($0)) } ?? Instant(Nanoseconds(now))
+                    + conditions[direction].delay,
+                kind: kind,
                 fate: fate, range: range, isFinal: segment.isFinal,
                 isPushed: segment.isPushed, isProbe: segment.isProbe, isFirst: sentUpTo < 0,
                 isRetransmission: isHandshake ? sentUpTo >= 0 : range.lowerBound < next,
@@ -586,6 +604,8 @@ public struct TCPLink: ~Copyable {
     }
 
     private mutating func fly(_ segment: Segment, of id: FlowID, _ direction: Direction, arrival: Int64) {
+        // After the end of time nothing arrives.
+        guard arrival <= Instant.end.sinceStart.count else { return }
         flights[direction].append(Flight(arrival: arrival, sequence: sequence, flow: id, segment: segment))
         sequence += 1
     }

@@ -33,7 +33,10 @@ struct WindowGrowth: Sendable {
             roundTrip = roundTrip == 0 ? sample : roundTrip + (sample - roundTrip) / 8
         }
         if roundTrip > 0 && now - measuredAt >= roundTrip {
-            let read = readUpTo - measuredFrom
+            // The round trip is known from the first full segment on, and a stream of small ones may have carried any
+            // number of bytes before. More than the buffer can ever hold says no more than that it must grow to its
+            // limit, and leaves the product below 2^52.
+            let read = min(readUpTo - measuredFrom, Self.allowedMax)
             if read > readBefore {
                 // Twice what was read, and as much again as it has risen, twice: the sender may be in slow start.
                 let wanted = 2 * read + 2 * (2 * read * (read - readBefore) / readBefore)

@@ -96,6 +96,46 @@ private final class Tape {
         }
     }
 
+    /// The intervals double up to TCP_RTO_MAX (`tcp_syn_linear_timeouts` 4): 67 s, 131 s, then every 120 s; for Apple's stack
+    /// every 64 s from 67 s on (`tcp_syn_backoff`); by RFC 6298 after 1, 3, 7 ... 63 s, then every 60 s.
+    @Test(arguments: [
+        (StackPreset.linux, [0.0, 1, 2, 3, 4, 5, 7, 11, 19, 35, 67, 131, 251, 371]),
+        (.apple, [0, 1, 2, 3, 4, 5, 7, 11, 19, 35, 67, 131, 195, 259]),
+        (.rfc, [0, 1, 3, 7, 15, 31, 63, 123, 183, 243]),
+    ]) func aSynIsRepeatedAtDoubledIntervalsUpToTheLongestTimeout(_ stack: StackPreset, _ schedule: [Double]) {
+        var link = TCPLink(dead, seed: 1, client: stack)
+        _ = link.open(at: .start)
+        var times = [0.0]
+        while times.count < schedule.count, let due = link.nextDue, due < Instant(.seconds(600)) {
+            let before = link.counters(.up).packetsLost
+            _ = link.runNext(until: due)
+            if link.counters(.up).packetsLost > before { times.append(due.sinceStart.inSeconds) }
+        }
+        #expect(times.count == schedule.count)
+        // Linux's timers are late by an eighth at most, and by 2.1 s above 16 s.
+        for (time, due) in zip(times, schedule) { #expect(time >= due && time - due < 0.2 + due / 12, "\(times)") }
+    }
+
+    /// A SYN-ACK is repeated after 1, 2, 4 ... 64 s, then every 120 s.
+    @Test func aSynAckIsRepeatedAtDoubledIntervals() {
+        var link = TCPLink(steady, seed: 1)
+        _ = link.open(at: .start)
+        // The SYN has arrived, the answer does not.
+        link.setCut(PerDirection(up: false, down: true))
+        _ = link.runNext(until: Instant(.milliseconds(50)))
+        link.setCut(PerDirection(up: true, down: true))
+        var times: [Double] = []
+        while times.count < 9, let due = link.nextDue, due < Instant(.seconds(900)) {
+            let before = link.counters(.down).packetsLost
+            _ = link.runNext(until: due)
+            if link.counters(.down).packetsLost > before { times.append(due.sinceStart.inSeconds) }
+        }
+        for (time, due) in zip(times, [1, 3, 7, 15, 31, 63, 127, 247, 367]) {
+            #expect(time >= Double(due) && time - Double(due) < 0.2 + Double(due) / 12, "\(times)")
+        }
+        #expect(times.count == 9)
+    }
+
     /// An established connection whose peer is gone, at a round trip of 100 ms: measured 0.32 (probe), 0.64, 1.28, 2.53,
     /// 5.09, 10.2, 20.2, 41.4 s.
     @Test func aBlackHoleIsTriedLaterAndLater() throws {
@@ -271,15 +311,15 @@ private final class Tape {
             becomesBad: Loss(partsPerMillion: 10_000)!, becomesGood: Loss(partsPerMillion: 250_000)!,
             lossInBad: Loss(partsPerMillion: 700_000)!, lossInGood: .none)
         var pipe = PacketPipe(DirectionConditions(bursts: bursts), seed: 5, name: "link/up")
-        var coins = PacketPipe.Coins(seed: 5, name: "link/up/conn/0")
-        let lost = (0..<200_000).filter { pipe.offer(bytes: 100, coins: &coins, at: Int64($0) * 1000).arrival == nil }
+        var flow = PacketPipe.FlowState(seed: 5, name: "link/up/conn/0")
+        let lost = (0..<200_000).filter { pipe.offer(bytes: 100, flow: &flow, at: Int64($0) * 1000).arrival == nil }
             .count
         #expect(abs(Double(lost) / 200_000 - 0.0269) < 0.002)
         // The same share of time, whatever is sent.
         let timed = Bursts.timed(good: .seconds(9), bad: .seconds(1), lossInBad: .all, lossInGood: .none)
         var slow = PacketPipe(DirectionConditions(bursts: timed), seed: 5, name: "link/up")
         let gone = (0..<100_000)
-            .filter { slow.offer(bytes: 100, coins: &coins, at: Int64($0) * 100_000_000).arrival == nil }.count
+            .filter { slow.offer(bytes: 100, flow: &flow, at: Int64($0) * 100_000_000).arrival == nil }.count
         #expect(abs(Double(gone) / 100_000 - 0.1) < 0.02)
     }
 }

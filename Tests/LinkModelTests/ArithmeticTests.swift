@@ -1,0 +1,294 @@
+import TestSupport
+import Testing
+
+@testable import LinkModel
+
+/// Quantities that come from outside or grow with time: no value of them traps.
+@Suite struct ArithmeticTests {
+    private static let extremes: [Int64] = [
+        .min, .min + 1, -1_000_000_007, -1, 0, 1, 2, 999_999_999, 1 << 31, 1 << 32, 1 << 62, .max - 1, .max,
+    ]
+
+    @Test func sumsDifferencesAndProductsStopAtTheEnds() {
+        for left in Self.extremes {
+            for right in Self.extremes {
+                let (sum, noSum) = left.addingReportingOverflow(right)
+                #expect(left.addingSaturating(right) == (noSum ? (left < 0 ? .min : .max) : sum))
+                let (difference, noDifference) = left.subtractingReportingOverflow(right)
+                #expect(left.subtractingSaturating(right) == (noDifference ? (left < 0 ? .min : .max) : difference))
+                let (product, noProduct) = left.multipliedReportingOverflow(by: right)
+                #expect(
+                    left.multipliedSaturating(by: right)
+                        == (noProduct ? ((left < 0) == (right < 0) ? .max : .min) : product))
+            }
+        }
+    }
+
+    /// (a b) / c through 128 bits, against long division of what fits.
+    @Test(arguments: 0..<20) func scalingIsExactWhereTheResultFits(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        for _ in 0..<500 {
+            let divisor = Int64.random(
+                in: 1...Int64.max >> Int64.random(in: 0..<62, using: &generator), using: &generator)
+            let value =
+                Int64.random(in: .min...(.max), using: &generator) >> Int64.random(in: 0..<63, using: &generator)
+            let factor = Int64.random(in: 0...divisor, using: &generator)
+            // value / divisor * factor with the remainder carried, bit by bit.
+            var quotient: UInt64 = 0
+            var rest: UInt64 = 0
+            for bit in stride(from: 63, through: 0, by: -1) {
+                // quotient = floor(magnitude's upper bits * factor / divisor)
+                quotient = quotient << 1
+                let doubled = rest.addingReportingOverflow(rest)
+                var high: UInt64 = doubled.overflow ? 1 : 0
+                var low = doubled.partialValue
+                if value.magnitude >> UInt64(bit) & 1 == 1 {
+                    let more = low.addingReportingOverflow(factor.magnitude)
+                    high += more.overflow ? 1 : 0
+                    low = more.partialValue
+                }
+                let (digits, remainder) = divisor.magnitude.dividingFullWidth((high, low))
+                quotient += digits
+                rest = remainder
+            }
+            let expected = quotient > UInt64(Int64.max) ? Int64.max : Int64(quotient)
+            let scaled = value.scaledSaturating(by: factor, over: divisor)
+            #expect(scaled == (value < 0 ? -expected : expected), "seed \(seed): \(value) * \(factor) / \(divisor)")
+        }
+        for value in Self.extremes {
+            for factor in Self.extremes { _ = value.scaledSaturating(by: factor, over: 1) }
+        }
+    }
+
+    @Test func aTimeThatDoesNotFitIsTheLongestThatDoes() {
+        #expect(Nanoseconds(Duration.seconds(Int64.max)).count == .max)
+        #expect(Nanoseconds(Duration.seconds(Int64.min)).count == .min)
+        #expect(Nanoseconds(Duration(secondsComponent: 2, attosecondsComponent: 3_000_000_000)).count == 2_000_000_003)
+        for count in Self.extremes {
+            for span in [Nanoseconds.seconds(count), .milliseconds(count), .microseconds(count)] {
+                #expect((span.count < 0) == (count < 0) && span.count.magnitude >= count.magnitude)
+            }
+            for other in Self.extremes {
+                _ = Nanoseconds(count) + Nanoseconds(other)
+                _ = Instant(Nanoseconds(count)) - Instant(Nanoseconds(other))
+            }
+        }
+        #expect(Instant.never + .seconds(1) == .never)
+        #expect(Instant(.seconds(1)) + Nanoseconds(.max) == .never)
+    }
+
+    @Test func aRateSendsAnyNumberOfBytesAndIsNeverOutOfRange() throws {
+        for bits in Self.extremes where !Rate.allowed.contains(bits) { #expect(Rate(bitsPerSecond: bits) == nil) }
+        for rate in [try #require(Rate(bitsPerSecond: 100)), try #require(Rate(bitsPerSecond: 100_000_000_000))] {
+            var last = Nanoseconds(-1)
+            for bytes in [0, 1, 1500, 999_999_999, 1_000_000_000, 1_000_000_001, 1 << 40, Int.max - 1, Int.max] {
+                let span = rate.serialisation(ofBytes: bytes)
+                #expect(span >= last, "\(bytes) bytes at \(rate)")
+                last = span
+            }
+        }
+        #expect(QueueLimit.packets(.max).bytesAtMost == .max)
+    }
+
+    @Test func drawsKeepTheirBoundsForEverySpan() {
+        var stream = RandomStream(seed: 5, "draws")
+        for span in Self.extremes where span >= 0 {
+            for _ in 0..<100 {
+                #expect((-span...span).contains(stream.symmetric(span)))
+                for distribution in Jitter.Distribution.allCases {
+                    _ = Jitter(span: Nanoseconds(span), distribution: distribution).draw(&stream)
+                }
+                let drawn = stream.exponential(mean: max(1, span))
+                #expect((0...Int64.max / 4).contains(drawn))
+            }
+        }
+        for chance in [Double.nan, .infinity, -.infinity, -0.0, .greatestFiniteMagnitude, .leastNonzeroMagnitude] {
+            #expect(stream.chance(chance) == (chance >= 1))
+            var losses = CorrelatedLoss(rate: chance, correlation: chance, coins: stream)
+            #expect((0...1).contains(losses.rate) && (0...1).contains(losses.correlation))
+            _ = losses.losesNext()
+        }
+    }
+
+    /// A connection of Redis or SQL: small messages for days, then the first full segment.
+    @Test(arguments: [2_150_000_000, 1 << 31, 10 << 30, 1 << 40, 1 << 62])
+    func aFullSegmentAfterAnyNumberOfSmallOnesGrowsTheWindow(
+        carried: Int64
+    ) {
+        var growth = WindowGrowth()
+        var now: Int64 = 1_000_000_000
+        var segment = Segment(kind: .data)
+        for round: Int64 in 0..<20 {
+            segment.start = carried + round * 1448
+            segment.end = segment.start + 1448
+            segment.echo = now - 50_000_000
+            _ = growth.take(segment, readUpTo: segment.end, at: now)
+            now += 60_000_000
+        }
+        #expect((65_535...33_554_432).contains(growth.window))
+    }
+
+    /// The same through a link, in both directions.
+    @Test(arguments: [0, 2_150_000_000, 1 << 32, 10 << 30, (1 << 62) - 300_000] as [Int64], [true, false])
+    func streamsOfAnyLengthGoOn(first: Int64, readsAtOnce: Bool) {
+        let way = DirectionConditions(rate: .kilobits(20_000), delay: .milliseconds(10))
+        var link = TCPLink(Conditions(up: way, down: way), seed: 1, readsAtOnce: readsAtOnce)
+        link.firstByte = first
+        let flow = link.open(at: .start)
+        for direction in Direction.allCases {
+            link.send(200_000, on: flow, direction, at: .start)
+            link.finish(flow, direction, at: .start)
+        }
+        var delivered = PerDirection(up: 0, down: 0)
+        var ends = 0
+        while link.runNext(until: Instant(.seconds(60))) {
+            while let occurrence = link.takeOccurrence() {
+                switch occurrence.event {
+                case .delivered(let bytes, let direction):
+                    delivered[direction] += bytes
+                    link.read(bytes, on: flow, direction, at: occurrence.time)
+                case .finished: ends += 1
+                default: break
+                }
+            }
+        }
+        #expect(delivered == PerDirection(up: 200_000, down: 200_000))
+        #expect(ends == 2)
+    }
+}
+
+/// Everything at once, at its limits and beyond.
+@Suite(.timeLimit(.minutes(2))) struct ExtremesPropertyTests {
+    private static let spans: [Int64] = [
+        .min, -1, 0, 1, 999_999, 600_000_000_000, 3_155_760_000_000_000_000 /* a century */, 1 << 62, .max,
+    ]
+
+    private static func direction(_ generator: inout SeededGenerator) -> DirectionConditions {
+        func span(_ generator: inout SeededGenerator) -> Nanoseconds {
+            Nanoseconds(spans.randomElement(using: &generator)!)
+        }
+        func share(_ generator: inout SeededGenerator) -> Loss {
+            [Loss.none, .none, .all, Loss(partsPerMillion: 1)!, Loss(partsPerMillion: 200_000)!].randomElement(
+                using: &generator)!
+        }
+        var conditions = DirectionConditions(
+            rate: [nil, Rate(bitsPerSecond: 100), Rate(bitsPerSecond: 100_000_000_000)].randomElement(
+                using: &generator)!,
+            delay: span(&generator), loss: Int.random(in: 0..<3, using: &generator) == 0 ? share(&generator) : .none,
+            queue: [.packets(.min), .packets(1), .packets(.max), .bytes(.min), .bytes(1), .bytes(.max)].randomElement(
+                using: &generator)!)
+        if Bool.random(using: &generator) {
+            conditions.jitter = Jitter(
+                span: span(&generator), distribution: Jitter.Distribution.allCases.randomElement(using: &generator)!,
+                mayOvertake: Bool.random(using: &generator))
+        }
+        switch Int.random(in: 0..<4, using: &generator) {
+        case 0:
+            conditions.bursts = .timed(
+                good: span(&generator), bad: span(&generator), lossInBad: share(&generator), lossInGood: .none)
+        case 1:
+            conditions.bursts = .perPacket(
+                becomesBad: share(&generator), becomesGood: share(&generator), lossInBad: share(&generator),
+                lossInGood: .none)
+        case 2:
+            conditions.rate = nil
+            conditions.trace = try? DeliveryTrace(
+                milliseconds: Bool.random(using: &generator) ? [DeliveryTrace.millisecondsMax] : [0, 0, 1])
+        default: break
+        }
+        conditions.duplication = share(&generator)
+        conditions.reordering = share(&generator)
+        return conditions
+    }
+
+    private static func conditions(_ generator: inout SeededGenerator) -> Conditions {
+        Conditions(
+            up: direction(&generator), down: direction(&generator),
+            dnsDelay: Nanoseconds(spans.randomElement(using: &generator)!))
+    }
+
+    private static func stack(_ generator: inout SeededGenerator) -> StackPreset {
+        var stack = [StackPreset.linux, .apple, .rfc].randomElement(using: &generator)!
+        func change(_ span: inout Nanoseconds, _ generator: inout SeededGenerator) {
+            if Int.random(in: 0..<4, using: &generator) == 0 {
+                span = Nanoseconds(spans.randomElement(using: &generator)!)
+            }
+        }
+        change(&stack.rtoVarianceMin, &generator)
+        change(&stack.rtoSlop, &generator)
+        change(&stack.rtoMin, &generator)
+        change(&stack.rtoMax, &generator)
+        change(&stack.rtoFallback, &generator)
+        change(&stack.delayedAck, &generator)
+        if Int.random(in: 0..<4, using: &generator) == 0 {
+            stack.synTimeouts = Bool.random(using: &generator) ? [] : spans.map { Nanoseconds($0) }
+            stack.initialWindow = [.min, 0, 1, .max].randomElement(using: &generator)!
+        }
+        return stack
+    }
+
+    private static func timeline(_ generator: inout SeededGenerator) -> Timeline {
+        let first = Timeline.Named("first", conditions(&generator))
+        let second = Timeline.Named("second", conditions(&generator))
+        let entries: [Timeline.Entry] = [
+            .init(
+                at: .zero,
+                .flap(
+                    [.init(first, Timeline.intervalMin), .init(second, Timeline.timeMax)],
+                    jitter: [Loss.none, .all].randomElement(using: &generator)!)),
+            .init(at: .seconds(5), .ramp(to: second, over: .seconds(86_000))),
+        ]
+        return try! Timeline(entries, repeatsAfter: Bool.random(using: &generator) ? Timeline.timeMax : nil)
+    }
+
+    @Test(arguments: 0..<300) func noValueOfAnyFieldTrapsSpinsOrPassesTheEndOfTime(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        let note = Comment(rawValue: "seed \(seed)")
+        var link = TCPLink(
+            Self.conditions(&generator), seed: seed, client: Self.stack(&generator), server: Self.stack(&generator),
+            readsAtOnce: Bool.random(using: &generator), isRecording: seed % 4 == 0)
+        let times: [Int64] = [0, 1, 1_000_000_000, 1 << 61, Int64.max / 2 - 1_000_000_000, Int64.max / 2, .max]
+        var now = Instant(Nanoseconds(times.randomElement(using: &generator)!))
+        var flows: [FlowID] = []
+        var last = Int64.min
+        func run(_ link: inout TCPLink) {
+            var steps = 0
+            while steps < 2000, link.runNext(until: now) {
+                steps += 1
+                while let occurrence = link.takeOccurrence() {
+                    let time = occurrence.time.sinceStart.count
+                    #expect(time <= Instant.end.sinceStart.count, note)
+                    #expect(time >= last, note)
+                    last = time
+                    if case .delivered(let bytes, let direction) = occurrence.event, Bool.random(using: &generator) {
+                        link.read(bytes, on: occurrence.flow, direction, at: occurrence.time)
+                    }
+                }
+                while link.takeRecord() != nil {}
+            }
+        }
+        for _ in 0..<40 {
+            let side = Side.allCases.randomElement(using: &generator)!
+            let flow = flows.randomElement(using: &generator)
+            switch Int.random(in: 0..<10, using: &generator) {
+            case 0, 1:
+                link.firstByte = [0, 2_150_000_000, 1 << 32, 1 << 62].randomElement(using: &generator)!
+                flows.append(link.open(at: now, isEstablished: Bool.random(using: &generator)))
+            case 2...4:
+                let bytes = [1, 100, 30_000, 1 << 31, Int.max].randomElement(using: &generator)!
+                if let flow { link.send(bytes, on: flow, side.sends, at: now) }
+            case 5: if let flow { link.finish(flow, side.sends, at: now) }
+            case 6: if let flow { link.read(.max, on: flow, side.sends, at: now) }
+            case 7: link.setConditions(Self.conditions(&generator))
+            case 8:
+                link.follow(
+                    Self.timeline(&generator), from: Nanoseconds(Self.spans.randomElement(using: &generator)!), at: now)
+            default: if let flow, seed % 3 == 0 { link.abort(flow, from: side, at: now) }
+            }
+            if let due = link.nextDue { #expect(due <= .end, note) }
+            run(&link)
+            now = max(now, now + Nanoseconds(Self.spans.filter { $0 >= 0 }.randomElement(using: &generator)!))
+        }
+        for flow in flows { _ = link.info(flow, .client) }
+    }
+}
