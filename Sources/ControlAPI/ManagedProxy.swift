@@ -17,18 +17,23 @@ struct ManagedProxy {
     var link = LinkSetting.clear
     /// What a reset goes back to.
     let firstLink: LinkSetting
+    /// How its clients learn that the upstream cannot be reached.
+    let unreachableUpstream: UnreachableUpstream
     var seed: UInt64
     /// How often it has been started with this seed.
     var starts = 0
     /// What was counted by those that ran before.
     var past = Traffic()
 
-    init(name: String, listen: String, upstream: String, link: LinkSetting, seed: UInt64) {
+    /// - Parameter link: The link it is made with. With none it is one of Toxiproxy's, and behaves as those do when the
+    ///   upstream cannot be reached.
+    init(name: String, listen: String, upstream: String, link: LinkSetting?, seed: UInt64) {
         self.name = name
         self.listen = listen
         self.upstream = upstream
-        self.link = link
-        firstLink = link
+        self.link = link ?? .clear
+        firstLink = link ?? .clear
+        unreachableUpstream = link == nil ? .close : .reset
         self.seed = seed
     }
 

@@ -73,7 +73,7 @@ actor ProxyRegistry {
         }
         var stream = RandomStream(seed: seed, "proxy/\(asked.name)")
         var proxy = ManagedProxy(
-            name: asked.name, listen: asked.listen, upstream: asked.upstream, link: asked.link ?? .clear,
+            name: asked.name, listen: asked.listen, upstream: asked.upstream, link: asked.link,
             seed: asked.seed ?? stream.next() >> 11)
         guard asked.toxics.count <= limits.toxicsMax else { throw tooManyToxics }
         proxy.toxics = asked.toxics
@@ -95,6 +95,7 @@ actor ProxyRegistry {
                 listen: try address.get(), upstream: await ListenAddress.upstream(proxy.upstream),
                 connectionsMax: limits.connectionsMax)
             configuration.resolvesEachTime = true
+            configuration.unreachableUpstream = proxy.unreachableUpstream
             configuration.toxics = proxy.toxics.map(\.toxic)
             configuration.seed = proxy.seedOfNextStart
             switch proxy.link {

@@ -32,6 +32,7 @@ final class LinkLoop {
     private var reachability: Reachability
     private let onExchange: (@Sendable (ExchangeEvent) -> Void)?
     private let onPacket: (@Sendable (CarriedPacket) -> Void)?
+    private let unreachableUpstream: UnreachableUpstream
     /// The clients' ports by the flow's index, and the upstream's; kept for captures.
     private var clientPorts: [UInt16] = []
     private let serverPort: UInt16
@@ -53,6 +54,7 @@ final class LinkLoop {
         onExchange = configuration.onExchange
         onPacket = configuration.onPacket
         onLateness = configuration.onLateness
+        unreachableUpstream = configuration.unreachableUpstream
         serverPort = UInt16(truncatingIfNeeded: configuration.upstream.port)
         link = SharedLink(
             configuration.conditions, seed: configuration.seed, name: configuration.linkName,
@@ -118,6 +120,14 @@ final class LinkLoop {
         if isShutDown { return }
         link.receive(input, on: id, at: now)
         settle()
+    }
+
+    /// A session's upstream cannot be reached: its client learns of that over the link.
+    func upstreamFailed(_ id: FlowID) {
+        switch unreachableUpstream {
+        case .reset: receive(.gone(.server), on: id)
+        case .close: _ = cut(id, byReset: false)
+        }
     }
 
     /// Changes the conditions; they are in force when this returns.

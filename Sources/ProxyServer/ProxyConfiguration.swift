@@ -39,6 +39,8 @@ public struct ProxyConfiguration: Sendable {
     public var toxics: [Toxic] = []
     /// Whether the upstream's name is looked up for each connection anew, and not at the start.
     public var resolvesEachTime = false
+    /// How a client learns that the upstream cannot be reached.
+    public var unreachableUpstream = UnreachableUpstream.reset
 
     /// Whether connections go past the model, and past SwiftNIO, while nothing is in force, where the machine can do that.
     var mayGoStraight = true
@@ -72,6 +74,14 @@ public struct ProxyConfiguration: Sendable {
         self.connectTimeout = connectTimeout
         self.buffers = buffers
     }
+}
+
+/// How a client learns that the upstream cannot be reached.
+public enum UnreachableUpstream: Hashable, Sendable {
+    /// By a RST, as from a port where nobody listens. It may overtake the client's `connect()`, which then fails.
+    case reset
+    /// By a FIN, as from Toxiproxy: `connect()` succeeds, and the first read returns the end of the stream.
+    case close
 }
 
 /// A host and a port: `127.0.0.1:8000`, `[::1]:8000`, `localhost:8000`, `:8000`, `8000`.

@@ -55,8 +55,8 @@ final class ProxyCore {
             return RelayOrder(
                 addresses: upstream.numeric.map { isOwn($0) ? [] : [$0] },
                 lookUp: { connection in eventLoop.execute { bound.value.lookUp(connection) } },
-                connectTimeout: configuration.connectTimeout, limits: configuration.buffers, places: places,
-                numbers: numbers, seed: linkLoop.seed,
+                connectTimeout: configuration.connectTimeout, unreachableUpstream: configuration.unreachableUpstream,
+                limits: configuration.buffers, places: places, numbers: numbers, seed: linkLoop.seed,
                 onDialFailed: { error in eventLoop.execute { bound.value.dialHasFailed(error) } },
                 onWaiting: { error in eventLoop.execute { bound.value.clientsWait(error) } })
         }

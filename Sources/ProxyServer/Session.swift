@@ -152,7 +152,7 @@ final class Session {
         dialling = nil
         hasDialled = true
         let wasAwaited = awaitsUpstream
-        report(.gone(.server))
+        if let flow { loop.upstreamFailed(flow) }
         loop.flush()
         endIfNothingIsLeft()
         return wasAwaited

@@ -208,22 +208,51 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
         #expect(try await fates(8) != first)
     }
 
-    @Test(arguments: Way.allCases) func aRefusedUpstreamResetsTheClient(_ way: Way)
-        async throws
-    {
+    /// Runs `body` with a proxy whose upstream refuses.
+    private func withRefusingUpstream(
+        _ way: Way, _ unreachableUpstream: UnreachableUpstream, _ body: (Proxy) async throws -> Void
+    ) async throws {
         let port = try TestSocket.quietPort()  // nobody listens there
         var configuration = ProxyConfiguration(
             listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: port),
             conditions: way.conditions)
         configuration.mayGoStraight = way.mayGoStraight
+        configuration.unreachableUpstream = unreachableUpstream
         let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
-        try await blocking {
-            let client = try TestSocket.connect(port: proxy.address.port)
-            #expect(throws: TestSocket.Failure(call: "recv", code: ECONNRESET)) { try client.receive() }
+        do {
+            try await body(proxy)
+        } catch {
+            await proxy.stop()
+            throw error
         }
-        try await eventually("the session is over") { await proxy.status().connectionsOpen == 0 }
-        #expect(await proxy.status().dialsFailed == 1)
         await proxy.stop()
+    }
+
+    @Test(arguments: Way.allCases) func aRefusedUpstreamResetsTheClient(_ way: Way) async throws {
+        try await withRefusingUpstream(way, .reset) { proxy in
+            try await blocking {
+                let client = try TestSocket.connect(port: proxy.address.port)
+                #expect(throws: TestSocket.Failure(call: "recv", code: ECONNRESET)) { try client.receive() }
+            }
+            try await eventually("the session is over") { await proxy.status().connectionsOpen == 0 }
+            #expect(await proxy.status().dialsFailed == 1)
+        }
+    }
+
+    /// A RST can overtake the client's `connect()`; a FIN cannot.
+    @Test(arguments: Way.allCases) func aRefusedUpstreamClosesTheClientInOrderWhereThatIsAsked(_ way: Way) async throws
+    {
+        let count = way == .late ? 20 : 200
+        try await withRefusingUpstream(way, .close) { proxy in
+            try await blocking {
+                for _ in 0..<count {
+                    let client = try TestSocket.connect(port: proxy.address.port)
+                    #expect(try client.receive().isEmpty)
+                }
+            }
+            try await eventually("all sessions are over") { await proxy.status().connectionsOpen == 0 }
+            #expect(await proxy.status().dialsFailed == count)
+        }
     }
 
     @Test(arguments: Way.allCases)

@@ -484,7 +484,7 @@ extension RelayLoop {
 
         private func dialFailed(_ connection: RelayedConnection, _ error: any Error) {
             connection.port.order.onDialFailed(error)
-            end(connection, resetting: [.client])
+            end(connection, resetting: connection.port.order.unreachableUpstream == .reset ? [.client] : [])
         }
 
         /// Dials that have not been answered at once are given their time.

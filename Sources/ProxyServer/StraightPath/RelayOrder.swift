@@ -8,6 +8,7 @@ struct RelayOrder: Sendable {
     /// Asks for the addresses of one connection; ``RelayLoop/dial(_:_:)`` is the answer.
     let lookUp: @Sendable (RelayToken) -> Void
     let connectTimeout: TimeAmount
+    let unreachableUpstream: UnreachableUpstream
     let limits: BufferLimits
     let places: Places
     let numbers: ConnectionNumbers

@@ -1,0 +1,40 @@
+import TestSupport
+import Testing
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// What a client sees of a proxy whose upstream refuses.
+@Suite(.timeLimit(.minutes(10))) struct UnreachableUpstreamTests {
+    /// As Toxiproxy's own tests expect it: `connect()` never fails, and the first read returns the end of the stream.
+    @Test(arguments: [false, true]) func aProxyOfToxiproxysAPIClosesItsClientInOrder(_ hasToxic: Bool) async throws {
+        try await withServer { (call, _) async throws in
+            let port = try await call.proxy(to: try TestSocket.quietPort())
+            if hasToxic {
+                let toxic = #"{"type":"latency","attributes":{"latency":5}}"#
+                #expect(try await call("POST", "/proxies/p/toxics", toxic).status == 200)
+            }
+            try await blocking {
+                for _ in 0..<200 {
+                    let client = try TestSocket.connect(port: port)
+                    #expect(try client.receive().isEmpty)
+                }
+            }
+        }
+    }
+
+    @Test func aProxyMadeWithALinkResetsItsClient() async throws {
+        try await withServer { (call, _) async throws in
+            let port = try await call.proxy(to: try TestSocket.quietPort(), #","link":{"profile":"wifi"}"#)
+            try await blocking {
+                let client = try TestSocket.connect(port: port)
+                #expect(throws: TestSocket.Failure(call: "recv", code: ECONNRESET)) { try client.receive() }
+            }
+        }
+    }
+}
