@@ -16,7 +16,7 @@ public enum ListenAddress {
         let endpoint = Endpoint(host: host, port: port)
         if (try? SocketAddress(ipAddress: host, port: port)) != nil { return endpoint }
         do {
-            let addresses = try await NIOThreadPool.singleton.runIfActive { try NameLookup.addresses(of: endpoint) }
+            let addresses = try await NameResolver.shared.addresses(of: endpoint)
             let chosen = addresses.first { $0.protocol == .inet } ?? addresses[0]
             return Endpoint(host: chosen.ipAddress ?? host, port: port)
         } catch let error as ProxyError {

@@ -8,7 +8,7 @@ internal import NIOCore
     import Musl
 #endif
 
-/// Looks a host up with the system's resolver. Blocks: for a thread that may.
+/// Looks a host up with the system's resolver. Blocking; call off the event loop.
 enum NameLookup {
     /// All addresses of a host, in the system's order; numeric ones are their own.
     static func addresses(of endpoint: Endpoint) throws -> [SocketAddress] {

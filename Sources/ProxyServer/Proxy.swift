@@ -165,17 +165,21 @@ public final class Proxy: Sendable {
     }
 
     private static func addresses(of endpoint: Endpoint) async throws -> [SocketAddress] {
-        if let address = try? SocketAddress(ipAddress: endpoint.host, port: endpoint.port) { return [address] }
-        return try await NIOThreadPool.singleton.runIfActive { try NameLookup.addresses(of: endpoint) }
+        return try await NameResolver.shared.addresses(of: endpoint)
     }
 
-    /// Whether a dial to `address` would end at a listener on `listen`.
+    /// Whether a dial to `address` would end at a listener on `listen`. What this does not see, ``LoopDetector`` does.
     static func wouldReach(_ listen: SocketAddress, from address: SocketAddress) -> Bool {
-        guard listen.port == address.port, let host = address.ipAddress, let own = listen.ipAddress else {
-            return false
-        }
-        let isLoopback = host.hasPrefix("127.") || host == "::1"
-        let isWildcard = own == "0.0.0.0" || own == "::"
-        return host == own || (isLoopback && isWildcard)
+        guard listen.port == address.port, var host = LoopDetector.host(address), let own = LoopDetector.host(listen)
+        else { return false }
+        // A dial to the wildcard address goes to the loopback.
+        if host == "0.0.0.0" { host = "127.0.0.1" }
+        if host == "::" { host = "::1" }
+        if host == own { return true }
+        guard own == "0.0.0.0" || own == "::" else { return false }
+        return LoopDetector.isLoopback(host) || ownAddresses.contains(host)
     }
+
+    /// The addresses of this machine's interfaces, at the process's start.
+    private static let ownAddresses = Set((try? System.enumerateDevices())?.compactMap { $0.address?.ipAddress } ?? [])
 }

@@ -12,10 +12,12 @@ public struct ProxyConfiguration: Sendable {
     public var conditions: Conditions
     /// How many connections may be open at once; further ones wait in the kernel's backlog.
     public var connectionsMax: Int
-    /// How long a dial to the upstream may take.
+    /// How long a dial to the upstream may take, with the lookup of its name and all of its addresses.
     public var connectTimeout: TimeAmount
     /// What may be held in memory.
     public var buffers: BufferLimits
+    /// When silent connections are probed, on both sides.
+    public var keepAlive = KeepAlive()
     /// How long a connection lasts that has lost one of its sockets, and how many such there may be.
     public var orphans = OrphanLimits()
     /// Where all chance comes from: the same seed loses the same packets of the same connections.

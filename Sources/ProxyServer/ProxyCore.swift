@@ -15,6 +15,7 @@ final class ProxyCore {
     private let places: Places
     private var straightPath: StraightPath?
     private var isTakingArrivals = false
+    private var isAskingAgain = false
     private var accepted = 0
     private var dialsFailed = 0
     private var isStopping = false
@@ -22,8 +23,12 @@ final class ProxyCore {
     private var stopped: EventLoopFuture<Bool>?
     private let upstream: UpstreamAddresses
     private let numbers: ConnectionNumbers
+    /// Names the proxy among those of the process, to find connections that come back to it.
+    private let number = LoopDetector.shared.newProxy()
+    private var listeningPort: Int?
     /// When a line was last told, so that a storm of clients makes one a second.
     private var lastDialLine: NIODeadline?
+    private var lastLoopLine: NIODeadline?
     private var lastFullLine: NIODeadline?
 
     /// Bytes of one read; grows from 4 KiB with what arrives.
@@ -53,10 +58,12 @@ final class ProxyCore {
             let bound = NIOLoopBound(self, eventLoop: eventLoop)
             let eventLoop = eventLoop
             return RelayOrder(
-                addresses: upstream.numeric.map { isOwn($0) ? [] : [$0] },
+                addresses: upstream.immediate.map { $0.filter { !isOwn($0) } },
                 lookUp: { connection in eventLoop.execute { bound.value.lookUp(connection) } },
                 connectTimeout: configuration.connectTimeout, unreachableUpstream: configuration.unreachableUpstream,
-                limits: configuration.buffers, places: places, numbers: numbers, seed: linkLoop.seed,
+                limits: configuration.buffers, keepAlive: configuration.keepAlive, proxy: number,
+                onLoop: { eventLoop.execute { bound.value.recordLoop() } },
+                places: places, numbers: numbers, seed: linkLoop.seed,
                 onDialFailed: { error in eventLoop.execute { bound.value.dialHasFailed(error) } },
                 onWaiting: { error in eventLoop.execute { bound.value.clientsWait(error) } })
         }
@@ -72,6 +79,7 @@ final class ProxyCore {
             .serverChannelOption(.maxMessagesPerRead, value: 1)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
+                    bound.value.configuration.keepAlive.apply(to: channel)
                     let failures = AcceptFailures { [weak core = bound.value] in core?.clientsWait($0) }
                     try channel.pipeline.syncOperations.addHandler(failures)
                 }
@@ -93,7 +101,9 @@ final class ProxyCore {
             return listener.set(.open).assumeIsolated()
                 .map { _ in port > 0 ? port : listener.port ?? 0 }
                 .flatMap { port in
-                    listener.set(self.linkLoop.currentReachability).assumeIsolated().map { _ in
+                    self.listeningPort = port
+                    LoopDetector.shared.recordListening(port)
+                    return listener.set(self.linkLoop.currentReachability).assumeIsolated().map { _ in
                         self.goStraight()
                         return port
                     }.nonisolated()
@@ -106,8 +116,14 @@ final class ProxyCore {
 
     /// Listens no more. The listener's channels know the proxy, which must not know the listener for ever.
     func forgetListener() {
+        recordPortClosed()
         listener?.close()
         listener = nil
+    }
+
+    private func recordPortClosed() {
+        if let listeningPort { LoopDetector.shared.recordClosed(listeningPort) }
+        listeningPort = nil
     }
 
     /// Says when the listening socket treats clients as the link wants them treated.
@@ -229,8 +245,18 @@ final class ProxyCore {
 
     /// Accepts clients, or lets them wait, as there are places.
     private func letIn() {
-        if !isStopping { listener?.setAccepting(!places.isFull) }
+        if isStopping { return }
+        listener?.setAccepting(!places.isFull)
+        guard places.mustAskAgain, !isAskingAgain else { return }
+        isAskingAgain = true
+        eventLoop.assumeIsolated().scheduleTask(in: Self.placeCheckInterval) {
+            self.isAskingAgain = false
+            self.letIn()
+        }
     }
+
+    /// How often a proxy that waits for files of other proxies looks whether there are some.
+    private static let placeCheckInterval = TimeAmount.milliseconds(100)
 
     /// Draws from another seed; the next connection is number 0.
     func reseed(_ seed: UInt64) -> EventLoopFuture<Void> {
@@ -284,9 +310,8 @@ final class ProxyCore {
             straightPath?.dial(connection, .success(upstream.current(on: eventLoop)))
             return
         }
-        upstream.fresh(on: eventLoop).whenComplete { result in
-            // It would call itself until no file is left.
-            self.straightPath?.dial(connection, result.map { $0.contains(where: self.isOwn) ? [] : $0 })
+        upstream.fresh(within: configuration.connectTimeout, on: eventLoop).whenComplete { result in
+            self.straightPath?.dial(connection, result.map { $0.filter { !self.isOwn($0) } })
         }
     }
 
@@ -298,6 +323,7 @@ final class ProxyCore {
     }
 
     private func dialHasFailed(_ error: any Error) {
+        if upstream.immediate?.allSatisfy(isOwn) == true { return recordLoop() }
         dialsFailed += 1
         tellDialFailed(error)
     }
@@ -307,9 +333,24 @@ final class ProxyCore {
     /// A connection of our own, made to fill the accept queue.
     private struct IsFiller: Error {}
 
+    /// A connection that has passed this proxy before.
+    private struct ComesBack: Error {}
+
+    private func recordLoop() {
+        dialsFailed += 1
+        guard !isStopping, isTime(&lastLoopLine) else { return }
+        logger.warning(
+            "upstream \(configuration.upstream) leads back to this proxy; connection refused; change --upstream")
+    }
+
     private func accept(_ channel: any Channel) throws {
         if listener?.isFiller(channel) == true { throw IsFiller() }
-        let session = Session(channel, on: linkLoop) { [weak self] session in self?.dial(for: session) }
+        let passed = LoopDetector.shared.passed(from: channel.remoteAddress, to: channel.localAddress)
+        if passed.contains(number) {
+            recordLoop()
+            throw ComesBack()
+        }
+        let session = Session(channel, on: linkLoop, passed: passed) { [weak self] session in self?.dial(for: session) }
         session.onEnd = { [weak self, unowned session] in self?.forget(session) }
         try prepare(channel, .client)
         try channel.pipeline.syncOperations.addHandler(SocketEnd(.client, of: session))
@@ -318,13 +359,18 @@ final class ProxyCore {
         accepted += 1
         limitReads()
         if places.isFull {
-            listener?.setAccepting(false)
+            letIn()
             tellFull()
         }
     }
 
     private func tellFull() {
         guard isTime(&lastFullLine) else { return }
+        if places.mustAskAgain {
+            let count = FileBudget.shared.connectionsMax
+            return logger.warning(
+                "all proxies together have \(count) connections, the limit for 'ulimit -n': new ones wait; raise it")
+        }
         logger.warning(
             "\(configuration.connectionsMax) connections are open, the limit (--max-connections): new ones wait")
     }
@@ -344,48 +390,65 @@ final class ProxyCore {
     }
 
     private func dial(for session: Session) {
+        let number = number
+        session.recordDial = { [unowned session] port in
+            LoopDetector.shared.recordDial(from: port, passed: session.passed, by: number)
+        }
+        let start = NIODeadline.now()
+        guard configuration.resolvesEachTime else {
+            return dial(upstream.current(on: eventLoop), since: start, for: session)
+        }
+        upstream.fresh(within: configuration.connectTimeout, on: eventLoop).whenComplete { result in
+            switch result {
+            case .success(let addresses): self.dial(addresses, since: start, for: session)
+            case .failure(let error): self.dialFailed(error, for: session)
+            }
+        }
+    }
+
+    private func dialFailed(_ error: any Error, for session: Session) {
+        if session.upstreamFailed() { dialHasFailed(error) }
+    }
+
+    private func dial(_ addresses: [SocketAddress], since start: NIODeadline, for session: Session) {
+        // It would connect to itself until no file is left.
+        let others = addresses.filter { !isOwn($0) }
+        if others.isEmpty, !addresses.isEmpty { recordLoop() }
+        if others.isEmpty || !session.awaitsUpstream {
+            _ = session.upstreamFailed()
+            return
+        }
+        let dial = UpstreamDial(
+            others, within: configuration.connectTimeout, since: start, on: eventLoop,
+            connect: { address, timeout in self.connect(session, to: address, within: timeout) },
+            isAwaited: { session.awaitsUpstream },
+            onFailure: { error in self.dialFailed(error, for: session) })
+        dial.start()
+    }
+
+    private func connect(
+        _ session: Session, to address: SocketAddress, within timeout: TimeAmount
+    ) -> EventLoopFuture<any Channel> {
         let bound = NIOLoopBound((self, session), eventLoop: eventLoop)
-        let bootstrap = ClientBootstrap(group: eventLoop)
-            .connectTimeout(configuration.connectTimeout)
+        var bootstrap = ClientBootstrap(group: eventLoop)
+            .connectTimeout(timeout)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let (core, session) = bound.value
                     try core.prepare(channel, .server)
+                    core.configuration.keepAlive.apply(to: channel)
                     try channel.pipeline.syncOperations.addHandler(SocketEnd(.server, of: session))
                 }
             }
-        guard configuration.resolvesEachTime else {
-            return dial(bootstrap, upstream.current(on: eventLoop)[...], for: session)
+        if LoopDetector.shared.mustRecord(address.port), let any = address.wildcard {
+            bootstrap = bootstrap.bind(to: any)
         }
-        upstream.fresh(on: eventLoop).whenComplete { result in
-            switch result {
-            case .success(let addresses) where addresses.contains(where: self.isOwn):
-                // It would call itself until no file is left.
-                _ = session.upstreamFailed()
-            case .success(let addresses) where session.awaitsUpstream:
-                self.dial(bootstrap, addresses[...], for: session)
-            case .success: _ = session.upstreamFailed()
-            case .failure(let error):
-                if session.upstreamFailed() { self.dialHasFailed(error) }
-            }
-        }
+        return bootstrap.connect(to: address)
     }
 
     /// Whether a dial would end at this proxy.
     private func isOwn(_ address: SocketAddress) -> Bool {
         listener?.address.map { Proxy.wouldReach($0, from: address) } ?? false
-    }
-
-    /// Tries the upstream's addresses one after the other.
-    private func dial(_ bootstrap: ClientBootstrap, _ addresses: ArraySlice<SocketAddress>, for session: Session) {
-        guard let address = addresses.first else { return }
-        bootstrap.connect(to: address).assumeIsolated().whenFailure { error in
-            if addresses.count > 1 && session.awaitsUpstream {
-                self.dial(bootstrap, addresses.dropFirst(), for: session)
-            } else if session.upstreamFailed() {
-                self.dialHasFailed(error)
-            }
-        }
     }
 
     /// Sets a socket's options; they are settled at the connection's birth.
@@ -462,6 +525,7 @@ final class ProxyCore {
     func close() -> EventLoopFuture<Void> {
         isStopping = true
         return closeStraightPath(.closed).flatMap {
+            self.recordPortClosed()
             let listenerIsClosed = self.listener?.close() ?? self.eventLoop.makeSucceededVoidFuture()
             self.listener = nil
             // What closing would make the link do is nobody's business any more.

@@ -14,8 +14,13 @@ final class Session {
     private(set) var flow: FlowID?
     private var ends: PerDirection<SocketEnd?> = PerDirection(up: nil, down: nil)
     private var openChannels = 0
-    /// The upstream's socket while the dial is under way.
-    private var dialling: SocketEnd?
+    /// The upstream's sockets while the dial is under way; the first that answers is taken.
+    private var dialling: [SocketEnd] = []
+    /// The proxies of this process that the connection has passed, if it comes from one.
+    let passed: [LoopDetector.ProxyNumber]
+    /// Records the dial if it may lead to a proxy of this process, under a port of ours.
+    var recordDial: (_ localPort: Int) -> LoopDetector.Dial? = { _ in nil }
+    private var recordedDials: [LoopDetector.Dial] = []
     private var hasDialled = false
     private var hasEnded = false
     /// When its client connected.
@@ -40,8 +45,12 @@ final class Session {
 
     /// - Parameter dial: Opens a socket to the upstream, with a ``SocketEnd`` of the session in its pipeline, or
     ///   calls ``upstreamFailed()``.
-    init(_ client: any Channel, on loop: LinkLoop, dial: @escaping (Session) -> Void) {
+    init(
+        _ client: any Channel, on loop: LinkLoop, passed: [LoopDetector.ProxyNumber] = [],
+        dial: @escaping (Session) -> Void
+    ) {
         self.client = client
+        self.passed = passed
         self.loop = loop
         self.dial = dial
         startedAt = .now()
@@ -55,6 +64,8 @@ final class Session {
     /// ``attach(_:)``.
     init(goingOnFrom past: HandedOver, on loop: LinkLoop, dial: @escaping (Session) -> Void) {
         client = nil
+        passed = past.passed
+        recordedDials = past.dial.map { [$0] } ?? []
         self.loop = loop
         self.dial = dial
         self.past = past
@@ -123,15 +134,28 @@ final class Session {
         loop.flush()
     }
 
-    /// The dial to the upstream has begun, or goes on to the next of its addresses.
+    /// A dial to one of the upstream's addresses has begun.
     func upstreamIsDialling(_ end: SocketEnd) {
-        dialling = end
+        dialling.append(end)
         if flow == nil { end.close() }
+    }
+
+    /// A dial is about to connect from a port that has been bound for it.
+    func upstreamWillConnect(from localPort: Int) {
+        if let dial = recordDial(localPort) { recordedDials.append(dial) }
+    }
+
+    /// Closes the dials that are under way, but for the one that has been answered.
+    private func stopDialling(but answered: SocketEnd? = nil) {
+        let others = dialling.filter { $0 !== answered }
+        dialling = []
+        for end in others { end.discard() }
     }
 
     /// The upstream has answered.
     func upstreamIsActive(_ end: SocketEnd) {
-        dialling = nil
+        if ends.down != nil { return end.discard() }
+        stopDialling(but: end)
         ends.down = end
         openChannels += 1
         if past != nil { return hasArrived(end) }
@@ -149,7 +173,7 @@ final class Session {
 
     /// The upstream cannot be had. Gives whether anybody still waited for it.
     func upstreamFailed() -> Bool {
-        dialling = nil
+        stopDialling()
         hasDialled = true
         let wasAwaited = awaitsUpstream
         if let flow { loop.upstreamFailed(flow) }
@@ -208,7 +232,8 @@ final class Session {
             ends[side.sends]?.flush()
         case .reset(let side):
             // The kernel may have connected already, and told nobody yet.
-            (ends[side.sends] ?? (side == .server ? dialling : nil))?.reset()
+            if side == .server, ends.down == nil { for end in dialling { end.reset() } }
+            ends[side.sends]?.reset()
             if ends[side.sends] == nil { pastSocket(side)?.reset() }
         case .pauseReading(let side):
             arrivesPaused[side.sends] = true
@@ -218,7 +243,7 @@ final class Session {
             if past == nil { resumeReading(side) }
         case .ended:
             flow = nil
-            dialling?.close()
+            stopDialling()
             // What has not come is closed with a FIN, if it has not been reset.
             past = nil
             endIfNothingIsLeft()
@@ -254,7 +279,7 @@ final class Session {
     func close(tellsLoss: Bool = true) {
         isClosed = true
         let isCut = tellsLoss && (bytesUnsent > 0 || flow.map { loop.bytesHeld($0) > 0 } ?? false)
-        dialling?.close()
+        stopDialling()
         past = nil
         if ends.up == nil && openChannels == 0 { client?.close(promise: nil) }
         for end in [ends.up, ends.down] {

@@ -88,6 +88,12 @@ final class SocketEnd: ChannelDuplexHandler {
         ending?.channelIsInactive(side)
     }
 
+    func connect(context: ChannelHandlerContext, to address: SocketAddress, promise: EventLoopPromise<Void>?) {
+        // Bound beforehand, where somebody wants to know the port before the other side does.
+        if let port = context.channel.localAddress?.port, port > 0 { session?.upstreamWillConnect(from: port) }
+        context.connect(to: address, promise: promise)
+    }
+
     /// Reads are asked for by the channel after each read cycle; while paused they are kept for later.
     func read(context: ChannelHandlerContext) {
         if isPaused {
@@ -173,4 +179,10 @@ final class SocketEnd: ChannelDuplexHandler {
 
     /// Closes both ways.
     func close() { context?.close(promise: nil) }
+
+    /// Closes a socket that its session does not take.
+    func discard() {
+        session = nil
+        close()
+    }
 }

@@ -21,6 +21,9 @@ enum SystemSocket {
         #endif
     }
 
+    /// Whether a socket is ready for what is asked, or has failed; never waits.
+    static func isReady(_ request: inout pollfd) -> Bool { poll(&request, 1, 0) > 0 }
+
     /// Where a socket is.
     static func localAddress(of descriptor: CInt) throws -> SocketAddress {
         try address { getsockname(descriptor, $0, $1) }
@@ -49,6 +52,17 @@ enum SystemSocket {
                 pointer.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { SocketAddress($0.pointee, host: "") }
             default: throw IOError(errnoCode: EAFNOSUPPORT, reason: "the address of a socket")
             }
+        }
+    }
+}
+
+extension SocketAddress {
+    /// Any address and any port of its family.
+    var wildcard: SocketAddress? {
+        switch self {
+        case .v4: try? SocketAddress(ipAddress: "0.0.0.0", port: 0)
+        case .v6: try? SocketAddress(ipAddress: "::", port: 0)
+        case .unixDomainSocket: nil
         }
     }
 }

@@ -33,10 +33,8 @@
 
         /// - Parameter pools: How many there are.
         init(pools: Int) {
-            var limit = rlimit()
-            let files = getrlimit(.init(RLIMIT_NOFILE.rawValue), &limit) == 0 ? Int(clamping: limit.rlim_cur) : 0
-            // A pipe takes two files: those of the connections come first.
-            countMax = max(16, files / 16) / pools
+            // A pipe takes two files.
+            countMax = max(8, FileBudget.filesMax / FileBudget.pipeShare / 2) / pools
             freeMax = 16 / pools
         }
 

@@ -4,18 +4,30 @@ internal import Synchronization
 final class Places: Sendable {
     let max: Int
     private let taken = Atomic<Int>(0)
+    private let files: FileBudget
 
-    init(max: Int) { self.max = max }
+    init(max: Int, files: FileBudget = .shared) {
+        self.max = max
+        self.files = files
+    }
 
     var count: Int { taken.load(ordering: .relaxed) }
-    var isFull: Bool { count >= max }
+    var isFull: Bool { count >= max || files.isFull }
+    /// Whether other proxies have taken what this one may still have: nobody tells when that is over.
+    var mustAskAgain: Bool { count < max && files.isFull }
 
     /// Takes a place for somebody who is in.
-    func take() { taken.add(1, ordering: .relaxed) }
+    func take() {
+        taken.add(1, ordering: .relaxed)
+        files.take()
+    }
 
     /// Gives a place back; `true` if there was none before.
     @discardableResult
-    func release() -> Bool { taken.subtract(1, ordering: .relaxed).oldValue >= max }
+    func release() -> Bool {
+        files.release()
+        return taken.subtract(1, ordering: .relaxed).oldValue >= max
+    }
 }
 
 /// Numbers a proxy's connections in the order in which they come, wherever they are carried: their chance goes by it.

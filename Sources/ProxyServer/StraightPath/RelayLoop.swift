@@ -280,7 +280,7 @@ extension RelayLoop {
                         if connection.ends.up.hasFailed { end(connection, resetting: [.server]) }
                         return
                     }
-                    guard connection.ends.down.mayWrite, upstreamHasAnswered(connection) else { return }
+                    guard upstreamHasAnswered(connection) else { return }
                 }
                 carry(connection, first: direction)
             }
@@ -353,11 +353,12 @@ extension RelayLoop {
             for _ in 0..<Self.acceptsPerTurn {
                 if port.order.places.isFull {
                     port.waitsForPlace = true
+                    if port.order.places.mustAskAgain { pause(port) }
                     return port.order.onWaiting(nil)
                 }
                 let client = crelay_accept(listener)
                 if client >= 0 {
-                    letIn(OwnedSocket(client), port)
+                    letIn(client, port)
                     continue
                 }
                 switch errno {
@@ -367,20 +368,33 @@ extension RelayLoop {
                 // EMFILE, ENFILE, ENOBUFS, ENOMEM, or worse.
                 default:
                     port.order.onWaiting(IOError(errnoCode: errno, reason: "accept"))
-                    port.isPaused = true
-                    return alarms.insert(Alarm(due: .now() + Self.pauseAfterFailure, token: port.token))
+                    return pause(port)
                 }
             }
             turns.append(port.token)
         }
 
-        private func letIn(_ client: OwnedSocket, _ port: RelayPort) {
+        /// Accepts nobody for a while.
+        private func pause(_ port: RelayPort) {
+            port.isPaused = true
+            alarms.insert(Alarm(due: .now() + Self.pauseAfterFailure, token: port.token))
+        }
+
+        private func letIn(_ descriptor: CInt, _ port: RelayPort) {
+            let client = OwnedSocket(descriptor)
+            let passed = LoopDetector.shared.passed(
+                from: try? SystemSocket.remoteAddress(of: descriptor),
+                to: try? SystemSocket.localAddress(of: descriptor))
+            if passed.contains(port.order.proxy) {
+                client.reset()
+                return port.order.onLoop()
+            }
             port.order.places.take()
             port.traffic.accepted += 1
             // Here, whoever carries it: the server meets connections in the order in which they have come.
             let arrival = Arrival(
-                client: client, number: port.order.numbers.take(), seed: port.seed, startedAt: .now(),
-                dial: port.order.addresses.map { Self.beginDial($0[...]) })
+                client: client, number: port.order.numbers.take(), seed: port.seed, startedAt: .now(), passed: passed,
+                dial: port.order.addresses.map { Self.beginDial($0[...], passed: passed, port.order) })
             let carrier = relay.forOneMore(mayBeAnother: arrival.dial != nil)
             if carrier === relay { return begin(arrival, port) }
             let token = port.token
@@ -412,13 +426,15 @@ extension RelayLoop {
 
         // MARK: Dials
 
-        /// Tries addresses one after the other.
+        /// Tries addresses one after the other, each a while after the one before or as soon as that has failed.
         private func dial(_ connection: RelayedConnection, _ addresses: ArraySlice<SocketAddress>) {
-            goOn(connection, Self.beginDial(addresses))
+            goOn(connection, Self.beginDial(addresses, passed: connection.passed, connection.port.order))
         }
 
         /// Begins to connect to the first address that there is a way to, and leaves those after it.
-        private static func beginDial(_ addresses: ArraySlice<SocketAddress>) -> Result<Arrival.Dial, IOError> {
+        private static func beginDial(
+            _ addresses: ArraySlice<SocketAddress>, passed: [LoopDetector.ProxyNumber], _ order: RelayOrder
+        ) -> Result<Arrival.Dial, IOError> {
             var failure = IOError(errnoCode: EADDRNOTAVAIL, reason: "connect")
             var addresses = addresses
             while let address = addresses.popFirst() {
@@ -430,14 +446,29 @@ extension RelayLoop {
                     continue
                 }
                 sendAtOnce(server)
+                order.keepAlive.apply(to: server)
+                let record = recordDial(server, to: address, passed: passed, by: order.proxy)
                 let code = address.withSockAddr { connect(server, $0, socklen_t($1)) }
                 if code == 0 || errno == EINPROGRESS {
-                    return .success(Arrival.Dial(server: OwnedSocket(server), addresses: addresses))
+                    return .success(
+                        Arrival.Dial(server: OwnedSocket(server), addresses: addresses, record: record))
                 }
                 failure = IOError(errnoCode: errno, reason: "connect")
                 SystemSocket.close(server)
             }
             return .failure(failure)
+        }
+
+        /// Records a dial that may lead to a proxy of this process, under a port of its own, before it begins.
+        private static func recordDial(
+            _ server: CInt, to address: SocketAddress, passed: [LoopDetector.ProxyNumber],
+            by proxy: LoopDetector.ProxyNumber
+        ) -> LoopDetector.Dial? {
+            guard LoopDetector.shared.mustRecord(address.port), let any = address.wildcard,
+                any.withSockAddr({ bind(server, $0, socklen_t($1)) }) == 0,
+                let port = (try? SystemSocket.localAddress(of: server))?.port
+            else { return nil }
+            return LoopDetector.shared.recordDial(from: port, passed: passed, by: proxy)
         }
 
         /// Waits for the answer to a dial, if it has begun.
@@ -446,7 +477,11 @@ extension RelayLoop {
             case .failure(let error): dialFailed(connection, error)
             case .success(let dial):
                 connection.addresses = dial.addresses
-                connection.ends.down.descriptor = dial.server.take()
+                connection.dialRecord = dial.record
+                if connection.ends.down.descriptor >= 0 {
+                    connection.earlierDials.append(connection.ends.down.descriptor)
+                }
+                connection.ends.down = RelayedConnection.End(descriptor: dial.server.take())
                 connection.dialDue = nil
                 if watch(connection.ends.down.descriptor, Self.allEvents, connection.token.of(.server)) {
                     newDials.append(connection.token)
@@ -458,24 +493,38 @@ extension RelayLoop {
 
         /// A dial has an end: whether it is a good one.
         private func upstreamHasAnswered(_ connection: RelayedConnection) -> Bool {
-            var code: CInt = 0
-            if connection.ends.down.hangsUp {
-                var length = socklen_t(MemoryLayout<CInt>.size)
-                getsockopt(connection.ends.down.descriptor, SOL_SOCKET, SO_ERROR, &code, &length)
+            if connection.earlierDials.isEmpty {
+                guard connection.ends.down.mayWrite else { return false }
+                var code: CInt = 0
+                if connection.ends.down.hangsUp {
+                    var length = socklen_t(MemoryLayout<CInt>.size)
+                    getsockopt(connection.ends.down.descriptor, SOL_SOCKET, SO_ERROR, &code, &length)
+                }
+                if code == 0 {
+                    connection.isDialling = false
+                    return true
+                }
+                connection.closeDials()
+                dialNext(connection, IOError(errnoCode: code, reason: "connect"))
+                return false
             }
-            if code == 0 {
+            let count = connection.earlierDials.count
+            switch connection.takeAnsweredDial() {
+            case .connected:
                 connection.isDialling = false
                 return true
+            case .pending:
+                if connection.earlierDials.count < count, !connection.addresses.isEmpty {
+                    dial(connection, connection.addresses)
+                }
+            case .failed(let code): dialNext(connection, IOError(errnoCode: code, reason: "connect"))
             }
-            dialAnother(connection, IOError(errnoCode: code, reason: "connect"))
             return false
         }
 
-        /// This address is none: the next.
-        private func dialAnother(_ connection: RelayedConnection, _ failure: IOError) {
-            if connection.ends.down.descriptor >= 0 { SystemSocket.close(connection.ends.down.descriptor) }
-            connection.ends.down = RelayedConnection.End(descriptor: -1)
-            if connection.addresses.isEmpty {
+        /// No dial is under way: the next address.
+        private func dialNext(_ connection: RelayedConnection, _ failure: IOError) {
+            if connection.addresses.isEmpty || connection.dialDeadline <= .now() {
                 dialFailed(connection, failure)
             } else {
                 dial(connection, connection.addresses)
@@ -483,6 +532,7 @@ extension RelayLoop {
         }
 
         private func dialFailed(_ connection: RelayedConnection, _ error: any Error) {
+            connection.closeDials()
             connection.port.order.onDialFailed(error)
             end(connection, resetting: connection.port.order.unreachableUpstream == .reset ? [.client] : [])
         }
@@ -492,7 +542,8 @@ extension RelayLoop {
             if newDials.isEmpty { return }
             for token in newDials {
                 guard let connection = running(token), connection.isDialling else { continue }
-                let due = NIODeadline.now() + connection.port.order.connectTimeout
+                let next = NIODeadline.now() + UpstreamDial.attemptDelay
+                let due = connection.addresses.isEmpty ? connection.dialDeadline : min(connection.dialDeadline, next)
                 connection.dialDue = due
                 alarms.insert(Alarm(due: due, token: token))
             }
@@ -507,7 +558,11 @@ extension RelayLoop {
                     if let port = ports[alarm.token] { accept(port) }
                 } else if let connection = running(alarm.token) {
                     if connection.isDialling, connection.dialDue == alarm.due {
-                        dialAnother(connection, IOError(errnoCode: ETIMEDOUT, reason: "connect"))
+                        if alarm.due < connection.dialDeadline, !connection.addresses.isEmpty {
+                            dial(connection, connection.addresses)
+                        } else {
+                            dialFailed(connection, IOError(errnoCode: ETIMEDOUT, reason: "connect"))
+                        }
                     } else if connection.isAbortPending {
                         connection.isAbortPending = false
                         carry(connection, first: .up)
@@ -535,6 +590,9 @@ extension RelayLoop {
                 }
                 connection.drop(direction, tools.pipes)
             }
+            for dial in connection.earlierDials { SystemSocket.close(dial) }
+            connection.earlierDials = []
+            connection.dialRecord = nil
             forget(connection)
             let (port, token) = (connection.port, connection.port.token)
             let wasFull = port.order.places.release()
@@ -555,6 +613,9 @@ extension RelayLoop {
             for direction in Direction.allCases where connection.ends[direction].descriptor >= 0 {
                 epoll_ctl(epoll, EPOLL_CTL_DEL, connection.ends[direction].descriptor, nil)
             }
+            if connection.isDialling, !connection.earlierDials.isEmpty { _ = connection.takeAnsweredDial() }
+            for dial in connection.earlierDials { SystemSocket.close(dial) }
+            connection.earlierDials = []
             let server = connection.ends.down.descriptor
             // It may have been answered, and nobody told: the server, which has let it in, must not meet another in its place.
             let isDialling = connection.isDialling && (try? SystemSocket.remoteAddress(of: server)) == nil
@@ -569,7 +630,8 @@ extension RelayLoop {
                 client: OwnedSocket(connection.ends.up.descriptor),
                 server: isDialling ? nil : OwnedSocket(server), pending: pending,
                 isFinished: PerDirection(
-                    up: connection.lanes.up.isFinished, down: connection.lanes.down.isFinished))
+                    up: connection.lanes.up.isFinished, down: connection.lanes.down.isFinished),
+                passed: connection.passed, dial: connection.dialRecord)
         }
 
         private func forget(_ connection: RelayedConnection) {

@@ -10,6 +10,11 @@ struct RelayOrder: Sendable {
     let connectTimeout: TimeAmount
     let unreachableUpstream: UnreachableUpstream
     let limits: BufferLimits
+    let keepAlive: KeepAlive
+    /// Names the proxy.
+    let proxy: LoopDetector.ProxyNumber
+    /// Told of a connection that was refused because it has passed the proxy before.
+    let onLoop: @Sendable () -> Void
     let places: Places
     let numbers: ConnectionNumbers
     /// What the numbers go with.

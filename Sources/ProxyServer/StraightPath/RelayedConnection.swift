@@ -57,10 +57,17 @@
         var isDialling = true
         /// The addresses left to try.
         var addresses: ArraySlice<SocketAddress> = []
+        /// Dials to earlier addresses that have not been answered either; the first answer is taken.
+        var earlierDials: [CInt] = []
+        /// The proxies of this process that it has passed, and the record of its dial if it may lead to another.
+        let passed: [LoopDetector.ProxyNumber]
+        var dialRecord: LoopDetector.Dial?
         /// Set while it waits for its next turn.
         var isWaitingForTurn = false
-        /// When the dial that is under way has taken too long.
+        /// When the next address is dialled, or the connection given up.
         var dialDue: NIODeadline?
+        /// When the connection is given up.
+        var dialDeadline: NIODeadline { startedAt + port.order.connectTimeout }
         /// Counts what has happened at the relay.
         var lastActive: UInt64 = 0
         /// When a connection that has lost a socket is aborted, whether the other has taken everything or not.
@@ -77,6 +84,7 @@
             number = arrival.number
             seed = arrival.seed
             startedAt = arrival.startedAt
+            passed = arrival.passed
             ends = PerDirection(up: End(descriptor: arrival.client.take()), down: End(descriptor: -1))
         }
 
@@ -306,6 +314,62 @@
                 age: Nanoseconds((NIODeadline.now() - startedAt).nanoseconds),
                 bytesRead: PerDirection(up: lanes.up.bytesRead, down: lanes.down.bytesRead),
                 bytesHeld: PerDirection(up: lanes.up.held, down: lanes.down.held))
+        }
+    }
+
+    extension RelayedConnection {
+        /// Where a dial stands.
+        enum DialState {
+            case pending
+            case connected
+            case failed(CInt)
+
+            init(_ descriptor: CInt) {
+                var poll = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                guard SystemSocket.isReady(&poll) else {
+                    self = .pending
+                    return
+                }
+                var code: CInt = 0
+                var length = socklen_t(MemoryLayout<CInt>.size)
+                getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &code, &length)
+                self = code == 0 ? .connected : .failed(code)
+            }
+        }
+
+        /// Takes the first of several dials that has been answered; closes those that have failed. Gives the last failure if
+        /// none is left.
+        func takeAnsweredDial() -> DialState {
+            var failure: CInt = ETIMEDOUT
+            var pending: [CInt] = []
+            var answered: CInt?
+            for dial in earlierDials + [ends.down.descriptor] {
+                switch DialState(dial) {
+                case .connected where answered == nil: answered = dial
+                case .connected: SystemSocket.close(dial)
+                case .pending: pending.append(dial)
+                case .failed(let code):
+                    failure = code
+                    SystemSocket.close(dial)
+                }
+            }
+            if let answered {
+                for dial in pending { SystemSocket.close(dial) }
+                earlierDials = []
+                // What it has said meanwhile may have been told before it was chosen.
+                ends.down = End(descriptor: answered, mayRead: true, mayWrite: true)
+                return .connected
+            }
+            ends.down = End(descriptor: pending.popLast() ?? -1)
+            earlierDials = pending
+            return ends.down.descriptor >= 0 ? .pending : .failed(failure)
+        }
+
+        /// Closes all dials that are under way.
+        func closeDials() {
+            for dial in earlierDials + [ends.down.descriptor] where dial >= 0 { SystemSocket.close(dial) }
+            earlierDials = []
+            ends.down = End(descriptor: -1)
         }
     }
 

@@ -1,0 +1,114 @@
+import NIOCore
+import NIOPosix
+import TestSupport
+import Testing
+
+@testable import ProxyServer
+
+/// Connections that come back to a proxy are refused, and cost no more than a few.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct LoopDetectorTests {
+    private static func start(
+        _ listen: Endpoint, upstream: Endpoint, mayGoStraight: Bool, resolvesEachTime: Bool = true
+    ) async throws -> Proxy {
+        var configuration = ProxyConfiguration(listen: listen, upstream: upstream)
+        configuration.mayGoStraight = mayGoStraight
+        configuration.resolvesEachTime = resolvesEachTime
+        return try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
+    }
+
+    private static func freePort() throws -> Int { try TestSocket.quietPort() }
+
+    /// One client; it must be told, and nothing may be left.
+    private static func expectRefusal(_ proxies: [Proxy]) async throws {
+        try await blocking {
+            let client = try TestSocket.connect(port: proxies[0].address.port)
+            #expect(client.receiveToFailure().bytes == 0)
+        }
+        for proxy in proxies {
+            try await eventually("nothing is left") { await proxy.status().connectionsOpen == 0 }
+            #expect(await proxy.status().connectionsAccepted < 20)
+        }
+        var failed = 0
+        for proxy in proxies { failed += await proxy.status().dialsFailed }
+        #expect(failed > 0)
+    }
+
+    @Test(arguments: [true, false], ["0.0.0.0", "::ffff:127.0.0.1", "127.0.0.1", "localhost"])
+    func aProxyIsNotItsOwnUpstreamUnderAnyAddress(_ mayGoStraight: Bool, _ host: String) async throws {
+        let port = try Self.freePort()
+        let proxy = try await Self.start(
+            Endpoint(host: "0.0.0.0", port: port), upstream: Endpoint(host: host, port: port),
+            mayGoStraight: mayGoStraight)
+        try await Self.expectRefusal([proxy])
+        await proxy.stop(grace: .zero)
+    }
+
+    @Test(arguments: [true, false]) func aMachinesOwnAddressIsItsOwn(_ mayGoStraight: Bool) async throws {
+        let own = try System.enumerateDevices().compactMap { device -> String? in
+            guard case .v4(let address)? = device.address, !address.host.hasPrefix("127.") else { return nil }
+            return device.address?.ipAddress
+        }.first { !$0.hasPrefix("127.") }
+        guard let own else { return }
+        let port = try Self.freePort()
+        let proxy = try await Self.start(
+            Endpoint(host: "0.0.0.0", port: port), upstream: Endpoint(host: own, port: port),
+            mayGoStraight: mayGoStraight)
+        try await Self.expectRefusal([proxy])
+        await proxy.stop(grace: .zero)
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func twoProxiesThatAreEachOthersUpstreamRefuse(_ first: Bool, _ second: Bool) async throws {
+        let ports = [try Self.freePort(), try Self.freePort()]
+        let one = try await Self.start(
+            Endpoint(host: "127.0.0.1", port: ports[0]), upstream: Endpoint(host: "127.0.0.1", port: ports[1]),
+            mayGoStraight: first)
+        let other = try await Self.start(
+            Endpoint(host: "127.0.0.1", port: ports[1]), upstream: Endpoint(host: "127.0.0.1", port: ports[0]),
+            mayGoStraight: second)
+        try await Self.expectRefusal([one, other])
+        await one.stop(grace: .zero)
+        await other.stop(grace: .zero)
+    }
+
+    /// A chain that ends at a server is none of these.
+    @Test(arguments: [true, false]) func proxiesMayBeChained(_ mayGoStraight: Bool) async throws {
+        let (listener, port) = try TestSocket.listen()
+        let second = try await Self.start(
+            Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: port),
+            mayGoStraight: mayGoStraight)
+        let first = try await Self.start(
+            Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: second.address.port),
+            mayGoStraight: mayGoStraight)
+        for _ in 0..<20 {
+            try await blocking {
+                let client = try TestSocket.connect(port: first.address.port)
+                let server = try listener.accept()
+                try client.send([1, 2])
+                #expect(try server.receive(exactly: 2) == [1, 2])
+            }
+        }
+        await first.stop(grace: .zero)
+        await second.stop(grace: .zero)
+    }
+
+    /// A port that a dial has used is a client's like any other once the dial is forgotten.
+    @Test func aForgottenDialNamesNobody() throws {
+        let detector = LoopDetector()
+        let (one, two) = (detector.newProxy(), detector.newProxy())
+        #expect(one != two && !detector.mustRecord(9000))
+        detector.recordListening(9000)
+        #expect(detector.mustRecord(9000))
+        let here = try SocketAddress(ipAddress: "127.0.0.1", port: 9000)
+        let peer = try SocketAddress(ipAddress: "::ffff:127.0.0.2", port: 4000)
+        let far = try SocketAddress(ipAddress: "192.0.2.1", port: 4000)
+        var dial: LoopDetector.Dial? = detector.recordDial(from: 4000, passed: [two], by: one)
+        #expect(dial?.passed == [two, one])
+        #expect(detector.passed(from: peer, to: here) == [two, one])
+        #expect(detector.passed(from: far, to: here).isEmpty)
+        dial = nil
+        #expect(detector.passed(from: peer, to: here).isEmpty)
+        detector.recordClosed(9000)
+        #expect(!detector.mustRecord(9000))
+    }
+}
