@@ -17,6 +17,13 @@ struct Departures: Sendable {
         bytes += size
     }
 
+    /// Takes the first out.
+    mutating func popFirst() -> (sent: Int64, bytes: Int)? {
+        guard let first = packets.popFirst() else { return nil }
+        bytes -= first.bytes
+        return first
+    }
+
     /// Forgets what has been sent by `now`.
     mutating func release(at now: Int64) {
         while let first = packets.first, first.sent <= now {

@@ -18,12 +18,18 @@ struct BurstState: Sendable {
     private static let sojournMin: Int64 = 10_000
     /// More changes of state than these are not followed one by one.
     private static let roundsMax: Int64 = 10_000
-    /// Until when the timed state lasts.
+    /// Until when the timed state lasts; `.min` is to be drawn with the next packet.
     private var until: Int64 = 0
 
     init(seed: UInt64, name: String) {
         changes = RandomStream(seed: seed, "\(name)/bursts")
         coins = RandomStream(seed: seed, "\(name)/bursts/loss")
+    }
+
+    /// Begins anew, in the good state, with the next packet.
+    mutating func restart() {
+        isBad = false
+        until = .min
     }
 
     mutating func losesPacket(_ bursts: Bursts, _ connectionCoins: inout RandomStream, at now: Int64) -> Bool {
@@ -34,7 +40,10 @@ struct BurstState: Sendable {
         case .timed(let good, let bad, let lossInBad, let lossInGood):
             let good = good.count.clamped(to: Self.sojournMin...DirectionConditions.spanMax.count)
             let bad = bad.count.clamped(to: Self.sojournMin...DirectionConditions.spanMax.count)
-            if (now - until) / (good + bad) > Self.roundsMax {
+            if until == .min {
+                isBad = false
+                until = now + max(1, changes.exponential(mean: good))
+            } else if (now - until) / (good + bad) > Self.roundsMax {
                 // After a silence so long the state is as likely as ever.
                 isBad = changes.below(good + bad) < bad
                 until = now

@@ -25,7 +25,8 @@ public struct TCPLink: ~Copyable {
         var generation: UInt32 = 0
         var isInUse = false
         var ends: PerDirection<EndBox>
-        var coins: PerDirection<PacketPipe.Coins>
+        /// Its share of each pipe: chance and order.
+        var flows: PerDirection<PacketPipe.FlowState>
         /// What it alone loses, beside what the link does.
         var losses = PerDirection(up: [CorrelatedLoss](), down: [CorrelatedLoss]())
         /// When each end's entries in the heap are due.
@@ -218,8 +219,8 @@ public struct TCPLink: ~Copyable {
     /// Whether bytes may go past the model: it would give them out in the moment in which they come in, and has nothing
     /// before them.
     public func isStraight(_ id: FlowID, _ direction: Direction, at now: Instant) -> Bool {
-        guard conditions.isClear, timeline == nil, !isRecording, pipes[direction].isStraight(at: now.bounded),
-            contains(id)
+        guard conditions.isClear, timeline == nil, !isRecording, contains(id),
+            pipes[direction].isStraight(connections[id.index].flows[direction], at: now.bounded)
         else { return false }
         let ends = connections[id.index].ends
         let sender = ends[direction].end
@@ -261,7 +262,8 @@ public struct TCPLink: ~Copyable {
 
     // MARK: What can happen
 
-    /// Changes the conditions for packets that enter from now on; a timeline is followed no longer.
+    /// Changes the conditions for packets that enter from now on; a timeline is followed no longer. Another rate comes with an
+    /// empty queue: connections do not wait for what others sent before.
     public mutating func setConditions(_ new: Conditions) {
         timeline = nil
         put(new)
@@ -271,6 +273,7 @@ public struct TCPLink: ~Copyable {
     ///
     /// - Parameter offset: How much of the timeline has passed already.
     public mutating func follow(_ timeline: Timeline, from offset: Nanoseconds = .zero, at now: Instant) {
+        let now = Instant(Nanoseconds(now.bounded))
         var run = TimelineRun(
             timeline, startingAt: Instant(now.sinceStart - offset), seed: seed, name: "\(name)/timeline")
         _ = run.advance(to: now)
@@ -303,12 +306,13 @@ public struct TCPLink: ~Copyable {
     /// How many connections there had been before this one, since the start or since the last ``reseed(_:)``.
     public func number(of id: FlowID) -> Int { contains(id) ? connections[id.index].number : 0 }
 
-    private mutating func put(_ new: Conditions) {
+    /// - Parameter rampTime: When, if they come out of the old ones by a ramp.
+    private mutating func put(_ new: Conditions, rampTime: Int64? = nil) {
         conditions = new
         for direction in Direction.allCases {
             var inForce = new[direction]
             if isCut[direction] { inForce.loss = .all }
-            pipes[direction].setConditions(inForce)
+            pipes[direction].setConditions(inForce, rampTime: rampTime)
         }
     }
 
@@ -333,9 +337,9 @@ public struct TCPLink: ~Copyable {
                     TCPEnd(.client, stacks.up, clockPhase: clockPhase, readsAtOnce: readsAtOnce, first: firstByte)),
                 down: EndBox(
                     TCPEnd(.server, stacks.down, clockPhase: clockPhase, readsAtOnce: readsAtOnce, first: firstByte))),
-            coins: PerDirection(
-                up: PacketPipe.Coins(seed: seed, name: "\(name)/up/conn/\(number)"),
-                down: PacketPipe.Coins(seed: seed, name: "\(name)/down/conn/\(number)")),
+            flows: PerDirection(
+                up: PacketPipe.FlowState(seed: seed, name: "\(name)/up/conn/\(number)"),
+                down: PacketPipe.FlowState(seed: seed, name: "\(name)/down/conn/\(number)")),
             number: number, dataSentUpTo: PerDirection(up: firstByte, down: firstByte))
         let index: Int
         if let place = freePlaces.popLast() {
@@ -413,7 +417,9 @@ public struct TCPLink: ~Copyable {
         var direction: Direction?
         var isAlarm = false
         if nextChange <= limit, let due = nextDue, due.sinceStart.count == nextChange {
-            if timeline?.advance(to: due) == true, let current = timeline?.current { put(current) }
+            if timeline?.advance(to: due) == true, let current = timeline?.current {
+                put(current, rampTime: timeline?.isRamping == true ? due.sinceStart.count : nil)
+            }
             return true
         }
         if flights.up.nextArrival <= time {
@@ -515,7 +521,7 @@ public struct TCPLink: ~Copyable {
                 }
                 let lostBefore = isRecording ? pipes[direction].counters.packetsLost : 0
                 let (arrival, copy) = pipes[direction].offer(
-                    bytes: segment.packetBytes, coins: &connections[index].coins[direction], at: now)
+                    bytes: segment.packetBytes, flow: &connections[index].flows[direction], at: now)
                 if isRecording {
                     let isLost = pipes[direction].counters.packetsLost > lostBefore
                     record(segment, id, direction, arrival: arrival, isLost: isLost, at: now)
@@ -583,7 +589,8 @@ public struct TCPLink: ~Copyable {
             PacketRecord(
                 flow: id, number: connections[id.index].number, direction: direction,
                 time: Instant(Nanoseconds(now)),
-                arrival: arrival.map { Instant(Nanoseconds($0)) } ?? Instant(Nanoseconds(now)) + conditions[direction].delay,
+                arrival: arrival.map { Instant(Nanoseconds($0)) } ?? Instant(Nanoseconds(now))
+                    + conditions[direction].delay,
                 kind: kind,
                 fate: fate, range: range, isFinal: segment.isFinal,
                 isPushed: segment.isPushed, isProbe: segment.isProbe, isFirst: sentUpTo < 0,

@@ -8,24 +8,24 @@ import Testing
         PacketPipe(conditions, seed: 3, name: "link/up")
     }
 
-    private func coins(_ number: Int = 0) -> PacketPipe.Coins {
-        PacketPipe.Coins(seed: 3, name: "link/up/conn/\(number)")
+    private func flow(_ number: Int = 0) -> PacketPipe.FlowState {
+        PacketPipe.FlowState(seed: 3, name: "link/up/conn/\(number)")
     }
 
     @Test func aQueueInBytesTakesAPacketUntilMoreThanItsLimitWaits() {
         var pipe = pipe(DirectionConditions(rate: .kilobits(8), queue: .bytes(1000)))
-        var coins = coins()
+        var flow = flow()
         // A byte a millisecond: 400, 800, 1200 wait; the fourth finds more than 1000 bytes.
-        let arrivals = (0..<4).map { _ in pipe.offer(bytes: 400, coins: &coins, at: 0).arrival }
+        let arrivals = (0..<4).map { _ in pipe.offer(bytes: 400, flow: &flow, at: 0).arrival }
         #expect(arrivals == [400_000_000, 800_000_000, 1_200_000_000, nil])
-        let later = pipe.offer(bytes: 400, coins: &coins, at: 400_000_000).arrival
+        let later = pipe.offer(bytes: 400, flow: &flow, at: 400_000_000).arrival
         #expect(later == 1_600_000_000)
     }
 
     @Test func theListedPacketsAreLost() {
         var pipe = pipe(DirectionConditions(lostPackets: PacketNumbers([4...5, 2...2])))
-        var coins = coins()
-        let fates = (1...6).map { Int64($0) }.map { pipe.offer(bytes: 100, coins: &coins, at: $0).arrival != nil }
+        var flow = flow()
+        let fates = (1...6).map { Int64($0) }.map { pipe.offer(bytes: 100, flow: &flow, at: $0).arrival != nil }
         #expect(fates == [true, false, true, false, false, true])
         #expect(PacketNumbers([3...2 + 1, 1...2])?.description == "1-3")
         #expect(PacketNumbers([0...1]) == nil)
@@ -35,12 +35,12 @@ import Testing
     @Test func someComeTwiceAndSomeOvertake() {
         let share = Loss(partsPerMillion: 250_000)!
         var pipe = pipe(DirectionConditions(delay: .milliseconds(50), duplication: share, reordering: share))
-        var coins = coins()
+        var flow = flow()
         var early = 0
         var copies = 0
         for number in 0..<10_000 {
             let now = Int64(number) * 1_000_000
-            let (arrival, copy) = pipe.offer(bytes: 100, coins: &coins, at: now)
+            let (arrival, copy) = pipe.offer(bytes: 100, flow: &flow, at: now)
             if arrival == now { early += 1 } else { #expect(arrival == now + 50_000_000) }
             if copy != nil { copies += 1 }
         }
@@ -75,10 +75,136 @@ import Testing
         for mayOvertake in [false, true] {
             let jitter = Jitter(span: .milliseconds(20), mayOvertake: mayOvertake)
             var pipe = pipe(DirectionConditions(delay: .milliseconds(50), jitter: jitter))
-            var coins = coins()
-            let arrivals = (0..<100).map { pipe.offer(bytes: 9, coins: &coins, at: $0 * 1_000_000).arrival! }
+            var flow = flow()
+            let arrivals = (0..<100).map { pipe.offer(bytes: 9, flow: &flow, at: $0 * 1_000_000).arrival! }
             #expect((arrivals == arrivals.sorted()) == !mayOvertake)
         }
+    }
+}
+
+/// What a change of conditions does to what is on its way.
+@Suite struct ChangeTests {
+    private static let far = Conditions(
+        up: DirectionConditions(delay: .seconds(60)), down: DirectionConditions(delay: .seconds(60)))
+    private static let edge = Conditions(
+        up: DirectionConditions(rate: .kilobits(200), delay: .milliseconds(440)),
+        down: DirectionConditions(rate: .kilobits(240), delay: .milliseconds(400)))
+    private static let wifi = Conditions(
+        up: DirectionConditions(rate: .kilobits(33_000), delay: .milliseconds(1)),
+        down: DirectionConditions(rate: .kilobits(40_000), delay: .milliseconds(1)))
+
+    /// When a connection opened at a time is established, and when 10 kB have come, from then on.
+    private func times(of flow: FlowID, _ link: inout TCPLink, from start: Instant) -> [Nanoseconds] {
+        link.send(10_000, on: flow, .down, at: start)
+        var times: [Nanoseconds] = []
+        while link.runNext(until: start + .seconds(30)) {
+            while let occurrence = link.takeOccurrence() {
+                if occurrence.flow == flow { times.append(occurrence.time - start) }
+            }
+        }
+        return times
+    }
+
+    @Test(arguments: [far, edge], [wifi, .clear, edge])
+    func aNewConnectionDoesNotWaitForWhatOthersSentOnAnotherLink(_ before: Conditions, _ after: Conditions) {
+        if before == after { return }
+        var link = TCPLink(before, seed: 1)
+        let old = link.open(at: .start, isEstablished: true)
+        for direction in Direction.allCases { link.send(60_000, on: old, direction, at: .start) }
+        let change = Instant(.milliseconds(10))
+        while link.runNext(until: change) { while link.takeOccurrence() != nil {} }
+        link.setConditions(after)
+        var fresh = TCPLink(after, seed: 1)
+        _ = fresh.open(at: .start)
+        let first = times(of: link.open(at: change), &link, from: change)
+        let second = times(of: fresh.open(at: change), &fresh, from: change)
+        #expect(first.count >= 3)
+        // Where its timers are in their ticks is chance.
+        #expect(first == second)
+    }
+
+    @Test func whatAConnectionSendsLaterDoesNotOvertakeWhatItSentBefore() throws {
+        var link = TCPLink(Self.far, seed: 1)
+        let old = link.open(at: .start, isEstablished: true)
+        link.send(1, on: old, .down, at: .start)
+        link.setConditions(.clear)
+        let new = link.open(at: .start)
+        while link.runNext(until: Instant(.seconds(1))) {}
+        link.send(1000, on: old, .down, at: Instant(.seconds(1)))
+        let (oldWaits, newDoesNot) = (
+            !link.isStraight(old, .down, at: Instant(.seconds(1))),
+            link.isStraight(new, .down, at: Instant(.seconds(1)))
+        )
+        #expect(oldWaits && newDoesNot)
+        var came: [(Int, Nanoseconds)] = []
+        while link.runNext(until: Instant(.seconds(200))) {
+            while let occurrence = link.takeOccurrence() {
+                guard case .delivered(let bytes, _) = occurrence.event, occurrence.flow == old else { continue }
+                came.append((bytes, occurrence.time.sinceStart))
+            }
+        }
+        #expect(came.map(\.0) == [1, 1000])
+        #expect(came.allSatisfy { $0.1 == .seconds(60) })
+        let isStraight = link.isStraight(old, .down, at: Instant(.seconds(200)))
+        #expect(isStraight)
+    }
+
+    /// A loss or a delay that changes leaves the queue where it is, and so does a ramp: what is put on the link is no more
+    /// than its rate lets through.
+    @Test(arguments: [true, false]) func aLinkThatIsTheSameKeepsItsQueue(isRamp: Bool) throws {
+        var pipe = PacketPipe(Self.edge.up, seed: 1, name: "link")
+        let steps: Int64 = 100
+        var allowance = Int64(51 * 1500 * 8)
+        var flows = (0..<8).map { PacketPipe.FlowState(seed: 1, name: "link/conn/\($0)") }
+        var conditions = Self.edge.up
+        for step in 0..<steps {
+            let now = step * 100_000_000
+            if isRamp {
+                conditions.rate = Rate(bitsPerSecond: 200_000 + step * 20_000)
+            } else {
+                conditions.delay = .milliseconds(400 - step)
+            }
+            pipe.setConditions(conditions, rampTime: isRamp ? now : nil)
+            let rate = try #require(conditions.rate)
+            allowance += rate.bitsPerSecond / 10
+            for time in stride(from: now, to: now + 100_000_000, by: 1_000_000) {
+                _ = pipe.offer(bytes: 1500, flow: &flows[Int(time / 1_000_000) % 8], at: time)
+            }
+        }
+        #expect(pipe.counters.bytes * 8 <= allowance)
+        #expect(pipe.counters.bytes * 8 > allowance * 9 / 10, "the link is never idle")
+        #expect(pipe.depth(at: steps * 100_000_000) > 40)
+    }
+
+    /// 50 packets at 20 kbit/s take 30 s; once the ramp has arrived they hold others up for 18 ms.
+    @Test func whatWaitsDuringARampMovesOnAtTheNewRate() throws {
+        var conditions = DirectionConditions(rate: .kilobits(20))
+        var pipe = PacketPipe(conditions, seed: 1, name: "link")
+        var old = PacketPipe.FlowState(seed: 1, name: "link/conn/0")
+        var new = PacketPipe.FlowState(seed: 1, name: "link/conn/1")
+        for _ in 0..<50 { _ = pipe.offer(bytes: 1500, flow: &old, at: 0) }
+        conditions.rate = .kilobits(33_000)
+        pipe.setConditions(conditions, rampTime: 500_000_000)
+        #expect(pipe.offer(bytes: 1500, flow: &new, at: 500_000_000).arrival == nil, "the queue is as full as before")
+        let arrival = try #require(pipe.offer(bytes: 1500, flow: &new, at: 520_000_000).arrival)
+        #expect(arrival < 521_000_000)
+        let last = try #require(pipe.offer(bytes: 1500, flow: &old, at: 520_000_000).arrival)
+        #expect(last == 30_000_000_000, "its own packets keep their settled times")
+    }
+
+    /// A chain whose bad state lasts for hours ends with the conditions that asked for it.
+    @Test func otherBurstsBeginInTheirGoodState() {
+        func bursts(_ length: Nanoseconds) -> DirectionConditions {
+            DirectionConditions(bursts: .timed(good: .milliseconds(1), bad: length, lossInBad: .all, lossInGood: .none))
+        }
+        var pipe = PacketPipe(bursts(.seconds(1_000_000)), seed: 1, name: "link")
+        var flow = PacketPipe.FlowState(seed: 1, name: "link/conn/0")
+        #expect(pipe.offer(bytes: 100, flow: &flow, at: 1_000_000_000).arrival == nil)
+        pipe.setConditions(bursts(.milliseconds(1)))
+        let arrived = (0..<1000).filter {
+            pipe.offer(bytes: 100, flow: &flow, at: 2_000_000_000 + $0 * 1_000_000).arrival != nil
+        }
+        #expect((350...650).contains(arrived.count), "\(arrived.count)")
     }
 }
 
@@ -88,8 +214,8 @@ import Testing
     private func arrivals(_ stamps: [UInt32], _ packets: [(bytes: Int, at: Int64)]) throws -> [Int64?] {
         let trace = try DeliveryTrace(milliseconds: stamps)
         var pipe = PacketPipe(DirectionConditions(trace: trace), seed: 1, name: "link")
-        var coins = PacketPipe.Coins(seed: 1, name: "link/conn/0")
-        return packets.map { pipe.offer(bytes: $0.bytes, coins: &coins, at: $0.at * ms).arrival.map { $0 / ms } }
+        var flow = PacketPipe.FlowState(seed: 1, name: "link/conn/0")
+        return packets.map { pipe.offer(bytes: $0.bytes, flow: &flow, at: $0.at * ms).arrival.map { $0 / ms } }
     }
 
     @Test func aFileOfOneIsTwelveMegabits() throws {

@@ -311,15 +311,15 @@ private final class Tape {
             becomesBad: Loss(partsPerMillion: 10_000)!, becomesGood: Loss(partsPerMillion: 250_000)!,
             lossInBad: Loss(partsPerMillion: 700_000)!, lossInGood: .none)
         var pipe = PacketPipe(DirectionConditions(bursts: bursts), seed: 5, name: "link/up")
-        var coins = PacketPipe.Coins(seed: 5, name: "link/up/conn/0")
-        let lost = (0..<200_000).filter { pipe.offer(bytes: 100, coins: &coins, at: Int64($0) * 1000).arrival == nil }
+        var flow = PacketPipe.FlowState(seed: 5, name: "link/up/conn/0")
+        let lost = (0..<200_000).filter { pipe.offer(bytes: 100, flow: &flow, at: Int64($0) * 1000).arrival == nil }
             .count
         #expect(abs(Double(lost) / 200_000 - 0.0269) < 0.002)
         // The same share of time, whatever is sent.
         let timed = Bursts.timed(good: .seconds(9), bad: .seconds(1), lossInBad: .all, lossInGood: .none)
         var slow = PacketPipe(DirectionConditions(bursts: timed), seed: 5, name: "link/up")
         let gone = (0..<100_000)
-            .filter { slow.offer(bytes: 100, coins: &coins, at: Int64($0) * 100_000_000).arrival == nil }.count
+            .filter { slow.offer(bytes: 100, flow: &flow, at: Int64($0) * 100_000_000).arrival == nil }.count
         #expect(abs(Double(gone) / 100_000 - 0.1) < 0.02)
     }
 }
