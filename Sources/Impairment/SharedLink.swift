@@ -585,7 +585,9 @@ public struct SharedLink: ~Copyable {
                 conduits[id.index]?.tracker?.takeRequestBytes(buffer, watch, &plan, nextID: &nextExchange) ?? [], id)
             return buffer
         }
-        guard let answered = conduits[id.index]?.tracker?.takeAnswerBytes(buffer) else { return buffer }
+        guard
+            let answered = conduits[id.index]?.tracker?.takeAnswerBytes(buffer, watch, &plan, nextID: &nextExchange)
+        else { return buffer }
         report(answered.events, id)
         if answered.isCut {
             if answered.passes.readableBytes > 0 { take(answered.passes, id, .down) }
@@ -603,7 +605,9 @@ public struct SharedLink: ~Copyable {
     }
 
     private mutating func closeInput(_ side: Side, _ id: FlowID) {
-        if side == .server, let ended = conduits[id.index]?.tracker?.takeAnswerStreamEnd() {
+        if side == .server, let watch,
+            let ended = conduits[id.index]?.tracker?.takeAnswerStreamEnd(watch, &plan, nextID: &nextExchange)
+        {
             report(ended.events, id)
             if ended.isCut { return cut(id) }
             // Its bytes may all be out already.
