@@ -77,6 +77,9 @@ struct Conduit {
     private var goneEnds = PerDirection(up: false, down: false)
     /// Sockets whose end the other side has been told of, or will be by the link.
     var lostEnds = PerDirection(up: false, down: false)
+    /// The direction whose toxic closes both sockets as soon as the upstream is there: it was removed before the connection
+    /// came to the link.
+    var closesWhenConnected: Direction?
     /// A toxic closes both sockets: nothing is read any more.
     var isClosing = false
 

@@ -63,10 +63,21 @@ public struct SharedLink: ~Copyable {
     public private(set) var toxics: [Toxic]
     /// How often toxics of a name have been added: each has its own chance.
     private var editions: [String: Int] = [:]
+    /// The last `timeout` toxics that were removed, for connections that come later from where they were meanwhile.
+    private var removedTimeouts = Deque<RemovedTimeout>()
+    private static let removedTimeoutsMax = 64
     private var toxicAlarms = Heap<ToxicAlarm>()
     private var alarmCount: UInt64 = 0
     private var seed: UInt64
     private let name: String
+
+    /// A `timeout` toxic that was removed, with what its chance went by.
+    private struct RemovedTimeout {
+        let toxic: Toxic
+        let edition: Int
+        let seed: UInt64
+        let time: Instant
+    }
 
     /// When a connection's toxics are to be asked again.
     private struct ToxicAlarm: Comparable {
@@ -277,7 +288,9 @@ public struct SharedLink: ~Copyable {
     ///   - chance: The number and the seed that its chance goes by, if they are not the next ones of this link.
     ///   - isEstablished: Whether it was there before, and has gone past the link; it is cut where nobody would be let in.
     public mutating func open(
-        at time: Instant, chance: ConnectionChance? = nil, isEstablished: Bool = false
+        at time: Instant, chance: ConnectionChance? = nil, isEstablished: Bool = false, beginning: Instant? = nil
+    ///   - beginning: When it began, if it was there before. A `timeout` toxic that has been removed since then closes it, as
+    ///     if it had been on the link all the time.
     ) -> FlowID {
         advance(to: time)
         let id = link.open(at: now, chance: chance, isEstablished: isEstablished)
@@ -287,6 +300,8 @@ public struct SharedLink: ~Copyable {
         for toxic in toxics { apply(toxic, to: id) }
         // Some wait from now on, whatever comes.
         if !toxics.isEmpty { for direction in Direction.allCases { runToxics(id, direction) } }
+        let held = isEstablished ? heldByRemovedTimeout(id, since: beginning ?? time) : nil
+        conduits[id.index]?.closesWhenConnected = held
         switch access {
         case .open: break
         case .portal where isEstablished: abandon(id)
@@ -316,6 +331,7 @@ public struct SharedLink: ~Copyable {
             conduits[id.index]?.up.isConnected = true
             deliver(id, .up)
         case .drained(let side):
+            if let direction = conduits[id.index]?.closesWhenConnected { return closeBoth(id, direction) }
             let direction = side.opposite.sends
             conduits[id.index]?[direction].handedOver = 0
             conduits[id.index]?[direction].awaitsDrain = false
@@ -402,6 +418,11 @@ public struct SharedLink: ~Copyable {
         forEachConnection { link, id in
             let mustClose = link.conduits[id.index]?[stream].toxics?.remove(name, at: now) == true
             link.setLosses(id, stream)
+        if case .timeout = toxic.effect {
+            if removedTimeouts.count == Self.removedTimeoutsMax { removedTimeouts.removeFirst() }
+            removedTimeouts.append(
+                RemovedTimeout(toxic: toxic, edition: editions[name] ?? 0, seed: seed, time: now))
+        }
             link.runToxics(id, stream)
             if link.conduits[id.index]?[stream].toxics?.isEmpty == true {
                 link.conduits[id.index]?[stream].toxics = nil
@@ -446,9 +467,7 @@ public struct SharedLink: ~Copyable {
     }
 
     private mutating func apply(_ toxic: Toxic, to id: FlowID) {
-        let coins = RandomStream(
-            seed: seed,
-            "\(name)/toxic/\(toxic.name)/\(editions[toxic.name] ?? 0)/\(toxic.stream)/conn/\(link.number(of: id))")
+        let coins = coins(of: toxic, edition: editions[toxic.name] ?? 0, seed: seed, for: id)
         if conduits[id.index]?[toxic.stream].toxics == nil { conduits[id.index]?[toxic.stream].toxics = ToxicChain() }
         conduits[id.index]?[toxic.stream].toxics?.add(toxic, coins: coins, at: now)
         setLosses(id, toxic.stream)
@@ -457,6 +476,21 @@ public struct SharedLink: ~Copyable {
     private mutating func setLosses(_ id: FlowID, _ direction: Direction) {
         link.setLosses(conduits[id.index]?[direction].toxics?.losses ?? [], on: id, direction)
     }
+    /// The chance of a toxic for one connection.
+    private func coins(of toxic: Toxic, edition: Int, seed: UInt64, for id: FlowID) -> RandomStream {
+        RandomStream(
+            seed: seed, "\(name)/toxic/\(toxic.name)/\(edition)/\(toxic.stream)/conn/\(link.number(of: id))")
+    }
+
+    /// The direction in which a `timeout` toxic would have held a connection that began at `beginning`, if one has been removed
+    /// since.
+    private func heldByRemovedTimeout(_ id: FlowID, since beginning: Instant) -> Direction? {
+        removedTimeouts.first { removed in
+            var coins = coins(of: removed.toxic, edition: removed.edition, seed: removed.seed, for: id)
+            return removed.time >= beginning && coins.chance(removed.toxic.toxicity)
+        }?.toxic.stream
+    }
+
 
     private mutating func dropToxics(_ id: FlowID, _ direction: Direction) {
         guard conduits[id.index]?[direction].toxics != nil else { return }

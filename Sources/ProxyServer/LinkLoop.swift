@@ -73,7 +73,8 @@ final class LinkLoop {
         settle()
         let id = link.open(
             at: now, chance: session.chance ?? ConnectionChance(number: numbers.take(), seed: seed),
-            isEstablished: session.chance != nil)
+            isEstablished: session.chance != nil,
+            beginning: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)))
         while sessions.count <= id.index { sessions.append(nil) }
         sessions[id.index] = (id, session)
         if onPacket != nil {
