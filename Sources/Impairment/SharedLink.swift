@@ -101,6 +101,8 @@ public struct SharedLink: ~Copyable {
     public private(set) var bytesCarried = PerDirection(up: 0, down: 0)
     /// Bytes held in the conduits.
     public private(set) var bytesHeld = 0
+    /// Those of them that wait before toxics.
+    private var toxicBytesHeld = 0
 
     /// Creates a link without connections.
     ///
@@ -499,7 +501,9 @@ public struct SharedLink: ~Copyable {
     }
 
     private mutating func countToxicBytes(_ id: FlowID, _ direction: Direction) {
-        bytesHeld += conduits[id.index]?[direction].countToxicBytes() ?? 0
+        let more = conduits[id.index]?[direction].countToxicBytes() ?? 0
+        bytesHeld += more
+        toxicBytesHeld += more
     }
 
     /// Lets a direction's toxics pass on what they will now, and has them asked again when they want to be.
@@ -524,7 +528,7 @@ public struct SharedLink: ~Copyable {
         guard holds(id) else { return }
         countToxicBytes(id, direction)
         guard let state = conduits[id.index]?[direction].toxicState else { return }
-        let share = limits.toxicBytesMax(connections: link.connectionCount)
+        let share = toxicShare
         setPaused(state.isFull || state.held >= share, id, direction)
         guard let due = state.due, state.alarm.map({ due < $0 }) ?? true else { return }
         conduits[id.index]?[direction].toxics?.alarm = due
@@ -534,6 +538,13 @@ public struct SharedLink: ~Copyable {
     }
 
     /// Alarms of toxics that are kept, those of connections that are over among them.
+    /// What may wait before the toxics of a direction: its share, and no more than the others leave of the whole.
+    private var toxicShare: Int {
+        let left = limits.toxicBytesMaxTotal - toxicBytesHeld
+        return min(
+            limits.toxicBytesMax(connections: link.connectionCount), max(limits.bytesMinPerDirection, left))
+    }
+
     var alarmsKept: Int { toxicAlarms.count }
 
     /// Keeps those alarms only that will say something: others are of connections that are over, or were replaced.
@@ -782,7 +793,7 @@ public struct SharedLink: ~Copyable {
     private mutating func regulate(_ id: FlowID, _ direction: Direction) {
         guard let (isClosed, wasFull, held, arrivedStraight) = conduits[id.index]?[direction].inflow, !isClosed
         else { return }
-        let share = limits.bytesMax(connections: link.connectionCount)
+        let share = laneShare
         let hasRoom = link.sendRoom(id, direction) > 0
         let isFull = held >= share || arrivedStraight >= limits.straightBytesMax || !hasRoom
         if !wasFull && isFull {
@@ -801,6 +812,14 @@ public struct SharedLink: ~Copyable {
 
     /// Reads the sender's socket no more, or again.
     private mutating func setPaused(_ isPaused: Bool, _ id: FlowID, _ direction: Direction) {
+    /// What a lane may hold: its share, and no more than the others leave of the whole, as when shares were larger before more
+    /// connections came. So all of them together hold no more than `bytesMaxTotal`, and for each that reads its smallest
+    /// share and one read.
+    private var laneShare: Int {
+        let left = limits.bytesMaxTotal - (bytesHeld - toxicBytesHeld)
+        return min(limits.bytesMax(connections: link.connectionCount), max(limits.bytesMinPerDirection, left))
+    }
+
         guard let wasPaused = conduits[id.index]?[direction].isPaused, wasPaused != isPaused else { return }
         conduits[id.index]?[direction].isPaused = isPaused
         if isPaused { stalls[direction] += 1 }

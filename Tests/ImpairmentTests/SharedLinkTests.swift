@@ -199,6 +199,34 @@ private let hello = Array("hello".utf8)
         #expect(sockets.box.link.bytesHeld == 0)
     }
 
+        sockets.wait(.seconds(99))
+        #expect(sockets.over.isEmpty && !sockets.end(.server, id).gotReset)
+        sockets.wait(.seconds(1))
+        #expect(sockets.over == [id] && sockets.end(.server, id).gotReset)
+        sockets.runToQuiet()
+        #expect(sockets.box.link.bytesHeld == 0 && sockets.box.link.nextDue == nil)
+    }
+
+    /// Shares shrink as connections come; what the first hold counts against those that come later.
+    @Test(arguments: [false, true]) func connectionsThatComeOneAfterTheOtherHoldNoMoreThanTheWhole(hasToxic: Bool) {
+        let (whole, least, read) = (1 << 20, 1 << 10, 1000)
+        var limits = BufferLimits(
+            bytesMaxTotal: whole, bytesMaxPerDirection: 256 << 10, bytesMinPerDirection: least)
+        limits.toxicBytesMaxTotal = whole
+        limits.toxicBytesMaxPerDirection = 512 << 10
+        var sockets = VirtualSockets(slow, limits: limits)
+        if hasToxic { sockets.add(.latency(latency: 3_600_000, jitter: 0), .up) }
+        for count in 1...40 {
+            let id = sockets.open()
+            for _ in 0..<2000 where !sockets.end(.client, id).isPaused {
+                sockets.send([UInt8](repeating: 1, count: read), from: .client, id)
+            }
+            #expect(sockets.end(.client, id).isPaused)
+            #expect(sockets.box.link.bytesHeld(id, .up) >= least, "each has its smallest share")
+            #expect(sockets.box.link.bytesHeld <= whole + count * (least + read), "\(count)")
+        }
+        // It comes out again.
+        if hasToxic { sockets.remove() }
     @Test func atHundredPercentLossNothingArrivesAndNothingIsClosedUntilItHeals() {
         var sockets = VirtualSockets(slow)
         let id = sockets.open()
