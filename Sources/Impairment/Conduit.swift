@@ -96,6 +96,10 @@ struct Conduit {
         var finHasArrived = false
         /// The FIN has been passed on.
         var isFinished = false
+        /// The sender's RST has arrived at the exit.
+        var resetHasArrived = false
+        /// The sender's socket was gone, not reset by us: what had been read of it goes before its RST.
+        var passesAllBeforeReset = false
         /// The sender's FIN has been read.
         var inputIsClosed = false
         /// What is done to the bytes before they enter; `nil` is nothing.

@@ -289,10 +289,10 @@ public struct SharedLink: ~Copyable {
     /// - Parameters:
     ///   - chance: The number and the seed that its chance goes by, if they are not the next ones of this link.
     ///   - isEstablished: Whether it was there before, and has gone past the link; it is cut where nobody would be let in.
-    public mutating func open(
-        at time: Instant, chance: ConnectionChance? = nil, isEstablished: Bool = false, beginning: Instant? = nil
     ///   - beginning: When it began, if it was there before. A `timeout` toxic that has been removed since then closes it, as
     ///     if it had been on the link all the time.
+    public mutating func open(
+        at time: Instant, chance: ConnectionChance? = nil, isEstablished: Bool = false, beginning: Instant? = nil
     ) -> FlowID {
         advance(to: time)
         let id = link.open(at: now, chance: chance, isEstablished: isEstablished)
@@ -300,10 +300,10 @@ public struct SharedLink: ~Copyable {
         conduits[id.index] = Conduit()
         if watch != nil { conduits[id.index]?.tracker = ExchangeTracker() }
         for toxic in toxics { apply(toxic, to: id) }
-        // Some wait from now on, whatever comes.
-        if !toxics.isEmpty { for direction in Direction.allCases { runToxics(id, direction) } }
         let held = isEstablished ? heldByRemovedTimeout(id, since: beginning ?? time) : nil
         conduits[id.index]?.closesWhenConnected = held
+        // Some wait from now on, whatever comes.
+        if !toxics.isEmpty { for direction in Direction.allCases { runToxics(id, direction) } }
         switch access {
         case .open: break
         case .portal where isEstablished: abandon(id)
@@ -331,9 +331,9 @@ public struct SharedLink: ~Copyable {
             // Too late: the other side has been told that there is nobody.
             if conduits[id.index]?.isGone(.server) == true { return order(.reset(.server), id) }
             conduits[id.index]?.up.isConnected = true
+            if let direction = conduits[id.index]?.closesWhenConnected { return closeBoth(id, direction) }
             deliver(id, .up)
         case .drained(let side):
-            if let direction = conduits[id.index]?.closesWhenConnected { return closeBoth(id, direction) }
             let direction = side.opposite.sends
             conduits[id.index]?[direction].handedOver = 0
             conduits[id.index]?[direction].awaitsDrain = false
@@ -415,16 +415,17 @@ public struct SharedLink: ~Copyable {
     public mutating func removeToxic(_ name: String, at time: Instant) {
         guard let place = toxics.firstIndex(where: { $0.name == name }) else { return }
         advance(to: time)
-        let stream = toxics.remove(at: place).stream
+        let toxic = toxics.remove(at: place)
+        let stream = toxic.stream
         let now = now
-        forEachConnection { link, id in
-            let mustClose = link.conduits[id.index]?[stream].toxics?.remove(name, at: now) == true
-            link.setLosses(id, stream)
         if case .timeout = toxic.effect {
             if removedTimeouts.count == Self.removedTimeoutsMax { removedTimeouts.removeFirst() }
             removedTimeouts.append(
                 RemovedTimeout(toxic: toxic, edition: editions[name] ?? 0, seed: seed, time: now))
         }
+        forEachConnection { link, id in
+            let mustClose = link.conduits[id.index]?[stream].toxics?.remove(name, at: now) == true
+            link.setLosses(id, stream)
             link.runToxics(id, stream)
             if link.conduits[id.index]?[stream].toxics?.isEmpty == true {
                 link.conduits[id.index]?[stream].toxics = nil
@@ -475,9 +476,6 @@ public struct SharedLink: ~Copyable {
         setLosses(id, toxic.stream)
     }
 
-    private mutating func setLosses(_ id: FlowID, _ direction: Direction) {
-        link.setLosses(conduits[id.index]?[direction].toxics?.losses ?? [], on: id, direction)
-    }
     /// The chance of a toxic for one connection.
     private func coins(of toxic: Toxic, edition: Int, seed: UInt64, for id: FlowID) -> RandomStream {
         RandomStream(
@@ -493,6 +491,9 @@ public struct SharedLink: ~Copyable {
         }?.toxic.stream
     }
 
+    private mutating func setLosses(_ id: FlowID, _ direction: Direction) {
+        link.setLosses(conduits[id.index]?[direction].toxics?.losses ?? [], on: id, direction)
+    }
 
     private mutating func dropToxics(_ id: FlowID, _ direction: Direction) {
         guard conduits[id.index]?[direction].toxics != nil else { return }
@@ -522,7 +523,7 @@ public struct SharedLink: ~Copyable {
             case .end(.closed): closeBoth(id, direction)
             case .reset:
                 order(.reset(direction.sender), id)
-                lose(direction.sender, id)
+                lose(direction.sender, id, dropsUnsent: true)
             }
         }
         guard holds(id) else { return }
@@ -537,7 +538,6 @@ public struct SharedLink: ~Copyable {
         toxicAlarms.insert(ToxicAlarm(time: due, sequence: alarmCount, flow: id, direction: direction))
     }
 
-    /// Alarms of toxics that are kept, those of connections that are over among them.
     /// What may wait before the toxics of a direction: its share, and no more than the others leave of the whole.
     private var toxicShare: Int {
         let left = limits.toxicBytesMaxTotal - toxicBytesHeld
@@ -545,6 +545,7 @@ public struct SharedLink: ~Copyable {
             limits.toxicBytesMax(connections: link.connectionCount), max(limits.bytesMinPerDirection, left))
     }
 
+    /// Alarms of toxics that are kept, those of connections that are over among them.
     var alarmsKept: Int { toxicAlarms.count }
 
     /// Keeps those alarms only that will say something: others are of connections that are over, or were replaced.
@@ -705,22 +706,29 @@ public struct SharedLink: ~Copyable {
     /// How much a receiving socket may be given until it has sent it.
     private var exitLimit: Int { min(limits.socketBytesMax, limits.bytesMax(connections: link.connectionCount)) }
 
-    /// The socket at `side` is gone: its unsent bytes are forgotten, and its peer will hear of it over the link.
-    private mutating func lose(_ side: Side, _ id: FlowID) {
+    /// The socket at `side` is gone. What had been read of it had left its kernel, and travels; then its peer hears of it, by a
+    /// RST that crosses the link.
+    ///
+    /// - Parameter dropsUnsent: Whether the RST goes at once, and what has not been sent is forgotten.
+    private mutating func lose(_ side: Side, _ id: FlowID, dropsUnsent: Bool = false) {
         guard conduits[id.index]?.lostEnds[side.sends] == false else { return }
         conduits[id.index]?.lostEnds[side.sends] = true
         conduits[id.index]?.markGone(side)
         dropToxics(id, side.sends)
-        if side == .client && !link.hasReachedServer(id) {
-            // The server never heard of this connection: there is nobody to tell over the link.
+        let isWaiting = !dropsUnsent && (conduits[id.index]?[side.sends].bytes.count ?? 0) > 0
+        if side == .client && !link.hasReachedServer(id) && (!isWaiting || isDead(.up) || isDead(.down)) {
+            // The server never heard of this connection, and has nothing to hear: there is nobody to tell over the link.
             order(.reset(.server), id)
             end(id)
             return
         }
-        let forgotten = link.bytesUnsent(id, side.sends)
-        link.abort(id, from: side, at: now)
-        conduits[id.index]?[side.sends].bytes.dropLast(forgotten)
-        bytesHeld -= forgotten
+        if dropsUnsent {
+            let forgotten = link.bytesUnsent(id, side.sends)
+            conduits[id.index]?[side.sends].bytes.dropLast(forgotten)
+            bytesHeld -= forgotten
+        }
+        conduits[id.index]?[side.sends].passesAllBeforeReset = !dropsUnsent
+        link.abort(id, from: side, afterSending: !dropsUnsent, at: now)
         deliver(id, side.opposite.sends)
         endIfOver(id)
         if holds(id) { adopt(id) }
@@ -760,14 +768,28 @@ public struct SharedLink: ~Copyable {
             deliver(id, direction)
             endIfOver(id)
         case .reset(let direction):
-            let receiver = direction.receiver
-            if conduits[id.index]?.isGone(receiver) == false {
-                conduits[id.index]?.markGone(receiver)
-                order(.reset(receiver), id)
-            }
-            // A RST ends both ends: nothing of this connection is of use to anybody now.
-            end(id)
+            conduits[id.index]?[direction].resetHasArrived = true
+            passReset(id, direction)
         }
+    }
+
+    /// Passes a RST on that has crossed the link, after what arrived before it has been sent.
+    private mutating func passReset(_ id: FlowID, _ direction: Direction) {
+        let receiver = direction.receiver
+        if conduits[id.index]?.isGone(receiver) == false {
+            if let lane = conduits[id.index]?[direction], lane.passesAllBeforeReset {
+                // The socket is not there yet, or must send other bytes first.
+                if lane.arrived > 0 || lane.awaitsDrain { return }
+                if lane.handedOver > 0 {
+                    conduits[id.index]?[direction].awaitsDrain = true
+                    return order(.awaitDrain(receiver), id)
+                }
+            }
+            conduits[id.index]?.markGone(receiver)
+            order(.reset(receiver), id)
+        }
+        // A RST ends both ends: nothing of this connection is of use to anybody now.
+        end(id)
     }
 
     private mutating func deliver(_ id: FlowID, _ direction: Direction) {
@@ -785,8 +807,17 @@ public struct SharedLink: ~Copyable {
         bytesHeld -= before - (conduits[id.index]?[direction].bytes.count ?? 0)
         // What a socket has taken has been read: the window opens again.
         if read > 0 { link.read(read, on: id, direction, at: now) }
+        if conduits[id.index]?[direction].resetHasArrived == true { return passReset(id, direction) }
         regulate(id, direction)
         endIfOver(id)
+    }
+
+    /// What a lane may hold: its share, and no more than the others leave of the whole, as when shares were larger before more
+    /// connections came. So all of them together hold no more than `bytesMaxTotal`, and for each that reads its smallest
+    /// share and one read.
+    private var laneShare: Int {
+        let left = limits.bytesMaxTotal - (bytesHeld - toxicBytesHeld)
+        return min(limits.bytesMax(connections: link.connectionCount), max(limits.bytesMinPerDirection, left))
     }
 
     /// Stops and resumes reading, so that a lane holds its share at most (and one read more).
@@ -812,14 +843,6 @@ public struct SharedLink: ~Copyable {
 
     /// Reads the sender's socket no more, or again.
     private mutating func setPaused(_ isPaused: Bool, _ id: FlowID, _ direction: Direction) {
-    /// What a lane may hold: its share, and no more than the others leave of the whole, as when shares were larger before more
-    /// connections came. So all of them together hold no more than `bytesMaxTotal`, and for each that reads its smallest
-    /// share and one read.
-    private var laneShare: Int {
-        let left = limits.bytesMaxTotal - (bytesHeld - toxicBytesHeld)
-        return min(limits.bytesMax(connections: link.connectionCount), max(limits.bytesMinPerDirection, left))
-    }
-
         guard let wasPaused = conduits[id.index]?[direction].isPaused, wasPaused != isPaused else { return }
         conduits[id.index]?[direction].isPaused = isPaused
         if isPaused { stalls[direction] += 1 }
