@@ -79,6 +79,9 @@ public struct HTTPParser: Sendable {
     /// The stream has ended.
     public mutating func finish() { hasEnded = true }
 
+    /// Bytes that have been appended and not given out.
+    public var bytesKept: Int { buffer.readableBytes }
+
     /// Whether a message has begun and is not whole.
     public var isInsideMessage: Bool { state != .start && state != .opaque || buffer.readableBytes > 0 }
 

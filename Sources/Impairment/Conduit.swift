@@ -77,6 +77,9 @@ struct Conduit {
     private var goneEnds = PerDirection(up: false, down: false)
     /// Sockets whose end the other side has been told of, or will be by the link.
     var lostEnds = PerDirection(up: false, down: false)
+    /// The direction whose toxic closes both sockets as soon as the upstream is there: it was removed before the connection
+    /// came to the link.
+    var closesWhenConnected: Direction?
     /// A toxic closes both sockets: nothing is read any more.
     var isClosing = false
 
@@ -93,6 +96,10 @@ struct Conduit {
         var finHasArrived = false
         /// The FIN has been passed on.
         var isFinished = false
+        /// The sender's RST has arrived at the exit.
+        var resetHasArrived = false
+        /// The sender's socket was gone, not reset by us: what had been read of it goes before its RST.
+        var passesAllBeforeReset = false
         /// The sender's FIN has been read.
         var inputIsClosed = false
         /// What is done to the bytes before they enter; `nil` is nothing.

@@ -10,10 +10,10 @@ public struct ExchangeID: Hashable, Comparable, Sendable {
 
 /// What became true of an exchange.
 public enum ExchangeEvent: Sendable {
-    /// The request has been read whole from the client's socket: its head, the first ``ExchangeWatch/bodySampleMax`` bytes
-    /// of its body, and what it is about, if that could be told.
+    /// The request has been read whole from the client's socket, or as far as it had come when its response came first: its
+    /// head, the first ``ExchangeWatch/bodySampleMax`` bytes of its body, and what it is about, if that could be told.
     case requested(ExchangeID, HTTPRequestHead, body: [UInt8], subject: String?)
-    /// Its last byte has been handed to the server.
+    /// Its last byte has been handed to the server. Not told if the response had been handed to the client before.
     case arrived(ExchangeID)
     /// The server's answer has been read whole; nothing of its last part has travelled.
     case committed(ExchangeID, status: Int)

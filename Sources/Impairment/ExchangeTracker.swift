@@ -10,8 +10,8 @@ struct ExchangeTracker {
     private struct Exchange {
         let id: ExchangeID
         let method: String
-        /// Where the request ends in the bytes of the uplink.
-        let requestEnd: Int64
+        /// Where the request ends in the bytes of the uplink; `nil` while it is being read and its response came before.
+        var requestEnd: Int64?
         let fault: (rule: Int, action: FaultAction)?
         var hasArrived = false
         /// Where the answer ends in the bytes of the downlink, once it has been read whole.
@@ -24,6 +24,8 @@ struct ExchangeTracker {
     /// The request being read.
     private var head: HTTPRequestHead?
     private var sample: [UInt8] = []
+    /// The exchange of the request being read, if its response has come before its end.
+    private var earlyExchange: ExchangeID?
     /// Exchanges whose answer has not reached the client, in order.
     private var exchanges = Deque<Exchange>()
     private var isBlind = false
@@ -34,6 +36,12 @@ struct ExchangeTracker {
     /// Nothing goes to the client from here on.
     private var withheldFrom: Int64?
     private var exited = (up: Int64(0), down: Int64(0))
+
+    /// So many requests may wait for their responses; who sends more ahead is not followed.
+    private static let exchangesMax = 1024
+
+    /// Bytes that are kept: what the parsers have not understood yet, and the sample of the request being read.
+    var bytesKept: Int { requests.bytesKept + answers.bytesKept + sample.count }
 
     /// What came of bytes from the server.
     struct Answered {
@@ -57,6 +65,7 @@ struct ExchangeTracker {
                 case .requestHead(let head, _):
                     self.head = head
                     sample = []
+                    earlyExchange = nil
                     // Already now: who waits for `100 Continue` gets it in the middle of the request.
                     answers.expect(method: head.method)
                 case .body(let piece, _):
@@ -64,15 +73,21 @@ struct ExchangeTracker {
                     sample.append(contentsOf: piece.readableBytesView.prefix(max(0, room)))
                 case .end(let end):
                     guard let head else { continue }
-                    let id = ExchangeID(number: nextID)
-                    nextID += 1
-                    let subject = watch.subject(head, sample)
-                    exchanges.append(
-                        Exchange(
-                            id: id, method: head.method, requestEnd: end,
-                            fault: plan.match(method: head.method, subject: subject)))
-                    events.append(.requested(id, head, body: sample, subject: subject))
+                    if let early = earlyExchange {
+                        // It may be over.
+                        if let index = exchanges.firstIndex(where: { $0.id == early }) {
+                            exchanges[index].requestEnd = end
+                        }
+                    } else {
+                        events.append(begin(head, requestEnd: end, watch, &plan, nextID: &nextID))
+                    }
                     self.head = nil
+                    sample = []
+                    earlyExchange = nil
+                    if exchanges.count > Self.exchangesMax {
+                        events.append(blind("more than \(Self.exchangesMax) requests without a response"))
+                        return events
+                    }
                 case .responseHead, .trailers, .opaque: break
                 }
             }
@@ -82,13 +97,30 @@ struct ExchangeTracker {
         return events
     }
 
+    /// A request is known, whole or as far as it has been read when its response comes.
+    private mutating func begin(
+        _ head: HTTPRequestHead, requestEnd: Int64?, _ watch: ExchangeWatch, _ plan: inout FaultPlan, nextID: inout Int
+    ) -> ExchangeEvent {
+        let id = ExchangeID(number: nextID)
+        nextID += 1
+        let subject = watch.subject(head, sample)
+        exchanges.append(
+            Exchange(
+                id: id, method: head.method, requestEnd: requestEnd,
+                fault: plan.match(method: head.method, subject: subject)))
+        return .requested(id, head, body: sample, subject: subject)
+    }
+
     /// Takes bytes from the server; says which of them may travel.
-    mutating func takeAnswerBytes(_ bytes: ByteBuffer) -> Answered {
+    mutating func takeAnswerBytes(
+        _ bytes: ByteBuffer, _ watch: ExchangeWatch, _ plan: inout FaultPlan, nextID: inout Int
+    ) -> Answered {
         var result = Answered(passes: bytes)
         let start = answerBytes
         answerBytes += Int64(bytes.readableBytes)
-        answers.append(bytes)
-        takeAnswers(&result)
+        // What nobody looks at any more is not kept.
+        if !isBlind && !isMuted { answers.append(bytes) }
+        takeAnswers(&result, watch, &plan, nextID: &nextID)
         // A faulted answer is withheld from its first byte, before anybody knows where it ends.
         var limit = withheldFrom ?? answerBytes
         if let next = exchanges.first(where: { $0.answerEnd == nil }), next.fault != nil, !isBlind {
@@ -100,24 +132,33 @@ struct ExchangeTracker {
     }
 
     /// The server has closed its sending side: that may be the end of an answer.
-    mutating func takeAnswerStreamEnd() -> Answered {
+    mutating func takeAnswerStreamEnd(
+        _ watch: ExchangeWatch, _ plan: inout FaultPlan, nextID: inout Int
+    ) -> Answered {
         var result = Answered(passes: ByteBuffer())
         answers.finish()
-        takeAnswers(&result)
+        takeAnswers(&result, watch, &plan, nextID: &nextID)
         return result
     }
 
     /// Whether nothing goes to the client any more, though the connection lasts.
     var isMuted: Bool { withheldFrom != nil }
 
-    private mutating func takeAnswers(_ result: inout Answered) {
+    private mutating func takeAnswers(
+        _ result: inout Answered, _ watch: ExchangeWatch, _ plan: inout FaultPlan, nextID: inout Int
+    ) {
         if isBlind || isMuted { return }
         do {
             while !isMuted, let part = try answers.next() {
                 switch part {
                 case .responseHead(let head, _, let isInterim):
                     if isInterim { continue }
-                    guard exchanges.contains(where: { $0.answerEnd == nil }) else { throw HTTPError.unexpectedAnswer }
+                    if !exchanges.contains(where: { $0.answerEnd == nil }) {
+                        // A final response in the middle of a request, as `413 Content Too Large`: it is that one's.
+                        guard let request = self.head, earlyExchange == nil else { throw HTTPError.unexpectedAnswer }
+                        result.events.append(begin(request, requestEnd: nil, watch, &plan, nextID: &nextID))
+                        earlyExchange = exchanges.last?.id
+                    }
                     answerStatus = head.status
                 case .end(let end): takeAnswerEnd(end, &result)
                 default: break
@@ -136,6 +177,7 @@ struct ExchangeTracker {
         result.events.append(.committed(exchanges[index].id, status: answerStatus))
         if let fault = exchanges[index].fault {
             withheldFrom = lastAnswerEnd
+            answers = HTTPParser(.responses)
             result.events.append(.faulted(exchanges[index].id, rule: fault.rule))
             result.isCut = fault.action == .cut
         } else {
@@ -148,7 +190,8 @@ struct ExchangeTracker {
     mutating func noteUpExit(_ bytes: Int) -> [ExchangeEvent] {
         exited.up += Int64(bytes)
         var events: [ExchangeEvent] = []
-        for index in exchanges.indices where !exchanges[index].hasArrived && exchanges[index].requestEnd <= exited.up {
+        for index in exchanges.indices where !exchanges[index].hasArrived {
+            guard let end = exchanges[index].requestEnd, end <= exited.up else { continue }
             exchanges[index].hasArrived = true
             events.append(.arrived(exchanges[index].id))
         }
@@ -173,6 +216,10 @@ struct ExchangeTracker {
         isBlind = true
         exchanges = []
         head = nil
+        sample = []
+        earlyExchange = nil
+        requests = HTTPParser(.requests)
+        answers = HTTPParser(.responses)
         return .notHTTP(reason)
     }
 }

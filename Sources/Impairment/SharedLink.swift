@@ -63,10 +63,21 @@ public struct SharedLink: ~Copyable {
     public private(set) var toxics: [Toxic]
     /// How often toxics of a name have been added: each has its own chance.
     private var editions: [String: Int] = [:]
+    /// The last `timeout` toxics that were removed, for connections that come later from where they were meanwhile.
+    private var removedTimeouts = Deque<RemovedTimeout>()
+    private static let removedTimeoutsMax = 64
     private var toxicAlarms = Heap<ToxicAlarm>()
     private var alarmCount: UInt64 = 0
     private var seed: UInt64
     private let name: String
+
+    /// A `timeout` toxic that was removed, with what its chance went by.
+    private struct RemovedTimeout {
+        let toxic: Toxic
+        let edition: Int
+        let seed: UInt64
+        let time: Instant
+    }
 
     /// When a connection's toxics are to be asked again.
     private struct ToxicAlarm: Comparable {
@@ -101,6 +112,8 @@ public struct SharedLink: ~Copyable {
     public private(set) var bytesCarried = PerDirection(up: 0, down: 0)
     /// Bytes held in the conduits.
     public private(set) var bytesHeld = 0
+    /// Those of them that wait before toxics.
+    private var toxicBytesHeld = 0
 
     /// Creates a link without connections.
     ///
@@ -310,8 +323,10 @@ public struct SharedLink: ~Copyable {
     /// - Parameters:
     ///   - chance: The number and the seed that its chance goes by, if they are not the next ones of this link.
     ///   - isEstablished: Whether it was there before, and has gone past the link; it is cut where nobody would be let in.
+    ///   - beginning: When it began, if it was there before. A `timeout` toxic that has been removed since then closes it, as
+    ///     if it had been on the link all the time.
     public mutating func open(
-        at time: Instant, chance: ConnectionChance? = nil, isEstablished: Bool = false
+        at time: Instant, chance: ConnectionChance? = nil, isEstablished: Bool = false, beginning: Instant? = nil
     ) -> FlowID {
         advance(to: time)
         let id = link.open(at: now, chance: chance, isEstablished: isEstablished)
@@ -319,6 +334,8 @@ public struct SharedLink: ~Copyable {
         conduits[id.index] = Conduit()
         if watch != nil { conduits[id.index]?.tracker = ExchangeTracker() }
         for toxic in toxics { apply(toxic, to: id) }
+        let held = isEstablished ? heldByRemovedTimeout(id, since: beginning ?? time) : nil
+        conduits[id.index]?.closesWhenConnected = held
         // Some wait from now on, whatever comes.
         if !toxics.isEmpty { for direction in Direction.allCases { runToxics(id, direction) } }
         switch access {
@@ -348,6 +365,7 @@ public struct SharedLink: ~Copyable {
             // Too late: the other side has been told that there is nobody.
             if conduits[id.index]?.isGone(.server) == true { return order(.reset(.server), id) }
             conduits[id.index]?.up.isConnected = true
+            if let direction = conduits[id.index]?.closesWhenConnected { return closeBoth(id, direction) }
             deliver(id, .up)
         case .drained(let side):
             let direction = side.opposite.sends
@@ -434,8 +452,14 @@ public struct SharedLink: ~Copyable {
     public mutating func removeToxic(_ name: String, at time: Instant) {
         guard let place = toxics.firstIndex(where: { $0.name == name }) else { return }
         advance(to: time)
-        let stream = toxics.remove(at: place).stream
+        let toxic = toxics.remove(at: place)
+        let stream = toxic.stream
         let now = now
+        if case .timeout = toxic.effect {
+            if removedTimeouts.count == Self.removedTimeoutsMax { removedTimeouts.removeFirst() }
+            removedTimeouts.append(
+                RemovedTimeout(toxic: toxic, edition: editions[name] ?? 0, seed: seed, time: now))
+        }
         forEachConnection { link, id in
             let mustClose = link.conduits[id.index]?[stream].toxics?.remove(name, at: now) == true
             link.setLosses(id, stream)
@@ -483,12 +507,25 @@ public struct SharedLink: ~Copyable {
     }
 
     private mutating func apply(_ toxic: Toxic, to id: FlowID) {
-        let coins = RandomStream(
-            seed: seed,
-            "\(name)/toxic/\(toxic.name)/\(editions[toxic.name] ?? 0)/\(toxic.stream)/conn/\(link.number(of: id))")
+        let coins = coins(of: toxic, edition: editions[toxic.name] ?? 0, seed: seed, for: id)
         if conduits[id.index]?[toxic.stream].toxics == nil { conduits[id.index]?[toxic.stream].toxics = ToxicChain() }
         conduits[id.index]?[toxic.stream].toxics?.add(toxic, coins: coins, at: now)
         setLosses(id, toxic.stream)
+    }
+
+    /// The chance of a toxic for one connection.
+    private func coins(of toxic: Toxic, edition: Int, seed: UInt64, for id: FlowID) -> RandomStream {
+        RandomStream(
+            seed: seed, "\(name)/toxic/\(toxic.name)/\(edition)/\(toxic.stream)/conn/\(link.number(of: id))")
+    }
+
+    /// The direction in which a `timeout` toxic would have held a connection that began at `beginning`, if one has been removed
+    /// since.
+    private func heldByRemovedTimeout(_ id: FlowID, since beginning: Instant) -> Direction? {
+        removedTimeouts.first { removed in
+            var coins = coins(of: removed.toxic, edition: removed.edition, seed: removed.seed, for: id)
+            return removed.time >= beginning && coins.chance(removed.toxic.toxicity)
+        }?.toxic.stream
     }
 
     private mutating func setLosses(_ id: FlowID, _ direction: Direction) {
@@ -502,7 +539,9 @@ public struct SharedLink: ~Copyable {
     }
 
     private mutating func countToxicBytes(_ id: FlowID, _ direction: Direction) {
-        bytesHeld += conduits[id.index]?[direction].countToxicBytes() ?? 0
+        let more = conduits[id.index]?[direction].countToxicBytes() ?? 0
+        bytesHeld += more
+        toxicBytesHeld += more
     }
 
     /// Lets a direction's toxics pass on what they will now, and has them asked again when they want to be.
@@ -524,14 +563,14 @@ public struct SharedLink: ~Copyable {
             case .end(.closed): closeBoth(id, direction)
             case .reset:
                 order(.reset(direction.sender), id)
-                lose(direction.sender, id)
+                lose(direction.sender, id, dropsUnsent: true)
             }
         }
         toxicPieces += Self.toxicPiecesMax - piecesLeft
         guard holds(id) else { return }
         countToxicBytes(id, direction)
         guard let state = conduits[id.index]?[direction].toxicState else { return }
-        let share = limits.toxicBytesMax(connections: link.connectionCount)
+        let share = toxicShare
         setPaused(state.isFull || state.held >= share, id, direction)
         // The rest comes after what else is due now.
         let nextDue = piecesLeft == 0 ? now : state.due
@@ -540,6 +579,13 @@ public struct SharedLink: ~Copyable {
         alarmCount += 1
         if toxicAlarms.count > 64 + 4 * link.connectionCount { forgetOldAlarms() }
         toxicAlarms.insert(ToxicAlarm(time: due, sequence: alarmCount, flow: id, direction: direction))
+    }
+
+    /// What may wait before the toxics of a direction: its share, and no more than the others leave of the whole.
+    private var toxicShare: Int {
+        let left = limits.toxicBytesMaxTotal - toxicBytesHeld
+        return min(
+            limits.toxicBytesMax(connections: link.connectionCount), max(limits.bytesMinPerDirection, left))
     }
 
     /// Alarms of toxics that are kept, those of connections that are over among them.
@@ -628,7 +674,9 @@ public struct SharedLink: ~Copyable {
                 conduits[id.index]?.tracker?.takeRequestBytes(buffer, watch, &plan, nextID: &nextExchange) ?? [], id)
             return buffer
         }
-        guard let answered = conduits[id.index]?.tracker?.takeAnswerBytes(buffer) else { return buffer }
+        guard
+            let answered = conduits[id.index]?.tracker?.takeAnswerBytes(buffer, watch, &plan, nextID: &nextExchange)
+        else { return buffer }
         report(answered.events, id)
         if answered.isCut {
             if answered.passes.readableBytes > 0 { take(answered.passes, id, .down) }
@@ -646,7 +694,9 @@ public struct SharedLink: ~Copyable {
     }
 
     private mutating func closeInput(_ side: Side, _ id: FlowID) {
-        if side == .server, let ended = conduits[id.index]?.tracker?.takeAnswerStreamEnd() {
+        if side == .server, let watch,
+            let ended = conduits[id.index]?.tracker?.takeAnswerStreamEnd(watch, &plan, nextID: &nextExchange)
+        {
             report(ended.events, id)
             if ended.isCut { return cut(id) }
             // Its bytes may all be out already.
@@ -699,22 +749,29 @@ public struct SharedLink: ~Copyable {
     /// How much a receiving socket may be given until it has sent it.
     private var exitLimit: Int { min(limits.socketBytesMax, limits.bytesMax(connections: link.connectionCount)) }
 
-    /// The socket at `side` is gone: its unsent bytes are forgotten, and its peer will hear of it over the link.
-    private mutating func lose(_ side: Side, _ id: FlowID) {
+    /// The socket at `side` is gone. What had been read of it had left its kernel, and travels; then its peer hears of it, by a
+    /// RST that crosses the link.
+    ///
+    /// - Parameter dropsUnsent: Whether the RST goes at once, and what has not been sent is forgotten.
+    private mutating func lose(_ side: Side, _ id: FlowID, dropsUnsent: Bool = false) {
         guard conduits[id.index]?.lostEnds[side.sends] == false else { return }
         conduits[id.index]?.lostEnds[side.sends] = true
         conduits[id.index]?.markGone(side)
         dropToxics(id, side.sends)
-        if side == .client && !link.hasReachedServer(id) {
-            // The server never heard of this connection: there is nobody to tell over the link.
+        let isWaiting = !dropsUnsent && (conduits[id.index]?[side.sends].bytes.count ?? 0) > 0
+        if side == .client && !link.hasReachedServer(id) && (!isWaiting || isDead(.up) || isDead(.down)) {
+            // The server never heard of this connection, and has nothing to hear: there is nobody to tell over the link.
             order(.reset(.server), id)
             end(id)
             return
         }
-        let forgotten = link.bytesUnsent(id, side.sends)
-        link.abort(id, from: side, at: now)
-        conduits[id.index]?[side.sends].bytes.dropLast(forgotten)
-        bytesHeld -= forgotten
+        if dropsUnsent {
+            let forgotten = link.bytesUnsent(id, side.sends)
+            conduits[id.index]?[side.sends].bytes.dropLast(forgotten)
+            bytesHeld -= forgotten
+        }
+        conduits[id.index]?[side.sends].passesAllBeforeReset = !dropsUnsent
+        link.abort(id, from: side, afterSending: !dropsUnsent, at: now)
         deliver(id, side.opposite.sends)
         endIfOver(id)
         if holds(id) { adopt(id) }
@@ -754,14 +811,28 @@ public struct SharedLink: ~Copyable {
             deliver(id, direction)
             endIfOver(id)
         case .reset(let direction):
-            let receiver = direction.receiver
-            if conduits[id.index]?.isGone(receiver) == false {
-                conduits[id.index]?.markGone(receiver)
-                order(.reset(receiver), id)
-            }
-            // A RST ends both ends: nothing of this connection is of use to anybody now.
-            end(id)
+            conduits[id.index]?[direction].resetHasArrived = true
+            passReset(id, direction)
         }
+    }
+
+    /// Passes a RST on that has crossed the link, after what arrived before it has been sent.
+    private mutating func passReset(_ id: FlowID, _ direction: Direction) {
+        let receiver = direction.receiver
+        if conduits[id.index]?.isGone(receiver) == false {
+            if let lane = conduits[id.index]?[direction], lane.passesAllBeforeReset {
+                // The socket is not there yet, or must send other bytes first.
+                if lane.arrived > 0 || lane.awaitsDrain { return }
+                if lane.handedOver > 0 {
+                    conduits[id.index]?[direction].awaitsDrain = true
+                    return order(.awaitDrain(receiver), id)
+                }
+            }
+            conduits[id.index]?.markGone(receiver)
+            order(.reset(receiver), id)
+        }
+        // A RST ends both ends: nothing of this connection is of use to anybody now.
+        end(id)
     }
 
     private mutating func deliver(_ id: FlowID, _ direction: Direction) {
@@ -779,15 +850,24 @@ public struct SharedLink: ~Copyable {
         bytesHeld -= before - (conduits[id.index]?[direction].bytes.count ?? 0)
         // What a socket has taken has been read: the window opens again.
         if read > 0 { link.read(read, on: id, direction, at: now) }
+        if conduits[id.index]?[direction].resetHasArrived == true { return passReset(id, direction) }
         regulate(id, direction)
         endIfOver(id)
+    }
+
+    /// What a lane may hold: its share, and no more than the others leave of the whole, as when shares were larger before more
+    /// connections came. So all of them together hold no more than `bytesMaxTotal`, and for each that reads its smallest
+    /// share and one read.
+    private var laneShare: Int {
+        let left = limits.bytesMaxTotal - (bytesHeld - toxicBytesHeld)
+        return min(limits.bytesMax(connections: link.connectionCount), max(limits.bytesMinPerDirection, left))
     }
 
     /// Stops and resumes reading, so that a lane holds its share at most (and one read more).
     private mutating func regulate(_ id: FlowID, _ direction: Direction) {
         guard let (isClosed, wasFull, held, arrivedStraight) = conduits[id.index]?[direction].inflow, !isClosed
         else { return }
-        let share = limits.bytesMax(connections: link.connectionCount)
+        let share = laneShare
         let hasRoom = link.sendRoom(id, direction) > 0
         let isFull = held >= share || arrivedStraight >= limits.straightBytesMax || !hasRoom
         if !wasFull && isFull {

@@ -79,7 +79,8 @@ final class LinkLoop {
     func open(_ session: Session) -> FlowID {
         let id = link.open(
             at: now, chance: session.chance ?? ConnectionChance(number: numbers.take(), seed: seed),
-            isEstablished: session.chance != nil)
+            isEstablished: session.chance != nil,
+            beginning: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)))
         while sessions.count <= id.index { sessions.append(nil) }
         // The last actions of the connection whose place this takes may not have been carried out.
         if let (flow, session) = sessions[id.index] { displaced[flow] = session }

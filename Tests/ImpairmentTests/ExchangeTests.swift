@@ -41,7 +41,8 @@ import Testing
         #expect(sockets.reports.count == 4)
     }
 
-    /// Who waits for `100 Continue` gets it in the middle of the request; a final answer there is none we can follow.
+    /// Who waits for `100 Continue` gets it in the middle of the request; a final response there is the request's own, and no
+    /// other may follow.
     @Test func anInterimAnswerComesInTheMiddleOfItsRequest() {
         let request = Self.request("PUT", "n1", "text")
         for (early, reports) in [
@@ -49,7 +50,13 @@ import Testing
                 Array("HTTP/1.1 100 Continue\r\n\r\n".utf8),
                 ["0 requested PUT n1 4 B", "0 arrived", "0 committed 200", "0 answered 200"]
             ),
-            (Self.answer(413), ["not HTTP: an answer without a request"]),
+            (
+                Self.answer(413),
+                [
+                    "0 requested PUT n1 0 B", "0 committed 413", "0 answered 413",
+                    "not HTTP: an answer without a request",
+                ]
+            ),
         ] {
             var sockets = VirtualSockets(Self.late, watch: Self.watch())
             let id = sockets.open()
@@ -194,18 +201,135 @@ import Testing
         #expect(sockets.end(.server, id).received == ask + [0x82, 3, 4])
     }
 
-    @Test func anAnswerBeforeItsRequestEndsTheWatchAndNothingElse() {
-        var sockets = VirtualSockets(Self.late, watch: Self.watch(FaultRule(nth: 2, action: .cut)))
+    /// `413` while the upload goes on: the exchange is complete, and the next on the connection is followed as ever.
+    @Test(arguments: [1, 3, 1000]) func aResponseBeforeItsRequestEndsBelongsToIt(piece: Int) {
+        var sockets = VirtualSockets(Self.late, watch: Self.watch(FaultRule(nth: 3, action: .cut)))
         let id = sockets.open()
+        func send(_ bytes: [UInt8], from side: Side) {
+            for start in stride(from: 0, to: bytes.count, by: piece) {
+                sockets.send(Array(bytes[start..<min(start + piece, bytes.count)]), from: side, id)
+            }
+        }
         let whole = Self.request("PUT", "n1", "0123456789")
-        sockets.send(Array(whole.dropLast(5)), from: .client, id)
+        send(Array(whole.dropLast(5)), from: .client)
         sockets.runToQuiet()
-        sockets.send(Self.answer(413), from: .server, id)
-        sockets.send(Array(whole.suffix(5)), from: .client, id)
+        send(Self.answer(413, "too large"), from: .server)
+        #expect(sockets.reports == ["0 requested PUT n1 5 B", "0 committed 413"])
         sockets.runToQuiet()
-        #expect(sockets.end(.client, id).received == Self.answer(413))
-        #expect(sockets.end(.server, id).received == whole)
-        #expect(sockets.reports == ["not HTTP: an answer without a request"])
+        send(Array(whole.suffix(5)), from: .client)
+        sockets.runToQuiet()
+        send(Self.request("GET", "n2"), from: .client)
+        sockets.runToQuiet()
+        send(Self.answer(200), from: .server)
+        sockets.runToQuiet()
+        #expect(
+            sockets.reports == [
+                "0 requested PUT n1 5 B", "0 committed 413", "0 answered 413", "1 requested GET n2 0 B", "1 arrived",
+                "1 committed 200", "1 answered 200",
+            ])
+        #expect(sockets.end(.client, id).received == Self.answer(413, "too large") + Self.answer(200))
+        // The rules still count.
+        send(Self.request("PUT", "n3", "0123456789").dropLast(5), from: .client)
+        sockets.runToQuiet()
+        send(Self.answer(413), from: .server)
+        sockets.runToQuiet()
+        #expect(sockets.reports.suffix(3) == ["2 committed 413", "2 faulted by rule 0", "2 lost"])
+        #expect(sockets.end(.client, id).gotReset)
+    }
+
+    /// A client that is refused in the middle and goes.
+    @Test func anUploadGivenUpAfterItsResponseIsNotLost() {
+        var sockets = VirtualSockets(Self.late, watch: Self.watch())
+        let id = sockets.open()
+        sockets.send(Array(Self.request("PUT", "n1", "0123456789").dropLast(5)), from: .client, id)
+        sockets.runToQuiet()
+        sockets.send(Array("HTTP/1.1 413 X\r\nConnection: close\r\n\r\nno".utf8), from: .server, id)
+        sockets.tell(.inputClosed(.server), id)
+        sockets.runToQuiet()
+        sockets.tell(.gone(.client), id)
+        sockets.runToQuiet()
+        #expect(sockets.reports == ["0 requested PUT n1 5 B", "0 committed 413", "0 answered 413"])
+    }
+
+    /// Random conversations, cut anywhere, with responses before and after their requests' ends: each exchange is told
+    /// once, in order, with its own status.
+    @Test(arguments: 0..<60) func everyExchangeOfAConversationIsToldOnce(seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        let note = Comment(rawValue: "seed \(seed)")
+        var sockets = VirtualSockets(seed % 2 == 0 ? .clear : Self.late, watch: Self.watch())
+        let id = sockets.open()
+        func send(_ bytes: [UInt8], from side: Side) {
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let count = Int.random(in: 1...rest.count, using: &generator)
+                sockets.send(Array(rest.prefix(count)), from: side, id)
+                rest = rest.dropFirst(count)
+            }
+        }
+        var expected: [String] = []
+        for number in 0..<20 {
+            let body = String(repeating: "x", count: Int.random(in: 1...3000, using: &generator))
+            let status = Int.random(in: 200...599, using: &generator)
+            let request = Self.request("PUT", "n", body)
+            let response =
+                Bool.random(using: &generator) || status == 204 || status == 304
+                ? Self.answer(status, status == 204 || status == 304 ? "" : body)
+                : Array("HTTP/1.1 \(status) X\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n".utf8)
+            let isEarly = Bool.random(using: &generator)
+            let sent = isEarly ? request.count - Int.random(in: 1...body.utf8.count, using: &generator) : request.count
+            send(Array(request.prefix(sent)), from: .client)
+            if Bool.random(using: &generator) { sockets.runToQuiet() }
+            if Bool.random(using: &generator) { send(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8), from: .server) }
+            send(response, from: .server)
+            if Bool.random(using: &generator) { sockets.runToQuiet() }
+            send(Array(request.dropFirst(sent)), from: .client)
+            if Bool.random(using: &generator) { sockets.runToQuiet() }
+            expected += ["\(number) committed \(status)", "\(number) answered \(status)"]
+        }
+        sockets.runToQuiet()
+        for number in 0..<20 {
+            let told = sockets.reports.filter { $0.hasPrefix("\(number) ") && !$0.hasSuffix(" arrived") }
+            #expect(told.count == 3 && told[0].hasPrefix("\(number) requested PUT"), note)
+            #expect(Array(told.dropFirst()) == Array(expected[2 * number...2 * number + 1]), note)
+        }
+        #expect(!sockets.reports.contains { $0.hasPrefix("not HTTP") || $0.hasSuffix("lost") }, note)
+    }
+
+    /// What cannot be followed is not kept, however much of it there is.
+    @Test func whatIsNotFollowedIsNotKept() throws {
+        var plan = FaultPlan([FaultRule(nth: 1, action: .mute)])
+        var none = FaultPlan([])
+        let watch = Self.watch()
+        var next = 0
+        let piece = ByteBuffer(bytes: [UInt8](repeating: 7, count: 10_000))
+        // A client that speaks something else, and a server that answers in kind.
+        var blind = ExchangeTracker()
+        for _ in 0..<1000 {
+            _ = blind.takeRequestBytes(piece, watch, &none, nextID: &next)
+            _ = blind.takeAnswerBytes(piece, watch, &none, nextID: &next)
+        }
+        #expect(blind.bytesKept == 0)
+        // The same where only the server speaks.
+        var served = ExchangeTracker()
+        for _ in 0..<1000 { _ = served.takeAnswerBytes(piece, watch, &none, nextID: &next) }
+        #expect(served.bytesKept == 0)
+        // A response that is withheld.
+        var muted = ExchangeTracker()
+        _ = muted.takeRequestBytes(ByteBuffer(bytes: Self.request("GET", "n1")), watch, &plan, nextID: &next)
+        _ = muted.takeAnswerBytes(ByteBuffer(bytes: Self.answer(200)), watch, &plan, nextID: &next)
+        #expect(muted.isMuted)
+        for _ in 0..<1000 { _ = muted.takeAnswerBytes(piece, watch, &plan, nextID: &next) }
+        #expect(muted.bytesKept == 0)
+        // Requests without end, and no response: some time nobody follows them any more.
+        var ahead = ExchangeTracker()
+        var reports: [String] = []
+        for _ in 0..<2000 {
+            reports += ahead.takeRequestBytes(
+                ByteBuffer(bytes: Self.request("GET", "n1")), watch, &none, nextID: &next
+            ).map(\.description)
+        }
+        #expect(reports.count == 1026 && reports.last == "not HTTP: more than 1024 requests without a response")
+        #expect(ahead.bytesKept == 0 && ahead.finish().isEmpty)
     }
 
     /// Whatever is watched, without faults every byte arrives, however it is cut and whatever it says.

@@ -155,16 +155,81 @@ private let hello = Array("hello".utf8)
         #expect(sockets.end(.server, id).gotFin)
     }
 
-    @Test func aResetLosesWhatWasUnsentAndNothingElse() {
-        var sockets = VirtualSockets(slow)
+    /// What has been read of a socket had left its sender's kernel before the RST: it arrives, and the RST behind it.
+    @Test(arguments: [Conditions.clear, slow], [Side.client, .server])
+    func aResetComesAfterEverythingThatWasSentBeforeIt(_ conditions: Conditions, _ side: Side) {
+        // At once, before the handshake is over on this link, and later.
+        for isEstablished in [false, true] {
+            var sockets = VirtualSockets(conditions)
+            let id = sockets.open()
+            if isEstablished { sockets.runToQuiet() }
+            let bytes = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+            sockets.send(bytes, from: side, id)
+            sockets.tell(.gone(side), id)
+            // On a clear link at once.
+            if conditions != .clear {
+                #expect(!sockets.end(side.opposite, id).gotReset)
+                sockets.runToQuiet()
+            }
+            let end = sockets.end(side.opposite, id)
+            #expect(end.received == bytes && end.gotReset && !end.gotFin)
+            #expect(sockets.over == [id] && sockets.box.link.bytesHeld == 0)
+        }
+    }
+
+    @Test func aResetWaitsForTheUpstreamAndForWhatItsSocketHasNotSent() {
+        var sockets = VirtualSockets(limits: BufferLimits(socketBytesMax: 2000))
+        let id = sockets.open(connected: false)
+        for _ in 0..<3 { sockets.send([UInt8](repeating: 1, count: 1000), from: .client, id) }
+        sockets.tell(.gone(.client), id)
+        #expect(sockets.over.isEmpty && !sockets.end(.server, id).gotReset)
+        sockets.setRead(false, .server, id)
+        sockets.tell(.connected, id)
+        #expect(sockets.end(.server, id).received.count == 2000 && !sockets.end(.server, id).gotReset)
+        sockets.setRead(true, .server, id)
+        #expect(sockets.end(.server, id).received.count == 3000 && sockets.end(.server, id).gotReset)
+        #expect(sockets.over == [id])
+    }
+
+    /// A receiver that never reads holds a RST up no longer than a connection may last without one of its sockets.
+    @Test(arguments: [Conditions.clear, slow]) func aResetBehindWhatNobodyReadsComesInTheEnd(_ conditions: Conditions) {
+        var sockets = VirtualSockets(conditions, limits: BufferLimits(socketBytesMax: 2000))
         let id = sockets.open()
         sockets.runToQuiet()
-        sockets.send([UInt8](repeating: 7, count: 200_000), from: .client, id)
+        sockets.setRead(false, .server, id)
+        sockets.send([UInt8](repeating: 1, count: 200_000), from: .client, id)
         sockets.tell(.gone(.client), id)
+        sockets.wait(.seconds(99))
+        #expect(sockets.over.isEmpty && !sockets.end(.server, id).gotReset)
+        sockets.wait(.seconds(1))
+        #expect(sockets.over == [id] && sockets.end(.server, id).gotReset)
         sockets.runToQuiet()
-        #expect(sockets.end(.server, id).received.count == 10 * 1448, "the first window was on its way")
-        #expect(sockets.end(.server, id).gotReset)
+        #expect(sockets.box.link.bytesHeld == 0 && sockets.box.link.nextDue == nil)
+    }
+
+    /// Shares shrink as connections come; what the first hold counts against those that come later.
+    @Test(arguments: [false, true]) func connectionsThatComeOneAfterTheOtherHoldNoMoreThanTheWhole(hasToxic: Bool) {
+        let (whole, least, read) = (1 << 20, 1 << 10, 1000)
+        var limits = BufferLimits(
+            bytesMaxTotal: whole, bytesMaxPerDirection: 256 << 10, bytesMinPerDirection: least)
+        limits.toxicBytesMaxTotal = whole
+        limits.toxicBytesMaxPerDirection = 512 << 10
+        var sockets = VirtualSockets(slow, limits: limits)
+        if hasToxic { sockets.add(.latency(latency: 3_600_000, jitter: 0), .up) }
+        for count in 1...40 {
+            let id = sockets.open()
+            for _ in 0..<2000 where !sockets.end(.client, id).isPaused {
+                sockets.send([UInt8](repeating: 1, count: read), from: .client, id)
+            }
+            #expect(sockets.end(.client, id).isPaused)
+            #expect(sockets.box.link.bytesHeld(id, .up) >= least, "each has its smallest share")
+            #expect(sockets.box.link.bytesHeld <= whole + count * (least + read), "\(count)")
+        }
+        // It comes out again.
+        if hasToxic { sockets.remove() }
+        sockets.runToQuiet()
         #expect(sockets.box.link.bytesHeld == 0)
+        #expect(sockets.ends.values.allSatisfy { !$0.up.isPaused })
     }
 
     @Test func aRefusedDialResetsTheClientAfterARoundTrip() {

@@ -242,6 +242,52 @@ private func ms(_ count: Int64) -> Nanoseconds { .milliseconds(count) }
         #expect(sockets.end(.client, id).received.count == 5 && !sockets.over.contains(id))
     }
 
+    /// A connection may come to the link after a toxic that was added and removed while it was on its way: it is closed as if
+    /// it had been there.
+    @Test func aTimeoutRemovedAtOnceClosesWhatWasThereBefore() {
+        var sockets = VirtualSockets()
+        sockets.wait(.seconds(10))
+        sockets.add(.timeout(timeout: 0))
+        sockets.remove()
+        sockets.add(.timeout(timeout: 0), toxicity: 0, name: "undrawn")
+        sockets.remove("undrawn")
+        sockets.add(.latency(latency: 5, jitter: 0), name: "late")
+        sockets.remove("late")
+        func comes(_ number: Int, beganAt seconds: Int64) -> FlowID {
+            sockets.goOn(ConnectionChance(number: number, seed: 1), beginning: Instant(.seconds(seconds)))
+        }
+        let before = comes(0, beganAt: 9)
+        sockets.send(bytes(5), from: .server, before)
+        #expect(sockets.end(.client, before).isClosed && sockets.end(.server, before).isClosed)
+        #expect(sockets.end(.client, before).received.isEmpty && sockets.over.contains(before))
+        sockets.wait(.seconds(1))
+        let after = comes(1, beganAt: 11)
+        sockets.send(bytes(5), from: .server, after)
+        #expect(sockets.end(.client, after).received.count == 5 && !sockets.over.contains(after))
+        // New ones are nobody's.
+        let new = sockets.open()
+        sockets.send(bytes(5), from: .server, new)
+        #expect(sockets.end(.client, new).received.count == 5)
+    }
+
+    /// Whether the toxic would have met it follows from its number, wherever it was.
+    @Test func aTimeoutRemovedAtOnceClosesThoseItWouldHaveHeld() {
+        func closed(isOnLink: Bool) -> [Bool] {
+            var sockets = VirtualSockets(seed: 3)
+            var ids: [FlowID] = []
+            if isOnLink { ids = (0..<40).map { _ in sockets.open() } }
+            sockets.add(.timeout(timeout: 0), toxicity: 0.5)
+            sockets.remove()
+            if !isOnLink {
+                ids = (0..<40).map { sockets.goOn(ConnectionChance(number: $0, seed: 3), beginning: .start) }
+            }
+            return ids.map { sockets.over.contains($0) }
+        }
+        let isClosed = closed(isOnLink: true)
+        #expect(isClosed == closed(isOnLink: false))
+        #expect(Set(isClosed).count == 2)
+    }
+
     @Test func timeoutPassesThePeersOwnClose() {
         var sockets = VirtualSockets()
         sockets.add(.timeout(timeout: 0))

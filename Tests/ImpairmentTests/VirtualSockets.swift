@@ -66,6 +66,15 @@ struct VirtualSockets {
         return id
     }
 
+    /// A connection comes to the link that has gone past it so far; its upstream is there.
+    mutating func goOn(_ chance: ConnectionChance, beginning: Instant) -> FlowID {
+        let id = box.link.open(at: now, chance: chance, isEstablished: true, beginning: beginning)
+        ends[id] = PerDirection(up: End(), down: End())
+        carryOut()
+        tell(.connected, id)
+        return id
+    }
+
     mutating func tell(_ input: Input, _ id: FlowID) {
         box.link.receive(input, on: id, at: now)
         carryOut()

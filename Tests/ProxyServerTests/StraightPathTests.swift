@@ -423,6 +423,34 @@ import Testing
         }
     }
 
+    /// A toxic that is gone again before everybody has come to it has held them all the same.
+    @Test func aTimeoutRemovedAtOnceClosesEverybody() async throws {
+        try await withProxy(.clear, connectionsMax: 500) { proxy, listener in
+            var ends: [TestSocket] = []
+            for _ in 0..<100 {
+                let (client, server) = try await Self.connect(proxy, listener)
+                try await blocking { () throws -> Void in
+                    try client.send([1])
+                    #expect(try server.receive(exactly: 1) == [1])
+                }
+                ends += [client, server]
+            }
+            await proxy.add(Toxic(name: "hold", stream: .down, effect: .timeout(timeout: 0)))
+            await proxy.removeToxics(["hold"])
+            let all = ends
+            // A read that waits in vain fails after a minute.
+            try await blocking { () throws -> Void in
+                for end in all { #expect(try end.receiveToEnd().isEmpty) }
+            }
+            // Who comes later has not met it.
+            let (client, server) = try await Self.connect(proxy, listener)
+            try await blocking { () throws -> Void in
+                try server.send([2])
+                #expect(try client.receive(exactly: 1) == [2])
+            }
+        }
+    }
+
     @Test func whatIsRefusedCutsEverybody() async throws {
         try await withProxy(.clear, connectionsMax: 500) { proxy, listener in
             var ends: [TestSocket] = []

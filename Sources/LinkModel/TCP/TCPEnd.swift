@@ -28,6 +28,8 @@ struct TCPEnd: Sendable {
     /// How many bytes the kernel keeps for the application until they are acknowledged; it grows with the window.
     private var sendBytesLimit = Self.sendBytesFirst
     private var isFull = false
+    /// The socket is gone; a RST goes out once everything handed over has been sent.
+    private var resetsWhenSent = false
     /// An ACK must go out now, alone or with data.
     private var owesAck = false
 
@@ -89,9 +91,11 @@ struct TCPEnd: Sendable {
         if reassembly.read(bytes) && phase == .established { sendAck(at: now) }
     }
 
-    /// The socket is gone: nothing more is sent but a RST.
-    mutating func abort(at now: Int64) {
+    /// The socket is gone: nothing more is sent but a RST, if `afterSending` says so after everything handed over.
+    mutating func abort(afterSending: Bool = false, at now: Int64) {
         guard phase != .reset else { return }
+        resetsWhenSent = afterSending && sender.bytesUnsent > 0
+        if resetsWhenSent { return }
         // Nobody knows of it yet: a SYN that comes will be answered by a RST.
         let isUnknown = phase == .closed || (phase == .synSent && handshakeTries == 0)
         phase = .reset
@@ -103,6 +107,7 @@ struct TCPEnd: Sendable {
 
     mutating func receive(_ segment: Segment, at now: Int64) -> Delivery {
         var delivery = Delivery()
+        defer { resetIfSent(at: now) }
         if phase == .reset {
             // A segment for a socket that is gone is answered by a RST (RFC 9293, 3.10.7.1).
             if segment.kind != .reset { outbox.append(Segment(kind: .reset)) }
@@ -163,9 +168,14 @@ struct TCPEnd: Sendable {
             sendOrders(at: now)
         }
         if ackDeadline <= now { sendAck(at: now) }
+        resetIfSent(at: now)
     }
 
     // MARK: Inside
+
+    private mutating func resetIfSent(at now: Int64) {
+        if resetsWhenSent && sender.bytesUnsent == 0 { abort(at: now) }
+    }
 
     private mutating func answerSyn(_ segment: Segment, at now: Int64) {
         switch phase {

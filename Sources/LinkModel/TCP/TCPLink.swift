@@ -396,9 +396,12 @@ public struct TCPLink: ~Copyable {
     }
 
     /// An end's socket is gone: a RST goes out, and answers whatever arrives later.
-    public mutating func abort(_ id: FlowID, from side: Side, at now: Instant) {
+    ///
+    /// - Parameter afterSending: Whether everything handed over is sent first, as far as the windows allow. What is lost
+    ///   then is lost: the RST does not wait for acknowledgements.
+    public mutating func abort(_ id: FlowID, from side: Side, afterSending: Bool = false, at now: Instant) {
         guard contains(id) else { return }
-        act(id, side, at: now) { $0.abort(at: $1) }
+        act(id, side, at: now) { $0.abort(afterSending: afterSending, at: $1) }
     }
 
     /// Forgets a connection; packets of it that are on the link still take their place there.
