@@ -197,7 +197,8 @@ let package = Package(
             exclude: ["Python"],
             swiftSettings: settings),
         .testTarget(
-            name: "CommandTests", dependencies: ["slowlane", "NotesContract", "TestSupport", grdb], exclude: ["Python"],
+            name: "CommandTests", dependencies: ["slowlane", "NotesContract", "JSON", "TestSupport", grdb],
+            exclude: ["Python", "Tables"],
             swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

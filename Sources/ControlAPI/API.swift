@@ -37,12 +37,19 @@ public final class API: Sendable {
     ///   - seed: Where all chance of its proxies comes from.
     ///   - version: Slowlane's.
     ///   - group: Where proxies run.
-    public init(
+    public convenience init(
         seed: UInt64, limits: ServerLimits = ServerLimits(), metrics: MetricsChoice? = nil, version: String,
         on group: any EventLoopGroup,
         logger: Logger = Logger(label: "slowlane.server") { _ in SwiftLogNoOpLogHandler() }
     ) {
-        registry = ProxyRegistry(seed: seed, limits: limits, on: group, logger: logger)
+        self.init(
+            ProxyRegistry(seed: seed, limits: limits, on: group, logger: logger), limits: limits, metrics: metrics,
+            version: version)
+    }
+
+    /// An API of a registry.
+    init(_ registry: ProxyRegistry, limits: ServerLimits, metrics: MetricsChoice? = nil, version: String) {
+        self.registry = registry
         self.limits = limits
         self.metrics = metrics
         self.version = version

@@ -22,7 +22,14 @@ public struct Gatekeeper: Sendable {
 
     /// Why a request is refused; `nil` if it is not.
     func refusal(of request: HTTPRequest) -> APIFailure? {
-        if let authority = request.authority, !isAllowed(authority) {
+        // Under a name that is not known to be ours a web page may call that has made a browser take us for its own server.
+        if hosts.contains("*"), request.headerFields[.userAgent]?.hasPrefix("Mozilla/") == true,
+            let authority = request.authority, !isKnown(authority)
+        {
+            return APIFailure(
+                .forbidden, "calls from browsers under '\(authority.prefix(100))' are refused; allow it by its name")
+        }
+        if let authority = request.authority, !hosts.contains("*"), !isKnown(authority) {
             return APIFailure(
                 .forbidden,
                 "the Host '\(authority.prefix(100))' is not this server's; start it with --allow-host "
@@ -41,9 +48,10 @@ public struct Gatekeeper: Sendable {
         return nil
     }
 
-    private func isAllowed(_ authority: String) -> Bool {
+    /// Whether the host is known to be this server's.
+    private func isKnown(_ authority: String) -> Bool {
         let host = Self.host(of: authority).lowercased()
-        if hosts.contains("*") || hosts.contains(host) { return true }
+        if hosts.contains(host) { return true }
         let isIPv4 =
             host.split(separator: ".", omittingEmptySubsequences: false).count == 4
             && host.allSatisfy { $0.isASCII && ($0.isNumber || $0 == ".") }

@@ -44,12 +44,15 @@ struct ManagedProxy {
         return stream.next()
     }
 
+    /// Whether it is enabled and has its port: one that another process has taken meanwhile is tried for again.
+    var isListening: Bool { isEnabled && running?.listenFailure == nil }
+
     /// As Toxiproxy shows it.
     var json: String {
         let ordered = toxics.filter { $0.stream == .up } + toxics.filter { $0.stream == .down }
         return JSONText.object([
             ("name", JSONText.string(name)), ("listen", JSONText.string(listen)),
-            ("upstream", JSONText.string(upstream)), ("enabled", isEnabled ? "true" : "false"),
+            ("upstream", JSONText.string(upstream)), ("enabled", isListening ? "true" : "false"),
             ("toxics", JSONText.array(ordered.map(\.json))),
         ])
     }

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import HTTPTypes
 internal import LinkModel
 internal import ProxyServer
@@ -124,26 +125,54 @@ extension API {
         metrics.add(
             "process_cpu_seconds_total", "counter", help: "User and system CPU time.", [([], "\(seconds)")])
         #if os(Linux)
-            let pages = ProcessStatus.residentPages
-            if let pages {
-                metrics.add(
-                    "process_resident_memory_bytes", "gauge", help: "Resident memory.",
-                    [([], "\(pages * Int(sysconf(CInt(_SC_PAGESIZE))))")])
+            for (name, help, value) in ProcessStatus.figures {
+                metrics.add(name, "gauge", help: help, [([], "\(value)")])
             }
         #endif
     }
 }
 
-/// What Linux says of this process.
-enum ProcessStatus {
-    /// Pages in memory, the second number of `/proc/self/statm`.
-    static var residentPages: Int? {
-        guard let file = fopen("/proc/self/statm", "r") else { return nil }
-        defer { fclose(file) }
-        var buffer = [CChar](repeating: 0, count: 128)
-        guard fgets(&buffer, CInt(buffer.count), file) != nil else { return nil }
-        let text = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        let words = text.split(separator: " ")
-        return words.count > 1 ? Int(words[1]) : nil
+#if os(Linux)
+    /// What Linux says of this process, under the names that Prometheus' clients give it.
+    enum ProcessStatus {
+        static var figures: [(name: String, help: String, value: Int)] {
+            var figures: [(String, String, Int)] = []
+            if let memory = words(of: "/proc/self/statm"), memory.count > 1 {
+                let page = Int(sysconf(CInt(_SC_PAGESIZE)))
+                figures.append(("process_virtual_memory_bytes", "Virtual memory.", (Int(memory[0]) ?? 0) * page))
+                figures.append(("process_resident_memory_bytes", "Resident memory.", (Int(memory[1]) ?? 0) * page))
+            }
+            if let files = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count {
+                figures.append(("process_open_fds", "Open files.", files))
+            }
+            var limit = rlimit()
+            #if canImport(Glibc)
+                let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+            #else
+                let resource = RLIMIT_NOFILE
+            #endif
+            if getrlimit(resource, &limit) == 0 {
+                figures.append(("process_max_fds", "How many files may be open.", Int(clamping: limit.rlim_cur)))
+            }
+            if let start { figures.append(("process_start_time_seconds", "Start, in seconds since 1970.", start)) }
+            return figures
+        }
+
+        /// When the process began.
+        private static let start: Int? = {
+            // The 22nd field is the start in ticks since boot; the second, in parentheses, may have spaces in it.
+            guard let status = words(of: "/proc/self/stat"), let end = status.lastIndex(where: { $0.hasSuffix(")") }),
+                status.count > end + 20, let ticks = Int(status[end + 20]),
+                let boot = words(of: "/proc/stat").flatMap({ words in
+                    words.firstIndex(of: "btime").flatMap { Int(words[$0 + 1]) }
+                })
+            else { return nil }
+            return boot + ticks / Int(sysconf(CInt(_SC_CLK_TCK)))
+        }()
+
+        private static func words(of path: String) -> [Substring]? {
+            guard let data = FileManager.default.contents(atPath: path) else { return nil }
+            return String(decoding: data, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+        }
     }
-}
+#endif

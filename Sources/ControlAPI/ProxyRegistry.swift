@@ -6,36 +6,102 @@ internal import Logging
 internal import NIOCore
 internal import ProxyServer
 
-/// Which proxies there are. Changes are made one after the other, each wholly or not at all.
+/// Which proxies there are. Changes of one proxy are made one after the other, each wholly or not at all; those of different
+/// proxies do not wait for each other, since some of them wait for name servers.
 actor ProxyRegistry {
+    /// Looks up where a proxy is to listen.
+    typealias Resolver = @Sendable (String) async throws(ProxyError) -> Endpoint
+
     private var proxies: [String: ManagedProxy] = [:]
     private let seed: UInt64
     private let limits: ServerLimits
     private let group: any EventLoopGroup
     private let logger: Logger
-    private var isBusy = false
-    private var waiting: [CheckedContinuation<Void, Never>] = []
+    private let resolver: Resolver
+    /// The names of proxies that are being changed, with who waits for that.
+    private var changes: [String: [CheckedContinuation<Void, Never>]] = [:]
+    /// Proxies that are being made, and have no place among the others yet.
+    private var beingMade = 0
+    /// Who waits for look-ups.
+    private var lookUps: [Int: CheckedContinuation<LookUp, Never>] = [:]
+    private var lookUpCount = 0
+    private var isClosed = false
 
-    init(seed: UInt64, limits: ServerLimits, on group: any EventLoopGroup, logger: Logger) {
+    init(
+        seed: UInt64, limits: ServerLimits, on group: any EventLoopGroup, logger: Logger,
+        resolver: @escaping Resolver = { (text) async throws(ProxyError) in try await ListenAddress.resolve(text) }
+    ) {
         self.seed = seed
         self.limits = limits
         self.group = group
         self.logger = logger
+        self.resolver = resolver
     }
 
-    /// Lets a change run by itself: what it awaits are event loops, which wait for nobody.
+    /// Lets a change of a proxy run when no other one of the same proxy does.
     private func alone<Result>(
-        _ body: () async throws(APIFailure) -> Result
+        with name: String, _ body: () async throws(APIFailure) -> Result
     ) async throws(APIFailure) -> Result {
-        if isBusy {
-            await withCheckedContinuation { waiting.append($0) }
+        if changes[name] == nil {
+            changes[name] = []
         } else {
-            isBusy = true
+            await withCheckedContinuation { changes[name]?.append($0) }
         }
         defer {
-            if waiting.isEmpty { isBusy = false } else { waiting.removeFirst().resume() }
+            if changes[name]?.isEmpty == false { changes[name]?.removeFirst().resume() } else { changes[name] = nil }
         }
         return try await body()
+    }
+
+    // MARK: Look-ups
+
+    private enum LookUp {
+        case found(Endpoint)
+        case failed(reason: String)
+    }
+
+    /// The address that a text means.
+    private func address(of text: String) async -> LookUp {
+        if isClosed { return .failed(reason: Self.isStopping.text) }
+        lookUpCount += 1
+        let number = lookUpCount
+        return await withCheckedContinuation { continuation in
+            lookUps[number] = continuation
+            // Ends with the look-up. The server may be closed before.
+            Task { finishLookUp(number, await Self.result(of: text, resolver)) }
+        }
+    }
+
+    private func finishLookUp(_ number: Int, _ result: LookUp) {
+        lookUps.removeValue(forKey: number)?.resume(returning: result)
+    }
+
+    private static func result(of text: String, _ resolver: Resolver) async -> LookUp {
+        do {
+            return .found(try await resolver(text))
+        } catch {
+            return .failed(reason: error.reason)
+        }
+    }
+
+    private static let isStopping = APIFailure(.serviceUnavailable, "the server is stopping")
+
+    /// Where a proxy that is to be made listens; `nil` if it does not.
+    private func address(of asked: ProxyRequest) async throws(APIFailure) -> Endpoint? {
+        asked.isEnabled ? try await listenAddress(asked.listen) : nil
+    }
+
+    /// The address that a text means, or why it cannot be listened on.
+    ///
+    /// - Parameter isStarting: Whether a proxy is to start there, and not only to be changed: Go's words differ.
+    private func listenAddress(_ text: String, isStarting: Bool = true) async throws(APIFailure) -> Endpoint {
+        let start = isStarting ? "listen tcp: " : ""
+        if let problem = ListenText.problem(with: text) { throw APIFailure(.internalServerError, start + problem) }
+        switch await address(of: text) {
+        case .found(let endpoint): return endpoint
+        case .failed(let reason):
+            throw APIFailure(.internalServerError, start + ListenText.problem(with: text, notFound: reason))
+        }
     }
 
     private func proxy(_ name: String) throws(APIFailure) -> ManagedProxy {
@@ -58,27 +124,55 @@ actor ProxyRegistry {
     // MARK: Proxies
 
     func create(_ asked: ProxyRequest) async throws(APIFailure) -> ManagedProxy {
-        let address = await asked.resolved()
-        return try await alone { () async throws(APIFailure) -> ManagedProxy in
+        if proxies[asked.name] != nil { throw .proxyExists }
+        let address = try await address(of: asked)
+        return try await alone(with: asked.name) { () async throws(APIFailure) -> ManagedProxy in
             if proxies[asked.name] != nil { throw .proxyExists }
             return try await make(asked, at: address)
         }
     }
 
-    private func make(
-        _ asked: ProxyRequest, at address: Result<Endpoint, ProxyError>?
-    ) async throws(APIFailure) -> ManagedProxy {
-        guard proxies[asked.name] != nil || proxies.count < limits.proxiesMax else {
+    /// Makes a proxy; one of its name that is there is replaced, and lives on if the new one cannot start.
+    ///
+    /// - Parameter address: Where it listens; `nil` if it does not.
+    private func make(_ asked: ProxyRequest, at address: Endpoint?) async throws(APIFailure) -> ManagedProxy {
+        let present = proxies[asked.name]
+        guard present != nil || proxies.count + beingMade < limits.proxiesMax else {
             throw APIFailure(.badRequest, "there are \(limits.proxiesMax) proxies, the limit (--max-proxies)")
         }
+        guard asked.toxics.count <= limits.toxicsMax else { throw tooManyToxics }
+        if present == nil { beingMade += 1 }
+        defer { if present == nil { beingMade -= 1 } }
         var stream = RandomStream(seed: seed, "proxy/\(asked.name)")
         var proxy = ManagedProxy(
             name: asked.name, listen: asked.listen, upstream: asked.upstream, link: asked.link,
             seed: asked.seed ?? stream.next() >> 11)
-        guard asked.toxics.count <= limits.toxicsMax else { throw tooManyToxics }
         proxy.toxics = asked.toxics
+        if let present { return try await replace(present, by: proxy, at: address) }
         if let address { try await start(&proxy, at: address) }
         proxies[asked.name] = proxy
+        return proxy
+    }
+
+    /// Puts `proxy` in the place of `present`. If it cannot start, that one goes on: with its connections, unless both want the same
+    /// port, which must be free before it can be taken.
+    private func replace(
+        _ present: ManagedProxy, by proxy: ManagedProxy, at address: Endpoint?
+    ) async throws(APIFailure) -> ManagedProxy {
+        var (present, proxy) = (present, proxy)
+        let mustMakeRoom = present.running.map { $0.address.port == address?.port } ?? false
+        if let address, !mustMakeRoom { try await start(&proxy, at: address) }
+        await stop(&present)
+        if let address, mustMakeRoom {
+            do {
+                try await start(&proxy, at: address)
+            } catch {
+                proxies[present.name] = present
+                try? await enable(present.name)
+                throw error
+            }
+        }
+        proxies[proxy.name] = proxy
         return proxy
     }
 
@@ -87,12 +181,11 @@ actor ProxyRegistry {
     }
 
     /// Binds the port.
-    private func start(
-        _ proxy: inout ManagedProxy, at address: Result<Endpoint, ProxyError>
-    ) async throws(APIFailure) {
+    private func start(_ proxy: inout ManagedProxy, at address: Endpoint) async throws(APIFailure) {
+        let running: Proxy
         do {
             var configuration = ProxyConfiguration(
-                listen: try address.get(), upstream: await ListenAddress.upstream(proxy.upstream),
+                listen: address, upstream: await ListenAddress.upstream(proxy.upstream),
                 connectionsMax: limits.connectionsMax)
             configuration.resolvesEachTime = true
             configuration.unreachableUpstream = proxy.unreachableUpstream
@@ -104,16 +197,26 @@ actor ProxyRegistry {
             }
             var logger = logger
             logger[metadataKey: "proxy"] = "\(proxy.name.prefix(100))"
-            let running = try await Proxy.start(configuration, on: group, logger: logger)
-            proxy.running = running
-            proxy.listen = "\(running.address)"
-            proxy.isEnabled = true
-            proxy.starts += 1
+            running = try await Proxy.start(configuration, on: group, logger: logger)
         } catch let error as ProxyError {
             throw .cannotListen(error)
         } catch {
             throw APIFailure(.internalServerError, "\(error)")
         }
+        if isClosed {
+            await running.close()
+            throw Self.isStopping
+        }
+        proxy.running = running
+        proxy.listen = "\(running.address)"
+        proxy.isEnabled = true
+        proxy.starts += 1
+    }
+
+    /// Throws if a proxy that is to run has lost its port.
+    private func checkPort(of proxy: ManagedProxy) throws(APIFailure) {
+        guard let reason = proxy.running?.listenFailure else { return }
+        throw APIFailure(.internalServerError, "listen tcp \(proxy.listen): bind: \(reason); trying again every second")
     }
 
     /// Closes the port and every connection.
@@ -129,14 +232,8 @@ actor ProxyRegistry {
         -> ManagedProxy
     {
         var resolved: Endpoint?
-        if let listen {
-            do {
-                resolved = try await ListenAddress.resolve(listen)
-            } catch {
-                throw .cannotListen(error)
-            }
-        }
-        return try await alone { () async throws(APIFailure) -> ManagedProxy in
+        if let listen { resolved = try await listenAddress(listen, isStarting: false) }
+        return try await alone(with: name) { () async throws(APIFailure) -> ManagedProxy in
             var proxy = try self.proxy(name)
             let isToRun = enabled ?? proxy.isEnabled
             let moves = resolved.map { Self.differs($0, from: proxy.listen) } ?? false
@@ -150,24 +247,18 @@ actor ProxyRegistry {
             // Whatever becomes of the start, the proxy stays.
             proxies[name] = proxy
             if isToRun && !proxy.isEnabled { try await enable(name) }
-            return try self.proxy(name)
+            proxy = try self.proxy(name)
+            try checkPort(of: proxy)
+            return proxy
         }
     }
 
     /// Starts a proxy that does not run.
     private func enable(_ name: String) async throws(APIFailure) {
         var proxy = try proxy(name)
-        let address = await Self.address(proxy.listen)
+        let address = try await listenAddress(proxy.listen)
         try await start(&proxy, at: address)
         proxies[name] = proxy
-    }
-
-    private static func address(_ text: String) async -> Result<Endpoint, ProxyError> {
-        do {
-            return .success(try await ListenAddress.resolve(text))
-        } catch {
-            return .failure(error)
-        }
     }
 
     /// Any free port is always another one.
@@ -176,7 +267,7 @@ actor ProxyRegistry {
     }
 
     func delete(_ name: String) async throws(APIFailure) {
-        try await alone { () async throws(APIFailure) in
+        try await alone(with: name) { () async throws(APIFailure) in
             var proxy = try self.proxy(name)
             await stop(&proxy)
             proxies[name] = nil
@@ -187,41 +278,33 @@ actor ProxyRegistry {
     /// those done, and what ended the work before all were.
     func populate(_ asked: [ProxyRequest]) async -> (done: [ManagedProxy], failure: APIFailure?) {
         if asked.contains(where: { $0.toxics.count > limits.toxicsMax }) { return ([], tooManyToxics) }
-        var addresses: [Result<Endpoint, ProxyError>?] = []
-        for request in asked { addresses.append(await request.resolved()) }
         var done: [ManagedProxy] = []
         do {
-            try await alone { () async throws(APIFailure) in
-                for (request, address) in zip(asked, addresses) {
-                    if var present = proxies[request.name] {
-                        let moves =
-                            if case .success(let endpoint)? = address {
-                                Self.differs(endpoint, from: present.listen)
-                            } else {
-                                request.listen != present.listen
-                            }
-                        if !moves && request.upstream == present.upstream {
-                            done.append(present)
-                            continue
-                        }
-                        await stop(&present)
-                        proxies[request.name] = nil
-                    }
-                    done.append(try await make(request, at: address))
-                }
-            }
+            for request in asked { done.append(try await put(request)) }
             return (done, nil)
         } catch {
             return (done, error)
         }
     }
 
+    /// Makes a proxy as it is asked for, or leaves the one alone that is there and listens and leads the same way.
+    private func put(_ asked: ProxyRequest) async throws(APIFailure) -> ManagedProxy {
+        let address = try await address(of: asked)
+        return try await alone(with: asked.name) { () async throws(APIFailure) -> ManagedProxy in
+            if let present = proxies[asked.name], asked.upstream == present.upstream {
+                let moves = address.map { Self.differs($0, from: present.listen) } ?? (asked.listen != present.listen)
+                if !moves { return present }
+            }
+            return try await make(asked, at: address)
+        }
+    }
+
     /// Starts every proxy, removes every toxic, and puts every link back to what its proxy was made with.
     func reset() async throws(APIFailure) {
-        try await alone { () async throws(APIFailure) in
-            for name in proxies.keys.sorted() {
+        for name in proxies.keys.sorted() {
+            try await alone(with: name) { () async throws(APIFailure) in
                 if proxies[name]?.isEnabled == false { try await enable(name) }
-                guard var proxy = proxies[name] else { continue }
+                guard var proxy = proxies[name] else { return }
                 await proxy.running?.removeToxics(proxy.toxics.map(\.name))
                 proxy.toxics = []
                 if proxy.link != proxy.firstLink {
@@ -229,15 +312,19 @@ actor ProxyRegistry {
                     await put(proxy.link, on: proxy.running)
                 }
                 proxies[name] = proxy
+                try checkPort(of: proxy)
             }
         }
     }
 
     /// Closes everything.
     func closeAll() async {
-        try? await alone { () async throws(APIFailure) in
-            for name in proxies.keys {
-                guard var proxy = proxies[name] else { continue }
+        isClosed = true
+        // Nothing waits for name servers any more.
+        for number in lookUps.keys.sorted() { finishLookUp(number, .failed(reason: Self.isStopping.text)) }
+        for name in proxies.keys.sorted() {
+            try? await alone(with: name) { () async throws(APIFailure) in
+                guard var proxy = proxies[name] else { return }
                 await stop(&proxy)
                 proxies[name] = proxy
             }
@@ -247,7 +334,7 @@ actor ProxyRegistry {
     // MARK: Toxics
 
     func addToxic(_ fields: Fields, to name: String) async throws(APIFailure) -> StoredToxic {
-        try await alone { () async throws(APIFailure) -> StoredToxic in
+        try await alone(with: name) { () async throws(APIFailure) -> StoredToxic in
             let proxy = try self.proxy(name)
             let toxic = try StoredToxic(fields) { taken in proxy.toxics.contains { $0.name == taken } }
             if proxy.toxics.count >= limits.toxicsMax { throw tooManyToxics }
@@ -258,7 +345,7 @@ actor ProxyRegistry {
     }
 
     func updateToxic(_ toxicName: String, _ fields: Fields, of name: String) async throws(APIFailure) -> StoredToxic {
-        try await alone { () async throws(APIFailure) -> StoredToxic in
+        try await alone(with: name) { () async throws(APIFailure) -> StoredToxic in
             let proxy = try self.proxy(name)
             guard let place = proxy.toxics.firstIndex(where: { $0.name == toxicName }) else { throw .noToxic }
             let toxic = try proxy.toxics[place].updated(fields)
@@ -269,7 +356,7 @@ actor ProxyRegistry {
     }
 
     func removeToxic(_ toxicName: String, of name: String) async throws(APIFailure) {
-        try await alone { () async throws(APIFailure) in
+        try await alone(with: name) { () async throws(APIFailure) in
             let proxy = try self.proxy(name)
             guard let place = proxy.toxics.firstIndex(where: { $0.name == toxicName }) else { throw .noToxic }
             proxies[name]?.toxics.remove(at: place)
@@ -280,10 +367,11 @@ actor ProxyRegistry {
     // MARK: Links, seeds, connections
 
     func setLink(_ link: LinkSetting, of name: String) async throws(APIFailure) -> ManagedProxy {
-        try await alone { () async throws(APIFailure) -> ManagedProxy in
+        try await alone(with: name) { () async throws(APIFailure) -> ManagedProxy in
             proxies[name]?.link = link
             let proxy = try self.proxy(name)
             await put(link, on: proxy.running)
+            try checkPort(of: proxy)
             return proxy
         }
     }
@@ -296,7 +384,7 @@ actor ProxyRegistry {
     }
 
     func setSeed(_ seed: UInt64, of name: String) async throws(APIFailure) {
-        try await alone { () async throws(APIFailure) in
+        try await alone(with: name) { () async throws(APIFailure) in
             var proxy = try self.proxy(name)
             proxy.seed = seed
             proxy.starts = proxy.isEnabled ? 1 : 0
@@ -333,15 +421,5 @@ struct ProxyRequest {
             read.append(try StoredToxic(fields) { taken in read.contains { $0.name == taken } })
         }
         self.toxics = read
-    }
-
-    /// Where it is to listen; `nil` if it is not.
-    func resolved() async -> Result<Endpoint, ProxyError>? {
-        guard isEnabled else { return nil }
-        do {
-            return .success(try await ListenAddress.resolve(listen))
-        } catch {
-            return .failure(error)
-        }
     }
 }

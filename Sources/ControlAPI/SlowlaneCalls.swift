@@ -81,7 +81,7 @@ extension API {
         }
         return JSONText.object([
             ("name", JSONText.string(name)), ("listen", JSONText.string(proxy.listen)),
-            ("upstream", JSONText.string(proxy.upstream)), ("enabled", proxy.isEnabled ? "true" : "false"),
+            ("upstream", JSONText.string(proxy.upstream)), ("enabled", proxy.isListening ? "true" : "false"),
             ("seed", "\(proxy.seed)"),
             ("link", proxy.link.json(now: status?.link.conditions ?? proxy.link.firstConditions)),
             ("connections", "\(status?.connectionsOpen ?? 0)"), ("accepted", "\(status?.connectionsAccepted ?? 0)"),

@@ -35,6 +35,8 @@ final class Listener {
     /// Somebody else lets clients in.
     private var isLent = false
     private var waiting: [EventLoopPromise<Void>] = []
+    /// Told why it cannot listen although it is to, and of `nil` when it can again.
+    var onFailure: (String?) -> Void = { _ in }
     /// Told when the system has taken the socket away.
     var onLoss: () -> Void = {}
     /// Told when it may be lent that could not be.
@@ -77,6 +79,7 @@ final class Listener {
     func set(_ reachability: Reachability) -> EventLoopFuture<Void> {
         if isClosed { return eventLoop.makeSucceededVoidFuture() }
         wanted = reachability
+        if reachability == .refused { onFailure(nil) }
         let promise = eventLoop.makePromise(of: Void.self)
         waiting.append(promise)
         move()
@@ -178,6 +181,7 @@ final class Listener {
                 if self.isClosed { return channel.close(promise: nil) }
                 self.channel = channel
                 self.hasListened = true
+                self.onFailure(nil)
                 self.asked = channel.localAddress ?? self.asked
                 self.setReading()
                 self.present = .open
@@ -196,6 +200,7 @@ final class Listener {
         for promise in promises { promise.fail(error) }
         // At the start whoever starts the proxy is told; later it goes on as soon as it can.
         guard hasListened else { return }
+        onFailure(SystemReason.of(error))
         logger.error("cannot listen on \(asked) again: \(SystemReason.of(error)); trying every second")
         tryAgain()
     }
@@ -215,6 +220,7 @@ final class Listener {
         channel = nil
         present = .refused
         onLoss()
+        onFailure("the system has closed the socket")
         logger.error("the listening socket \(asked) is gone; trying to listen again every second")
         tryAgain()
     }

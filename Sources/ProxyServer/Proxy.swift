@@ -1,6 +1,7 @@
 public import Impairment
 public import LinkModel
 public import Logging
+internal import NIOConcurrencyHelpers
 public import NIOCore
 internal import NIOPosix
 
@@ -18,9 +19,17 @@ public final class Proxy: Sendable {
     public let address: Endpoint
     private let eventLoop: any EventLoop
     private let core: NIOLoopBound<ProxyCore>
+    private let failure: NIOLockedValueBox<String?>
 
-    private init(address: Endpoint, eventLoop: any EventLoop, core: NIOLoopBound<ProxyCore>) {
+    /// Why it does not listen although it is to, as when another process has taken the port after a refusal; it tries again every
+    /// second. `nil` while all is well.
+    public var listenFailure: String? { failure.withLockedValue { $0 } }
+
+    private init(
+        address: Endpoint, eventLoop: any EventLoop, core: NIOLoopBound<ProxyCore>, failure: NIOLockedValueBox<String?>
+    ) {
         self.address = address
+        self.failure = failure
         self.eventLoop = eventLoop
         self.core = core
     }
@@ -51,10 +60,13 @@ public final class Proxy: Sendable {
             return NIOLoopBound(core, eventLoop: eventLoop)
         }.get()
         do {
-            let port = try await eventLoop.flatSubmit { core.value.listen(on: listen) }.get()
+            let failure = NIOLockedValueBox<String?>(nil)
+            let port = try await eventLoop.flatSubmit {
+                core.value.listen(on: listen) { reason in failure.withLockedValue { $0 = reason } }
+            }.get()
             let host = configuration.resolvesEachTime ? listen.ipAddress : configuration.listen.host
             let address = Endpoint(host: host ?? configuration.listen.host, port: port)
-            return Proxy(address: address, eventLoop: eventLoop, core: core)
+            return Proxy(address: address, eventLoop: eventLoop, core: core, failure: failure)
         } catch {
             try? await eventLoop.submit {
                 core.value.forgetListener()

@@ -70,7 +70,9 @@ final class ProxyCore {
     }
 
     /// Binds the listening socket; gives its port.
-    func listen(on address: SocketAddress) -> EventLoopFuture<Int> {
+    ///
+    /// - Parameter onFailure: See ``Listener/onFailure``.
+    func listen(on address: SocketAddress, onFailure: @escaping (String?) -> Void) -> EventLoopFuture<Int> {
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         let bootstrap = ServerBootstrap(group: eventLoop, childGroup: eventLoop)
             .serverChannelOption(.backlog, value: Listener.backlog)
@@ -90,6 +92,7 @@ final class ProxyCore {
         let listener = Listener(
             address, bootstrap, configuration.silence ?? .best, on: eventLoop, logger: logger)
         self.listener = listener
+        listener.onFailure = onFailure
         linkLoop.onReachability = { [weak listener] in _ = listener?.set($0) }
         listener.onReady = { [weak self] in self?.goStraight() }
         listener.onLoss = { [weak self] in

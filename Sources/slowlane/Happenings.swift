@@ -5,14 +5,14 @@ internal import Synchronization
 /// What a command in the foreground waits for: lines typed and signals.
 ///
 /// The first signal is a happening like others; a second one restores the terminal and ends the process on the spot,
-/// whatever else hangs. Commands wait on their reader's thread while as many as may be are not answered yet.
+/// whatever else hangs. Commands wait on their reader's thread while the replies to as many as may be have not been written.
 final class Happenings: Sendable {
     enum Happening {
         case command(String)
         case signal
     }
 
-    /// Lines taken and not answered.
+    /// Lines taken whose replies have not been written.
     private static let commandsMax = 16
 
     private let stream: AsyncStream<Happening>
@@ -38,7 +38,7 @@ final class Happenings: Sendable {
         source.yield(.command(command))
     }
 
-    /// A line has been answered.
+    /// The reply to a line has been written.
     func commandIsAnswered() { places.signal() }
 
     /// The next happening.

@@ -41,9 +41,7 @@ struct ProxyRun {
         }
         defer { reporting.cancel() }
 
-        while case .command(let line) = await happenings.next(), await answer(line, reporter) {
-            happenings.commandIsAnswered()
-        }
+        while case .command(let line) = await happenings.next(), await answer(line, reporter) {}
         reporting.cancel()
         console.clearStatus()
         let allArrived = await proxy.stop(grace: grace)
@@ -54,8 +52,12 @@ struct ProxyRun {
         console.flush()
     }
 
-    /// Answers a command; `false` if it was the last one.
+    /// Replies to a command with one line; `false` if it was the last one.
     private mutating func answer(_ line: String, _ reporter: Reporter) async -> Bool {
+        let reply = { [console, happenings] (text: String) in
+            // A reader that does not read stops the commands, and nothing else.
+            console.print(text) { happenings.commandIsAnswered() }
+        }
         let words = line.split(separator: " ", maxSplits: 1).map(String.init)
         let argument = words.count > 1 ? words[1].trimmingCharacters(in: .whitespaces) : nil
         switch (words[0].lowercased(), argument) {
@@ -63,46 +65,46 @@ struct ProxyRun {
             do {
                 let found = try ProfileCatalogue.profile(name)
                 await put(found.conditions, as: found.id, reporter)
-                console.print("ok profile \(found.id): \(Units.conditions(found.conditions))")
+                reply("ok profile \(found.id): \(Units.conditions(found.conditions))")
             } catch {
-                console.print("error \(Self.onOneLine("\(error)"))")
+                reply("error \(Self.onOneLine("\(error)"))")
             }
         case ("profile", nil):
-            console.print("error profile needs a name or a path, as 'profile edge'")
+            reply("error profile needs a name or a path, as 'profile edge'")
         case ("timeline", let what?):
             do {
                 let file = try ProfileCatalogue.timeline(what)
                 course = TimelineCourse(file)
                 await follow(file, from: .zero, reporter)
-                console.print("ok timeline \(file.id)")
+                reply("ok timeline \(file.id)")
             } catch {
-                console.print("error \(Self.onOneLine("\(error)"))")
+                reply("error \(Self.onOneLine("\(error)"))")
             }
         case ("timeline", nil):
-            console.print("error timeline needs a name, a path or times, as 'timeline 0s: 3g, 20s: 100-loss, 50s: 3g'")
+            reply("error timeline needs a name, a path or times, as 'timeline 0s: 3g, 20s: 100-loss, 50s: 3g'")
         case ("pause", nil), ("resume", nil), ("seek", _):
-            console.print(await steer(words[0].lowercased(), argument, reporter))
+            reply(await steer(words[0].lowercased(), argument, reporter))
         case ("cut", let what) where [nil, "up", "down", "both"].contains(what):
             await proxy.setCut(PerDirection(up: what != "down", down: what != "up"))
-            console.print("ok cut \(what ?? "both")")
+            reply("ok cut \(what ?? "both")")
         case ("cut", _):
-            console.print("error cut what? 'cut', 'cut up' or 'cut down'")
+            reply("error cut what? 'cut', 'cut up' or 'cut down'")
         case ("heal", nil):
             await proxy.setCut(PerDirection(up: false, down: false))
-            console.print("ok heal")
+            reply("ok heal")
         case ("reset", nil):
             await proxy.reset()
-            console.print("ok reset: every connection is cut")
+            reply("ok reset: every connection is cut")
         case ("clear", nil):
             await put(.clear, as: "none", reporter)
-            console.print("ok clear: nothing in force")
+            reply("ok clear: nothing in force")
         case ("status", nil):
-            console.print("ok \(Reporter.sentence(await proxy.status(), profile: profile))")
+            reply("ok \(Reporter.sentence(await proxy.status(), profile: profile))")
         case ("quit", nil), ("exit", nil):
-            console.print("ok quit")
+            reply("ok quit")
             return false
         case ("help", nil):
-            console.print(
+            reply(
                 "ok commands: profile NAME|FILE, timeline NAME|FILE|TIMES, pause, resume, seek TIME, cut [up|down], heal, reset, clear, status, quit, help"
             )
         default:
@@ -111,7 +113,7 @@ struct ProxyRun {
                 "help",
             ]
             let nearest = NearestName.of(words[0], in: known, limit: 1).first.map { "; did you mean '\($0)'?" } ?? ""
-            console.print("error unknown command '\(line.prefix(60))'\(nearest) (\(known.joined(separator: ", ")))")
+            reply("error unknown command '\(line.prefix(60))'\(nearest) (\(known.joined(separator: ", ")))")
         }
         return true
     }

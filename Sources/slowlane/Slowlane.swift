@@ -3,16 +3,27 @@
 internal import ArgumentParser
 internal import Foundation
 
-/// Where the process begins: under its own name, or under the one of the program it stands in for.
+/// Where the process begins: under its own name, or under that of a program of Toxiproxy's.
 @main
 enum Main {
     static func main() async {
-        guard ToxiproxyName.isUsed else { return await Slowlane.main() }
-        switch ToxiproxyName.meaning(of: Array(CommandLine.arguments.dropFirst())) {
-        case .serve(let arguments): await Slowlane.main(arguments)
-        case .say(let text, let status):
-            (status == 0 ? FileHandle.standardOutput : .standardError).write(Data(text.utf8))
-            exit(status)
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        switch ToxiproxyName.used {
+        case nil: await Slowlane.main()
+        case .client:
+            let outcome = await ToxiproxyCLI(
+                environment: ProcessInfo.processInfo.environment, isTerminal: Terminal.isTerminal(STDOUT_FILENO)
+            ).run(arguments)
+            try? FileHandle.standardOutput.write(contentsOf: Data(outcome.output.utf8))
+            try? FileHandle.standardError.write(contentsOf: Data(outcome.errors.utf8))
+            exit(outcome.status)
+        case .server:
+            switch ToxiproxyServerFlags.meaning(of: arguments) {
+            case .serve(let arguments): await Slowlane.main(arguments)
+            case .say(let text, let status):
+                (status == 0 ? FileHandle.standardOutput : .standardError).write(Data(text.utf8))
+                exit(status)
+            }
         }
     }
 }

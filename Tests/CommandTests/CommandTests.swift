@@ -268,4 +268,60 @@ import Testing
         command.type("quit\n")
         #expect(await command.end() == 0)
     }
+
+    #if os(Linux)
+        /// Replies wait in the pipe and in a few places behind it; then commands are not read, and the proxy goes on.
+        @Test func outputThatNobodyReadsHoldsTheCommandsUpAndNothingElse() async throws {
+            let upstream = try TestSocket.listen()
+            let process = try ChildProcess(
+                Command.binary.path(),
+                ["proxy", "--listen", "127.0.0.1:0", "--upstream", "127.0.0.1:\(upstream.port)"])
+            // One line is read, and no other.
+            let line = String(decoding: process.output.availableData, as: UTF8.self)
+            let port = try #require(
+                line.split(separator: " ").dropFirst(2).first?.split(separator: ":").last.flatMap { Int($0) }, "\(line)"
+            )
+            let before = try Self.residentBytes(process.pid)
+            let commands = Flag()
+            let input = process.input
+            Thread.detachNewThread {
+                // Held up for good, until the process ends.
+                try? input.write(contentsOf: Data(String(repeating: "help\n", count: 100_000).utf8))
+                commands.set()
+            }
+            var last = 0
+            var quiet = 0
+            // Until it has taken what it takes.
+            while quiet < 10 {
+                try await Task.sleep(for: .milliseconds(100))
+                let ticks = try Self.processorTicks(process.pid)
+                quiet = ticks == last ? quiet + 1 : 0
+                last = ticks
+            }
+            let growth = try Self.residentBytes(process.pid) - before
+            #expect(growth < 8 << 20, "grew by \(growth) bytes")
+            #expect(!commands.isSet)
+            try await blocking {
+                let client = try TestSocket.connect(port: port)
+                let server = try upstream.socket.accept()
+                try client.send([1, 2])
+                #expect(try server.receive(exactly: 2) == [1, 2])
+            }
+            process.signal(SIGTERM)
+            #expect(process.wait() == 0)
+        }
+
+        /// Pages in memory, by /proc.
+        private static func residentBytes(_ pid: pid_t) throws -> Int {
+            let text = try String(contentsOfFile: "/proc/\(pid)/statm", encoding: .utf8)
+            return (Int(text.split(separator: " ")[1]) ?? 0) * 4096
+        }
+
+        /// Processor time used.
+        private static func processorTicks(_ pid: pid_t) throws -> Int {
+            let text = try String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)
+            let fields = text[(text.lastIndex(of: ")") ?? text.startIndex)...].split(separator: " ")
+            return (Int(fields[12]) ?? 0) + (Int(fields[13]) ?? 0)
+        }
+    #endif
 }

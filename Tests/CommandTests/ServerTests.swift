@@ -120,32 +120,6 @@ import Testing
         #expect(broken.status == 65 && broken.errors.contains("proxies.json"))
     }
 
-    @Test func underToxiproxysNameItTakesItsFlags() async throws {
-        let folder = try TemporaryFolder()
-        let link = folder.url.appending(path: "toxiproxy-server")
-        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: Command.binary)
-        func run(_ arguments: String...) async throws -> Command.Result {
-            let command = try Command(arguments, binary: link)
-            command.type("", andClose: true)
-            let status = await command.end()
-            return Command.Result(status: status, output: command.output.text, errors: command.errors.text)
-        }
-        let version = try await run("-version")
-        #expect(version.status == 0 && version.output == "toxiproxy-server version 2.12.0\n")
-        let unknown = try await run("-nonsense")
-        #expect(unknown.status == 2 && unknown.errors.contains("-nonsense") && unknown.errors.contains("Usage"))
-        #expect(try await run("--help").status == 0)
-        #expect(try await run("-host=0.0.0.0", "-port=0").status == 64)
-        let server = try Command(
-            ["-host", "localhost", "--port=0", "-seed=7", "-proxy-metrics=true", "-config", "/none.json", "stray"],
-            binary: link)
-        let line = try await server.output.line(with: "listening on ")
-        #expect(line.hasSuffix("seed 7"))
-        #expect(server.errors.text.contains("/none.json"))
-        server.signal(SIGTERM)
-        #expect(await server.end() == 0)
-    }
-
     /// The limit is loose: how fast calls are is the business of whoever runs the script on a quiet machine.
     @Test func noCallWaitsForConnections() async throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent()

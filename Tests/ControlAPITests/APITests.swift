@@ -490,6 +490,27 @@ import Testing
 
     // MARK: Metrics
 
+    @Test func figuresOfTheProcessHaveTheNamesOfPrometheus() async throws {
+        try await withServer(metrics: .init(proxies: false, process: true)) { (call, _) async throws in
+            let text = try await call("GET", "/metrics").body
+            var names = ["process_cpu_seconds_total"]
+            #if os(Linux)
+                names += ["resident_memory_bytes", "virtual_memory_bytes", "open_fds", "max_fds"].map {
+                    "process_\($0)"
+                }
+                let start = try #require(
+                    text.firstMatch(of: /\nprocess_start_time_seconds (\d+)\n/).flatMap { Double($0.1) }, "\(text)")
+                let age = Date.now.timeIntervalSince1970 - start
+                #expect((-2..<86_400).contains(age), "\(age) s old")
+            #endif
+            for name in names {
+                let line = text.split(separator: "\n").first { $0.hasPrefix("\(name) ") }
+                #expect(line.flatMap { Double($0.dropFirst(name.count + 1)) }.map { $0 > 0 } == true, "\(name)")
+            }
+            #expect(!text.contains("go_") && !text.contains("toxiproxy_proxy"))
+        }
+    }
+
     @Test func countersCountWhileConnectionsAreOpen() async throws {
         let upstream = try Upstream.echo()
         try await withServer(metrics: .init(proxies: true, process: true)) { (call, _) async throws in

@@ -55,10 +55,12 @@ public final class TestSocket: Sendable {
         return socket
     }
 
-    /// Listens on a free port of the loopback.
-    public static func listen(backlog: CInt = 1024) throws -> (socket: TestSocket, port: Int) {
+    /// Listens on a port of the loopback, as servers do; 0 is a free one.
+    public static func listen(on port: Int = 0, backlog: CInt = 1024) throws -> (socket: TestSocket, port: Int) {
         let socket = TestSocket(makeDescriptor())
-        var address = loopback(0)
+        var on: CInt = port == 0 ? 0 : 1
+        setsockopt(socket.descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<CInt>.size))
+        var address = loopback(port)
         let result = withUnsafeMutablePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
                 bind(socket.descriptor, pointer, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0

@@ -34,9 +34,30 @@ struct APIClient: Sendable {
     private let port: Int
     private let token: String?
 
-    /// Why a call failed, in a line.
-    struct Failure: Error, CustomStringConvertible {
-        let description: String
+    /// Why a call failed.
+    enum Failure: Error, CustomStringConvertible {
+        /// Nobody answered: what was called, the address that was tried and what the system said.
+        case noConnection(method: String, url: String, address: String?, reason: String)
+        /// The server's words.
+        case refused(status: Int, reason: String)
+        /// What answered is no server of ours.
+        case unreadable(String)
+
+        /// In a line.
+        var description: String {
+            switch self {
+            case .noConnection(_, let url, _, let reason):
+                "no server at http://\(APIClient.authority(of: url)) (\(reason)); start one with 'slowlane server', "
+                    + "or say where it is with --host or SLOWLANE_URL"
+            case .refused(let status, let reason): "HTTP \(status): \(reason)"
+            case .unreadable(let reason): reason
+            }
+        }
+    }
+
+    /// Host and port of a URL.
+    private static func authority(of url: String) -> Substring {
+        url.drop { $0 != "/" }.dropFirst(2).prefix { $0 != "/" }
     }
 
     private static let portDefault = 8474
@@ -80,20 +101,28 @@ struct APIClient: Sendable {
         } catch let failure as Failure {
             throw failure
         } catch {
-            throw Failure(
-                description: "no server at http://\(address) (\(Self.words(error))); start one with 'slowlane server', "
-                    + "or say where it is with --host or SLOWLANE_URL")
+            throw Failure.noConnection(
+                method: method, url: "http://\(address)\(path)", address: Self.address(error),
+                reason: Self.words(error))
         }
         let value = JSONText.parse(Array(answer.readableBytesView))
         guard (200..<300).contains(status) else {
             let reason = value?.object?["error"]?.text ?? String(buffer: answer).trimmingCharacters(in: .newlines)
-            throw Failure(description: "HTTP \(status): \(reason)")
+            throw Failure.refused(status: status, reason: reason)
         }
         if answer.readableBytes == 0 { return .null }
         guard let value else {
-            throw Failure(description: "http://\(address) answers, but not as a Slowlane or Toxiproxy")
+            throw Failure.unreadable("http://\(address) answers, but not as a Slowlane or Toxiproxy")
         }
         return value
+    }
+
+    /// The address that was tried first.
+    private static func address(_ error: any Error) -> String? {
+        guard let target = (error as? NIOConnectionError)?.connectionErrors.first?.target, let port = target.port,
+            let host = target.ipAddress
+        else { return nil }
+        return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
     private static func words(_ error: any Error) -> String {
@@ -140,7 +169,7 @@ struct APIClient: Sendable {
             }
             parser.finish()
             if try take(), let status { return (status, body) }
-            throw Failure(description: "the server closed the connection without an answer")
+            throw Failure.unreadable("the server closed the connection without an answer")
         }
     }
 }

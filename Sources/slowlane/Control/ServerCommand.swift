@@ -12,8 +12,8 @@ struct ServerCommand: AsyncParsableCommand {
         commandName: "server",
         abstract: "Runs proxies that are made and changed over HTTP: Toxiproxy's API, and Slowlane's.",
         discussion: """
-            Every Toxiproxy client works with it; GET /version says 2.12.0. Called as 'toxiproxy-server' it takes that \
-            program's flags. Networks, seeds and single connections are under /slowlane/v1 (docs/server.md).
+            Every Toxiproxy client works with it; GET /version says 2.12.0. Called as 'toxiproxy-server' or 'toxiproxy' it \
+            takes that program's flags, and as 'toxiproxy-cli' the flags of that one. Networks, seeds and single connections are under /slowlane/v1 (docs/server.md).
 
             Examples:
               slowlane server
@@ -24,6 +24,9 @@ struct ServerCommand: AsyncParsableCommand {
               slowlane create redis --listen 127.0.0.1:26379 --upstream 127.0.0.1:6379
               slowlane toxic add -t latency -a latency=1000 redis
               slowlane link redis edge
+
+            Environment: SLOWLANE_NO_TOKEN=1 is --no-token, SLOWLANE_ALLOW_HOST=NAME,NAME is --allow-host; with LOG_LEVEL=error \
+            nothing is printed at the start.
 
             SIGINT and SIGTERM stop it: every connection is closed.
             """)
@@ -82,8 +85,9 @@ struct ServerCommand: AsyncParsableCommand {
     @Flag(name: .shortAndLong, help: "Print results only.")
     var quiet = false
 
-    /// A broken configuration is told and the server starts without it, as Toxiproxy does.
-    var goesOnWithoutConfig: Bool { ToxiproxyName.isUsed }
+    /// Whether it stands in for Toxiproxy's server: then it logs as that does, starts although its configuration is broken, and
+    /// listens for other machines without a token if it is told to listen there.
+    private var isToxiproxy: Bool { ToxiproxyName.used == .server }
 
     func validate() throws {
         if token != nil && noToken { throw ValidationError("--token and --no-token: give one") }
@@ -98,30 +102,25 @@ struct ServerCommand: AsyncParsableCommand {
 
     func run() async throws {
         let console = Console()
-        let level = ProcessInfo.processInfo.environment["LOG_LEVEL"].flatMap(Self.level)
-        let logger = Logger(label: "slowlane") { _ in
-            ConsoleLogHandler(console, level: level ?? (quiet ? .error : .info))
+        let environment = ProcessInfo.processInfo.environment
+        let levelName = environment["LOG_LEVEL"] ?? ""
+        let level = Self.level(levelName)
+        let logger = Logger(label: "slowlane") { [isToxiproxy, quiet] _ in
+            let level = level ?? (quiet ? .error : .info)
+            return isToxiproxy ? JSONLogHandler(console, level: level) : ConsoleLogHandler(console, level: level)
         }
-        let address: Endpoint
-        do {
-            address = try await ListenAddress.resolve("\(host.contains(":") ? "[\(host)]" : host):\(port)")
-        } catch {
-            console.print("error: --host \(host) --port \(port): \(error.reason)", to: .progress)
-            throw ExitStatus.usage
-        }
-        if !LocalAddresses.isLoopback(address.host) && token == nil && !noToken {
+        if level == nil && !levelName.isEmpty { logger.error("unknown LOG_LEVEL value: \"\(levelName.prefix(40))\"") }
+        // The original's image listens so; whoever starts it has no token to give.
+        let isOpen = try Self.truth(of: "SLOWLANE_NO_TOKEN", environment) || noToken || isToxiproxy
+        if isToxiproxy { logger.info("Starting Toxiproxy", metadata: ["version": "\(API.toxiproxyVersion)"]) }
+        let address = try await resolvedAddress(console)
+        let isReachable = !LocalAddresses.isLoopback(address.host)
+        if isReachable && token == nil && !isOpen {
             console.print(
                 "error: \(address) can be reached from other machines, and whoever calls may open ports and connections "
-                    + "here; set --token TOKEN, or say --no-token", to: .progress)
+                    + "here; set --token TOKEN, or say --no-token (SLOWLANE_NO_TOKEN=1)", to: .progress)
             throw ExitStatus.usage
         }
-        var limits = ServerLimits()
-        limits.proxiesMax = maxProxies
-        limits.toxicsMax = maxToxics
-        limits.connectionsMax = min(maxConnections ?? limits.connectionsMax, connectionsThatFit())
-        limits.bodyBytesMax = maxBody
-        limits.headerBytesMax = maxHeaders
-        limits.callersMax = maxCallers
         let seed = seed ?? UInt64.random(in: 0..<(1 << 53))
         let showsMetrics = proxyMetrics || runtimeMetrics
         let api = API(
@@ -130,34 +129,83 @@ struct ServerCommand: AsyncParsableCommand {
             version: SlowlaneVersion.current, on: MultiThreadedEventLoopGroup.singleton, logger: logger)
         // Signals are caught before anybody can know that we listen.
         let happenings = Happenings()
-        let configured = try await load(api, console)
+        let configured = try await load(api, console, logger)
+        // The names of whoever started the original without naming any cannot be known.
+        let anyHost = isToxiproxy && isReachable && token == nil ? ["*"] : []
+        let named = environment["SLOWLANE_ALLOW_HOST"]?.split(separator: ",").map(String.init) ?? []
         let server: APIServer
         do {
             server = try await APIServer.start(
                 api, host: address.host, port: address.port,
-                gatekeeper: Gatekeeper(boundTo: address.host, token: token, allowedHosts: allowHost), logger: logger)
+                gatekeeper: Gatekeeper(
+                    boundTo: address.host, token: token, allowedHosts: allowHost + named + anyHost), logger: logger)
         } catch {
-            console.print(
-                "error: \(error); another server may be running there: stop it, or choose another --port", to: .progress
-            )
+            let problem = "\(error); another server may be running there: stop it, or choose another --port"
+            if isToxiproxy { logger.error("\(problem)") } else { console.print("error: \(problem)", to: .progress) }
             await api.close()
+            console.flush()
             throw ExitStatus.unavailable
         }
         let bound = Endpoint(host: address.host, port: server.port)
-        console.print("listening on http://\(bound) (Toxiproxy \(API.toxiproxyVersion)), seed \(seed)\(configured)")
-        if !LocalAddresses.isLoopback(address.host) && token == nil {
-            console.print("warning: whoever reaches this machine on port \(server.port) can use it", to: .progress)
+        let warning = "whoever reaches this machine on port \(server.port) can open ports and connections here"
+        if isToxiproxy {
+            // Third parties wait for these words.
+            logger.info(
+                "Starting Toxiproxy HTTP server",
+                metadata: ["address": "\(bound)", "seed": "\(seed)", "slowlane": "\(SlowlaneVersion.current)"])
+            if isReachable && token == nil { logger.warning("\(warning)") }
+        } else if logger.logLevel <= .warning || quiet {
+            console.print("listening on http://\(bound) (Toxiproxy \(API.toxiproxyVersion)), seed \(seed)\(configured)")
+            if isReachable && token == nil { console.print("warning: \(warning)", to: .progress) }
         }
         console.writeLater()
         _ = await happenings.next()
         await server.stop()
         await api.close()
-        if !quiet { console.print("stopped", to: .progress) }
+        if isToxiproxy {
+            logger.info("Shutdown finished")
+        } else if !quiet && logger.logLevel <= .warning {
+            console.print("stopped", to: .progress)
+        }
         console.flush()
     }
 
+    private var limits: ServerLimits {
+        var limits = ServerLimits()
+        limits.proxiesMax = maxProxies
+        limits.toxicsMax = maxToxics
+        limits.connectionsMax = min(maxConnections ?? limits.connectionsMax, connectionsThatFit())
+        limits.bodyBytesMax = maxBody
+        limits.headerBytesMax = maxHeaders
+        limits.callersMax = maxCallers
+        return limits
+    }
+
+    /// Where to listen. Brackets around an IPv6 address are taken as well; no host is every interface, and so is Toxiproxy's
+    /// `0.0.0.0`, which reaches it by IPv6 as well.
+    private func resolvedAddress(_ console: Console) async throws -> Endpoint {
+        var name = host
+        if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
+        if isToxiproxy && name == "0.0.0.0" { name = "" }
+        do {
+            return try await ListenAddress.resolve("\(name.contains(":") ? "[\(name)]" : name):\(port)")
+        } catch {
+            console.print("error: --host \(host) --port \(port): \(error.reason)", to: .progress)
+            throw ExitStatus.usage
+        }
+    }
+
+    /// Whether an environment variable says yes.
+    private static func truth(of name: String, _ environment: [String: String]) throws -> Bool {
+        switch environment[name]?.lowercased() {
+        case nil, "", "0", "false", "no": return false
+        case "1", "true", "yes": return true
+        case let text?: throw ValidationError("\(name) is '\(text.prefix(40))', not 0 or 1")
+        }
+    }
+
     /// Makes the proxies of the configuration; gives words about them.
-    private func load(_ api: API, _ console: Console) async throws -> String {
+    private func load(_ api: API, _ console: Console, _ logger: Logger) async throws -> String {
         guard let config else { return "" }
         let problem: String
         if let data = FileManager.default.contents(atPath: config) {
@@ -167,12 +215,13 @@ struct ServerCommand: AsyncParsableCommand {
         } else {
             problem = "it cannot be read"
         }
-        console.print("error: --config \(config): \(problem)", to: .progress)
-        guard goesOnWithoutConfig else {
-            await api.close()
-            throw ExitStatus.invalidFile
+        if isToxiproxy {
+            logger.error("--config \(config): \(problem)")
+            return ""
         }
-        return ""
+        console.print("error: --config \(config): \(problem)", to: .progress)
+        await api.close()
+        throw ExitStatus.invalidFile
     }
 
     /// A connection takes two open files; some are needed for everything else.
@@ -185,71 +234,4 @@ struct ServerCommand: AsyncParsableCommand {
         default: Logger.Level(rawValue: text.lowercased())
         }
     }
-}
-
-/// The name of the program that the server stands in for, and its flags in Go's style.
-enum ToxiproxyName {
-    /// Whether the program was called by it.
-    static var isUsed: Bool {
-        CommandLine.arguments.first?.split(separator: "/").last == "toxiproxy-server"
-    }
-
-    private static let valueFlags: Set<String> = ["host", "port", "config", "seed"]
-    private static let switches: Set<String> = ["proxy-metrics", "runtime-metrics", "version", "help", "h"]
-    /// Ours, which a container may need beside them.
-    private static let ours: Set<String> = ["token", "allow-host"]
-    private static let ourSwitches: Set<String> = ["no-token"]
-
-    /// What is to be done with a command line.
-    enum Meaning: Equatable {
-        /// Run the server with these arguments.
-        case serve([String])
-        /// Print this and end with the status.
-        case say(String, status: Int32)
-    }
-
-    /// Reads a command line: one dash or two, a value beside or after `=`, no matter what follows the first word that is no flag.
-    static func meaning(of arguments: [String]) -> Meaning {
-        var result = ["server"]
-        var rest = arguments[...]
-        while let word = rest.popFirst(), word.hasPrefix("-"), word != "-", word != "--" {
-            let text = word.drop { $0 == "-" }
-            let name = String(text.prefix { $0 != "=" })
-            let inline = text.contains("=") ? String(text.dropFirst(name.count + 1)) : nil
-            if valueFlags.contains(name) || ours.contains(name) {
-                guard let value = inline ?? rest.popFirst() else {
-                    return .say("flag needs an argument: -\(name)\n\(usage)", status: 2)
-                }
-                // Its seeds may be negative.
-                let isNegative = name == "seed" && value.hasPrefix("-")
-                let seed = isNegative ? Int64(value).map { "\(UInt64(bitPattern: $0))" } : nil
-                result.append("--\(name)=\(seed ?? value)")
-            } else if switches.contains(name) || ourSwitches.contains(name) {
-                if let inline, !["true", "1", "t", "TRUE", "True", "T"].contains(inline) { continue }
-                switch name {
-                case "version": return .say("toxiproxy-server version \(API.toxiproxyVersion)\n", status: 0)
-                case "help", "h": return .say(usage, status: 0)
-                default: result.append("--\(name)")
-                }
-            } else {
-                return .say("flag provided but not defined: -\(name)\n\(usage)", status: 2)
-            }
-        }
-        return .serve(result)
-    }
-
-    private static let usage = """
-        Usage of toxiproxy-server (slowlane \(SlowlaneVersion.current)):
-          -host string         where to listen (default "localhost")
-          -port string         the port (default "8474")
-          -config string       a JSON file with proxies to begin with
-          -seed int            where all chance comes from
-          -proxy-metrics       the proxies' counters under /metrics
-          -runtime-metrics     the process's figures under /metrics
-          -token string        callers must send it as 'Authorization: Bearer'
-          -no-token            listen for other machines without a token
-          -allow-host string   a name under which callers reach this server
-          -version             print the version and end
-
-        """
 }

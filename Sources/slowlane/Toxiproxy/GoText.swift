@@ -1,0 +1,73 @@
+internal import Foundation
+
+/// Numbers and strings as Go reads and prints them.
+enum GoText {
+    /// A number as Go's `%v` prints it: the shortest digits that mean it, with an exponent from 1e+06 on and below 1e-04.
+    static func text(of value: Double) -> String {
+        guard value.isFinite else { return value.isNaN ? "NaN" : value < 0 ? "-Inf" : "+Inf" }
+        if value == 0 { return value.sign == .minus ? "-0" : "0" }
+        let (digits, exponent) = shortestDigits(of: value.magnitude)
+        let sign = value < 0 ? "-" : ""
+        if exponent < -4 || exponent >= 6 {
+            let fraction = digits.dropFirst()
+            let power = exponent.magnitude < 10 ? "0\(exponent.magnitude)" : "\(exponent.magnitude)"
+            return
+                "\(sign)\(digits.prefix(1))\(fraction.isEmpty ? "" : ".\(fraction)")e\(exponent < 0 ? "-" : "+")\(power)"
+        }
+        if exponent < 0 { return "\(sign)0.\(String(repeating: "0", count: -exponent - 1))\(digits)" }
+        let whole = digits.prefix(exponent + 1)
+        let fraction = digits.dropFirst(exponent + 1)
+        let zeros = String(repeating: "0", count: exponent + 1 - whole.count)
+        return "\(sign)\(whole)\(zeros)\(fraction.isEmpty ? "" : ".\(fraction)")"
+    }
+
+    /// The digits without zeros at either end, and the power of ten of the first one.
+    private static func shortestDigits(of value: Double) -> (digits: String, exponent: Int) {
+        let parts = value.description.split(separator: "e")
+        var exponent = parts.count > 1 ? Int(parts[1]) ?? 0 : 0
+        let halves = parts[0].split(separator: ".", omittingEmptySubsequences: false)
+        var digits = halves.joined()
+        exponent += halves[0].count - 1
+        while digits.hasPrefix("0") {
+            digits.removeFirst()
+            exponent -= 1
+        }
+        while digits.hasSuffix("0") { digits.removeLast() }
+        return (digits, exponent)
+    }
+
+    /// The number that a text means; `nil` if it means none.
+    static func number(_ text: String) -> Double? {
+        let hasHexadecimalPrefix = text.drop { $0 == "+" || $0 == "-" }.lowercased().hasPrefix("0x")
+        guard !text.contains("("), !hasHexadecimalPrefix || text.lowercased().contains("p"), let number = Double(text)
+        else { return nil }
+        // Beyond all bounds is an error, but for the word.
+        let isWord = text.lowercased().contains("inf")
+        return number.isInfinite && !isWord ? nil : number
+    }
+
+    /// The truth that a text means; `nil` if it means none.
+    static func truth(_ text: String) -> Bool? {
+        switch text {
+        case "1", "t", "T", "TRUE", "true", "True": true
+        case "0", "f", "F", "FALSE", "false", "False": false
+        default: nil
+        }
+    }
+
+    /// A string in quotation marks.
+    static func quoted(_ text: String) -> String {
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": quoted += "\\\(scalar)"
+            case "\n": quoted += "\\n"
+            case "\t": quoted += "\\t"
+            case "\r": quoted += "\\r"
+            case "\u{0}"..<"\u{20}", "\u{7F}": quoted += "\\x" + String(format: "%02x", scalar.value)
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+}

@@ -1,0 +1,138 @@
+import Foundation
+import JSON
+import TestSupport
+import Testing
+
+/// The program under the names of Toxiproxy's server, and what its environment settles.
+@Suite(.timeLimit(.minutes(10))) struct ToxiproxyServerTests {
+    private let folder: TemporaryFolder
+
+    init() throws { folder = try TemporaryFolder() }
+
+    /// The program under a name, with variables.
+    private func start(_ name: String, _ arguments: [String], _ variables: [String: String] = [:]) throws -> Command {
+        let link = folder.url.appending(path: name)
+        if !FileManager.default.fileExists(atPath: link.path()) {
+            try FileManager.default.createSymbolicLink(at: link, withDestinationURL: Command.binary)
+        }
+        return try Command(
+            variables.map { "\($0)=\($1)" } + [link.path()] + arguments, binary: URL(filePath: "/usr/bin/env"))
+    }
+
+    /// The log line with `message`.
+    private func line(_ message: String, _ server: Command) async throws -> [String: JSONValue] {
+        let line = try await server.output.line(with: "\"message\":\"\(message)\"")
+        return try #require(JSONText.parse(Array(line.utf8))?.object)
+    }
+
+    private func end(_ server: Command) async {
+        server.signal(SIGTERM)
+        #expect(await server.end() == 0)
+    }
+
+    @Test(arguments: ["toxiproxy", "toxiproxy-server"])
+    func onEveryInterfaceItStartsWithoutATokenAndAnswersUnderAnyName(_ name: String) async throws {
+        let server = try start(name, ["-host=0.0.0.0", "-port=0", "-seed=7"])
+        let started = try await line("Starting Toxiproxy HTTP server", server)
+        #expect(started["level"] == .text("info") && started["seed"] == .text("7"))
+        let address = try #require(started["address"]?.text)
+        let port = try #require(address.split(separator: ":").last.flatMap { Int($0) })
+        let warning = try await server.output.line(with: "\"level\":\"warn\"")
+        #expect(warning.contains("can open ports and connections"))
+        for host in ["toxiproxy:8474", "anything.example", "10.1.2.3"] {
+            let answer = try await call(port, "GET /version", host)
+            #expect(answer.status == 200 && answer.body == "{\"version\": \"2.12.0\"}\n", "\(host)")
+        }
+        // A page that has made a browser take us for its own server does not get anywhere, on our own calls neither.
+        for path in ["/proxies", "/slowlane/v1/version"] {
+            let answer = try await call(port, "GET \(path)", "rebound.example", "User-Agent: Mozilla/5.0\r\n")
+            #expect(answer.status == 403, "\(path)")
+        }
+        await end(server)
+        #expect(server.errors.text.isEmpty)
+    }
+
+    private func call(_ port: Int, _ line: String, _ host: String, _ more: String = "") async throws -> HTTPReply {
+        try await blocking {
+            try HTTPPeer(port: port).raw("\(line) HTTP/1.1\r\nHost: \(host)\r\nConnection: close\r\n\(more)\r\n")
+        }
+    }
+
+    @Test func itTakesTheFlagsOfTheOriginal() async throws {
+        func run(_ arguments: String...) async throws -> (status: Int32, output: String, errors: String) {
+            let command = try start("toxiproxy-server", arguments)
+            return (await command.end(), command.output.text, command.errors.text)
+        }
+        let version = try await run("-version")
+        #expect(version.status == 0 && version.output == "toxiproxy-server version 2.12.0\n")
+        let unknown = try await run("-nonsense")
+        #expect(unknown.status == 2 && unknown.errors.contains("-nonsense") && unknown.errors.contains("Usage"))
+        let noTruth = try await run("-version=maybe")
+        #expect(noTruth.status == 2 && noTruth.errors.contains("invalid boolean value \"maybe\" for -version"))
+        #expect(try await run("--help").status == 0)
+        let server = try start(
+            "toxiproxy-server",
+            ["-host", "localhost", "--port=0", "-seed=7", "-proxy-metrics=true", "-config", "/none.json", "stray"])
+        let started = try await line("Starting Toxiproxy HTTP server", server)
+        #expect(started["address"]?.text?.hasPrefix("127.0.0.1:") == true && started["seed"] == .text("7"))
+        #expect(try await server.output.line(with: "/none.json").contains("\"level\":\"error\""))
+        await end(server)
+    }
+
+    @Test func atTheLevelOfErrorsNothingIsPrinted() async throws {
+        let port = try TestSocket.quietPort()
+        for (name, arguments) in [("toxiproxy-server", [String]()), ("slowlane", ["server"])] {
+            let server = try start(name, arguments + ["--port", "\(port)"], ["LOG_LEVEL": "error"])
+            try await answers(port)
+            await end(server)
+            #expect(server.output.text.isEmpty && server.errors.text.isEmpty, "\(name)")
+        }
+        let server = try start("toxiproxy-server", ["-port", "0"], ["LOG_LEVEL": "loud"])
+        _ = try await line("Starting Toxiproxy HTTP server", server)
+        #expect(server.output.text.contains("unknown LOG_LEVEL value"))
+        await end(server)
+    }
+
+    /// Waits until a server answers at a port.
+    private func answers(_ port: Int) async throws {
+        let deadline = ContinuousClock.now + .seconds(60)
+        while (try? await call(port, "GET /version", "localhost"))?.status != 200 {
+            try #require(ContinuousClock.now < deadline, "no server within a minute")
+            try await Task.sleep(for: .milliseconds(20))
+        }
+    }
+
+    @Test func theEnvironmentSparesTheTokenAndNamesHosts() async throws {
+        let refused = try start("slowlane", ["server", "--host", "0.0.0.0", "--port", "0"], ["SLOWLANE_NO_TOKEN": "0"])
+        #expect(await refused.end() == 64 && refused.errors.text.contains("SLOWLANE_NO_TOKEN"))
+        let server = try start(
+            "slowlane", ["server", "--host", "0.0.0.0", "--port", "0"],
+            ["SLOWLANE_NO_TOKEN": "1", "SLOWLANE_ALLOW_HOST": "one,two"])
+        let line = try await server.output.line(with: "listening on ")
+        let port = try #require(line.split(separator: " ")[2].split(separator: ":").last.flatMap { Int($0) })
+        for (host, status) in [("one", 200), ("two:8474", 200), ("three", 403)] {
+            #expect(try await call(port, "GET /version", host).status == status, "\(host)")
+        }
+        await end(server)
+        let wrong = try start("slowlane", ["server", "--port", "0"], ["SLOWLANE_NO_TOKEN": "perhaps"])
+        #expect(await wrong.end() == 64 && wrong.errors.text.contains("SLOWLANE_NO_TOKEN"))
+    }
+
+    /// Every interface is that of both families, however it is written.
+    @Test(arguments: ["", "::", "[::]"]) func everyInterfaceAnswersOnIPv4AndIPv6(_ host: String) async throws {
+        let server = try start("slowlane", ["server", "--host", host, "--port", "0", "--no-token"])
+        let line = try await server.output.line(with: "listening on ")
+        let port = try #require(line.split(separator: " ")[2].split(separator: ":").last.flatMap { Int($0) })
+        #expect(try await call(port, "GET /version", "localhost").status == 200)
+        if line.contains("[::]") {
+            let result = try runProgram(
+                "python3",
+                [
+                    "-c",
+                    "import urllib.request as u; print(u.urlopen('http://[::1]:\(port)/version').read().decode())",
+                ])
+            #expect(result.output.contains("2.12.0"), "\(result.errors)")
+        }
+        await end(server)
+    }
+}

@@ -1,0 +1,277 @@
+import Foundation
+import JSON
+import Logging
+import NIOPosix
+import ProxyServer
+import TestSupport
+import Testing
+
+@testable import ControlAPI
+
+/// What happens to proxies when something fails or hangs.
+@Suite(.timeLimit(.minutes(10))) struct ProxyRegistryTests {
+    // MARK: Populate
+
+    /// Sends and receives a byte.
+    private func isAlive(_ client: TestSocket) async throws {
+        try await blocking {
+            try client.send([1])
+            #expect(try client.receive(exactly: 1) == [1])
+        }
+    }
+
+    @Test(arguments: ["taken", "unresolvable", "malformed"])
+    func aPopulateThatFailsLeavesTheProxyAndItsConnections(_ way: String) async throws {
+        let upstream = try Upstream.echo()
+        try await withServer { (call, _) async throws in
+            let port = try await call.proxy(to: upstream.port)
+            let taken = try await call.proxy("taken", to: 1)
+            _ = try await call("POST", "/proxies/p/toxics", #"{"type":"noop"}"#)
+            let client = try await blocking { try TestSocket.connect(port: port) }
+            try await isAlive(client)
+            let listen =
+                switch way {
+                case "taken": "127.0.0.1:\(taken)"
+                case "unresolvable": "no.such.host.invalid:0"
+                default: "nonsense"
+                }
+            let answer = try await call(
+                "POST", "/populate", #"[{"name":"p","listen":"\#(listen)","upstream":"127.0.0.1:1"}]"#)
+            #expect(answer.status == 500 && answer.json?.object?["proxies"] == .array([]))
+            let after = try await call("GET", "/proxies/p").json?.object
+            #expect(after?["enabled"] == .bool(true) && after?["listen"] == .text("127.0.0.1:\(port)"))
+            #expect(after?["upstream"] == .text("127.0.0.1:\(upstream.port)") && after?["toxics"] != .array([]))
+            try await isAlive(client)
+        }
+    }
+
+    /// Where the new one wants the port of the old one, that must be closed before; it comes back.
+    @Test func aPopulateThatFailsOnTheSamePortBringsTheProxyBack() async throws {
+        let upstream = try Upstream.echo()
+        try await withServer { (call, _) async throws in
+            let port = try await call.proxy(to: upstream.port, listen: try TestSocket.quietPort())
+            // This address is not this machine's.
+            let answer = try await call(
+                "POST", "/populate", #"[{"name":"p","listen":"192.0.2.1:\#(port)","upstream":"127.0.0.1:1"}]"#)
+            #expect(answer.status == 500, "\(answer.body)")
+            let after = try await call("GET", "/proxies/p").json?.object
+            #expect(after?["enabled"] == .bool(true) && after?["listen"] == .text("127.0.0.1:\(port)"))
+            try await isAlive(try await blocking { try TestSocket.connect(port: port) })
+        }
+    }
+
+    @Test func aPopulateWithAnotherUpstreamTakesThePortOver() async throws {
+        let (first, second) = (
+            try Upstream { try $0.send(Array("one".utf8)) }, try Upstream { try $0.send(Array("two".utf8)) }
+        )
+        try await withServer { (call, _) async throws in
+            let port = try await call.proxy(to: first.port)
+            let body = #"[{"name":"p","listen":"127.0.0.1:\#(port)","upstream":"127.0.0.1:\#(second.port)"}]"#
+            #expect(try await call("POST", "/populate", body).status == 201)
+            let bytes = try await blocking { try TestSocket.connect(port: port).receiveToEnd() }
+            #expect(bytes == Array("two".utf8))
+        }
+    }
+
+    // MARK: The port
+
+    /// While a link refuses, the port is closed, and another process may take it.
+    @Test func aPortThatWasTakenDuringARefusalIsReportedAndTriedAgain() async throws {
+        let upstream = try Upstream.echo()
+        try await withServer { (call, _) async throws in
+            let port = try await call.proxy(to: upstream.port, listen: try TestSocket.quietPort())
+            let link = "/slowlane/v1/proxies/p/link"
+            #expect(try await call("PUT", link, #"{"profile":"refuse"}"#).status == 200)
+            #expect(try await call("GET", "/proxies/p").json?.object?["enabled"] == .bool(true))
+            var squatter: TestSocket? = try TestSocket.listen(on: port).socket
+            let healed = try await call("DELETE", link)
+            #expect(healed.status == 500)
+            let words = "listen tcp 127.0.0.1:\(port): bind: address already in use"
+            #expect(healed.error?.hasPrefix(words) == true, "\(healed.body)")
+            for path in ["/proxies/p", "/slowlane/v1/proxies/p"] {
+                #expect(try await call("GET", path).json?.object?["enabled"] == .bool(false), "\(path)")
+            }
+            #expect(try await call("PATCH", "/proxies/p", #"{"enabled":true}"#).status == 500)
+            #expect(squatter != nil)
+            squatter = nil
+            let deadline = ContinuousClock.now + .seconds(60)
+            while try await call("GET", "/proxies/p").json?.object?["enabled"] != .bool(true) {
+                try #require(ContinuousClock.now < deadline, "not enabled within a minute")
+                try await Task.sleep(for: .milliseconds(50))
+            }
+            try await isAlive(try await blocking { try TestSocket.connect(port: port) })
+        }
+    }
+
+    @Test(arguments: [
+        ("*:7310", "lookup *: no such host"), ("a b:1", "lookup a b: no such host"),
+        ("nonsense", "address nonsense: missing port in address"),
+        ("1:2:3", "address 1:2:3: too many colons in address"),
+        ("[::1", "address [::1: missing ']' in address"), ("127.0.0.1:99999", "address 99999: invalid port"),
+        ("127.0.0.1:nosuchservice", "address tcp/nosuchservice: unknown port"),
+        ("no.such.host.invalid:1", "lookup no.such.host.invalid: no such host"),
+    ]) func whatCannotBeListenedOnIsRefusedInTheWordsOfTheOriginal(_ listen: String, _ words: String) async throws {
+        try await withServer { (call, _) async throws in
+            let created = try await call("POST", "/proxies", #"{"name":"q","listen":"\#(listen)","upstream":"x:1"}"#)
+            #expect(created.status == 500 && created.error == "listen tcp: \(words)", "\(created.body)")
+            #expect(try await call("GET", "/proxies/q").status == 404)
+            _ = try await call.proxy(to: 1)
+            let updated = try await call("PATCH", "/proxies/p", #"{"listen":"\#(listen)"}"#)
+            #expect(updated.status == 500 && updated.error == words, "\(updated.body)")
+            #expect(try await call("GET", "/proxies/p").json?.object?["enabled"] == .bool(true))
+        }
+    }
+
+    // MARK: Look-ups
+
+    /// Look-ups of `hangs` take until they are released.
+    private actor HangingResolver {
+        private var waiting: [CheckedContinuation<Void, Never>] = []
+        private var isReleased = false
+
+        var count: Int { waiting.count }
+
+        func wait() async {
+            if !isReleased { await withCheckedContinuation { waiting.append($0) } }
+        }
+
+        func release() {
+            isReleased = true
+            for continuation in waiting { continuation.resume() }
+            waiting = []
+        }
+
+        nonisolated var resolve: ProxyRegistry.Resolver {
+            { (text) async throws(ProxyError) in
+                if !text.hasPrefix("hangs:") { return try await ListenAddress.resolve(text) }
+                await self.wait()
+                return try await ListenAddress.resolve("127.0.0.1:0")
+            }
+        }
+    }
+
+    /// Runs `body` with a server whose look-ups of `hangs` hang; gives how long closing it took.
+    private func withHangingResolver(
+        _ body: (HTTPCall, HangingResolver) async throws -> Void
+    ) async throws -> Duration {
+        let resolver = HangingResolver()
+        let registry = ProxyRegistry(
+            seed: 1, limits: ServerLimits(), on: MultiThreadedEventLoopGroup.singleton,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, resolver: resolver.resolve)
+        let api = API(registry, limits: ServerLimits(), version: "test")
+        let server = try await APIServer.start(
+            api, host: "127.0.0.1", port: 0,
+            gatekeeper: Gatekeeper(boundTo: "127.0.0.1", token: nil, allowedHosts: []))
+        do {
+            try await body(HTTPCall(port: server.port), resolver)
+        } catch {
+            await resolver.release()
+            await server.stop()
+            await api.close()
+            throw error
+        }
+        let begin = ContinuousClock.now
+        await api.close()
+        let duration = ContinuousClock.now - begin
+        await server.stop()
+        await resolver.release()
+        return duration
+    }
+
+    /// Waits until so many look-ups hang.
+    private func eventually(_ resolver: HangingResolver, _ count: Int) async throws {
+        let deadline = ContinuousClock.now + .seconds(60)
+        while await resolver.count < count {
+            try #require(ContinuousClock.now < deadline, "no look-up within a minute")
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+
+    /// The quickest of some, so that a busy machine is no failure; one that waits for a look-up never answers.
+    private func quickest(_ body: () async throws -> Void) async throws -> Duration {
+        var best = Duration.seconds(60)
+        for _ in 0..<5 {
+            let begin = ContinuousClock.now
+            try await body()
+            best = min(best, ContinuousClock.now - begin)
+        }
+        return best
+    }
+
+    @Test func whileLookUpsHangCallsAboutOtherProxiesAnswerAtOnce() async throws {
+        let closing = try await withHangingResolver { call, resolver in
+            _ = try await call.proxy("other", to: 1)
+            // A proxy that is being made, one that is being changed, and one that is being enabled.
+            _ = try await call.proxy("changed", to: 1)
+            let disabled = #"{"name":"enabled","listen":"hangs:1","upstream":"x:1","enabled":false}"#
+            #expect(try await call("POST", "/proxies", disabled).status == 201)
+            let calls = [
+                ("POST", "/proxies", #"{"name":"made","listen":"hangs:1","upstream":"x:1"}"#),
+                ("PATCH", "/proxies/changed", #"{"listen":"hangs:1"}"#),
+                ("PATCH", "/proxies/enabled", #"{"enabled":true}"#),
+                ("POST", "/populate", #"[{"name":"populated","listen":"hangs:1","upstream":"x:1"}]"#),
+            ]
+            try await withThrowingTaskGroup(of: Int.self) { group in
+                for (method, path, body) in calls {
+                    group.addTask { try await call(method, path, body).status }
+                }
+                try await eventually(resolver, calls.count)
+                for (method, path, body, status) in [
+                    ("GET", "/proxies", nil, 200), ("GET", "/proxies/other", nil, 200),
+                    ("PATCH", "/proxies/other", #"{"enabled":false}"#, 200),
+                    ("PATCH", "/proxies/other", #"{"enabled":true}"#, 200),
+                    ("PUT", "/slowlane/v1/proxies/other/link", #"{"profile":"edge"}"#, 200),
+                    ("GET", "/slowlane/v1/proxies/enabled", nil, 200), ("GET", "/proxies/made", nil, 404),
+                ] as [(String, String, String?, Int)] {
+                    let time = try await quickest {
+                        let answer = try await call(method, path, body)
+                        #expect(answer.status == status, "\(method) \(path)")
+                    }
+                    #expect(time < .milliseconds(100), "\(method) \(path) took \(time)")
+                }
+                let time = try await quickest {
+                    _ = try await call.proxy("new", to: 1)
+                    #expect(try await call("POST", "/proxies/new/toxics", #"{"type":"latency"}"#).status == 200)
+                    #expect(try await call("DELETE", "/proxies/new").status == 204)
+                }
+                #expect(time < .milliseconds(300))
+                await resolver.release()
+                for try await status in group { #expect(status == 200 || status == 201) }
+            }
+            #expect(try await call("GET", "/proxies/made").json?.object?["enabled"] == .bool(true))
+        }
+        #expect(closing < .seconds(10))
+    }
+
+    /// One that is to be made has its place from the beginning.
+    @Test func proxiesThatAreBeingMadeCountAsProxies() async throws {
+        var limits = ServerLimits()
+        limits.proxiesMax = 3
+        try await withServer(limits: limits) { (call, _) async throws in
+            let statuses = try await withThrowingTaskGroup(of: Int.self) { group in
+                for number in 0..<12 {
+                    group.addTask {
+                        let body = #"{"name":"p\#(number)","listen":"127.0.0.1:0","upstream":"x:1"}"#
+                        return try await call("POST", "/proxies", body).status
+                    }
+                }
+                return try await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(statuses.count { $0 == 201 } == 3 && statuses.count { $0 == 400 } == 9, "\(statuses)")
+        }
+    }
+
+    @Test func closingWaitsForNoLookUp() async throws {
+        let outcome = Flag()
+        let closing = try await withHangingResolver { call, resolver in
+            Task {
+                // The answer, if there is one, is a failure: what is being closed makes no proxies.
+                let status = try? await call("POST", "/proxies", #"{"name":"m","listen":"hangs:1","upstream":"x:1"}"#)
+                    .status
+                if status == 201 { outcome.set() }
+            }
+            try await eventually(resolver, 1)
+        }
+        #expect(closing < .seconds(10) && !outcome.isSet)
+    }
+}
