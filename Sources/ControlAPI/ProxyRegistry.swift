@@ -8,7 +8,7 @@ internal import ProxyServer
 
 /// Which proxies there are. Changes are made one after the other, each wholly or not at all.
 actor ProxyRegistry {
-    private var proxies: [String: ManagedProxy] = [:]
+    private var proxies: [ByteKey: ManagedProxy] = [:]
     private let seed: UInt64
     private let limits: ServerLimits
     private let group: any EventLoopGroup
@@ -39,19 +39,21 @@ actor ProxyRegistry {
     }
 
     private func proxy(_ name: String) throws(APIFailure) -> ManagedProxy {
-        guard let proxy = proxies[name] else { throw .noProxy }
+        guard let proxy = proxies[ByteKey(name)] else { throw .noProxy }
         return proxy
     }
 
     // MARK: Asked
 
     /// All, sorted by name.
-    var all: [ManagedProxy] { proxies.values.sorted { $0.name < $1.name } }
+    var all: [ManagedProxy] { proxies.sorted { $0.key < $1.key }.map(\.value) }
 
     func get(_ name: String) throws(APIFailure) -> ManagedProxy { try proxy(name) }
 
     func toxic(_ name: String, of proxyName: String) throws(APIFailure) -> StoredToxic {
-        guard let toxic = try proxy(proxyName).toxics.first(where: { $0.name == name }) else { throw .noToxic }
+        guard let toxic = try proxy(proxyName).toxics.first(where: { $0.name.hasSameBytes(as: name) }) else {
+            throw .noToxic
+        }
         return toxic
     }
 
@@ -60,7 +62,7 @@ actor ProxyRegistry {
     func create(_ asked: ProxyRequest) async throws(APIFailure) -> ManagedProxy {
         let address = await asked.resolved()
         return try await alone { () async throws(APIFailure) -> ManagedProxy in
-            if proxies[asked.name] != nil { throw .proxyExists }
+            if proxies[ByteKey(asked.name)] != nil { throw .proxyExists }
             return try await make(asked, at: address)
         }
     }
@@ -68,7 +70,7 @@ actor ProxyRegistry {
     private func make(
         _ asked: ProxyRequest, at address: Result<Endpoint, ProxyError>?
     ) async throws(APIFailure) -> ManagedProxy {
-        guard proxies[asked.name] != nil || proxies.count < limits.proxiesMax else {
+        guard proxies[ByteKey(asked.name)] != nil || proxies.count < limits.proxiesMax else {
             throw APIFailure(.badRequest, "there are \(limits.proxiesMax) proxies, the limit (--max-proxies)")
         }
         var stream = RandomStream(seed: seed, "proxy/\(asked.name)")
@@ -78,7 +80,7 @@ actor ProxyRegistry {
         guard asked.toxics.count <= limits.toxicsMax else { throw tooManyToxics }
         proxy.toxics = asked.toxics
         if let address { try await start(&proxy, at: address) }
-        proxies[asked.name] = proxy
+        proxies[ByteKey(asked.name)] = proxy
         return proxy
     }
 
@@ -139,7 +141,7 @@ actor ProxyRegistry {
             var proxy = try self.proxy(name)
             let isToRun = enabled ?? proxy.isEnabled
             let moves = resolved.map { Self.differs($0, from: proxy.listen) } ?? false
-            if moves || upstream.map({ $0 != proxy.upstream }) ?? false {
+            if moves || upstream.map({ !$0.hasSameBytes(as: proxy.upstream) }) ?? false {
                 await stop(&proxy)
                 if let resolved { proxy.listen = "\(resolved)" }
                 if let upstream { proxy.upstream = upstream }
@@ -147,7 +149,7 @@ actor ProxyRegistry {
                 await stop(&proxy)
             }
             // Whatever becomes of the start, the proxy stays.
-            proxies[name] = proxy
+            proxies[ByteKey(name)] = proxy
             if isToRun && !proxy.isEnabled { try await enable(name) }
             return try self.proxy(name)
         }
@@ -158,7 +160,7 @@ actor ProxyRegistry {
         var proxy = try proxy(name)
         let address = await Self.address(proxy.listen)
         try await start(&proxy, at: address)
-        proxies[name] = proxy
+        proxies[ByteKey(name)] = proxy
     }
 
     private static func address(_ text: String) async -> Result<Endpoint, ProxyError> {
@@ -178,7 +180,7 @@ actor ProxyRegistry {
         try await alone { () async throws(APIFailure) in
             var proxy = try self.proxy(name)
             await stop(&proxy)
-            proxies[name] = nil
+            proxies[ByteKey(name)] = nil
         }
     }
 
@@ -192,19 +194,19 @@ actor ProxyRegistry {
         do {
             try await alone { () async throws(APIFailure) in
                 for (request, address) in zip(asked, addresses) {
-                    if var present = proxies[request.name] {
+                    if var present = proxies[ByteKey(request.name)] {
                         let moves =
                             if case .success(let endpoint)? = address {
                                 Self.differs(endpoint, from: present.listen)
                             } else {
-                                request.listen != present.listen
+                                !request.listen.hasSameBytes(as: present.listen)
                             }
-                        if !moves && request.upstream == present.upstream {
+                        if !moves && request.upstream.hasSameBytes(as: present.upstream) {
                             done.append(present)
                             continue
                         }
                         await stop(&present)
-                        proxies[request.name] = nil
+                        proxies[ByteKey(request.name)] = nil
                     }
                     done.append(try await make(request, at: address))
                 }
@@ -219,7 +221,7 @@ actor ProxyRegistry {
     func reset() async throws(APIFailure) {
         try await alone { () async throws(APIFailure) in
             for name in proxies.keys.sorted() {
-                if proxies[name]?.isEnabled == false { try await enable(name) }
+                if proxies[name]?.isEnabled == false { try await enable(name.text) }
                 guard var proxy = proxies[name] else { continue }
                 await proxy.running?.removeToxics(proxy.toxics.map(\.name))
                 proxy.toxics = []
@@ -248,9 +250,9 @@ actor ProxyRegistry {
     func addToxic(_ fields: Fields, to name: String) async throws(APIFailure) -> StoredToxic {
         try await alone { () async throws(APIFailure) -> StoredToxic in
             let proxy = try self.proxy(name)
-            let toxic = try StoredToxic(fields) { taken in proxy.toxics.contains { $0.name == taken } }
+            let toxic = try StoredToxic(fields) { taken in proxy.toxics.contains { $0.name.hasSameBytes(as: taken) } }
             if proxy.toxics.count >= limits.toxicsMax { throw tooManyToxics }
-            proxies[name]?.toxics.append(toxic)
+            proxies[ByteKey(name)]?.toxics.append(toxic)
             await proxy.running?.add(toxic.toxic)
             return toxic
         }
@@ -259,9 +261,11 @@ actor ProxyRegistry {
     func updateToxic(_ toxicName: String, _ fields: Fields, of name: String) async throws(APIFailure) -> StoredToxic {
         try await alone { () async throws(APIFailure) -> StoredToxic in
             let proxy = try self.proxy(name)
-            guard let place = proxy.toxics.firstIndex(where: { $0.name == toxicName }) else { throw .noToxic }
+            guard let place = proxy.toxics.firstIndex(where: { $0.name.hasSameBytes(as: toxicName) }) else {
+                throw .noToxic
+            }
             let toxic = try proxy.toxics[place].updated(fields)
-            proxies[name]?.toxics[place] = toxic
+            proxies[ByteKey(name)]?.toxics[place] = toxic
             await proxy.running?.update(toxic.toxic)
             return toxic
         }
@@ -270,8 +274,10 @@ actor ProxyRegistry {
     func removeToxic(_ toxicName: String, of name: String) async throws(APIFailure) {
         try await alone { () async throws(APIFailure) in
             let proxy = try self.proxy(name)
-            guard let place = proxy.toxics.firstIndex(where: { $0.name == toxicName }) else { throw .noToxic }
-            proxies[name]?.toxics.remove(at: place)
+            guard let place = proxy.toxics.firstIndex(where: { $0.name.hasSameBytes(as: toxicName) }) else {
+                throw .noToxic
+            }
+            proxies[ByteKey(name)]?.toxics.remove(at: place)
             await proxy.running?.removeToxics([toxicName])
         }
     }
@@ -280,7 +286,7 @@ actor ProxyRegistry {
 
     func setLink(_ link: LinkSetting, of name: String) async throws(APIFailure) -> ManagedProxy {
         try await alone { () async throws(APIFailure) -> ManagedProxy in
-            proxies[name]?.link = link
+            proxies[ByteKey(name)]?.link = link
             let proxy = try self.proxy(name)
             await put(link, on: proxy.running)
             return proxy
@@ -299,7 +305,7 @@ actor ProxyRegistry {
             var proxy = try self.proxy(name)
             proxy.seed = seed
             proxy.starts = proxy.isEnabled ? 1 : 0
-            proxies[name] = proxy
+            proxies[ByteKey(name)] = proxy
             await proxy.running?.reseed(seed)
         }
     }
@@ -329,7 +335,7 @@ struct ProxyRequest {
         var read: [StoredToxic] = []
         for (index, value) in toxics.enumerated() {
             let fields = try Fields(value, "toxic \(index + 1)")
-            read.append(try StoredToxic(fields) { taken in read.contains { $0.name == taken } })
+            read.append(try StoredToxic(fields) { taken in read.contains { $0.name.hasSameBytes(as: taken) } })
         }
         self.toxics = read
     }
