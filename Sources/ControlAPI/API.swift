@@ -55,6 +55,9 @@ public final class API: Sendable {
         self.version = version
     }
 
+    /// Bytes of a call's path: two names of ``Fields/wordBytesMax``, each byte percent-encoded, and what stands around them.
+    static let pathBytesMax = 2 * 3 * Fields.wordBytesMax + 256
+
     /// What is answered.
     public struct Answer: Sendable {
         /// The status.
@@ -104,6 +107,9 @@ public final class API: Sendable {
     /// Answers a request.
     public func respond(to request: HTTPRequest, body: [UInt8]) async -> Answer {
         let (path, query) = Self.split(request.path ?? "/")
+        guard path.utf8.count <= Self.pathBytesMax else {
+            return .failure(APIFailure(.uriTooLong, "the path is longer than \(Self.pathBytesMax) bytes"))
+        }
         guard let decoded = Self.percentDecoded(path) else {
             return .failure(APIFailure(.badRequest, "the path is not percent-encoded UTF-8"))
         }
@@ -132,13 +138,13 @@ public final class API: Sendable {
     static let noSuchMethod = Answer(status: .methodNotAllowed, isRouted: false)
 
     private static func split(_ target: String) -> (path: String, query: String) {
-        guard let mark = target.firstIndex(of: "?") else { return (target, "") }
-        return (String(target[..<mark]), String(target[target.index(after: mark)...]))
+        guard let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return (target, "") }
+        return (String(target[..<mark]), String(target[target.utf8.index(after: mark)...]))
     }
 
     /// The path without percent signs; `nil` if they are not used as they should, or what they stand for is no text.
     static func percentDecoded(_ text: String) -> String? {
-        guard text.contains("%") else { return text }
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return text }
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {

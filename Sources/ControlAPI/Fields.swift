@@ -3,7 +3,10 @@ internal import JSON
 /// The members of a JSON object as Toxiproxy reads them: names in any letter case, unknown ones ignored, `null` as if it were
 /// not there.
 struct Fields {
-    private let members: [String: JSONValue]
+    private let members: JSONObject
+
+    /// Bytes of a name or another word. Longer ones are refused unread.
+    static let wordBytesMax = 1024
 
     /// Reads a request's body.
     init(body: [UInt8]) throws(APIFailure) {
@@ -19,15 +22,20 @@ struct Fields {
 
     /// The value of a field; `nil` if it is missing or null.
     subscript(name: String) -> JSONValue? {
-        let value =
-            members[name]
-            ?? members.filter { $0.key.lowercased() == name }.min { $0.key < $1.key }?.value
+        let value = members[name] ?? members.first { Self.isName(name, $0.key) }?.value
         return value == .null ? nil : value
     }
 
-    func text(_ name: String) throws(APIFailure) -> String? {
+    /// Whether a key is a name in whatever case; in Unicode's sense for those beyond ASCII, as Go has it.
+    private static func isName(_ name: String, _ key: String) -> Bool {
+        // No letter's small form is more than three bytes shorter.
+        key.utf8.count <= 3 * name.utf8.count && key.lowercased().hasSameBytes(as: name)
+    }
+
+    func text(_ name: String, bytesMax: Int = wordBytesMax) throws(APIFailure) -> String? {
         guard let value = self[name] else { return nil }
         guard let text = value.text else { throw .badBody("\(name) is not a string") }
+        guard text.utf8.count <= bytesMax else { throw .badBody("\(name) is longer than \(bytesMax) bytes") }
         return text
     }
 

@@ -18,13 +18,13 @@ enum LinkSetting: Hashable {
                 "expected one of \(known.joined(separator: ", ")), got \(given.isEmpty ? "none" : "\(given.count)")")
         }
         if let name = try fields.text("profile") {
-            guard let profile = ProfileCatalogue.builtIn.first(where: { $0.id == name }) else {
+            guard let profile = ProfileCatalogue.builtIn.first(where: { $0.id.hasSameBytes(as: name) }) else {
                 throw .badBody(
                     "no profile is called '\(name.prefix(60))'"
                         + NearestName.hint(name, in: ProfileCatalogue.builtIn.map(\.id)))
             }
             self = .holds(profile.conditions, profile: profile.id)
-        } else if let text = try fields.text("timeline") {
+        } else if let text = try fields.text("timeline", bytesMax: TimelineFile.inlineBytesMax) {
             self = .follows(try Self.timeline(text))
         } else if let netem = try fields.object("netem") {
             self = .holds(try Self.netem(netem), profile: nil)
@@ -34,8 +34,8 @@ enum LinkSetting: Hashable {
     }
 
     private static func timeline(_ text: String) throws(APIFailure) -> TimelineFile {
-        if let timeline = ProfileCatalogue.timelines.first(where: { $0.id == text }) { return timeline }
-        guard text.contains(":") else {
+        if let timeline = ProfileCatalogue.timelines.first(where: { $0.id.hasSameBytes(as: text) }) { return timeline }
+        guard text.utf8.contains(UInt8(ascii: ":")) else {
             throw .badBody(
                 "no timeline is called '\(text.prefix(60))'"
                     + NearestName.hint(text, in: ProfileCatalogue.timelines.map(\.id)))

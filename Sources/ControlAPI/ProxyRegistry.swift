@@ -12,14 +12,14 @@ actor ProxyRegistry {
     /// Looks up where a proxy is to listen.
     typealias Resolver = @Sendable (String) async throws(ProxyError) -> Endpoint
 
-    private var proxies: [String: ManagedProxy] = [:]
+    private var proxies: [ByteKey: ManagedProxy] = [:]
     private let seed: UInt64
     private let limits: ServerLimits
     private let group: any EventLoopGroup
     private let logger: Logger
     private let resolver: Resolver
     /// The names of proxies that are being changed, with who waits for that.
-    private var changes: [String: [CheckedContinuation<Void, Never>]] = [:]
+    private var changes: [ByteKey: [CheckedContinuation<Void, Never>]] = [:]
     /// Proxies that are being made, and have no place among the others yet.
     private var beingMade = 0
     /// Who waits for look-ups.
@@ -42,6 +42,7 @@ actor ProxyRegistry {
     private func alone<Result>(
         with name: String, _ body: () async throws(APIFailure) -> Result
     ) async throws(APIFailure) -> Result {
+        let name = ByteKey(name)
         if changes[name] == nil {
             changes[name] = []
         } else {
@@ -105,29 +106,31 @@ actor ProxyRegistry {
     }
 
     private func proxy(_ name: String) throws(APIFailure) -> ManagedProxy {
-        guard let proxy = proxies[name] else { throw .noProxy }
+        guard let proxy = proxies[ByteKey(name)] else { throw .noProxy }
         return proxy
     }
 
     // MARK: Asked
 
     /// All, sorted by name.
-    var all: [ManagedProxy] { proxies.values.sorted { $0.name < $1.name } }
+    var all: [ManagedProxy] { proxies.sorted { $0.key < $1.key }.map(\.value) }
 
     func get(_ name: String) throws(APIFailure) -> ManagedProxy { try proxy(name) }
 
     func toxic(_ name: String, of proxyName: String) throws(APIFailure) -> StoredToxic {
-        guard let toxic = try proxy(proxyName).toxics.first(where: { $0.name == name }) else { throw .noToxic }
+        guard let toxic = try proxy(proxyName).toxics.first(where: { $0.name.hasSameBytes(as: name) }) else {
+            throw .noToxic
+        }
         return toxic
     }
 
     // MARK: Proxies
 
     func create(_ asked: ProxyRequest) async throws(APIFailure) -> ManagedProxy {
-        if proxies[asked.name] != nil { throw .proxyExists }
+        if proxies[ByteKey(asked.name)] != nil { throw .proxyExists }
         let address = try await address(of: asked)
         return try await alone(with: asked.name) { () async throws(APIFailure) -> ManagedProxy in
-            if proxies[asked.name] != nil { throw .proxyExists }
+            if proxies[ByteKey(asked.name)] != nil { throw .proxyExists }
             return try await make(asked, at: address)
         }
     }
@@ -136,7 +139,7 @@ actor ProxyRegistry {
     ///
     /// - Parameter address: Where it listens; `nil` if it does not.
     private func make(_ asked: ProxyRequest, at address: Endpoint?) async throws(APIFailure) -> ManagedProxy {
-        let present = proxies[asked.name]
+        let present = proxies[ByteKey(asked.name)]
         guard present != nil || proxies.count + beingMade < limits.proxiesMax else {
             throw APIFailure(.badRequest, "there are \(limits.proxiesMax) proxies, the limit (--max-proxies)")
         }
@@ -150,7 +153,7 @@ actor ProxyRegistry {
         proxy.toxics = asked.toxics
         if let present { return try await replace(present, by: proxy, at: address) }
         if let address { try await start(&proxy, at: address) }
-        proxies[asked.name] = proxy
+        proxies[ByteKey(asked.name)] = proxy
         return proxy
     }
 
@@ -167,12 +170,12 @@ actor ProxyRegistry {
             do {
                 try await start(&proxy, at: address)
             } catch {
-                proxies[present.name] = present
+                proxies[ByteKey(present.name)] = present
                 try? await enable(present.name)
                 throw error
             }
         }
-        proxies[proxy.name] = proxy
+        proxies[ByteKey(proxy.name)] = proxy
         return proxy
     }
 
@@ -237,7 +240,7 @@ actor ProxyRegistry {
             var proxy = try self.proxy(name)
             let isToRun = enabled ?? proxy.isEnabled
             let moves = resolved.map { Self.differs($0, from: proxy.listen) } ?? false
-            if moves || upstream.map({ $0 != proxy.upstream }) ?? false {
+            if moves || upstream.map({ !$0.hasSameBytes(as: proxy.upstream) }) ?? false {
                 await stop(&proxy)
                 if let resolved { proxy.listen = "\(resolved)" }
                 if let upstream { proxy.upstream = upstream }
@@ -245,7 +248,7 @@ actor ProxyRegistry {
                 await stop(&proxy)
             }
             // Whatever becomes of the start, the proxy stays.
-            proxies[name] = proxy
+            proxies[ByteKey(name)] = proxy
             if isToRun && !proxy.isEnabled { try await enable(name) }
             proxy = try self.proxy(name)
             try checkPort(of: proxy)
@@ -258,7 +261,7 @@ actor ProxyRegistry {
         var proxy = try proxy(name)
         let address = try await listenAddress(proxy.listen)
         try await start(&proxy, at: address)
-        proxies[name] = proxy
+        proxies[ByteKey(name)] = proxy
     }
 
     /// Any free port is always another one.
@@ -270,7 +273,7 @@ actor ProxyRegistry {
         try await alone(with: name) { () async throws(APIFailure) in
             var proxy = try self.proxy(name)
             await stop(&proxy)
-            proxies[name] = nil
+            proxies[ByteKey(name)] = nil
         }
     }
 
@@ -291,8 +294,10 @@ actor ProxyRegistry {
     private func put(_ asked: ProxyRequest) async throws(APIFailure) -> ManagedProxy {
         let address = try await address(of: asked)
         return try await alone(with: asked.name) { () async throws(APIFailure) -> ManagedProxy in
-            if let present = proxies[asked.name], asked.upstream == present.upstream {
-                let moves = address.map { Self.differs($0, from: present.listen) } ?? (asked.listen != present.listen)
+            if let present = proxies[ByteKey(asked.name)], asked.upstream.hasSameBytes(as: present.upstream) {
+                let moves =
+                    address.map { Self.differs($0, from: present.listen) } ?? !asked.listen.hasSameBytes(
+                        as: present.listen)
                 if !moves { return present }
             }
             return try await make(asked, at: address)
@@ -302,8 +307,8 @@ actor ProxyRegistry {
     /// Starts every proxy, removes every toxic, and puts every link back to what its proxy was made with.
     func reset() async throws(APIFailure) {
         for name in proxies.keys.sorted() {
-            try await alone(with: name) { () async throws(APIFailure) in
-                if proxies[name]?.isEnabled == false { try await enable(name) }
+            try await alone(with: name.text) { () async throws(APIFailure) in
+                if proxies[name]?.isEnabled == false { try await enable(name.text) }
                 guard var proxy = proxies[name] else { return }
                 await proxy.running?.removeToxics(proxy.toxics.map(\.name))
                 proxy.toxics = []
@@ -323,7 +328,7 @@ actor ProxyRegistry {
         // Nothing waits for name servers any more.
         for number in lookUps.keys.sorted() { finishLookUp(number, .failed(reason: Self.isStopping.text)) }
         for name in proxies.keys.sorted() {
-            try? await alone(with: name) { () async throws(APIFailure) in
+            try? await alone(with: name.text) { () async throws(APIFailure) in
                 guard var proxy = proxies[name] else { return }
                 await stop(&proxy)
                 proxies[name] = proxy
@@ -336,9 +341,9 @@ actor ProxyRegistry {
     func addToxic(_ fields: Fields, to name: String) async throws(APIFailure) -> StoredToxic {
         try await alone(with: name) { () async throws(APIFailure) -> StoredToxic in
             let proxy = try self.proxy(name)
-            let toxic = try StoredToxic(fields) { taken in proxy.toxics.contains { $0.name == taken } }
+            let toxic = try StoredToxic(fields) { taken in proxy.toxics.contains { $0.name.hasSameBytes(as: taken) } }
             if proxy.toxics.count >= limits.toxicsMax { throw tooManyToxics }
-            proxies[name]?.toxics.append(toxic)
+            proxies[ByteKey(name)]?.toxics.append(toxic)
             await proxy.running?.add(toxic.toxic)
             return toxic
         }
@@ -347,9 +352,11 @@ actor ProxyRegistry {
     func updateToxic(_ toxicName: String, _ fields: Fields, of name: String) async throws(APIFailure) -> StoredToxic {
         try await alone(with: name) { () async throws(APIFailure) -> StoredToxic in
             let proxy = try self.proxy(name)
-            guard let place = proxy.toxics.firstIndex(where: { $0.name == toxicName }) else { throw .noToxic }
+            guard let place = proxy.toxics.firstIndex(where: { $0.name.hasSameBytes(as: toxicName) }) else {
+                throw .noToxic
+            }
             let toxic = try proxy.toxics[place].updated(fields)
-            proxies[name]?.toxics[place] = toxic
+            proxies[ByteKey(name)]?.toxics[place] = toxic
             await proxy.running?.update(toxic.toxic)
             return toxic
         }
@@ -358,8 +365,10 @@ actor ProxyRegistry {
     func removeToxic(_ toxicName: String, of name: String) async throws(APIFailure) {
         try await alone(with: name) { () async throws(APIFailure) in
             let proxy = try self.proxy(name)
-            guard let place = proxy.toxics.firstIndex(where: { $0.name == toxicName }) else { throw .noToxic }
-            proxies[name]?.toxics.remove(at: place)
+            guard let place = proxy.toxics.firstIndex(where: { $0.name.hasSameBytes(as: toxicName) }) else {
+                throw .noToxic
+            }
+            proxies[ByteKey(name)]?.toxics.remove(at: place)
             await proxy.running?.removeToxics([toxicName])
         }
     }
@@ -368,7 +377,7 @@ actor ProxyRegistry {
 
     func setLink(_ link: LinkSetting, of name: String) async throws(APIFailure) -> ManagedProxy {
         try await alone(with: name) { () async throws(APIFailure) -> ManagedProxy in
-            proxies[name]?.link = link
+            proxies[ByteKey(name)]?.link = link
             let proxy = try self.proxy(name)
             await put(link, on: proxy.running)
             try checkPort(of: proxy)
@@ -388,7 +397,7 @@ actor ProxyRegistry {
             var proxy = try self.proxy(name)
             proxy.seed = seed
             proxy.starts = proxy.isEnabled ? 1 : 0
-            proxies[name] = proxy
+            proxies[ByteKey(name)] = proxy
             await proxy.running?.reseed(seed)
         }
     }
@@ -418,7 +427,7 @@ struct ProxyRequest {
         var read: [StoredToxic] = []
         for (index, value) in toxics.enumerated() {
             let fields = try Fields(value, "toxic \(index + 1)")
-            read.append(try StoredToxic(fields) { taken in read.contains { $0.name == taken } })
+            read.append(try StoredToxic(fields) { taken in read.contains { $0.name.hasSameBytes(as: taken) } })
         }
         self.toxics = read
     }

@@ -1,8 +1,12 @@
 /// Finds the names a person may have meant.
 public enum NearestName {
+    /// Bytes of a name that are looked at.
+    private static let bytesMax = 256
+
     /// The candidates closest to `name`, best first: at most `limit`, and none that is too far off to be meant.
     public static func of(_ name: String, in candidates: some Sequence<String>, limit: Int = 3) -> [String] {
-        let name = name.lowercased()
+        // A Character may be as long as the text, and is slow to compare then.
+        let name = String(decoding: name.utf8.prefix(bytesMax), as: UTF8.self).lowercased()
         let scored = candidates.compactMap { candidate -> (distance: Int, name: String)? in
             let other = candidate.lowercased()
             var distance = editDistance(name, other)

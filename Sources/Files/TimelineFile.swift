@@ -14,6 +14,9 @@ public struct TimelineFile: Hashable, Sendable {
     /// What holds when.
     public let timeline: Timeline
 
+    /// Bytes of what is written at once.
+    public static let inlineBytesMax = YAMLReader.bytesMax
+
     /// The version of the file format, given as `timeline: 1`.
     public static let formatVersion = "1"
 
@@ -30,7 +33,7 @@ public struct TimelineFile: Hashable, Sendable {
     ///
     /// - Parameter readsFiles: Whether links and traces may be given by a path.
     public init(inline text: String, source: String, readsFiles: Bool = true) throws(FileError) {
-        let isBraced = text.hasPrefix("{")
+        let isBraced = text.utf8.first == UInt8(ascii: "{")
         let reader = YAMLReader(file: source, linesBefore: isBraced ? 0 : 1, readsFiles: readsFiles)
         let root = reader.root(
             of: isBraced ? text : "{\n\(text)\n}", expected: "times with links, as '0s: 3g, 20s: 100-loss, 50s: 3g'")
@@ -52,7 +55,7 @@ public struct TimelineFile: Hashable, Sendable {
 
     /// Whether the text of a file is meant to be a timeline.
     public static func isMeant(by text: String) -> Bool {
-        text.split(separator: "\n").contains { $0.hasPrefix("timeline:") }
+        text.utf8.split(separator: UInt8(ascii: "\n")).contains { $0.starts(with: "timeline:".utf8) }
     }
 }
 

@@ -46,6 +46,13 @@ final class YAMLReader {
             report("more than \(Self.aliasesMax) aliases (*name); write the values out", at: nil)
             return nil
         }
+        if let place = MarkRun.place(in: text) {
+            problems.append(
+                Problem(
+                    file: file, line: max(1, place.line - linesBefore), column: place.column,
+                    message: "more than \(MarkRun.marksMax) combining marks in a row"))
+            return nil
+        }
         do {
             guard let node = try compose(yaml: text) else {
                 report("the file is empty; expected \(expected)", at: nil)

@@ -30,7 +30,10 @@ public struct HTTPHeaders: Hashable, Sendable, Sequence {
     /// Whether a word stands in the comma-separated lists of a name (`Connection: close`).
     public func isListed(_ word: String, in name: String) -> Bool {
         all(name).contains { value in
-            value.split(separator: ",").contains { Self.isSame(Substring(Self.trimmed($0)), Substring(word)) }
+            // By bytes: a Character may be as long as the value, and is slow to compare then.
+            value.utf8.split(separator: UInt8(ascii: ",")).contains { part in
+                Self.isSame(Self.trimmed(Substring(part)), word)
+            }
         }
     }
 
@@ -45,8 +48,9 @@ public struct HTTPHeaders: Hashable, Sendable, Sequence {
 
     static func trimmed(_ text: Substring) -> Substring {
         var rest = text
-        while rest.first == " " || rest.first == "\t" { rest.removeFirst() }
-        while rest.last == " " || rest.last == "\t" { rest.removeLast() }
+        func isSpace(_ byte: UInt8?) -> Bool { byte == 0x20 || byte == 0x09 }
+        while isSpace(rest.utf8.first) { rest = Substring(rest.utf8.dropFirst()) }
+        while isSpace(rest.utf8.last) { rest = Substring(rest.utf8.dropLast()) }
         return rest
     }
 }

@@ -61,7 +61,7 @@ struct JSONParser {
 
     private mutating func object(depth: Int) -> JSONValue? {
         position += 1
-        var members: [String: JSONValue] = [:]
+        var members = JSONObject()
         skipSpace()
         if take(UInt8(ascii: "}")) { return .object(members) }
         while true {

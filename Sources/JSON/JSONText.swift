@@ -65,7 +65,7 @@ public enum JSONText {
 }
 
 /// What JSON says.
-public enum JSONValue: Hashable, Sendable {
+public enum JSONValue: Sendable {
     case null
     case bool(Bool)
     /// A whole number of 64 bits.
@@ -74,12 +74,12 @@ public enum JSONValue: Hashable, Sendable {
     case number(Double)
     case text(String)
     case array([JSONValue])
-    case object([String: JSONValue])
+    case object(JSONObject)
     /// JSON by its form, but nothing that can be had: a string with half a surrogate, a number beyond all bounds.
     case unreadable
 
     /// The members of an object.
-    public var object: [String: JSONValue]? {
+    public var object: JSONObject? {
         if case .object(let members) = self { return members }
         return nil
     }
@@ -100,7 +100,35 @@ public enum JSONValue: Hashable, Sendable {
         case .text(let text): JSONText.string(text)
         case .array(let values): JSONText.array(values.map(\.json))
         case .object(let members):
-            JSONText.object(members.sorted { $0.key < $1.key }.map { ($0.key, $0.value.json) })
+            JSONText.object(members.map { ($0.key, $0.value.json) })
+        }
+    }
+}
+
+/// Texts are the same if their bytes are: see ``ByteKey``.
+extension JSONValue: Hashable {
+    public static func == (left: JSONValue, right: JSONValue) -> Bool {
+        switch (left, right) {
+        case (.null, .null), (.unreadable, .unreadable): true
+        case (.bool(let left), .bool(let right)): left == right
+        case (.integer(let left), .integer(let right)): left == right
+        case (.number(let left), .number(let right)): left == right
+        case (.text(let left), .text(let right)): left.hasSameBytes(as: right)
+        case (.array(let left), .array(let right)): left == right
+        case (.object(let left), .object(let right)): left == right
+        default: false
+        }
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        switch self {
+        case .null, .unreadable: hasher.combine(0)
+        case .bool(let truth): hasher.combine(truth)
+        case .integer(let number): hasher.combine(number)
+        case .number(let number): hasher.combine(number)
+        case .text(let text): hasher.combine(ByteKey(text))
+        case .array(let values): hasher.combine(values)
+        case .object(let members): hasher.combine(members)
         }
     }
 }
@@ -124,6 +152,8 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByBooleanLiteral, Ex
     public init(integerLiteral number: Int64) { self = .integer(number) }
     public init(arrayLiteral values: JSONValue...) { self = .array(values) }
     public init(dictionaryLiteral members: (String, JSONValue)...) {
-        self = .object(Dictionary(uniqueKeysWithValues: members))
+        var object = JSONObject()
+        for (name, value) in members { object[name] = value }
+        self = .object(object)
     }
 }

@@ -36,7 +36,7 @@ public struct Note: Hashable, Sendable {
     }
 
     /// Reads a note from a JSON object.
-    init?(_ object: [String: JSONValue]) {
+    init?(_ object: JSONObject) {
         guard let uuid = object["uuid"]?.text, let text = object["revision"]?.text,
             let revision = Revision(text), let date = object["date"]?.text,
             let title = object["title"].optionalText, let body = object["text"].optionalText

@@ -45,7 +45,7 @@ public struct NoteRequest: Hashable, Sendable {
     }
 
     /// Takes the fields of a form.
-    public init(form: [String: String]) { self.init { name in form[name].map(Field.text) ?? .missing } }
+    public init(form: [ByteKey: String]) { self.init { name in form[ByteKey(name)].map(Field.text) ?? .missing } }
 
     private init(_ field: (String) -> Field) {
         uuid = field("uuid")

@@ -10,6 +10,8 @@ extension NotesService {
         public var head: HTTPResponse
         /// The body.
         public var body: Body
+        /// Whether the request was of a user who authenticated.
+        public internal(set) var isOfUser = false
         /// What a lever does with it.
         public var delivery = Delivery.atOnce
 

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import GRDB
 internal import HTTPTypes
+internal import JSON
 
 /// Who asks.
 enum Caller {
@@ -44,17 +45,19 @@ extension NotesService {
     /// The user, if the password is right (RFC 7617).
     private func basicUser(_ credentials: String) -> String? {
         guard let data = Data(base64Encoded: credentials) else { return nil }
-        let text = String(decoding: data, as: UTF8.self)
-        guard let colon = text.firstIndex(of: ":") else { return nil }
-        return user(String(text[..<colon]), password: String(text[text.index(after: colon)...]))
+        let bytes = Array(data)
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return nil }
+        return user(
+            String(decoding: bytes[..<colon], as: UTF8.self),
+            password: String(decoding: bytes[(colon + 1)...], as: UTF8.self))
     }
 
     /// The user as they were named to the server, if the password is right.
     func user(_ name: String, password: String) -> String? {
         // As much work for a name that does not exist.
-        let known = users.index(forKey: name).map { users[$0] }
+        let known = users.index(forKey: ByteKey(name)).map { users[$0] }
         let isRight = Secrets.areSame(known?.value ?? "", password)
-        return isRight ? known?.key : nil
+        return isRight ? known?.key.text : nil
     }
 
     /// The refusal of somebody who is not known.
@@ -89,7 +92,9 @@ extension NotesService {
                     sql: "SELECT owner, csrf FROM token WHERE secret = ? AND kind = ? AND expires > ?"),
                 arguments: [secret, kind.rawValue, now()])
             // A user who is not one any more has no token either.
-            return row.map { Token(owner: $0["owner"], csrf: $0["csrf"]) }.flatMap { users[$0.owner] == nil ? nil : $0 }
+            return row.map { Token(owner: $0["owner"], csrf: $0["csrf"]) }.flatMap {
+                users[ByteKey($0.owner)] == nil ? nil : $0
+            }
         }
     }
 
@@ -130,9 +135,10 @@ enum Secrets {
 enum Cookies {
     static func value(_ name: String, of request: HTTPRequest) -> String? {
         for field in request.headerFields[values: .cookie] {
-            for pair in field.split(separator: ";") {
-                let parts = pair.split(separator: "=", maxSplits: 1)
-                if parts.count == 2, parts[0].drop(while: { $0 == " " }) == name { return String(parts[1]) }
+            for pair in field.utf8.split(separator: UInt8(ascii: ";")) {
+                let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1)
+                guard parts.count == 2, parts[0].drop(while: { $0 == 0x20 }).elementsEqual(name.utf8) else { continue }
+                return String(parts[1])
             }
         }
         return nil

@@ -43,63 +43,102 @@ extension Call {
 /// `application/x-www-form-urlencoded`.
 enum FormText {
     /// The fields; the last of a name counts. `nil` if it cannot be read.
-    static func fields(_ body: [UInt8]) -> [String: String]? {
-        var fields: [String: String] = [:]
+    static func fields(_ body: [UInt8]) -> [ByteKey: String]? {
+        var fields: [ByteKey: String] = [:]
         for pair in body.split(separator: UInt8(ascii: "&")) {
             let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = String(validating: parts[0], as: UTF8.self).flatMap({ plain($0[...]) }),
-                let value = String(validating: parts.count > 1 ? parts[1] : [], as: UTF8.self)
-                    .flatMap({ plain($0[...]) })
-            else { return nil }
-            fields[name] = value
+            guard let name = plain(parts[0]), let value = plain(parts.count > 1 ? parts[1] : []) else { return nil }
+            fields[ByteKey(name)] = value
         }
         return fields
     }
 
     /// A text without its escapes; `nil` if they are not whole, or not UTF-8.
-    static func plain(_ text: Substring) -> String? {
-        text.replacingOccurrences(of: "+", with: " ").removingPercentEncoding
+    static func plain(_ text: some Collection<UInt8>) -> String? {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.count)
+        var rest = text.makeIterator()
+        while let byte = rest.next() {
+            switch byte {
+            case UInt8(ascii: "+"): bytes.append(UInt8(ascii: " "))
+            case UInt8(ascii: "%"):
+                guard let high = rest.next().flatMap(hexadecimal), let low = rest.next().flatMap(hexadecimal) else {
+                    return nil
+                }
+                bytes.append(high << 4 | low)
+            default: bytes.append(byte)
+            }
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
     }
 }
 
 /// `multipart/form-data` (RFC 7578).
 enum Multipart {
     /// The fields that are not files; the last of a name counts. `nil` if it cannot be read.
-    static func fields(_ body: [UInt8], type: String) -> [String: String]? {
-        guard let boundary = parameter("boundary", of: type), (1...70).contains(boundary.utf8.count) else { return nil }
+    static func fields(_ body: [UInt8], type: String) -> [ByteKey: String]? {
+        guard let boundary = parameter("boundary", of: Array(type.utf8)), (1...70).contains(boundary.count) else {
+            return nil
+        }
         let body = Data(body)
-        let delimiter = Data("--\(boundary)".utf8)
+        let delimiter = Data(Array("--".utf8) + boundary)
         guard var position = body.range(of: delimiter, in: body.startIndex..<body.endIndex)?.upperBound else {
             return nil
         }
-        var fields: [String: String] = [:]
+        var fields: [ByteKey: String] = [:]
         while true {
             let rest = body[position...]
             if rest.starts(with: Data("--".utf8)) { return fields }
             guard rest.starts(with: Data("\r\n".utf8)),
                 let end = body.range(of: Data("\r\n".utf8) + delimiter, in: position..<body.endIndex),
-                let blank = body.range(of: Data("\r\n\r\n".utf8), in: position..<end.lowerBound),
-                let head = String(data: body[position..<blank.lowerBound], encoding: .utf8)
+                let blank = body.range(of: Data("\r\n\r\n".utf8), in: position..<end.lowerBound)
             else { return nil }
             position = end.upperBound
-            let lines = head.split(whereSeparator: \.isNewline)
-            guard let line = lines.first(where: { $0.lowercased().hasPrefix("content-disposition:") }),
-                let name = parameter("name", of: String(line))
+            let lines = body[rest.startIndex..<blank.lowerBound].split { $0 == 0x0D || $0 == 0x0A }
+            guard let line = lines.first(where: { isLowercased($0.prefix(20), "content-disposition:") }),
+                let name = parameter("name", of: Array(line)).flatMap({ String(validating: $0, as: UTF8.self) })
             else { return nil }
-            if parameter("filename", of: String(line)) != nil { continue }
-            guard let value = String(data: body[blank.upperBound..<end.lowerBound], encoding: .utf8) else { return nil }
-            fields[name] = value
+            if parameter("filename", of: Array(line)) != nil { continue }
+            guard let value = String(validating: body[blank.upperBound..<end.lowerBound], as: UTF8.self) else {
+                return nil
+            }
+            fields[ByteKey(name)] = value
         }
     }
 
     /// A parameter of a header field's value, in quotes or not.
-    private static func parameter(_ name: String, of text: String) -> String? {
-        for part in text.split(separator: ";").dropFirst() {
-            let pair = part.split(separator: "=", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
-            guard pair.count == 2, pair[0].lowercased() == name else { continue }
-            return pair[1].hasPrefix("\"") && pair[1].hasSuffix("\"") && pair[1].count >= 2
-                ? String(pair[1].dropFirst().dropLast()) : pair[1]
+    private static func parameter(_ name: StaticString, of field: [UInt8]) -> [UInt8]? {
+        for part in field.split(separator: UInt8(ascii: ";")).dropFirst() {
+            let pair = part.split(separator: UInt8(ascii: "="), maxSplits: 1).map(trimmed)
+            guard pair.count == 2, isLowercased(pair[0], name) else { continue }
+            let quote = UInt8(ascii: "\"")
+            let isQuoted = pair[1].count >= 2 && pair[1].first == quote && pair[1].last == quote
+            return Array(isQuoted ? pair[1].dropFirst().dropLast() : pair[1])
         }
         return nil
+    }
+
+    private static func trimmed(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+        var rest = bytes.drop(while: isSpace)
+        while rest.last.map(isSpace) == true { rest.removeLast() }
+        return rest
+    }
+
+    /// Whether bytes are a word in small letters, in whatever case.
+    private static func isLowercased(_ bytes: some Collection<UInt8>, _ word: StaticString) -> Bool {
+        word.withUTF8Buffer { word in
+            bytes.count == word.count
+                && zip(bytes, word).allSatisfy { (65...90).contains($0) ? $0 | 0x20 == $1 : $0 == $1 }
+        }
     }
 }

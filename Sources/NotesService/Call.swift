@@ -30,8 +30,11 @@ struct Call {
         let parts = whole.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         path = String(parts.first ?? "/")
         query = parts.count > 1 ? String(parts[1]) : ""
-        resource = Call.resource(path)
+        resource = path.utf8.count <= Call.pathBytesMax ? Call.resource(path) : .unknown
     }
+
+    /// Bytes of a path; there is nothing under a longer one.
+    static let pathBytesMax = 4096
 
     var method: HTTPRequest.Method { request.method }
 
@@ -107,9 +110,10 @@ struct Call {
 
     /// A parameter of the query.
     func query(_ name: String) -> String? {
-        for pair in query.split(separator: "&") {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            if parts[0] == name, parts.count == 2 { return FormText.plain(parts[1]) ?? String(parts[1]) }
+        for pair in query.utf8.split(separator: UInt8(ascii: "&")) {
+            let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, parts[0].elementsEqual(name.utf8) else { continue }
+            return FormText.plain(parts[1]) ?? String(parts[1])
         }
         return nil
     }

@@ -6,7 +6,7 @@ internal import NotesContract
 struct OpenAPI {
     let dialect: NotesDialect
 
-    private typealias Members = [String: JSONValue]
+    private typealias Members = JSONObject
     private var isModern: Bool { dialect.features.contains(.validators) }
 
     /// The document.
@@ -17,7 +17,7 @@ struct OpenAPI {
                 "title": "Slowlane notes server", "version": .text(NotesHTTP.markerValue),
                 "description": .text("Contract \(dialect.name): \(dialect.summary)."),
             ],
-            "security": .array(schemes.keys.sorted().map { .object([$0: []]) }),
+            "security": .array(schemes.keys.map { .object([$0: []]) }),
             "paths": .object(paths),
             "components": [
                 "securitySchemes": .object(schemes), "schemas": .object(schemas), "parameters": .object(parameters),

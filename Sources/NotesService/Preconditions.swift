@@ -17,7 +17,7 @@ enum ETags {
                 tag = tag.dropFirst(2)
             }
             if tag.hasPrefix("\""), tag.hasSuffix("\""), tag.count >= 2 { tag = tag.dropFirst().dropLast() }
-            return tag == name
+            return tag.hasSameBytes(as: name)
         }
     }
 }
@@ -33,7 +33,8 @@ extension NotesService {
         let current = old.note.revision.description
         let given: String?
         switch field {
-        case .text(let text) where !text.isEmpty: given = text
+        // One that no revision can be differs from all.
+        case .text(let text) where !text.isEmpty: given = text.utf8.count > Revision.lengthMax ? "" : text
         case .wrongType: given = ""  // a number differs from every revision
         default: given = nil
         }
@@ -56,7 +57,7 @@ extension NotesService {
                 dialect.update.missingRevision == .preconditionRequired
                     ? "\(words.missing), or its ETag in If-Match" : words.missing)
         }
-        if given != current { throw conflict(words.stale, old) }
+        if !given.hasSameBytes(as: current) { throw conflict(words.stale, old) }
     }
 
     struct BaseWords {

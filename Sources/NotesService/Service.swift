@@ -40,6 +40,8 @@ public final class NotesService: Sendable {
         public static let pageEntriesMax = 1000
         /// A body is no longer than this; what carries the service sees to that.
         public static let bodyBytesMax = 1 << 20
+        /// The body of a request of somebody who has not authenticated is no longer than this.
+        public static let openBodyBytesMax = 8 << 10
 
         /// The defaults.
         public init() {}
@@ -48,7 +50,8 @@ public final class NotesService: Sendable {
     let store: NotesStore
     let dialect: NotesDialect
     let limits: Limits
-    let users: [String: String]
+    /// Passwords by user.
+    let users: [ByteKey: String]
     /// What tests move; `nil` is nothing.
     public let levers: Levers?
     let makeUUID: @Sendable () -> String
@@ -75,7 +78,7 @@ public final class NotesService: Sendable {
         var dialect = store.dialect
         if let unauthenticated { dialect.unauthenticated = .init(code: unauthenticated) }
         self.dialect = dialect
-        self.users = users
+        self.users = Dictionary(uniqueKeysWithValues: users.map { (ByteKey($0.key), $0.value) })
         self.limits = limits
         self.levers = levers
         clock = now ?? { Int(Date().timeIntervalSince1970 * 1000) }
@@ -103,11 +106,33 @@ public final class NotesService: Sendable {
         case .drop?: answer.delivery = .never
         case .answer?, nil: break
         }
+        answer.isOfUser = call.user != nil
         onExchange?(
             Exchange(
                 user: call.user, method: call.method.rawValue, path: call.path, status: answer.head.status.code,
                 key: call.key, bodyDigest: FNV.digest(body), uuid: call.uuid?.lowercased() ?? call.bodyUUID))
         return answer
+    }
+
+    /// What is known of a request before its body is read.
+    public enum Admission: Sendable {
+        /// A user has authenticated, or it is a lever's.
+        case admitted
+        /// Its resource is for everybody: a login, or a refresh of a token.
+        case open
+        /// Nobody has authenticated; the answer says so whatever the body is.
+        case refused
+    }
+
+    /// Returns whose request it is. Blocks while the database works.
+    public func admission(of request: HTTPRequest) -> Admission {
+        let call = Call(request, body: [])
+        if levers != nil && call.resource == .lever { return .admitted }
+        switch try? caller(of: request) {
+        case .user?, .browser?: return .admitted
+        case .nobody?, .refused?, nil: break
+        }
+        return [.login, .refresh].contains(call.resource) ? .open : .refused
     }
 
     /// The answer to a request whose body could not be had: too large, too slow.

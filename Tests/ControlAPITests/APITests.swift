@@ -679,12 +679,55 @@ import Testing
         }
     }
 
+    /// Where text is compared by Unicode's rules each of these takes minutes.
+    @Test func combiningMarksTakeLinearTime() async throws {
+        try await withServer { (call, _) async throws in
+            let marks = MarkRun.long
+            let rest = #","listen":"127.0.0.1:0","upstream":"127.0.0.1:1""#
+            _ = try await call.proxy("p", to: 1)
+            let clock = ContinuousClock()
+            let start = clock.now
+            #expect(try await call("POST", "/proxies", "{\"\(marks)\":1,\"\(marks)x\":2}").status == 400)
+            #expect(try await call("POST", "/proxies", "{\"name\":\"\(marks)\"\(rest)}").status == 400)
+            #expect(try await call("POST", "/proxies", "{\"\(marks)\":1,\"name\":\"q\"\(rest)}").status == 201)
+            for type in ["\(marks)", "latency\",\"name\":\"\(marks)", "latency\",\"stream\":\"\(marks)"] {
+                let toxic = try await call("POST", "/proxies/p/toxics", "{\"type\":\"\(type)\"}")
+                #expect(toxic.status == 400)
+            }
+            for link in [
+                "\"profile\":\"\(marks)\"", "\"timeline\":\"\(marks)\"", "\"timeline\":\"0s: \(marks)\"",
+                "\"netem\":{\"up\":\"\(marks)\"}", "\"conditions\":{\"\(marks)\":1}",
+                // As escapes of YAML, too.
+                "\"timeline\":\"0s: \\\"\(String(repeating: "\\\\u0315\\\\u0300", count: 10_000))\\\"\"",
+            ] {
+                let answer = try await call("PUT", "/slowlane/v1/proxies/p/link", "{\(link)}")
+                #expect(answer.status == 400, "\(link.prefix(20)): \(answer.body.prefix(100))")
+            }
+            #expect(try await call("GET", "/proxies/\(String(repeating: "%CC%95%CC%80", count: 600))").status == 414)
+            #expect(try await call("GET", "/version").status == 200)
+            #expect(clock.now - start < .seconds(60))
+        }
+    }
+
+    @Test func proxiesAreToldApartByBytes() async throws {
+        try await withServer { (call, _) async throws in
+            _ = try await call.proxy("\u{E9}", to: 1)
+            _ = try await call.proxy("e\u{301}", to: 2)
+            #expect(try await call("GET", "/proxies/%C3%A9").json?.object?["upstream"] == "127.0.0.1:1")
+            #expect(try await call("GET", "/proxies/e%CC%81").json?.object?["upstream"] == "127.0.0.1:2")
+            let long = String(repeating: "n", count: 1025)
+            let answer = try await call(
+                "POST", "/proxies", #"{"name":"\#(long)","listen":"127.0.0.1:0","upstream":"127.0.0.1:1"}"#)
+            #expect(answer.status == 400 && answer.error?.contains("longer than 1024 bytes") == true)
+        }
+    }
+
     @Test func limitsAreToldByName() async throws {
         var limits = ServerLimits()
         limits.proxiesMax = 2
         limits.toxicsMax = 1
         limits.bodyBytesMax = 1000
-        limits.bodySecondsMax = 0.2
+        limits.bodyWindowSeconds = 0.2
         try await withServer(limits: limits) { (call, _) async throws in
             _ = try await call.proxy("a", to: 1)
             _ = try await call.proxy("b", to: 1)

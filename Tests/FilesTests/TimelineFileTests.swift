@@ -1,5 +1,6 @@
 import Foundation
 import LinkModel
+import TestSupport
 import Testing
 
 @testable import Files
@@ -12,6 +13,23 @@ import Testing
         } catch {
             return error.problems.map(\.description)
         }
+    }
+
+    /// Where keys are compared by Unicode's rules this takes minutes; 256 KiB are read at most.
+    @Test func longRunsOfCombiningMarksAreRefusedWhereTheyAre() {
+        let marks = MarkRun.of(bytes: 100_000)
+        let start = ContinuousClock.now
+        #expect(
+            problems("timeline: 1\nname: N\n\(marks): 1\n\(marks)x: 1\n")
+                == ["t.yaml:3:65: more than 64 combining marks in a row"])
+        let escaped = String(repeating: "\\u0315\\\n  \\U00000300", count: 5000)
+        #expect(
+            problems("timeline: 1\nname: N\n\"\(escaped)\": 1\n")
+                == ["t.yaml:35:18: more than 64 combining marks in a row"])
+        // What is written in some language is not meant.
+        let word = "e" + String(repeating: "\u{301}", count: 20)
+        #expect(problems("timeline: 1\nname: \(word)\nat: { 0s: 3g }\n") == [])
+        #expect(ContinuousClock.now - start < .seconds(20))
     }
 
     @Test func readsStepsRampsAndFlaps() throws {

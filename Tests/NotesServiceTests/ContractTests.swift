@@ -57,11 +57,11 @@ struct Row: CustomStringConvertible, Sendable {
         let ask: (String, String, String, [String]) throws -> HTTPReply
 
         var isOrig: Bool { dialect == .orig }
-        var object: [String: JSONValue] { JSONText.parse(Array(reply.body.utf8))?.object ?? [:] }
+        var object: JSONObject { JSONText.parse(Array(reply.body.utf8))?.object ?? [:] }
         var note: Note? { Note(json: Array(reply.body.utf8)) }
 
         /// The note as the next GET shows it.
-        func after(_ uuid: String = Row.uuid) throws -> [String: JSONValue] {
+        func after(_ uuid: String = Row.uuid) throws -> JSONObject {
             let reply = try ask("GET", "/api/notes/\(uuid)/", "", [])
             return JSONText.parse(Array(reply.body.utf8))?.object ?? [:]
         }
@@ -168,7 +168,7 @@ struct Row: CustomStringConvertible, Sendable {
 
 /// The OpenAPI document of a dialect, and which of its statuses have been seen.
 final class Document: Sendable {
-    private let paths: [String: JSONValue]
+    private let paths: JSONObject
     private let left: Mutex<Set<Int>>
 
     /// What is documented and has not been answered.
@@ -177,8 +177,8 @@ final class Document: Sendable {
     init(_ dialect: NotesDialect) {
         var unseen: Set<Int> = []
         paths = JSONText.parse(Array(dialect.openAPI.utf8))?.object?["paths"]?.object ?? [:]
-        for path in paths.values {
-            for operation in (path.object ?? [:]).values {
+        for path in paths.map(\.value) {
+            for operation in (path.object ?? [:]).map(\.value) {
                 for status in operation.object?["responses"]?.object?.keys.map({ $0 }) ?? [] {
                     if let status = Int(status) { unseen.insert(status) }
                 }

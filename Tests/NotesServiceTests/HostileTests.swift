@@ -1,4 +1,5 @@
 import Foundation
+import HTTPTypes
 import JSON
 import NotesContract
 import NotesServer
@@ -76,6 +77,70 @@ import Testing
         }
         for credentials in ["", "Basic", "Basic ", "Basic \u{FF}", "Bearer", "Bearer ", "Basic OjpvOg==", "Digest x"] {
             #expect(desk.ask("GET", "/api/", as: credentials).status == 403)
+        }
+    }
+
+    /// Where text is compared by Unicode's rules each of these takes minutes, and goes on when its client has gone.
+    @Test(arguments: NotesDialect.all) func combiningMarksTakeLinearTime(dialect: NotesDialect) throws {
+        let desk = try Desk(dialect)
+        let revision = desk.create()
+        let marks = MarkRun.long
+        let form = ["Content-Type": "application/x-www-form-urlencoded"]
+        let multipart = ["Content-Type": "multipart/form-data; boundary=b"]
+        let part = "--b\r\nContent-Disposition: form-data; "
+        let note = "/api/notes/\(Desk.n1)/"
+        let clock = ContinuousClock()
+        let start = clock.now
+        var statuses: [Int] = []
+        for (method, path, body, fields) in [
+            ("POST", "/api/notes/", "{\"\(marks)\":1,\"\(marks)x\":1}", [:]),
+            ("POST", "/api/notes/", "{\"uuid\":\"\(marks)\"}", [:]),
+            ("PUT", note, "{\"revision\":\"\(marks)\"}", [:]),
+            ("PUT", note, "{\"revision\":\"\(revision)\",\"date\":\"\(marks)\"}", [:]),
+            ("PATCH", note, "{\"revision\":\"1-\(marks)\",\"title\":\"\(marks)\"}", [:]),
+            ("POST", "/api/notes/", "\(marks)=1&\(marks)x=1", form),
+            ("POST", "/api/notes/", "\(part)name=\"\(marks)\"\r\n\r\n1\r\n--b--", multipart),
+            ("POST", "/api/notes/", "\(part)\(marks)=\"a\"; name=x\r\n\(marks): x\r\n\r\n\(marks)\r\n--b--", multipart),
+            ("POST", "/accounts/login/", "username=\(marks)&password=\(marks)", form),
+            ("POST", "/accounts/login/", "\(marks)=x&username=ada\(marks)&password=secret", form),
+            ("POST", "/api/tokens/refresh/", "{\"refresh_token\":\"\(marks)\",\"\(marks)\":1}", [:]),
+        ] {
+            statuses.append(desk.ask(method, path, body, with: fields).status)
+        }
+        #expect(statuses.allSatisfy { $0 < 500 })
+        #expect(clock.now - start < .seconds(60))
+    }
+
+    /// Names that only look like a user's are not that user's.
+    @Test func usersAreToldApartByBytes() throws {
+        let service = NotesService(
+            store: try NotesStore(path: nil, dialect: .compat), users: ["\u{E9}": "one"])
+        for (name, password, status) in [("\u{E9}", "one", 200), ("e\u{301}", "one", 403), ("\u{E9}", "two", 403)] {
+            var request = HTTPRequest(method: .get, scheme: "http", authority: "h", path: "/api/notes/")
+            request.headerFields[.authorization] = "Basic \(Data("\(name):\(password)".utf8).base64EncodedString())"
+            #expect(service.respond(to: request, body: []).head.status.code == status)
+        }
+    }
+
+    /// Somebody without a password cannot make the server read much.
+    @Test func bodiesOfStrangersAreShort() async throws {
+        try await Self.withServer { port in
+            try await blocking {
+                let long = String(repeating: "x", count: 9000)
+                let refused = try HTTPPeer(port: port).ask("POST", "/api/notes/", long)
+                #expect(refused.status == 403)
+                #expect(refused.header("Connection") == "close")
+                let form = ["Content-Type: application/x-www-form-urlencoded"]
+                #expect(try HTTPPeer(port: port).ask("POST", "/accounts/login/", long, form).status == 413)
+                #expect(try HTTPPeer(port: port).ask("POST", "/accounts/login/", "username=a", form).status == 403)
+                let chunked =
+                    "POST /accounts/login/ HTTP/1.1\r\nHost: h\r\n\(form[0])\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    + "2328\r\n\(long)\r\n0\r\n\r\n"
+                #expect(try HTTPPeer(port: port).raw(chunked).status == 413)
+                let known = ["Authorization: \(Desk.ada)"]
+                #expect(
+                    try HTTPPeer(port: port).ask("POST", "/api/notes/", "{\"text\":\"\(long)\"}", known).status == 201)
+            }
         }
     }
 

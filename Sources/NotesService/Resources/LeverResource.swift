@@ -117,12 +117,12 @@ extension Levers.Action {
 
 extension Levers.Rule {
     /// Reads `{"method":"PUT","path":"/api/notes/*","nth":1,"do":"hold"}`; `"do":"answer"` takes `status`, `headers`, `body`.
-    init(_ object: [String: JSONValue]) throws {
+    init(_ object: JSONObject) throws {
         let known = ["method", "path", "nth", "do", "status", "headers", "body"]
-        if let other = object.keys.sorted().first(where: { !known.contains($0) }) {
+        if let other = object.keys.first(where: { name in !known.contains { $0.hasSameBytes(as: name) } }) {
             throw Refusal(fields: [other: "There is no such field; there are \(known.joined(separator: ", "))."])
         }
-        guard case .text(let path)? = object["path"], path.hasPrefix("/") else {
+        guard case .text(let path)? = object["path"], path.utf8.first == UInt8(ascii: "/") else {
             throw Refusal(fields: ["path": "Expected a path, as /api/notes/ or /api/notes/*."])
         }
         guard let method = object["method"].optionalText else {
@@ -139,7 +139,7 @@ extension Levers.Rule {
 }
 
 extension Levers.Action {
-    fileprivate init(_ object: [String: JSONValue]) throws {
+    fileprivate init(_ object: JSONObject) throws {
         switch object["do"]?.text {
         case "hold"?: self = .hold
         case "drop"?: self = .drop

@@ -116,7 +116,9 @@ extension NotesService {
                 throw Refusal(fields: ["uuid": "Expected a UUID as RFC 9562 writes it."])
             }
             return name
-        case (.text(""), .text), (.null, .text): throw Refusal(fields: ["uuid": "This field is required."])
+        case (.text(let text), .text) where text.isEmpty:
+            throw Refusal(fields: ["uuid": "This field is required."])
+        case (.null, .text): throw Refusal(fields: ["uuid": "This field is required."])
         case (.text(let text), .text):
             guard text.unicodeScalars.count <= 255, !text.unicodeScalars.contains("\0") else {
                 throw Refusal(fields: ["uuid": "Ensure this value has at most 255 characters, none of them NUL."])
@@ -132,8 +134,9 @@ extension NotesService {
         case (.ignored, _), (_, .missing), (.continued, .null): return 0
         case (.refused, _): throw Refusal(fields: ["revision": "A new note has none yet."])
         case (.continued, .text(let text)):
-            let digits = text.prefix { $0 != "-" }
-            guard digits.count < text.count, text.utf8.count <= Revision.lengthMax, let number = Int(digits),
+            let digits = text.utf8.prefix { $0 != UInt8(ascii: "-") }
+            guard digits.count < text.utf8.count, text.utf8.count <= Revision.lengthMax,
+                let number = Int(String(decoding: digits, as: UTF8.self)),
                 (0..<1 << 53).contains(number)
             else { throw Refusal(fields: ["revision": "Expected a number, a dash and something."]) }
             return number

@@ -66,7 +66,7 @@ struct ListCommand: ControlCommand {
     func run(_ client: APIClient, _ console: Console) async throws {
         let proxies = try await client.call("GET", "/proxies")
         if server.json { return console.print(proxies.json) }
-        let rows = (proxies.object ?? [:]).sorted { $0.key < $1.key }.map { name, proxy in
+        let rows = (proxies.object ?? [:]).map { name, proxy in
             [
                 name, proxy["listen"].shown, proxy["upstream"].shown,
                 proxy["enabled"] == .bool(true) ? "enabled" : "disabled", "\(proxy["toxics"].array.count)",
@@ -110,7 +110,7 @@ struct InspectCommand: ControlCommand {
                 case .number(let number): number
                 default: 1
                 }
-            let attributes = (toxic["attributes"].object ?? [:]).sorted { $0.key < $1.key }
+            let attributes = toxic["attributes"].object ?? [:]
             console.print(
                 ([
                     toxic["name"].shown, "type=\(toxic["type"].shown)", "stream=\(toxic["stream"].shown)",
@@ -139,7 +139,7 @@ struct CreateCommand: ControlCommand {
     var purpose: String { "create proxy" }
 
     func run(_ client: APIClient, _ console: Console) async throws {
-        var body: [String: JSONValue] = [
+        var body: JSONObject = [
             "name": .text(name), "listen": .text(listen), "upstream": .text(upstream), "enabled": .bool(true),
         ]
         if let profile { body["link"] = .object(["profile": .text(profile)]) }
@@ -240,7 +240,7 @@ struct LinkCommand: ControlCommand {
         } else if let timeline {
             link = try await client.call("PUT", path, .object(["timeline": .text(timeline)]))
         } else if netemDown != nil || netemUp != nil {
-            let both = ["down": JSONValue.text(netemDown ?? ""), "up": .text(netemUp ?? "")]
+            let both: JSONObject = ["down": .text(netemDown ?? ""), "up": .text(netemUp ?? "")]
             link = try await client.call("PUT", path, .object(["netem": .object(both)]))
         } else {
             link = try await client.call("GET", path)
@@ -281,7 +281,7 @@ struct ToxicCommand: AsyncParsableCommand {
 
     /// `k=v`; what reads as a number is sent as one.
     fileprivate static func attributes(_ pairs: [String]) throws -> JSONValue {
-        var members: [String: JSONValue] = [:]
+        var members = JSONObject()
         for pair in pairs {
             guard let equals = pair.firstIndex(of: "="), equals != pair.startIndex else {
                 throw ValidationError("-a '\(pair)' is not NAME=VALUE")

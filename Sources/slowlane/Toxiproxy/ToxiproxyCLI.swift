@@ -195,7 +195,7 @@ struct ToxiproxyCLI {
 
     @Sendable static func list(_ cli: ToxiproxyCLI, _ flags: GoFlags) async throws -> String {
         let json = try await cli.call("GET", "/proxies", orFailWith: "Failed to retrieve proxies", "")
-        let proxies = (json.object ?? [:]).values.map(ProxyDescription.init)
+        let proxies = (json.object ?? [:]).map { ProxyDescription($0.value) }
             .sorted { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
         var text = ""
         if cli.isTerminal {
@@ -284,7 +284,7 @@ struct ToxiproxyCLI {
 
     /// The attributes that are given as `k=v`; what reads as a number is one, what has no `=` is none.
     private static func attributes(_ flags: GoFlags, orFailWith failure: String) throws(Exit) -> JSONValue {
-        var attributes: [String: JSONValue] = [:]
+        var attributes: JSONObject = [:]
         for pair in flags.list("attribute") {
             guard let equals = pair.firstIndex(of: "=") else { continue }
             let text = String(pair[pair.index(after: equals)...])

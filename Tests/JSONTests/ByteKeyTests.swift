@@ -1,0 +1,35 @@
+import JSON
+import TestSupport
+import Testing
+
+@Suite struct ByteKeyTests {
+    @Test func textsThatOnlyLookTheSameAreTwoKeys() {
+        let (composed, decomposed) = ("\u{E9}", "e\u{301}")
+        #expect(composed == decomposed)
+        #expect(ByteKey(composed) != ByteKey(decomposed))
+        #expect(Set([ByteKey(composed), ByteKey(decomposed), ByteKey("\u{E9}")]).count == 2)
+        #expect(JSONValue.text(composed) != .text(decomposed))
+        let object = JSONText.parse(Array("{\"\(composed)\":1,\"\(decomposed)\":2}".utf8))?.object
+        #expect(object?.count == 2)
+        #expect(object?[composed] == 1 && object?[decomposed] == 2)
+    }
+
+    @Test func objectsAreIteratedInTheOrderOfTheirBytes() {
+        let object = JSONText.parse(Array(#"{"b":1,"":2,"é":3,"a":4,"Z":5}"#.utf8))?.object
+        #expect(object?.keys == ["", "Z", "a", "b", "é"])
+        #expect(object.map(JSONValue.object)?.json == #"{"":2,"Z":5,"a":4,"b":1,"é":3}"#)
+    }
+
+    /// By Unicode's rules each comparison of the two takes minutes.
+    @Test func keysOfCombiningMarksTakeLinearTime() throws {
+        let body = Array("{\"\(MarkRun.long)\":1,\"\(MarkRun.long)x\":\"\(MarkRun.long)\"}".utf8)
+        let time = try ContinuousClock().measure {
+            let object = try #require(JSONText.parse(body)?.object)
+            #expect(object.count == 2)
+            #expect(object[MarkRun.of(bytes: 479_996)] == nil)
+            #expect(object[MarkRun.long + "x"] == .text(MarkRun.long))
+            #expect(object[MarkRun.long + "x"] != .text(MarkRun.of(bytes: 479_996) + "abcd"))
+        }
+        #expect(time < .seconds(20))
+    }
+}
