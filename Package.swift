@@ -32,9 +32,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
-        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
-        .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
     targets: [
@@ -87,15 +85,7 @@ let package = Package(
         .target(
             name: "PacketCapture", dependencies: ["CPcap", "HTTPWire", "LinkModel", nioCore], swiftSettings: settings),
         .target(
-            name: "HTTPHost",
-            dependencies: [
-                httpTypes, nioCore, nioPosix, logging,
-                .product(name: "Hummingbird", package: "hummingbird"),
-                .product(name: "HummingbirdCore", package: "hummingbird"),
-                .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
-            ],
-            swiftSettings: settings
-        ),
+            name: "HTTPHost", dependencies: ["HTTPWire", httpTypes, nioCore, nioPosix], swiftSettings: settings),
         // Layer 2: whole programs.
         .target(
             name: "NotesServer", dependencies: ["HTTPHost", "NotesService", httpTypes, nioPosix],

@@ -32,10 +32,11 @@ public final class APIServer: Sendable {
         limits.bodiesBytesMax = api.limits.bodyBytesMax * api.limits.callersMax
         limits.headerBytesMax = api.limits.headerBytesMax
         limits.connectionsMax = api.limits.callersMax
-        limits.bodySecondsMax = api.limits.bodySecondsMax
+        limits.bodyBytesPerSecondMin = api.limits.bodyBytesPerSecondMin
+        limits.bodyWindowSeconds = api.limits.bodyWindowSeconds
         do {
-            let host = try await HTTPHost.start(host: host, port: port, limits: limits, on: loop) { request, read in
-                let answer = await answer(request, read, api, gatekeeper)
+            let host = try await HTTPHost.start(host: host, port: port, limits: limits, on: loop) { request, exchange in
+                let answer = await answer(request, exchange, api, gatekeeper)
                 logger.debug("\(request.method) \(request.path?.prefix(200) ?? "") \(answer.status.code)")
                 return response(answer)
             }
@@ -49,11 +50,12 @@ public final class APIServer: Sendable {
     public func stop() async { await host.stop() }
 
     private static func answer(
-        _ request: HTTPRequest, _ read: HTTPHost.ReadBody, _ api: API, _ gatekeeper: Gatekeeper
+        _ request: HTTPRequest, _ exchange: HTTPHost.Exchange, _ api: API, _ gatekeeper: Gatekeeper
     ) async -> API.Answer {
         if let refusal = gatekeeper.refusal(of: request) { return .failure(refusal) }
+        if gatekeeper.token != nil { exchange.recordAuthentication() }
         do {
-            return await api.respond(to: request, body: try await read())
+            return await api.respond(to: request, body: try await exchange())
         } catch {
             switch error {
             case .tooLarge, .tooManyAtOnce:
@@ -62,7 +64,10 @@ public final class APIServer: Sendable {
                         .contentTooLarge, "the body is larger than \(api.limits.bodyBytesMax) bytes (--max-body)"))
             case .tooSlow:
                 return .failure(
-                    APIFailure(.requestTimeout, "the body did not arrive within \(api.limits.bodySecondsMax) seconds"))
+                    APIFailure(
+                        .requestTimeout,
+                        "the body arrived at less than \(api.limits.bodyBytesPerSecondMin) bytes per second, taken over "
+                            + "\(api.limits.bodyWindowSeconds) s"))
             case .broken(let reason): return .failure(.badBody(reason))
             }
         }

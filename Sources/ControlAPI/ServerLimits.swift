@@ -10,10 +10,12 @@ public struct ServerLimits: Hashable, Sendable {
     public var bodyBytesMax = 1 << 20
     /// Bytes of a call's headers.
     public var headerBytesMax = 32 << 10
-    /// Connections to the API at once; further ones wait to be accepted.
+    /// Connections to the API at once; a further one takes the slot of the idlest, those that showed the token last.
     public var callersMax = 256
-    /// How many seconds a call's body may take to arrive.
-    public var bodySecondsMax = 15.0
+    /// A call's body must arrive at this rate, taken over each ``bodyWindowSeconds``.
+    public var bodyBytesPerSecondMin = 250
+    /// Seconds over which a body's rate is taken.
+    public var bodyWindowSeconds = 30.0
 
     /// The defaults.
     public init() {}

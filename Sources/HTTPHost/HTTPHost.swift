@@ -1,48 +1,33 @@
-//  HTTPHost: what our HTTP servers have in common, on Hummingbird.
+//  HTTPHost: what our HTTP servers have in common.
 //
-//  Owns: listening, starting and stopping; limits of size, time and number; bodies read whole and written piece by piece.
+//  Owns: listening, starting and stopping; connections and their slots; framing of responses; limits of size, time and number.
 //
-//  Does not own: what is answered.
+//  Does not own: where a message begins and ends (HTTPWire), what is answered.
 
 public import HTTPTypes
-internal import Hummingbird
-internal import HummingbirdCore
-internal import Logging
 public import NIOCore
-internal import NIOHTTPTypes
 internal import NIOPosix
 internal import Synchronization
 
-/// An HTTP server around a function from request to answer.
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// An HTTP/1.1 server around a function from request to answer.
 public final class HTTPHost: Sendable {
     /// The port it listens on.
     public let port: Int
-    private let running: Task<Void, any Error>
+    private let listener: any Channel
+    private let slots: ConnectionSlots
 
-    private init(port: Int, running: Task<Void, any Error>) {
+    private init(port: Int, listener: any Channel, slots: ConnectionSlots) {
         self.port = port
-        self.running = running
-    }
-
-    /// How much those who connect may ask for.
-    public struct Limits: Hashable, Sendable {
-        /// Bytes of a request's body.
-        public var bodyBytesMax = 1 << 20
-        /// Bytes of all bodies that are being read or answered.
-        public var bodiesBytesMax = 64 << 20
-        /// Bytes of a request's headers.
-        public var headerBytesMax = 32 << 10
-        /// Open connections; further ones wait to be accepted.
-        public var connectionsMax = 256
-        /// How many seconds a body may take to arrive.
-        public var bodySecondsMax = 15.0
-        /// Who takes fewer bytes of a long answer a second, after so many seconds for nothing, is cut off.
-        public var readersBytesPerSecondMin = 200
-        /// How many seconds a reader may take nothing.
-        public var readersPauseSecondsMax = 60.0
-
-        /// The defaults.
-        public init() {}
+        self.listener = listener
+        self.slots = slots
     }
 
     /// What is answered.
@@ -58,7 +43,7 @@ public final class HTTPHost: Sendable {
             self.body = body
         }
 
-        /// A body.
+        /// A body. Whatever it is, a response to HEAD has none.
         public enum Body: Sendable {
             /// Whole; may be empty.
             case text(String)
@@ -73,9 +58,9 @@ public final class HTTPHost: Sendable {
 
     /// Why a body is not there.
     public enum BodyFailure: Error {
-        /// Over ``Limits/bodyBytesMax``.
+        /// Over the limit.
         case tooLarge
-        /// It did not arrive within ``Limits/bodySecondsMax``.
+        /// It arrived slower than ``Limits/bodyBytesPerSecondMin``.
         case tooSlow
         /// All together are over ``Limits/bodiesBytesMax``.
         case tooManyAtOnce
@@ -83,10 +68,36 @@ public final class HTTPHost: Sendable {
         case broken(String)
     }
 
-    /// Reads the body of a request whole.
-    public typealias ReadBody = @Sendable () async throws(BodyFailure) -> [UInt8]
+    /// What a handler can ask of the connection that its request came by.
+    public struct Exchange: Sendable {
+        /// The body's length as declared: 0 without a body, `nil` if it comes in chunks.
+        public let declaredBodyBytes: Int?
+        private let limits: Limits
+        let connection: ConnectionHandle
+
+        init(declaredBodyBytes: Int?, limits: Limits, connection: ConnectionHandle) {
+            self.declaredBodyBytes = declaredBodyBytes
+            self.limits = limits
+            self.connection = connection
+        }
+
+        /// Reads the body whole.
+        ///
+        /// - Parameter bytesMax: The most bytes, if fewer than ``Limits/bodyBytesMax``.
+        public func callAsFunction(bytesMax: Int? = nil) async throws(BodyFailure) -> [UInt8] {
+            if declaredBodyBytes == 0 { return [] }
+            let bytesMax = min(bytesMax ?? limits.bodyBytesMax, limits.bodyBytesMax)
+            if let declaredBodyBytes, declaredBodyBytes > bytesMax { throw .tooLarge }
+            return try await connection.readBody(bytesMax: bytesMax).get()
+        }
+
+        /// Records that the caller has authenticated: their connection keeps its slot when unauthenticated ones take all.
+        public func recordAuthentication() { connection.slot.isAuthenticated.store(true, ordering: .relaxed) }
+    }
 
     /// Listens and answers until ``stop()``.
+    ///
+    /// A handler's task is cancelled when its client has gone.
     ///
     /// - Parameters:
     ///   - fields: What every answer has that says nothing else of it, those to what is no HTTP among them.
@@ -95,218 +106,57 @@ public final class HTTPHost: Sendable {
     /// - Throws: What the system says if the address cannot be had.
     public static func start(
         host: String, port: Int, limits: Limits, fields: HTTPFields = [:], on group: (any EventLoopGroup)? = nil,
-        respond: @escaping @Sendable (HTTPRequest, ReadBody) async -> Answer
+        respond: @escaping @Sendable (HTTPRequest, Exchange) async -> Answer
     ) async throws -> HTTPHost {
-        let budget = Budget(limits.bodiesBytesMax)
-        let responder = CallbackResponder { (request: Request, context: HostContext) in
-            let reading = Reading(request, limits, budget)
-            let answer = await respond(request.head) { () async throws(BodyFailure) in try await reading.read() }
-            reading.finish()
-            return try await response(answer, context, limits)
-        }
-        let (ports, found) = AsyncStream.makeStream(of: Int.self)
-        let application = Application(
-            responder: responder,
-            server: .http1(
-                configuration: HTTP1Channel.Configuration(
-                    additionalChannelHandlers: [Warden(limits, fields)],
-                    idleTimeout: .seconds(60),
-                    httpDecoderConfiguration: .init(
-                        maxHeaderFieldSize: limits.headerBytesMax, maxHeaderListSize: limits.headerBytesMax,
-                        maxHeaderFieldCount: 100))),
-            configuration: ApplicationConfiguration(
-                address: .hostname(host, port: port), serverName: nil,
-                availableConnectionsDelegate: MaximumAvailableConnections(limits.connectionsMax)),
-            onServerRunning: { channel in
-                found.yield(channel.localAddress?.port ?? port)
-                found.finish()
-            },
-            eventLoopGroupProvider: .shared(group ?? MultiThreadedEventLoopGroup.singleton),
-            // What it says of connections that are cut is nobody's business.
-            logger: Logger(label: "slowlane.http") { _ in SwiftLogNoOpLogHandler() })
-        let running = Task {
-            defer { found.finish() }
-            try await application.run()
-        }
-        for await port in ports { return HTTPHost(port: port, running: running) }
-        try await running.value
-        throw CancellationError()
-    }
-
-    /// Closes everything.
-    public func stop() async {
-        running.cancel()
-        _ = try? await running.value
-    }
-
-    private static func response(_ answer: Answer, _ context: HostContext, _ limits: Limits) async throws -> Response {
-        var head = answer.head
-        let body: ResponseBody
-        switch answer.body {
-        case .text(""): body = ResponseBody()
-        case .text(let text) where text.utf8.count <= shortBytesMax:
-            body = ResponseBody(byteBuffer: ByteBuffer(string: text))
-        case .text(let text):
-            body = ResponseBody(contentLength: text.utf8.count) { writer in
-                try await write(text, to: &writer, context.channel, limits)
-                try await writer.finish(nil)
+        let slots = ConnectionSlots(max: limits.connectionsMax)
+        let budget = BodyBudget(limits.bodiesBytesMax)
+        var bootstrap = ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: Int32(limits.backlogMax))
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(AcceptPause()) }
             }
-        case .pieces(let next):
-            body = ResponseBody { writer in
-                while let piece = try await next() { try await write(piece, to: &writer, context.channel, limits) }
-                try await writer.finish(nil)
-            }
-        case .length(let length?):
-            head.headerFields[.contentLength] = String(length)
-            body = ResponseBody()
-        case .length(nil): body = ResponseBody { writer in try await writer.finish(nil) }
-        case .closed:
-            try? await context.channel.close()
-            body = ResponseBody()
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelOption(.autoRead, value: false)
+            .childChannelOption(.maxMessagesPerRead, value: 1)
+            .childChannelOption(
+                .recvAllocator,
+                value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 2048, maximum: limits.readBytesMax))
+        for (option, value) in limits.socketOptions {
+            bootstrap = bootstrap.childChannelOption(option, value: value)
         }
-        return Response(status: head.status, headers: head.headerFields, body: body)
-    }
-
-    /// Longer texts may meet a reader that stops in the middle.
-    private static let shortBytesMax = 64 << 10
-
-    /// Writes a piece, and closes the connection if its reader is too slow.
-    private static func write(
-        _ piece: String, to writer: inout any ResponseBodyWriter, _ channel: any Channel, _ limits: Limits
-    ) async throws {
-        let seconds =
-            limits.readersPauseSecondsMax + Double(piece.utf8.count) / Double(max(1, limits.readersBytesPerSecondMin))
-        let deadline = channel.eventLoop.scheduleTask(in: .milliseconds(Int64(seconds * 1000))) {
-            channel.close(promise: nil)
-        }
-        defer { deadline.cancel() }
-        try await writer.write(ByteBuffer(string: piece))
-    }
-}
-
-/// Knows the connection a request has come by.
-private struct HostContext: RequestContext {
-    var coreContext: CoreRequestContextStorage
-    let channel: any Channel
-
-    init(source: ApplicationRequestContextSource) {
-        coreContext = CoreRequestContextStorage(source: source)
-        channel = source.channel
-    }
-}
-
-/// What all bodies may take together.
-private final class Budget: Sendable {
-    private let left: Atomic<Int>
-
-    init(_ bytes: Int) { left = Atomic(bytes) }
-
-    func take(_ bytes: Int) -> Bool {
-        if left.subtract(bytes, ordering: .relaxed).newValue >= 0 { return true }
-        give(bytes)
-        return false
-    }
-
-    func give(_ bytes: Int) { left.add(bytes, ordering: .relaxed) }
-}
-
-/// The body of one request.
-private final class Reading: Sendable {
-    private let request: Request
-    private let limits: HTTPHost.Limits
-    private let budget: Budget
-    private let taken = Atomic(0)
-
-    init(_ request: Request, _ limits: HTTPHost.Limits, _ budget: Budget) {
-        self.request = request
-        self.limits = limits
-        self.budget = budget
-    }
-
-    /// Gives back what the body has taken.
-    func finish() { budget.give(taken.exchange(0, ordering: .relaxed)) }
-
-    func read() async throws(HTTPHost.BodyFailure) -> [UInt8] {
-        let fields = request.headers
-        if fields[.transferEncoding] == nil {
-            guard let text = fields[.contentLength], text != "0" else { return [] }
-            if let length = Int(text), length > limits.bodyBytesMax { throw .tooLarge }
-        }
-        do {
-            // Who is too slow is told so; the `Warden` closes the connection of whoever goes on regardless.
-            return try await withThrowingTaskGroup(of: [UInt8].self) { group in
-                group.addTask { try await self.collect() }
-                group.addTask {
-                    try await Task.sleep(for: .seconds(self.limits.bodySecondsMax))
-                    throw HTTPHost.BodyFailure.tooSlow
+        let listener =
+            try await bootstrap
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(
+                        HostConnection(channel, limits, fields, slots, budget, respond))
                 }
-                defer { group.cancelAll() }
-                return try await group.next() ?? []
             }
-        } catch let failure as HTTPHost.BodyFailure {
-            throw failure
-        } catch {
-            throw .broken("\(error)")
-        }
+            .bind(host: host, port: port).get()
+        return HTTPHost(port: listener.localAddress?.port ?? port, listener: listener, slots: slots)
     }
 
-    private func collect() async throws -> [UInt8] {
-        var bytes: [UInt8] = []
-        for try await part in request.body {
-            guard bytes.count + part.readableBytes <= limits.bodyBytesMax else { throw HTTPHost.BodyFailure.tooLarge }
-            guard budget.take(part.readableBytes) else { throw HTTPHost.BodyFailure.tooManyAtOnce }
-            taken.add(part.readableBytes, ordering: .relaxed)
-            bytes += part.readableBytesView
-        }
-        return bytes
+    /// Closes everything, whatever is under way: requests that are being handled get no answer.
+    public func stop() async {
+        try? await listener.close()
+        await slots.closeAll()
     }
 }
 
-/// What belongs to a connection and not to an answer: closes it when a request takes too long to arrive, whoever has answered
-/// it meanwhile; says `100 Continue` to who waits for it (RFC 9110, 10.1.1); adds what every answer has.
-private final class Warden: ChannelDuplexHandler, RemovableChannelHandler {
-    typealias InboundIn = HTTPRequestPart
-    typealias InboundOut = HTTPRequestPart
-    typealias OutboundIn = HTTPResponsePart
-    typealias OutboundOut = HTTPResponsePart
+/// Stops accepting for a moment when the process has no more open files: the system would report it again at once.
+private final class AcceptPause: ChannelInboundHandler {
+    typealias InboundIn = Channel
 
-    private let limits: HTTPHost.Limits
-    private let fields: HTTPFields
-    private var deadline: Scheduled<Void>?
+    private static let pause = TimeAmount.milliseconds(100)
 
-    init(_ limits: HTTPHost.Limits, _ fields: HTTPFields) {
-        self.limits = limits
-        self.fields = fields
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch unwrapInboundIn(data) {
-        case .head(let head):
-            let channel = context.channel
-            let limit = TimeAmount.milliseconds(Int64(limits.bodySecondsMax * 1000) + 5000)
-            deadline = context.eventLoop.scheduleTask(in: limit) { channel.close(promise: nil) }
-            let length = head.headerFields[.contentLength].flatMap { Int($0) } ?? 0
-            if head.headerFields[.expect]?.lowercased() == "100-continue", length <= limits.bodyBytesMax {
-                context.writeAndFlush(wrapOutboundOut(.head(HTTPResponse(status: .continue))), promise: nil)
-            }
-        case .body: break
-        case .end:
-            deadline?.cancel()
-            deadline = nil
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard let code = (error as? IOError)?.errnoCode, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(code) else {
+            return context.fireErrorCaught(error)
         }
-        context.fireChannelRead(data)
-    }
-
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        guard case .head(var head) = unwrapOutboundIn(data), !fields.isEmpty else {
-            return context.write(data, promise: promise)
+        let channel = context.channel
+        channel.setOption(.autoRead, value: false).whenSuccess {
+            channel.eventLoop.scheduleTask(in: Self.pause) { channel.setOption(.autoRead, value: true) }
         }
-        for field in fields where !head.headerFields.contains(field.name) { head.headerFields.append(field) }
-        context.write(wrapOutboundOut(.head(head)), promise: promise)
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        deadline?.cancel()
-        context.fireChannelInactive()
     }
 }

@@ -306,7 +306,7 @@ public struct HTTPParser: Sendable {
             return .chunked
         }
         guard let first = lengths.first else { return .none }
-        guard lengths.allSatisfy({ $0 == first }), (1...18).contains(first.utf8.count),
+        guard lengths.allSatisfy({ $0.utf8.elementsEqual(first.utf8) }), (1...18).contains(first.utf8.count),
             first.utf8.allSatisfy({ (48...57).contains($0) }), let length = Int64(first)
         else { throw .badLength }
         return .length(length)

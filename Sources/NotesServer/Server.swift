@@ -23,7 +23,7 @@ public final class NotesServer: Sendable {
         public let description: String
     }
 
-    /// How many connections there may be at once; further ones wait to be accepted.
+    /// How many connections there may be at once; a further one takes the slot of the idlest.
     public static let connectionsMax = 4096
     /// How many requests may wait for the database; further ones are refused (503).
     public static let waitingMax = 512
@@ -39,18 +39,20 @@ public final class NotesServer: Sendable {
         limits.bodyBytesMax = NotesService.Limits.bodyBytesMax
         limits.connectionsMax = connectionsMax
         let waiting = Waiting()
-        let seconds = limits.bodySecondsMax
+        let rate = "\(limits.bodyBytesPerSecondMin) bytes per second, taken over \(limits.bodyWindowSeconds) s"
         do {
             let host = try await HTTPHost.start(
                 host: host, port: port, limits: limits, fields: NotesService.everyAnswersFields
-            ) { request, read in
+            ) { request, exchange in
                 let start = ContinuousClock.now
                 let answer: NotesService.Answer
                 do throws(HTTPHost.BodyFailure) {
-                    answer = await waiting.respond(service, request, try await read())
+                    let body = try await body(of: request, exchange, for: service, waiting)
+                    answer = await waiting.respond(service, request, body)
                 } catch {
-                    answer = refusal(error, of: request, by: service, seconds)
+                    answer = refusal(error, of: request, by: service, rate)
                 }
+                if answer.isOfUser { exchange.recordAuthentication() }
                 let path = request.path?.prefix { $0 != "?" } ?? ""
                 onAnswer?(
                     request.method.rawValue, String(path), answer.head.status.code, ContinuousClock.now - start)
@@ -69,15 +71,42 @@ public final class NotesServer: Sendable {
         await stopped
     }
 
+    /// Reads the body. That of somebody who has not authenticated is short, or not looked at.
+    private static func body(
+        of request: HTTPRequest, _ exchange: HTTPHost.Exchange, for service: NotesService, _ waiting: Waiting
+    ) async throws(HTTPHost.BodyFailure) -> [UInt8] {
+        let openBytesMax = NotesService.Limits.openBodyBytesMax
+        if let bytes = exchange.declaredBodyBytes, bytes <= openBytesMax { return try await exchange() }
+        switch await waiting.admission(of: request, to: service) {
+        case .admitted: return try await exchange()
+        case .open: return try await exchange(bytesMax: openBytesMax)
+        case .refused: return []
+        case nil: throw .tooManyAtOnce
+        }
+    }
+
+    /// Waits for a barrier to be released, or for the client to go.
+    private static func release(of barrier: Barrier) async {
+        let end = WaitEnd()
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                end.wait(continuation)
+                barrier.onRelease { end.finish() }
+            }
+        } onCancel: {
+            end.finish()
+        }
+    }
+
     private static func refusal(
-        _ failure: HTTPHost.BodyFailure, of request: HTTPRequest, by service: NotesService, _ seconds: Double
+        _ failure: HTTPHost.BodyFailure, of request: HTTPRequest, by service: NotesService, _ rate: String
     ) -> NotesService.Answer {
         switch failure {
         case .tooLarge:
             service.refusal(
                 .contentTooLarge, "A body has at most \(NotesService.Limits.bodyBytesMax) bytes", of: request)
         case .tooSlow:
-            service.refusal(.requestTimeout, "The body did not arrive within \(seconds) seconds", of: request)
+            service.refusal(.requestTimeout, "The body arrived at less than \(rate)", of: request)
         case .tooManyAtOnce: service.refusal(.serviceUnavailable, "Too many bodies at once; try again", of: request)
         case .broken: service.refusal(.badRequest, "The body is not whole", of: request)
         }
@@ -87,7 +116,7 @@ public final class NotesServer: Sendable {
         switch answer.delivery {
         case .atOnce: break
         case .held(let barrier):
-            await withCheckedContinuation { continuation in barrier.onRelease { continuation.resume() } }
+            await release(of: barrier)
         case .never: return HTTPHost.Answer(answer.head, .closed)
         }
         switch answer.body {
@@ -106,16 +135,67 @@ public final class NotesServer: Sendable {
     }()
 }
 
+/// The end of a wait, which may come before it begins, and more than once.
+private final class WaitEnd: Sendable {
+    private let state = Mutex<(isOver: Bool, continuation: CheckedContinuation<Void, Never>?)>((false, nil))
+
+    func wait(_ continuation: CheckedContinuation<Void, Never>) {
+        let isOver = state.withLock { state in
+            if !state.isOver { state.continuation = continuation }
+            return state.isOver
+        }
+        if isOver { continuation.resume() }
+    }
+
+    func finish() {
+        let continuation = state.withLock { state in
+            state.isOver = true
+            defer { state.continuation = nil }
+            return state.continuation
+        }
+        continuation?.resume()
+    }
+}
+
 /// Who waits for the database.
 private final class Waiting: Sendable {
     private let count = Atomic(0)
 
+    /// What is known of a request without its body; `nil` if too many wait.
+    func admission(of request: HTTPRequest, to service: NotesService) async -> NotesService.Admission? {
+        defer { count.subtract(1, ordering: .relaxed) }
+        guard count.add(1, ordering: .relaxed).newValue <= NotesServer.waitingMax else { return nil }
+        return try? await NIOThreadPool.singleton.runIfActive { service.admission(of: request) }
+    }
+
     func respond(_ service: NotesService, _ request: HTTPRequest, _ body: [UInt8]) async -> NotesService.Answer {
         defer { count.subtract(1, ordering: .relaxed) }
+        let clientIsGone = Gone()
         guard count.add(1, ordering: .relaxed).newValue <= NotesServer.waitingMax,
-            // SQLite waits for the disk; the event loop must not.
-            let answer = try? await NIOThreadPool.singleton.runIfActive({ service.respond(to: request, body: body) })
+            let answer = await withTaskCancellationHandler(
+                operation: {
+                    // SQLite waits for the disk; the event loop must not.
+                    try? await NIOThreadPool.singleton.runIfActive {
+                        // A write is done whether its client is still there or not, a read is for nobody then.
+                        guard !clientIsGone.isSet || !request.method.isSafe else { throw CancellationError() }
+                        return service.respond(to: request, body: body)
+                    }
+                }, onCancel: { clientIsGone.set() })
         else { return service.refusal(.serviceUnavailable, "Too many requests at once; try again", of: request) }
         return answer
     }
+}
+
+/// Set once the client has gone.
+private final class Gone: Sendable {
+    private let value = Atomic(false)
+
+    var isSet: Bool { value.load(ordering: .relaxed) }
+
+    func set() { value.store(true, ordering: .relaxed) }
+}
+
+extension HTTPRequest.Method {
+    /// Whether it changes nothing (RFC 9110, 9.2.1).
+    fileprivate var isSafe: Bool { [.get, .head, .options, .trace].contains(self) }
 }

@@ -166,6 +166,8 @@ extension HTTPField.Name {
     static let retention = known(NotesHTTP.retentionName)
     static let link = known("Link")
     static let csrfToken = known("X-CSRFToken")
+    /// Where a browser says that a request comes from (W3C Fetch Metadata).
+    static let secFetchSite = known("Sec-Fetch-Site")
 
     private static func known(_ name: String) -> HTTPField.Name {
         guard let name = HTTPField.Name(name) else { preconditionFailure("not a header's name") }

@@ -191,6 +191,7 @@ public final class NotesService: Sendable {
             throw Refusal.notFound
         }
         if !call.hasSlash, let answer = try answerWithoutSlash(call) { return answer }
+        try refuseOtherOrigins(call)
         switch call.resource {
         case .document: return try answerDocument(call)
         case .login: return try answerLogin(call)

@@ -13,7 +13,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct HostTests {
     private static func withHost(
         _ limits: HTTPHost.Limits,
-        _ respond: @escaping @Sendable (HTTPRequest, HTTPHost.ReadBody) async -> HTTPHost.Answer,
+        _ respond: @escaping @Sendable (HTTPRequest, HTTPHost.Exchange) async -> HTTPHost.Answer,
         _ body: @escaping @Sendable (Int) throws -> Void
     ) async throws {
         let host = try await HTTPHost.start(host: "127.0.0.1", port: 0, limits: limits, respond: respond)
@@ -27,7 +27,7 @@ import Testing
 
     @Test func aBodyThatDoesNotArriveIsToldSo() async throws {
         var limits = HTTPHost.Limits()
-        limits.bodySecondsMax = 0.2
+        limits.bodyWindowSeconds = 0.2
         try await Self.withHost(limits) { _, read in
             do throws(HTTPHost.BodyFailure) {
                 _ = try await read()

@@ -213,6 +213,59 @@ import Testing
         }
     }
 
+    /// Every resource answers a HEAD without a body, long lists too, so that the next response on the connection can be read.
+    @Test(arguments: NotesDialect.all) func everyResourceAnswersHEADAndHTTP10(dialect: NotesDialect) async throws {
+        let desk = try Desk(dialect, levers: Levers())
+        for number in 0..<1200 {
+            desk.create("00000000-0000-4000-8000-00000000\(1000 + number)", title: String(repeating: "t", count: 100))
+        }
+        let server = try await NotesServer.start(desk.service, host: "127.0.0.1", port: 0)
+        let port = server.port
+        try await blocking {
+            let fields = ["Authorization: \(Desk.ada)"]
+            let note = "/api/notes/00000000-0000-4000-8000-000000001000/"
+            for path in [
+                "/api/", "/api/notes/", note, note + "pin/", "/api/notes-uuids/", "/api/notes-uuids/?limit=1000",
+                "/notes/",
+                "/openapi.json", "/accounts/login/", "/accounts/logout/", "/api/tokens/", "/api/tokens/refresh/",
+                "/levers/",
+                "/none", "/api/notes", "*",
+            ] {
+                let peer = HTTPPeer(port: port)
+                let head = try peer.ask("HEAD", path, "", fields)
+                // On the same connection.
+                let get = try peer.ask("GET", path, "", fields)
+                #expect(head.status == get.status || path == "/levers/", "\(path): \(head.status) \(get.status)")
+                #expect(try peer.ask("GET", "/api/", "", fields).status == 200, "\(path)")
+                let socket = try TestSocket.connect(port: port)
+                try socket.send(Array("GET \(path) HTTP/1.0\r\nHost: 127.0.0.1:\(port)\r\n\(fields[0])\r\n\r\n".utf8))
+                let old = String(decoding: try socket.receiveToEnd(), as: UTF8.self)
+                #expect(old.hasPrefix("HTTP/1.1 \(get.status) ") && !old.contains("Transfer-Encoding"), "\(path)")
+                let body = old.range(of: "\r\n\r\n").map { String(old[$0.upperBound...]) }
+                #expect(path == "/levers/" || body?.utf8.count == get.body.utf8.count, "\(path)")
+            }
+        }
+        await server.stop()
+    }
+
+    /// HTTP/1.0, its connections closed or kept.
+    @Test func apacheBenchGetsItsAnswers() async throws {
+        let desk = try Desk()
+        desk.create()
+        let server = try await NotesServer.start(desk.service, host: "127.0.0.1", port: 0)
+        for path in ["/api/notes/", "/api/notes-uuids/"] {
+            try await ApacheBench.expectAnswers(
+                "http://127.0.0.1:\(server.port)\(path)", ["-A", "ada:secret"], requests: 200)
+        }
+        for number in 0..<1200 {
+            desk.create("00000000-0000-4000-8000-00000000\(1000 + number)", title: String(repeating: "t", count: 100))
+        }
+        // Too long to have a length beforehand.
+        try await ApacheBench.expectAnswers(
+            "http://127.0.0.1:\(server.port)/api/notes/", ["-A", "ada:secret"], requests: 20)
+        await server.stop()
+    }
+
     /// An upload that ends in the middle writes nothing.
     @Test func truncatedUploadsWriteNothing() async throws {
         try await Self.withServer { port in

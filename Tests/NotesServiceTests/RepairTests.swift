@@ -347,6 +347,34 @@ import Testing
         #expect(desk.ask("GET", "/notes/", as: nil, with: cookie).status == 302)
     }
 
+    /// A page can have a browser send forms and plain text, with the user's password or cookie.
+    @Test(arguments: NotesDialect.all) func writesThatAPageOfAnotherOriginSendsAreRefused(dialect: NotesDialect) throws
+    {
+        let desk = try Desk(dialect)
+        let form = ["Content-Type": "application/x-www-form-urlencoded"]
+        let login = ("/accounts/login/", "username=ada&password=secret")
+        for (path, body) in [login, ("/api/notes/", "title=x&uuid=\(Desk.n1)")] {
+            for foreign in [
+                ["Origin": "http://evil.example"], ["Origin": "null"], ["Origin": "http://localhost:3000"],
+                ["Sec-Fetch-Site": "cross-site"], ["Sec-Fetch-Site": "same-site"],
+            ] {
+                #expect(desk.ask("POST", path, body, with: form.merging(foreign) { $1 }).status == 403, "\(foreign)")
+            }
+        }
+        #expect(desk.ask("DELETE", "/api/notes/\(Desk.n1)/", with: ["Origin": "http://evil.example"]).status == 403)
+        #expect(try desk.notes.isEmpty)
+        for (index, own) in [
+            ["Origin": "http://localhost:8000"], ["Origin": "https://localhost:8000"],
+            ["Sec-Fetch-Site": "same-origin"], ["Sec-Fetch-Site": "none"], [:],
+        ].enumerated() {
+            #expect(desk.ask("POST", login.0, login.1, with: form.merging(own) { $1 }).status == 302, "\(own)")
+            let body = "title=x&uuid=00000000-0000-4000-8000-00000000010\(index)"
+            #expect(desk.ask("POST", "/api/notes/", body, with: form.merging(own) { $1 }).status == 201, "\(own)")
+        }
+        // Reading changes nothing, and no page gets to see it.
+        #expect(desk.ask("GET", "/api/notes/", with: ["Origin": "http://evil.example"]).status == 200)
+    }
+
     @Test(arguments: ["//evil", "http://evil", "/\\evil", "/%0d%0aX:y", ""]) func aLoginLeadsNowhereElse(next: String)
         throws
     {

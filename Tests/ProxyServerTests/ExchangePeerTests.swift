@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    @Test func curlAgainstHummingbird() async throws {
+    @Test func curlAgainstTheNotesServer() async throws {
         try await Self.withNotes { (server: Int) async throws -> Void in
             let seen = try await Self.through(server) { (port: Int) async throws -> Void in
                 let url = "http://127.0.0.1:\(port)/api/notes/"
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    @Test func pythonsClientAgainstHummingbird() async throws {
+    @Test func pythonsClientAgainstTheNotesServer() async throws {
         try await Self.withNotes { (server: Int) async throws -> Void in
             let seen = try await Self.through(server) { (port: Int) async throws -> Void in
                 let printed = try await Self.run(
@@ -145,7 +145,7 @@ import Testing
         #expect(seen.other.isEmpty)
     }
 
-    @Test func wrkAgainstHummingbird() async throws {
+    @Test func wrkAgainstTheNotesServer() async throws {
         try await Self.withNotes { (server: Int) async throws -> Void in
             let seen = try await Self.through(server) { (port: Int) async throws -> Void in
                 let report = try await Self.run(

@@ -81,6 +81,19 @@ public final class TestSocket: Sendable {
         return Int(UInt16(bigEndian: address.sin_port))
     }
 
+    /// Whether a descriptor is a connection that a listener of this process has accepted on a port.
+    public static func isAccepted(_ descriptor: CInt, on port: Int) -> Bool {
+        var address = loopback(0)
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        return withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { name in
+                guard getsockname(descriptor, name, &size) == 0 else { return false }
+                let isPort = UnsafeRawPointer(name).load(as: sockaddr_in.self).sin_port == UInt16(port).bigEndian
+                return isPort && getpeername(descriptor, name, &size) == 0
+            }
+        }
+    }
+
     /// A free port that the system gives to nobody who asks for any: below Linux's `ip_local_port_range`.
     public static func quietPort() throws -> Int {
         for _ in 0..<100 {
@@ -112,6 +125,11 @@ public final class TestSocket: Sendable {
             guard count > 0 else { throw Failure(call: "send", code: errno) }
             left = left.dropFirst(count)
         }
+    }
+
+    /// Sends as much of `bytes` as the kernel takes at once.
+    public func sendWithoutWaiting(_ bytes: [UInt8]) {
+        _ = bytes.withUnsafeBytes { systemSend(descriptor, $0.baseAddress, $0.count, CInt(MSG_DONTWAIT)) }
     }
 
     /// Receives what there is; empty at the end of the stream.

@@ -35,7 +35,6 @@ extension NotesService {
         try call.allow([.get, .head, .post])
         var message = ""
         if call.method == .post {
-            try refuseOtherSites(call)
             guard let form = FormText.fields(call.body) else {
                 throw Refusal(.badRequest, "Form parse error - it is not UTF-8, or ends within a '%'", key: "detail")
             }
@@ -79,7 +78,6 @@ extension NotesService {
 
     func answerLogout(_ call: Call) throws -> Answer {
         try call.allow([.post])
-        try refuseOtherSites(call)
         if let session = Cookies.value("sessionid", of: call.request) {
             try store.queue.write { try $0.execute(sql: "DELETE FROM token WHERE secret = ?", arguments: [session]) }
         }
@@ -91,12 +89,22 @@ extension NotesService {
         return answer
     }
 
-    /// A form on another site's page must not act here.
-    private func refuseOtherSites(_ call: Call) throws {
-        guard let origin = call.request.headerFields[.origin], origin != "http://\(call.request.authority ?? "")" else {
-            return
+    /// Throws the refusal of a write that a page of another origin has a browser send. Such a page can send forms and plain
+    /// text, and the browser adds the user's cookie or password; it cannot add a token.
+    func refuseOtherOrigins(_ call: Call) throws {
+        let fields = call.request.headerFields
+        if call.isSafe || fields[.authorization]?.prefix(7).lowercased() == "bearer " { return }
+        let site = fields[.secFetchSite]
+        if let origin = fields[.origin] {
+            let authority = call.request.authority ?? ""
+            if ["http://\(authority)", "https://\(authority)"].contains(where: { $0.hasSameBytes(as: origin) }) {
+                return
+            }
+            throw Refusal(.forbidden, "Calls from the web page \(origin.prefix(100)) are refused", key: "detail")
         }
-        throw Refusal(.forbidden, "Calls from the web page \(origin.prefix(100)) are refused", key: "detail")
+        // A page's own origin, or the user themselves.
+        guard let site, !["same-origin", "none"].contains(where: { $0.hasSameBytes(as: site) }) else { return }
+        throw Refusal(.forbidden, "Calls from a web page of another origin are refused", key: "detail")
     }
 }
 

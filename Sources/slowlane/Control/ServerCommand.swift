@@ -79,7 +79,7 @@ struct ServerCommand: AsyncParsableCommand {
     @Option(help: "How many bytes a call's headers may have.")
     var maxHeaders = ServerLimits().headerBytesMax
 
-    @Option(help: "How many connections to the API may be open; further ones wait.")
+    @Option(help: "How many connections to the API may be open; a further one takes the slot of the idlest.")
     var maxCallers = ServerLimits().callersMax
 
     @Flag(name: .shortAndLong, help: "Print results only.")
