@@ -77,7 +77,13 @@ extension API {
     /// Reads the entries of a configuration; every one is looked at before anything is done.
     static func requests(_ json: [UInt8]) throws(APIFailure) -> [ProxyRequest] {
         guard !json.isEmpty else { throw .badBody("EOF") }
-        guard case .array(let entries)? = JSONText.parse(json) else { throw .badBody("expected an array of proxies") }
+        let entries: [JSONValue]
+        switch JSONText.parse(json) {
+        case .array(let values)?: entries = values
+        // What Go's encoder makes of a list that was never filled.
+        case .null?: entries = []
+        default: throw .badBody("expected an array of proxies")
+        }
         var requests: [ProxyRequest] = []
         for (index, entry) in entries.enumerated() {
             do throws(APIFailure) {

@@ -285,7 +285,11 @@ import Testing
             let commands = Flag()
             let input = process.input
             Thread.detachNewThread {
-                // Held up for good, until the process ends.
+                // Held up for good, until the process ends: then the pipe has no reader any more, which is a signal elsewhere.
+                var signals = sigset_t()
+                sigemptyset(&signals)
+                sigaddset(&signals, SIGPIPE)
+                pthread_sigmask(SIG_BLOCK, &signals, nil)
                 try? input.write(contentsOf: Data(String(repeating: "help\n", count: 100_000).utf8))
                 commands.set()
             }

@@ -1,0 +1,22 @@
+# An image that takes the place of Toxiproxy's: docs/containers.md. Build it with: docker build -t slowlane .
+FROM swift:6.2-bookworm AS build
+RUN apt-get update \
+    && apt-get install -y --no-install-recommends libpcap-dev libsqlite3-dev \
+    && rm -rf /var/lib/apt/lists/*
+WORKDIR /build
+# What is fetched changes less often than what is compiled.
+COPY Package.swift Package.resolved ./
+RUN swift package resolve
+COPY . .
+RUN swift build -c release --product slowlane \
+    && strip .build/release/slowlane \
+    && scripts/image-root .build/release/slowlane /image
+
+FROM scratch
+COPY --from=build /image/ /
+EXPOSE 8474
+ENV LOG_LEVEL=info
+# There is no shell and no curl. With -token, the variable SLOWLANE_TOKEN must hold the same token for this.
+HEALTHCHECK --interval=5s --timeout=3s --start-period=5s CMD ["/toxiproxy-cli", "-h", "http://127.0.0.1:8474", "list"]
+ENTRYPOINT ["/toxiproxy"]
+CMD ["-host=0.0.0.0"]
