@@ -24,7 +24,9 @@ import Testing
             let object = try #require(json.object)
             guard case .array(let arguments)? = object["args"] else { throw CocoaError(.fileReadCorruptFile) }
             self.arguments = arguments.compactMap(\.text)
-            environment = (object["environment"]?.object ?? [:]).compactMapValues(\.text)
+            var environment: [String: String] = [:]
+            for (name, value) in object["environment"]?.object ?? [:] { environment[name] = value.text }
+            self.environment = environment
             guard case .integer(let status)? = object["status"] else { throw CocoaError(.fileReadCorruptFile) }
             self.status = Int32(status)
             output = try #require(object["stdout"]?.text)

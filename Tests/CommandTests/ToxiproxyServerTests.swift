@@ -20,7 +20,7 @@ import Testing
     }
 
     /// The log line with `message`.
-    private func line(_ message: String, _ server: Command) async throws -> [String: JSONValue] {
+    private func line(_ message: String, _ server: Command) async throws -> JSONObject {
         let line = try await server.output.line(with: "\"message\":\"\(message)\"")
         return try #require(JSONText.parse(Array(line.utf8))?.object)
     }
