@@ -45,7 +45,7 @@ extension HTTPHost {
 
         /// Requests a second that all connections together may have handled of those that were sent before the previous
         /// response was taken, unless they have authenticated: callers who only send would leave others no time.
-        public var pipelinedPerSecondMax = 10_000
+        public var pipelinedPerSecondMax = 2000
 
         // MARK: Times
 

@@ -37,8 +37,8 @@ public struct Note: Hashable, Sendable {
 
     /// Reads a note from a JSON object.
     init?(_ object: JSONObject) {
-        guard let uuid = object["uuid"]?.text, let text = object["revision"]?.text,
-            let revision = Revision(text), let date = object["date"]?.text,
+        guard let uuid = object["uuid"]?.text, uuid.utf8.count <= NotesHTTP.nameBytesMax,
+            let text = object["revision"]?.text, let revision = Revision(text), let date = object["date"]?.text,
             let title = object["title"].optionalText, let body = object["text"].optionalText
         else { return nil }
         self.init(uuid: uuid.lowercased(), revision: revision, date: date, title: title, text: body)
@@ -76,6 +76,7 @@ public struct IndexEntry: Hashable, Sendable {
         var entries: [IndexEntry] = []
         for element in array {
             guard let object = element.object, let uuid = object["uuid"]?.text,
+                uuid.utf8.count <= NotesHTTP.nameBytesMax,
                 let text = object["revision"]?.text, let revision = Revision(text)
             else { return nil }
             entries.append(
@@ -126,6 +127,8 @@ public enum NotesHTTP {
     public static let retentionName = "Slowlane-Tombstone-Retention"
     /// Names the operation, so that doing it twice does it once.
     public static let idempotencyKeyName = "Idempotency-Key"
+    /// Bytes of a note's name: 255 characters.
+    public static let nameBytesMax = 1020
     /// The notes.
     public static let notesPath = "/api/notes/"
     /// Their revisions.

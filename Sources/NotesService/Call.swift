@@ -90,7 +90,9 @@ struct Call {
 
     /// The note the body of a creation names.
     var bodyUUID: String? {
-        guard method == .post, resource == .notes, case .text(let text)? = NoteRequest(json: body)?.uuid else {
+        guard method == .post, resource == .notes, case .text(let text)? = NoteRequest(json: body)?.uuid,
+            text.utf8.count <= NotesHTTP.nameBytesMax
+        else {
             return nil
         }
         return text.lowercased()

@@ -82,7 +82,7 @@ import Testing
 
     /// Where text is compared by Unicode's rules each of these takes minutes, and goes on when its client has gone.
     @Test(arguments: NotesDialect.all) func combiningMarksTakeLinearTime(dialect: NotesDialect) throws {
-        let desk = try Desk(dialect)
+        let desk = try Desk(dialect, levers: Levers())
         let revision = desk.create()
         let marks = MarkRun.long
         let form = ["Content-Type": "application/x-www-form-urlencoded"]
@@ -103,6 +103,9 @@ import Testing
             ("POST", "/api/notes/", "\(part)\(marks)=\"a\"; name=x\r\n\(marks): x\r\n\r\n\(marks)\r\n--b--", multipart),
             ("POST", "/accounts/login/", "username=\(marks)&password=\(marks)", form),
             ("POST", "/accounts/login/", "\(marks)=x&username=ada\(marks)&password=secret", form),
+            ("POST", "/levers/rules", "{\"\(marks)\":1}", [:]),
+            ("POST", "/levers/rules", "{\"path\":\"/\(marks)\",\"do\":\"\(marks)\"}", [:]),
+            ("PUT", "/levers/clock", "{\"now\":\"\(marks)\"}", [:]),
             ("POST", "/api/tokens/refresh/", "{\"refresh_token\":\"\(marks)\",\"\(marks)\":1}", [:]),
         ] {
             statuses.append(desk.ask(method, path, body, with: fields).status)
