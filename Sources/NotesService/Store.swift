@@ -132,8 +132,12 @@ public final class NotesStore: Sendable {
     public func notes(of owner: String) throws(NotesStoreError) -> [Note] {
         try perform { queue in
             try queue.unsafeRead { database in
-                let find = try StoredNote.finder(database, owner: owner)
-                return try StoredNote.rows(database, owner: owner, .bySequence).compactMap { try find($0)?.note }
+                var notes: [Note] = []
+                try StoredNote.forEachRow(database, StoredNote.Selection(owner: owner)) {
+                    notes.append(StoredNote($0).note)
+                    return true
+                }
+                return notes
             }
         }
     }
