@@ -255,21 +255,26 @@ public final class NotesService: Sendable {
     // MARK: Writing
 
     /// Does a write and remembers it under its key in one transaction; what has been done before is answered as before.
-    func write(_ call: Call, _ user: String, _ body: (Database) throws -> Answer) throws -> Answer {
+    ///
+    /// - Parameter fields: The fields of the body, where one has a meaning.
+    func write(
+        _ call: Call, _ user: String, _ fields: Result<NoteRequest, any Error>? = nil,
+        _ body: (Database) throws -> Answer
+    ) throws -> Answer {
         let key = dialect.features.contains(.operations) ? call.key : nil
         if let key, !(1...Limits.keyBytesMax).contains(key.utf8.count) {
             throw Refusal(.badRequest, "An Idempotency-Key has 1 to \(Limits.keyBytesMax) characters", key: "detail")
         }
-        let digest = Int64(bitPattern: call.digest)
         // By itself: a write that is refused undoes all it has done.
         if housekeeping.isDue(at: now()) { try store.queue.write(tidy) }
         return try store.queue.write { database in
             guard let key else { return try body(database) }
+            let digest = Int64(bitPattern: IdempotencyFingerprint.of(call, fields))
             let row = try Row.fetchOne(
                 database.cachedStatement(sql: "SELECT * FROM operation WHERE owner = ? AND key = ?"),
                 arguments: [user, key])
             if let row {
-                guard row["digest"] as Int64 == digest else {
+                guard [digest, Int64(bitPattern: call.digestOfBytes)].contains(row["digest"] as Int64) else {
                     throw Refusal(
                         .unprocessableContent, "This Idempotency-Key was used for another request", key: "detail")
                 }

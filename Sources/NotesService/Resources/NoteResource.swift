@@ -8,7 +8,7 @@ extension NotesService {
         switch call.method {
         case .put, .patch:
             let fields = Result { try call.fields(mergePatchToo: dialect.features.contains(.validators)) }
-            return try write(call, user) { try update(call, user, uuid, fields, $0) }
+            return try write(call, user, fields) { try update(call, user, uuid, fields, $0) }
         case .delete: return try write(call, user) { try remove(call, user, uuid, $0) }
         default: return try show(call, user, uuid)
         }

@@ -8,7 +8,7 @@ extension NotesService {
     func answerNotes(_ call: Call, _ user: String) throws -> Answer {
         if call.method == .post {
             let fields = Result { try call.fields(mergePatchToo: false) }
-            return try write(call, user) { try create(call, user, fields.get(), $0) }
+            return try write(call, user, fields) { try create(call, user, fields.get(), $0) }
         }
         let selection = StoredNote.Selection(owner: user, order: listOrder)
         return try list(call, selection, showNote).answer
