@@ -5,8 +5,8 @@ internal import NotesContract
 /// A request taken apart.
 struct Call {
     enum Resource: Hashable {
-        case root, notes, index, note(String), pin(String), tokens, refresh, page, login, logout, document, lever,
-            unknown
+        case root, notes, index, note(String), pin(String), tokens, refresh, page, login, logout, document, health,
+            lever, unknown
     }
 
     let request: HTTPRequest
@@ -42,7 +42,7 @@ struct Call {
     var isSafe: Bool { [.get, .head, .options, .trace].contains(method) }
 
     /// Whether the path has its final slash; one that never has counts as if.
-    var hasSlash: Bool { path.hasSuffix("/") || resource == .document || resource == .lever }
+    var hasSlash: Bool { path.hasSuffix("/") || [.document, .health, .lever].contains(resource) }
 
     private static func resource(_ path: String) -> Resource {
         if path == "/openapi.json" { return .document }
@@ -60,6 +60,7 @@ struct Call {
             return .unknown
         }
         switch Array(words) {
+        case ["health"]: return .health
         case ["notes"]: return .page
         case ["accounts", "login"]: return .login
         case ["accounts", "logout"]: return .logout

@@ -53,9 +53,12 @@ public final class NotesService: Sendable {
     public let levers: Levers?
     let makeUUID: @Sendable () -> String
     private let clock: @Sendable () -> Int
+    let monotonicNow: @Sendable () -> Int
+    let health = DatabaseHealth()
     private let rates: RateLimiter?
     private let housekeeping = Housekeeping()
     private let onExchange: (@Sendable (Exchange) -> Void)?
+    private let onLog: (@Sendable (String) -> Void)?
 
     /// A service over a store, in the store's dialect.
     ///
@@ -64,12 +67,15 @@ public final class NotesService: Sendable {
     ///   - unauthenticated: The status for who is not known, if not the dialect's own.
     ///   - levers: What tests move; `nil` is nothing.
     ///   - now: Milliseconds since 1970; the clock's unless given.
+    ///   - monotonicNow: Milliseconds of a clock that never jumps; the system's unless given.
     ///   - makeUUID: Where random names, revisions and tokens come from; by chance unless given.
     ///   - onExchange: Told of every request after it has been decided; must not block.
+    ///   - onLog: Takes lines for the operator: what the database could not do and why; must not block.
     public init(
         store: NotesStore, users: [String: String], unauthenticated: Int? = nil,
         limits: Limits = Limits(), levers: Levers? = nil, now: (@Sendable () -> Int)? = nil,
-        makeUUID: (@Sendable () -> String)? = nil, onExchange: (@Sendable (Exchange) -> Void)? = nil
+        monotonicNow: (@Sendable () -> Int)? = nil, makeUUID: (@Sendable () -> String)? = nil,
+        onExchange: (@Sendable (Exchange) -> Void)? = nil, onLog: (@Sendable (String) -> Void)? = nil
     ) {
         self.store = store
         var dialect = store.dialect
@@ -79,9 +85,12 @@ public final class NotesService: Sendable {
         self.limits = limits
         self.levers = levers
         clock = now ?? { Int(Date().timeIntervalSince1970 * 1000) }
+        let start = ContinuousClock.now
+        self.monotonicNow = monotonicNow ?? { Int((ContinuousClock.now - start) / .milliseconds(1)) }
         self.makeUUID = makeUUID ?? { UUID().uuidString.lowercased() }
         rates = limits.requestsPerSecond.map(RateLimiter.init)
         self.onExchange = onExchange
+        self.onLog = onLog
     }
 
     /// Milliseconds since 1970, by the clock or as a lever says.
@@ -97,6 +106,7 @@ public final class NotesService: Sendable {
             answer = finished(forced, call)
         } else {
             answer = finished(attempt { try decide(&call) }, call)
+            if answer.head.status.code == 507 { health.recordRefusal(bytes: body.count) }
         }
         switch pulled {
         case .hold(let barrier)?: answer.delivery = .held(barrier)
@@ -120,15 +130,26 @@ public final class NotesService: Sendable {
     func attempt(_ body: () throws -> Answer) -> Answer {
         do { return try body() } catch let refusal as Refusal {
             return refusal.answer
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_FULL {
-            return .error(
-                .init(code: 507, reasonPhrase: "Insufficient Storage"),
-                "The server's disk is full; nothing was written", key: "detail")
         } catch {
-            var answer = Answer.error(.serviceUnavailable, "The database does not answer; try again", key: "detail")
-            answer[.retryAfter] = "1"
-            return answer
+            return record(error).answer
         }
+    }
+
+    /// Records what the database could not do, and has it logged.
+    @discardableResult
+    func record(_ error: any Error) -> DatabaseProblem {
+        let problem = DatabaseProblem(error, systemError: store.systemError, path: store.name)
+        if let line = health.recordProblem(problem, at: monotonicNow()) { onLog?(line) }
+        return problem
+    }
+
+    /// Changes the database in one transaction.
+    ///
+    /// - Parameter bytes: How many it writes, if that is known.
+    func change<Result>(bytes: Int = 0, _ body: (Database) throws -> Result) throws -> Result {
+        let result = try store.queue.write(body)
+        if let line = health.recordWrite(to: store.name, bytes: bytes) { onLog?(line) }
+        return result
     }
 
     /// What every answer has.
@@ -168,6 +189,7 @@ public final class NotesService: Sendable {
         if !call.hasSlash, let answer = try answerWithoutSlash(call) { return answer }
         switch call.resource {
         case .document: return try answerDocument(call)
+        case .health: return try answerHealth(call)
         case .login: return try answerLogin(call)
         case .page: try call.allow([.get, .head])
         case .refresh: return try answerRefresh(call)
@@ -266,8 +288,8 @@ public final class NotesService: Sendable {
             throw Refusal(.badRequest, "An Idempotency-Key has 1 to \(Limits.keyBytesMax) characters", key: "detail")
         }
         // By itself: a write that is refused undoes all it has done.
-        if housekeeping.isDue(at: now()) { try store.queue.write(tidy) }
-        return try store.queue.write { database in
+        if housekeeping.isDue(at: now()) { try change(tidy) }
+        return try change(bytes: call.body.count) { database in
             guard let key else { return try body(database) }
             let digest = Int64(bitPattern: IdempotencyFingerprint.of(call, fields))
             let row = try Row.fetchOne(

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import GRDBSQLite
 public import NotesContract
 
 /// The server's notes in a SQLite database, in memory or in a file.
@@ -10,6 +11,8 @@ public final class NotesStore: Sendable {
     /// What the notes in it are called and how they are answered.
     public let dialect: NotesDialect
     let queue: DatabaseQueue
+    /// The file's path, or `memory`.
+    let name: String
     private let makeEpoch: @Sendable () -> String
 
     /// The version of the schema this program writes.
@@ -27,6 +30,7 @@ public final class NotesStore: Sendable {
         self.dialect = dialect
         let makeEpoch = makeEpoch ?? { String(UUID().uuidString.lowercased().prefix(8)) }
         self.makeEpoch = makeEpoch
+        name = path ?? "memory"
         do {
             if let path {
                 // Nobody else's to read: it has what users wrote, and their tokens.
@@ -145,6 +149,25 @@ public final class NotesStore: Sendable {
     /// Reads. GRDB's own `read` sets a pragma each time, for which SQLite forgets every compiled statement; with one
     /// connection, which does one thing after the other, it would add nothing.
     func read<Result>(_ body: (Database) throws -> Result) throws -> Result { try queue.unsafeRead(body) }
+
+    /// The `errno` of the last call that SQLite saw failing; 0 if there was none.
+    var systemError: Int32 {
+        queue.unsafeRead { database in
+            let connection = database.sqliteConnection
+            let code = sqlite3_system_errno(connection)
+            if code != 0 { return code }
+            // SQLite forgets it when a COMMIT fails; the write-ahead log and the file remember theirs.
+            for pointer in [SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER] {
+                var file: UnsafeMutablePointer<sqlite3_file>?
+                guard sqlite3_file_control(connection, "main", pointer, &file) == SQLITE_OK,
+                    let control = file?.pointee.pMethods?.pointee.xFileControl
+                else { continue }
+                var last: CInt = 0
+                if control(file, SQLITE_FCNTL_LAST_ERRNO, &last) == SQLITE_OK, last != 0 { return last }
+            }
+            return 0
+        }
+    }
 
     // MARK: Snapshots
 

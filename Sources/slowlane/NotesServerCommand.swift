@@ -108,7 +108,7 @@ struct NotesServerCommand: AsyncParsableCommand {
         limits.retentionSeconds = retention * 86_400
         let service = NotesService(
             store: store, users: users, unauthenticated: unauthenticated, limits: limits,
-            levers: levers ? Levers() : nil)
+            levers: levers ? Levers() : nil, onLog: { console.print($0, to: .progress) })
         let server: NotesServer
         do {
             server = try await NotesServer.start(service, host: endpoint.host, port: endpoint.port) {

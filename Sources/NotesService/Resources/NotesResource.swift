@@ -86,19 +86,25 @@ extension NotesService {
             return .text(bytes.text)
         }
         return .pages(
-            Pages.of(first: bytes.text, rows: rest, tail: tail) { [store] rest in
-                try store.read { database in
-                    var bytes = JSONBytes()
-                    let some = rest.prefix(NotesService.pageRowsMax)
-                    var used = some.count
-                    try StoredNote.forEachRow(database, ids: some, selection) { row in
-                        bytes.append(separator)
-                        show(row, &bytes)
-                        guard bytes.bytes.count >= NotesService.pageBytes else { return true }
-                        used = row.integer(StoredNote.Column.place) + 1
-                        return false
+            Pages.of(first: bytes.text, rows: rest, tail: tail) { [self] rest in
+                do {
+                    return try store.read { database in
+                        var bytes = JSONBytes()
+                        let some = rest.prefix(NotesService.pageRowsMax)
+                        var used = some.count
+                        try StoredNote.forEachRow(database, ids: some, selection) { row in
+                            bytes.append(separator)
+                            show(row, &bytes)
+                            guard bytes.bytes.count >= NotesService.pageBytes else { return true }
+                            used = row.integer(StoredNote.Column.place) + 1
+                            return false
+                        }
+                        return (bytes.text, used)
                     }
-                    return (bytes.text, used)
+                } catch {
+                    // The status is sent already; the connection is closed.
+                    record(error)
+                    throw error
                 }
             })
     }

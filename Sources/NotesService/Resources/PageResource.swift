@@ -60,7 +60,7 @@ extension NotesService {
 
     private func enter(_ user: String, next: String) throws -> Answer {
         let csrf = makeSecret()
-        let session = try store.queue.write {
+        let session = try change {
             try makeToken(.session, of: user, seconds: limits.refreshSeconds, csrf: csrf, $0)
         }
         var answer = Answer(.found)
@@ -81,7 +81,7 @@ extension NotesService {
         try call.allow([.post])
         try refuseOtherSites(call)
         if let session = Cookies.value("sessionid", of: call.request) {
-            try store.queue.write { try $0.execute(sql: "DELETE FROM token WHERE secret = ?", arguments: [session]) }
+            try change { try $0.execute(sql: "DELETE FROM token WHERE secret = ?", arguments: [session]) }
         }
         var answer = Answer(.found)
         answer[.location] = "/accounts/login/"
