@@ -54,6 +54,7 @@ public final class NotesService: Sendable {
     let makeUUID: @Sendable () -> String
     private let clock: @Sendable () -> Int
     let monotonicNow: @Sendable () -> Int
+    private let start: (time: ServedTime, monotonic: Int)
     let health = DatabaseHealth()
     private let rates: RateLimiter?
     private let housekeeping = Housekeeping()
@@ -85,16 +86,29 @@ public final class NotesService: Sendable {
         self.limits = limits
         self.levers = levers
         clock = now ?? { Int(Date().timeIntervalSince1970 * 1000) }
-        let start = ContinuousClock.now
-        self.monotonicNow = monotonicNow ?? { Int((ContinuousClock.now - start) / .milliseconds(1)) }
+        let begin = ContinuousClock.now
+        self.monotonicNow = monotonicNow ?? { Int((ContinuousClock.now - begin) / .milliseconds(1)) }
+        // What cannot be read is as if there were none: things are kept longer.
+        let saved = try? store.savedTime()
+        start = (ServedTime(after: saved ?? nil, wall: clock()), self.monotonicNow())
         self.makeUUID = makeUUID ?? { UUID().uuidString.lowercased() }
         rates = limits.requestsPerSecond.map(RateLimiter.init)
         self.onExchange = onExchange
         self.onLog = onLog
     }
 
-    /// Milliseconds since 1970, by the clock or as a lever says.
+    /// Milliseconds since 1970, by the clock or as a lever says: for dates that people read.
     func now() -> Int { levers?.clock ?? clock() }
+
+    /// The time for retention: the wall clock's jumps are not in it, those of the lever are.
+    func served() -> Int { time().served + leverShift }
+
+    /// The time for tokens.
+    func tokenTime() -> Int { time().tokens + leverShift }
+
+    private func time() -> ServedTime { start.time.later(by: monotonicNow() - start.monotonic, wall: clock()) }
+
+    private var leverShift: Int { levers?.clock.map { $0 - clock() } ?? 0 }
 
     /// Answers a request. Blocks while the database works.
     public func respond(to request: HTTPRequest, body: [UInt8]) -> Answer {
@@ -204,7 +218,7 @@ public final class NotesService: Sendable {
         case .nobody, .refused: throw unauthenticated(caller)
         }
         guard let user = call.user else { throw Refusal.notFound }
-        if let seconds = rates?.secondsToWait(user, at: now()) {
+        if let seconds = rates?.secondsToWait(user, at: monotonicNow()) {
             var answer = Answer.error(.tooManyRequests, "Too many requests; wait", key: "detail")
             answer[.retryAfter] = String(seconds)
             throw Refusal(answer)
@@ -288,7 +302,7 @@ public final class NotesService: Sendable {
             throw Refusal(.badRequest, "An Idempotency-Key has 1 to \(Limits.keyBytesMax) characters", key: "detail")
         }
         // By itself: a write that is refused undoes all it has done.
-        if housekeeping.isDue(at: now()) { try change(tidy) }
+        if housekeeping.isDue(at: served()) { try change(tidy) }
         return try change(bytes: call.body.count) { database in
             guard let key else { return try body(database) }
             let digest = Int64(bitPattern: IdempotencyFingerprint.of(call, fields))
@@ -308,17 +322,18 @@ public final class NotesService: Sendable {
             // A creation that is asked for again is there already: 200.
             let status = answer.head.status == .created ? 200 : answer.head.status.code
             try database.cachedStatement(sql: "INSERT INTO operation VALUES (?, ?, ?, ?, ?, ?, ?)").execute(
-                arguments: [user, key, digest, status, answer[.eTag], answer.body.text, now()])
+                arguments: [user, key, digest, status, answer[.eTag], answer.body.text, served()])
             return answer
         }
     }
 
     /// Forgets what need not be kept any longer.
     private func tidy(_ database: Database) throws {
-        let moment = now() - limits.retentionSeconds * 1000
+        let moment = served() - limits.retentionSeconds * 1000
         if dialect.tombstones != nil { try StoredNote.prune(database, before: moment) }
         try database.execute(sql: "DELETE FROM operation WHERE made < ?", arguments: [moment])
-        try database.execute(sql: "DELETE FROM token WHERE expires < ?", arguments: [now()])
+        try database.execute(sql: "DELETE FROM token WHERE expires < ?", arguments: [tokenTime()])
+        try NotesStore.save(time(), database)
     }
 
     // MARK: Notes as they are shown

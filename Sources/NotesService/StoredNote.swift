@@ -158,23 +158,28 @@ struct StoredNote {
     // MARK: Writing
 
     /// Writes it as the last one of its owner's; gives it as it is then.
-    func save(_ database: Database, owner: String, at now: Int) throws -> StoredNote {
+    ///
+    /// - Parameters:
+    ///   - now: Milliseconds since 1970, for `Last-Modified`.
+    ///   - served: The ``ServedTime`` by which a tombstone is forgotten.
+    func save(_ database: Database, owner: String, at now: Int, served: Int) throws -> StoredNote {
         var saved = self
         saved.owner = owner
         saved.sequence = try StoredNote.lastSequence(database, owner: owner) + 1
         saved.modified = max(now, modified)
         let statement = try database.cachedStatement(
             sql: """
-                INSERT INTO note (\(StoredNote.columns))
-                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO note (\(StoredNote.columns), deleted)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 ON CONFLICT (owner, uuid) DO UPDATE SET
                     number = excluded.number, suffix = excluded.suffix, date = excluded.date, title = excluded.title,
                     text = excluded.text, state = excluded.state, pinned = excluded.pinned,
-                    sequence = excluded.sequence, modified = excluded.modified
+                    sequence = excluded.sequence, modified = excluded.modified, deleted = excluded.deleted
                 """)
         try statement.execute(arguments: [
             owner, note.uuid, note.revision.number, note.revision.suffix, note.date, note.title.map { Data($0.utf8) },
             note.text.map { Data($0.utf8) }, state.rawValue, isPinned, saved.sequence, saved.modified,
+            state == .deleted ? served : nil,
         ])
         return saved
     }
@@ -186,14 +191,16 @@ struct StoredNote {
     }
 
     /// Forgets what was deleted before `moment`, but for how far the numbers had got.
+    ///
+    /// - Parameter moment: In ``ServedTime``.
     static func prune(_ database: Database, before moment: Int) throws {
         try database.execute(
             sql: """
-                INSERT INTO pruned SELECT owner, MAX(sequence) FROM note WHERE state = 1 AND modified < ?1 GROUP BY owner
+                INSERT INTO pruned SELECT owner, MAX(sequence) FROM note WHERE state = 1 AND deleted < ?1 GROUP BY owner
                     ON CONFLICT (owner) DO UPDATE SET sequence = MAX(sequence, excluded.sequence);
                 """, arguments: [moment])
         try database.execute(
-            sql: "UPDATE note SET state = 2, suffix = '', date = '' WHERE state = 1 AND modified < ?",
+            sql: "UPDATE note SET state = 2, suffix = '', date = '', deleted = NULL WHERE state = 1 AND deleted < ?",
             arguments: [moment])
     }
 }

@@ -18,7 +18,9 @@ struct Desk {
     static let n2 = "00000000-0000-4000-8000-000000000002"
 
     final class Clock: Sendable {
-        private let state = Mutex((wall: Desk.now, monotonic: 0))
+        private let state: Mutex<(wall: Int, monotonic: Int)>
+
+        init(_ wall: Int) { state = Mutex((wall, 0)) }
 
         /// Milliseconds since 1970.
         var now: Int { state.withLock { $0.wall } }
@@ -47,9 +49,9 @@ struct Desk {
 
     init(
         _ dialect: NotesDialect = .compat, store: NotesStore? = nil, limits: NotesService.Limits = .init(),
-        levers: Levers? = nil
+        levers: Levers? = nil, startingAt now: Int = Desk.now
     ) throws {
-        let clock = Clock()
+        let clock = Clock(now)
         self.clock = clock
         self.store = try store ?? NotesStore(path: nil, dialect: dialect)
         let made = Mutex(0)

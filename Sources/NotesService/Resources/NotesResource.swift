@@ -130,7 +130,8 @@ extension NotesService {
         let note = Note(
             uuid: uuid, revision: Revision(number: base + 1, suffix: makeUUID()), date: date.stored, title: title,
             text: text)
-        return try written(.created, StoredNote(note).save(database, owner: user, at: now()), typed: date.typed)
+        return try written(
+            .created, StoredNote(note).save(database, owner: user, at: now(), served: served()), typed: date.typed)
     }
 
     /// What has this name, where names are each user's own or everybody's.

@@ -81,7 +81,7 @@ extension NotesService {
         try call.allow([.post])
         try refuseOtherSites(call)
         if let session = Cookies.value("sessionid", of: call.request) {
-            try change { try $0.execute(sql: "DELETE FROM token WHERE secret = ?", arguments: [session]) }
+            try change { try $0.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [Secrets.tokenID(session)]) }
         }
         var answer = Answer(.found)
         answer[.location] = "/accounts/login/"
