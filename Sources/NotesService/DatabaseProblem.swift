@@ -14,7 +14,7 @@ internal import HTTPTypes
 public struct DatabaseProblem: Error, Hashable, Sendable, CustomStringConvertible {
     /// What is wrong, as far as it makes a difference to those who can mend it.
     public enum Cause: String, Hashable, Sendable {
-        case full, busy, readOnly, inputOutput, damaged, unopenable, other
+        case full, busy, readOnly, inputOutput, damaged, unopenable, moved, other
     }
 
     /// What is wrong.
@@ -26,6 +26,13 @@ public struct DatabaseProblem: Error, Hashable, Sendable, CustomStringConvertibl
 
     /// The line for a log: where, what, why, what to do.
     public var description: String { "database \(path): \(summary) (\(detail)); \(remedy)" }
+
+    /// The problem of a file that has another name now, or none: what is written would be lost at the end.
+    init(moved path: String) {
+        self.path = path
+        cause = .moved
+        detail = "another file has its name, or none"
+    }
 
     /// - Parameter systemError: The `errno` of the last call that SQLite saw failing.
     init(_ error: any Error, systemError: Int32, path: String) {
@@ -63,6 +70,7 @@ public struct DatabaseProblem: Error, Hashable, Sendable, CustomStringConvertibl
         case .inputOutput: "the disk does not work"
         case .damaged: "the database is damaged"
         case .unopenable: "the database's files cannot be opened"
+        case .moved: "the database's file was moved or deleted"
         case .other: "internal error"
         }
     }
@@ -75,6 +83,7 @@ public struct DatabaseProblem: Error, Hashable, Sendable, CustomStringConvertibl
         case .inputOutput: "check the disk; requests are refused (503)"
         case .damaged: "stop the server and restore the file from a copy; requests are refused (503)"
         case .unopenable: "check the directory, and how many files the process may open; requests are refused (503)"
+        case .moved: "put it back, or start the server again; writes are refused (503) until then"
         case .other: "please report it"
         }
     }

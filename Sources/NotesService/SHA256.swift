@@ -31,17 +31,15 @@ enum SHA256 {
                 let second = rotated(far, 17) ^ rotated(far, 19) ^ far >> 10
                 schedule[index] = schedule[index - 16] &+ first &+ schedule[index - 7] &+ second
             }
-            var state = hash
+            var (a, b, c, d) = (hash[0], hash[1], hash[2], hash[3])
+            var (e, f, g, h) = (hash[4], hash[5], hash[6], hash[7])
             for index in 0..<64 {
-                let (a, b, c, e, f, g) = (state[0], state[1], state[2], state[4], state[5], state[6])
-                let first =
-                    state[7] &+ (rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)) &+ (e & f ^ ~e & g)
-                    &+ constants[index]
-                    &+ schedule[index]
+                let choice = (rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25)) &+ (e & f ^ ~e & g)
+                let first = h &+ choice &+ constants[index] &+ schedule[index]
                 let second = (rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22)) &+ (a & b ^ a & c ^ b & c)
-                state = [first &+ second, a, b, c, state[3] &+ first, e, f, g]
+                (h, g, f, e, d, c, b, a) = (g, f, e, d &+ first, c, b, a, first &+ second)
             }
-            for index in 0..<8 { hash[index] = hash[index] &+ state[index] }
+            for (index, word) in [a, b, c, d, e, f, g, h].enumerated() { hash[index] = hash[index] &+ word }
         }
         return hash
     }

@@ -152,7 +152,9 @@ public final class NotesService: Sendable {
     /// Records what the database could not do, and has it logged.
     @discardableResult
     func record(_ error: any Error) -> DatabaseProblem {
-        let problem = DatabaseProblem(error, systemError: store.systemError, path: store.name)
+        let problem =
+            error as? DatabaseProblem
+            ?? DatabaseProblem(error, systemError: store.systemError, path: store.name)
         if let line = health.recordProblem(problem, at: monotonicNow()) { onLog?(line) }
         return problem
     }
@@ -161,7 +163,10 @@ public final class NotesService: Sendable {
     ///
     /// - Parameter bytes: How many it writes, if that is known.
     func change<Result>(bytes: Int = 0, _ body: (Database) throws -> Result) throws -> Result {
-        let result = try store.queue.write(body)
+        let result = try store.queue.write { database in
+            if store.hasMoved(database) { throw DatabaseProblem(moved: store.name) }
+            return try body(database)
+        }
         if let line = health.recordWrite(to: store.name, bytes: bytes) { onLog?(line) }
         return result
     }

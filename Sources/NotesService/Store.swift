@@ -182,6 +182,13 @@ public final class NotesStore: Sendable {
     /// connection, which does one thing after the other, it would add nothing.
     func read<Result>(_ body: (Database) throws -> Result) throws -> Result { try queue.unsafeRead(body) }
 
+    /// Whether the open file is no longer the one at its path.
+    func hasMoved(_ database: Database) -> Bool {
+        var hasMoved: CInt = 0
+        let code = sqlite3_file_control(database.sqliteConnection, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved)
+        return code == SQLITE_OK && hasMoved != 0
+    }
+
     /// The `errno` of the last call that SQLite saw failing; 0 if there was none.
     var systemError: Int32 {
         queue.unsafeRead { database in

@@ -124,6 +124,22 @@ import Testing
         for _ in 0..<3 { #expect(Self.health(desk).status == 503) }
     }
 
+    /// What is written into a file without a name is lost when the server ends.
+    @Test(arguments: [true, false]) func aFileThatIsGoneOrReplacedIsA503(isReplaced: Bool) throws {
+        let folder = try TemporaryFolder()
+        let desk = try Self.makeDesk(folder)
+        let path = folder.path("notes.db")
+        try FileManager.default.moveItem(atPath: path, toPath: path + ".old")
+        if isReplaced { try Data().write(to: URL(filePath: path)) }
+        #expect(desk.ask("POST", "/api/notes/", "{}").status == 503)
+        #expect(Self.health(desk).body.contains("moved or deleted"))
+        #expect(desk.log.lines.first?.contains(path) == true)
+        try? FileManager.default.removeItem(atPath: path)
+        try FileManager.default.moveItem(atPath: path + ".old", toPath: path)
+        #expect(Self.health(desk).status == 200)
+        #expect(desk.ask("POST", "/api/notes/", "{}").status == 201)
+    }
+
     @Test func aBugIsA500() throws {
         let desk = try Desk()
         try desk.store.queue.inDatabase { try $0.execute(sql: "DROP TABLE pruned") }
