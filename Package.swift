@@ -13,6 +13,7 @@ let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
 let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
 let nioLocks = Target.Dependency.product(name: "NIOConcurrencyHelpers", package: "swift-nio")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let sqlite = Target.Dependency.product(name: "GRDBSQLite", package: "GRDB.swift")
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
@@ -68,7 +69,8 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
-            name: "NotesService", dependencies: ["JSON", "NotesContract", grdb, httpTypes], swiftSettings: settings),
+            name: "NotesService", dependencies: ["JSON", "NotesContract", grdb, sqlite, httpTypes],
+            swiftSettings: settings),
         .target(
             name: "SyncStore", dependencies: ["OfflineEngine", "NotesContract", "LinkModel", grdb],
             swiftSettings: settings),

@@ -199,7 +199,7 @@ public struct SharedLink: ~Copyable {
 
     /// Runs everything due up to `time`, each thing at its own time; ``eventsPerCallMax`` bounds how much of it.
     public mutating func advance(to time: Instant) {
-        target = max(target, time)
+        target = max(target, min(time, .end))
         var eventsLeft = eventsPerCallMax
         toxicPieces = 0
         isBehind = !advance(to: target, &eventsLeft)

@@ -76,34 +76,30 @@ extension NotesService {
         /// The next piece; `nil` at the end. Blocks while the database works.
         public func next() throws -> String? { try make() }
 
-        /// Rows between a head and a tail: each as it is when its turn comes, and there once if it was there when the
-        /// answer began and has not been deleted since.
+        /// A first page and the rows after it, each as it is when its turn comes, and once if it was there when the
+        /// response began and has not been deleted since.
         ///
         /// - Parameter make: The text of as many of the next rows as make a page, and how many those were (at least one).
-        ///   Each row begins with a character that parts it from the one before; the first one's is dropped.
         static func of(
-            _ rows: [Int64], head: String, tail: String,
+            first: String, rows: [Int64], tail: String,
             make: @escaping @Sendable (ArraySlice<Int64>) throws -> (text: String, used: Int)
         ) -> Pages {
             struct State {
+                var first: String?
                 var rest: ArraySlice<Int64>
-                var hasBegun = false
-                var hasRows = false
                 var isDone = false
             }
-            let state = Mutex(State(rest: rows[...]))
+            let state = Mutex(State(first: first, rest: rows[...]))
             return Pages {
                 try state.withLock { state -> String? in
+                    if let first = state.first.take() { return first }
                     if state.isDone { return nil }
-                    var text = state.hasBegun ? "" : head
+                    var text = ""
                     while !state.rest.isEmpty && text.utf8.count < pageBytes {
                         let page = try make(state.rest)
                         state.rest = state.rest.dropFirst(page.used)
-                        if page.text.isEmpty { continue }
-                        text += state.hasRows ? page.text : String(page.text.dropFirst())
-                        state.hasRows = true
+                        text += page.text
                     }
-                    state.hasBegun = true
                     if state.rest.isEmpty {
                         text += tail
                         state.isDone = true
@@ -111,12 +107,6 @@ extension NotesService {
                     return text
                 }
             }
-        }
-
-        /// The same after pieces that have been taken from it.
-        func preceded(by pieces: [String]) -> Pages {
-            let rest = Mutex(pieces[...])
-            return Pages { [self] in try rest.withLock { $0.popFirst() } ?? next() }
         }
 
         /// The same with each piece made into another.
@@ -137,6 +127,8 @@ extension NotesService {
 
     /// A page is at least this long, and at most this and a note.
     static let pageBytes = 64 << 10
+    /// Rows of a page that one query looks for.
+    static let pageRowsMax = 1000
 }
 
 /// A request that is not done.

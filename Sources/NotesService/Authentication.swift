@@ -89,28 +89,32 @@ extension NotesService {
         try store.read { database in
             let row = try Row.fetchOne(
                 database.cachedStatement(
-                    sql: "SELECT owner, csrf FROM token WHERE secret = ? AND kind = ? AND expires > ?"),
-                arguments: [secret, kind.rawValue, now()])
-            // A user who is not one any more has no token either.
-            return row.map { Token(owner: $0["owner"], csrf: $0["csrf"]) }.flatMap {
-                users[ByteKey($0.owner)] == nil ? nil : $0
-            }
+                    sql: "SELECT owner, csrf, proof FROM token WHERE id = ? AND kind = ? AND expires > ?"),
+                arguments: [Secrets.tokenID(secret), kind.rawValue, tokenTime()])
+            // A user who is not one any more, or who has another password now, has no token either.
+            guard let row, let password = users[ByteKey(row["owner"] as String)],
+                Secrets.areSame(Secrets.proof(of: secret, password: password), row["proof"])
+            else { return nil }
+            return Token(owner: row["owner"], csrf: row["csrf"])
         }
     }
 
-    /// Makes a token that is valid for some seconds.
+    /// Makes a token that is valid for some seconds, and as long as its owner's password stays.
     func makeToken(_ kind: TokenKind, of owner: String, seconds: Int, csrf: String? = nil, _ database: Database) throws
         -> String
     {
         let secret = makeSecret()
         try database.execute(
-            sql: "INSERT INTO token VALUES (?, ?, ?, ?, ?)",
-            arguments: [secret, owner, kind.rawValue, csrf, now() + seconds * 1000])
+            sql: "INSERT INTO token (id, owner, kind, csrf, expires, proof) VALUES (?, ?, ?, ?, ?, ?)",
+            arguments: [
+                Secrets.tokenID(secret), owner, kind.rawValue, csrf, tokenTime() + seconds * 1000,
+                Secrets.proof(of: secret, password: users[ByteKey(owner)] ?? ""),
+            ])
         // Who asks for more and more loses the oldest.
         try database.execute(
             sql: """
-                DELETE FROM token WHERE owner = ?1 AND kind = ?2 AND secret NOT IN
-                    (SELECT secret FROM token WHERE owner = ?1 AND kind = ?2 ORDER BY rowid DESC LIMIT \(tokensMax))
+                DELETE FROM token WHERE owner = ?1 AND kind = ?2 AND id NOT IN
+                    (SELECT id FROM token WHERE owner = ?1 AND kind = ?2 ORDER BY rowid DESC LIMIT \(tokensMax))
                 """, arguments: [owner, kind.rawValue])
         return secret
     }
@@ -122,6 +126,15 @@ extension NotesService {
 private let tokensMax = 1000
 
 enum Secrets {
+    /// The name under which the file has a token. It has no tokens: who reads it can use none.
+    static func tokenID(_ secret: String) -> String { SHA256.hexadecimal(Array("slowlane token\n\(secret)".utf8)) }
+
+    /// What shows that a token was given for a password. The token, which only its holder has, keeps the password from being
+    /// guessed by it.
+    static func proof(of secret: String, password: String) -> String {
+        SHA256.hexadecimal(Array("slowlane password\n\(secret)\n\(password)".utf8))
+    }
+
     /// Compares in a time that does not tell where two texts differ.
     static func areSame(_ left: String, _ right: String) -> Bool {
         let left = Array(left.utf8)

@@ -8,9 +8,8 @@ extension Call {
     /// The fields of the body.
     func fields(mergePatchToo: Bool) throws -> NoteRequest {
         let type = request.headerFields[.contentType]
-        let name = type.map { String($0.prefix { $0 != ";" }).trimmingCharacters(in: .whitespaces).lowercased() }
         if body.isEmpty { return NoteRequest(form: [:]) }
-        switch name {
+        switch mediaType {
         case nil, "application/json": return try jsonFields()
         case "application/merge-patch+json"? where mergePatchToo && method == .patch: return try jsonFields()
         case "application/x-www-form-urlencoded"?:

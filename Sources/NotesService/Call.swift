@@ -1,12 +1,13 @@
 internal import Foundation
 internal import HTTPTypes
+internal import JSON
 internal import NotesContract
 
 /// A request taken apart.
 struct Call {
     enum Resource: Hashable {
-        case root, notes, index, note(String), pin(String), tokens, refresh, page, login, logout, document, lever,
-            unknown
+        case root, notes, index, note(String), pin(String), tokens, refresh, page, login, logout, document, health,
+            lever, unknown
     }
 
     let request: HTTPRequest
@@ -45,12 +46,15 @@ struct Call {
     var isSafe: Bool { [.get, .head, .options, .trace].contains(method) }
 
     /// Whether the path has its final slash; one that never has counts as if.
-    var hasSlash: Bool { path.hasSuffix("/") || resource == .document || resource == .lever }
+    var hasSlash: Bool { path.hasSuffix("/") || [.document, .health, .lever].contains(resource) }
 
     private static func resource(_ path: String) -> Resource {
         if path == "/openapi.json" { return .document }
         if path == "/levers" || path.hasPrefix("/levers/") { return .lever }
-        var words = path.split(separator: "/", omittingEmptySubsequences: false)[...]
+        // A percent-encoded path is the same path (RFC 3986, 6.2.2.2).
+        var words = path.split(separator: "/", omittingEmptySubsequences: false).map {
+            $0.contains("%") ? $0.removingPercentEncoding ?? String($0) : String($0)
+        }[...]
         guard words.first == "" else { return .unknown }
         words = words.dropFirst()
         if words.last == "" {
@@ -60,6 +64,7 @@ struct Call {
             return .unknown
         }
         switch Array(words) {
+        case ["health"]: return .health
         case ["notes"]: return .page
         case ["accounts", "login"]: return .login
         case ["accounts", "logout"]: return .logout
@@ -71,11 +76,11 @@ struct Call {
         default: break
         }
         guard words.count >= 3, words.prefix(2) == ["api", "notes"] else { return .unknown }
-        let rest = words.dropFirst(2).map { $0.contains("%") ? $0.removingPercentEncoding ?? String($0) : String($0) }
+        let rest = words.dropFirst(2)
         guard let name = rest.first, !name.isEmpty, !name.contains("/") else { return .unknown }
         switch rest.count {
         case 1: return .note(name)
-        case 2 where rest[1] == "pin": return .pin(name)
+        case 2 where rest.last == "pin": return .pin(name)
         default: return .unknown
         }
     }
@@ -98,8 +103,9 @@ struct Call {
         return text.lowercased()
     }
 
-    /// What must be the same when an operation comes again: what is asked, however its address is written.
-    var digest: UInt64 {
+    /// The digest by which a retry was recognised in files of version 2: its bytes. Equal bytes are an equal request, so it
+    /// counts beside the fingerprint, and the operations of such a file keep their results.
+    var digestOfBytes: UInt64 {
         var place = path.hasSuffix("/") ? path : path + "/"
         if let uuid { place = "/api/notes/\(uuid.lowercased())/" + (resource == .note(uuid) ? "" : "pin/") }
         let fields = request.headerFields
@@ -110,14 +116,25 @@ struct Call {
         return FNV.digest(Array(words.joined(separator: "\n").utf8) + [0] + body)
     }
 
+    /// The parameters of the query, decoded; the value of one without `=` is `nil`.
+    var queryPairs: [(name: String, value: String?)] {
+        query.utf8.split(separator: UInt8(ascii: "&")).map { pair in
+            let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+            func plain(_ text: Substring.UTF8View) -> String { FormText.plain(text) ?? String(Substring(text)) }
+            return (plain(parts[0]), parts.count == 2 ? plain(parts[1]) : nil)
+        }
+    }
+
     /// A parameter of the query.
     func query(_ name: String) -> String? {
-        for pair in query.utf8.split(separator: UInt8(ascii: "&")) {
-            let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2, parts[0].elementsEqual(name.utf8) else { continue }
-            return FormText.plain(parts[1]) ?? String(parts[1])
+        queryPairs.first { $0.name.hasSameBytes(as: name) && $0.value != nil }?.value
+    }
+
+    /// The media type of the body without its parameters, in lower case.
+    var mediaType: String? {
+        request.headerFields[.contentType].map {
+            String($0.prefix { $0 != ";" }).trimmingCharacters(in: .whitespaces).lowercased()
         }
-        return nil
     }
 
     func allow(_ methods: [HTTPRequest.Method]) throws {
@@ -180,14 +197,5 @@ enum UUIDText {
             }
         }
         return text.lowercased()
-    }
-}
-
-/// FNV-1a, to tell bodies apart; nothing secret hangs on it.
-enum FNV {
-    static func digest(_ bytes: [UInt8]) -> UInt64 {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
-        return hash
     }
 }

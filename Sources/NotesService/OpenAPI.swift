@@ -42,6 +42,11 @@ struct OpenAPI {
     private var paths: Members {
         var paths: Members = [
             "/openapi.json": ["get": operation("getDocument", "This document", [200: .of("Document")], isPublic: true)],
+            "/health": [
+                "get": operation(
+                    "getHealth", "Whether notes can be written", [200: .of("Health"), 503: .of("Health")],
+                    isPublic: true)
+            ],
             "/api/": path("Root", get: operation("getRoot", "Where things are", reading([200: .of("Root")]))),
             "/api/notes/": path(
                 "Notes", get: listOperation("listNotes", "All of the user's notes", .list("Note")),
@@ -59,7 +64,11 @@ struct OpenAPI {
             "/accounts/login/": [
                 "get": operation("showLogin", "Asks for name and password", [200: .html], isPublic: true),
                 "post": operation(
-                    "login", "Begins a session", [302: .none, 403: .either, 400: .of("Failure"), 413: .of("Failure")],
+                    "login", "Begins a session",
+                    [
+                        302: .none, 403: .either, 400: .of("Failure"), 413: .of("Failure"), 503: .of("Failure"),
+                        507: .of("Failure"),
+                    ],
                     parameters: [], body: formBody, isPublic: true),
             ],
             "/accounts/logout/": [
@@ -87,7 +96,10 @@ struct OpenAPI {
             paths["/api/tokens/refresh/"] = [
                 "post": operation(
                     "refresh", "Gives a new access token",
-                    [200: .of("Tokens"), 400: .of("Failure"), 413: .of("Failure"), 503: .of("Failure")],
+                    [
+                        200: .of("Tokens"), 400: .of("Failure"), 413: .of("Failure"), 503: .of("Failure"),
+                        507: .of("Failure"),
+                    ],
                     body: [
                         "required": true,
                         "content": ["application/json": ["schema": ref("schemas", "Refresh")]],
@@ -358,6 +370,10 @@ struct OpenAPI {
         let needsRevision: [JSONValue] = dialect.features.contains(.ifMatch) ? [] : ["revision"]
         var all: Members = [
             "Document": ["type": "object", "required": ["openapi", "paths"]],
+            "Health": [
+                "type": "object", "required": ["status"],
+                "properties": ["status": ["enum": ["ok", "unhealthy"]], "detail": ["type": "string"]],
+            ],
             "Root": [
                 "type": "object", "required": ["notes", "notes-uuids"],
                 "properties": ["notes": ["type": "string"], "notes-uuids": ["type": "string"]],

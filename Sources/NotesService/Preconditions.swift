@@ -8,16 +8,30 @@ enum ETags {
 
     /// Whether a list of tags names one; tags without quotes are taken too, as the original does.
     static func matches(_ list: String, _ name: String, weakCounts: Bool) -> Bool {
-        list.split(separator: ",").contains { part in
+        parse(list).contains { $0.isAny || (weakCounts || !$0.isWeak) && $0.opaque.hasSameBytes(as: name) }
+    }
+
+    /// A member of a list of tags.
+    struct Tag {
+        /// Without its quotes.
+        let opaque: String
+        let isWeak: Bool
+        /// Whether it is `*` without quotes.
+        let isAny: Bool
+
+        /// The form with quotes.
+        var text: String { isAny ? "*" : (isWeak ? "W/" : "") + "\"\(opaque)\"" }
+    }
+
+    static func parse(_ list: String) -> [Tag] {
+        list.split(separator: ",").map { part in
             var tag = part.drop { $0 == " " || $0 == "\t" }
             while tag.last == " " || tag.last == "\t" { tag.removeLast() }
-            if tag == "*" { return true }
-            if tag.hasPrefix("W/") {
-                if !weakCounts { return false }
-                tag = tag.dropFirst(2)
-            }
+            if tag == "*" { return Tag(opaque: "*", isWeak: false, isAny: true) }
+            let isWeak = tag.hasPrefix("W/")
+            if isWeak { tag = tag.dropFirst(2) }
             if tag.hasPrefix("\""), tag.hasSuffix("\""), tag.count >= 2 { tag = tag.dropFirst().dropLast() }
-            return tag.hasSameBytes(as: name)
+            return Tag(opaque: String(tag), isWeak: isWeak, isAny: false)
         }
     }
 }

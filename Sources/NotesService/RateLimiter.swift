@@ -14,7 +14,7 @@ final class RateLimiter: Sendable {
 
     /// Takes one, or says how many seconds there will be none.
     ///
-    /// - Parameter now: Milliseconds since 1970; if it goes back, nothing is filled until it is past again.
+    /// - Parameter now: Monotonic milliseconds.
     func secondsToWait(_ user: String, at now: Int) -> Int? {
         buckets.withLock { buckets in
             let full = max(1, perSecond)
@@ -33,12 +33,13 @@ final class RateLimiter: Sendable {
 
 /// When what is old is looked for: with the first write, and then at most once a minute.
 final class Housekeeping: Sendable {
-    private let next = Mutex(Int.min)
+    private let last = Mutex<Int?>(nil)
 
+    /// - Parameter now: Milliseconds of ``ServedTime``, which a lever may set back.
     func isDue(at now: Int) -> Bool {
-        next.withLock { next in
-            guard now >= next else { return false }
-            next = now + 60_000
+        last.withLock { last in
+            if let last, abs(now - last) < 60_000 { return false }
+            last = now
             return true
         }
     }

@@ -56,9 +56,13 @@ public final class NotesService: Sendable {
     public let levers: Levers?
     let makeUUID: @Sendable () -> String
     private let clock: @Sendable () -> Int
+    let monotonicNow: @Sendable () -> Int
+    private let start: (time: ServedTime, monotonic: Int)
+    let health = DatabaseHealth()
     private let rates: RateLimiter?
     private let housekeeping = Housekeeping()
     private let onExchange: (@Sendable (Exchange) -> Void)?
+    private let onLog: (@Sendable (String) -> Void)?
 
     /// A service over a store, in the store's dialect.
     ///
@@ -67,12 +71,15 @@ public final class NotesService: Sendable {
     ///   - unauthenticated: The status for who is not known, if not the dialect's own.
     ///   - levers: What tests move; `nil` is nothing.
     ///   - now: Milliseconds since 1970; the clock's unless given.
+    ///   - monotonicNow: Milliseconds of a clock that never jumps; the system's unless given.
     ///   - makeUUID: Where random names, revisions and tokens come from; by chance unless given.
     ///   - onExchange: Told of every request after it has been decided; must not block.
+    ///   - onLog: Takes lines for the operator: what the database could not do and why; must not block.
     public init(
         store: NotesStore, users: [String: String], unauthenticated: Int? = nil,
         limits: Limits = Limits(), levers: Levers? = nil, now: (@Sendable () -> Int)? = nil,
-        makeUUID: (@Sendable () -> String)? = nil, onExchange: (@Sendable (Exchange) -> Void)? = nil
+        monotonicNow: (@Sendable () -> Int)? = nil, makeUUID: (@Sendable () -> String)? = nil,
+        onExchange: (@Sendable (Exchange) -> Void)? = nil, onLog: (@Sendable (String) -> Void)? = nil
     ) {
         self.store = store
         var dialect = store.dialect
@@ -82,13 +89,29 @@ public final class NotesService: Sendable {
         self.limits = limits
         self.levers = levers
         clock = now ?? { Int(Date().timeIntervalSince1970 * 1000) }
+        let begin = ContinuousClock.now
+        self.monotonicNow = monotonicNow ?? { Int((ContinuousClock.now - begin) / .milliseconds(1)) }
+        // What cannot be read is as if there were none: things are kept longer.
+        let saved = try? store.savedTime()
+        start = (ServedTime(after: saved ?? nil, wall: clock()), self.monotonicNow())
         self.makeUUID = makeUUID ?? { UUID().uuidString.lowercased() }
         rates = limits.requestsPerSecond.map(RateLimiter.init)
         self.onExchange = onExchange
+        self.onLog = onLog
     }
 
-    /// Milliseconds since 1970, by the clock or as a lever says.
+    /// Milliseconds since 1970, by the clock or as a lever says: for dates that people read.
     func now() -> Int { levers?.clock ?? clock() }
+
+    /// The time for retention: the wall clock's jumps are not in it, those of the lever are.
+    func served() -> Int { time().served + leverShift }
+
+    /// The time for tokens.
+    func tokenTime() -> Int { time().tokens + leverShift }
+
+    private func time() -> ServedTime { start.time.later(by: monotonicNow() - start.monotonic, wall: clock()) }
+
+    private var leverShift: Int { levers?.clock.map { $0 - clock() } ?? 0 }
 
     /// Answers a request. Blocks while the database works.
     public func respond(to request: HTTPRequest, body: [UInt8]) -> Answer {
@@ -100,6 +123,7 @@ public final class NotesService: Sendable {
             answer = finished(forced, call)
         } else {
             answer = finished(attempt { try decide(&call) }, call)
+            if answer.head.status.code == 507 { health.recordRefusal(bytes: body.count) }
         }
         switch pulled {
         case .hold(let barrier)?: answer.delivery = .held(barrier)
@@ -145,15 +169,31 @@ public final class NotesService: Sendable {
     func attempt(_ body: () throws -> Answer) -> Answer {
         do { return try body() } catch let refusal as Refusal {
             return refusal.answer
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_FULL {
-            return .error(
-                .init(code: 507, reasonPhrase: "Insufficient Storage"),
-                "The server's disk is full; nothing was written", key: "detail")
         } catch {
-            var answer = Answer.error(.serviceUnavailable, "The database does not answer; try again", key: "detail")
-            answer[.retryAfter] = "1"
-            return answer
+            return record(error).answer
         }
+    }
+
+    /// Records what the database could not do, and has it logged.
+    @discardableResult
+    func record(_ error: any Error) -> DatabaseProblem {
+        let problem =
+            error as? DatabaseProblem
+            ?? DatabaseProblem(error, systemError: store.systemError, path: store.name)
+        if let line = health.recordProblem(problem, at: monotonicNow()) { onLog?(line) }
+        return problem
+    }
+
+    /// Changes the database in one transaction.
+    ///
+    /// - Parameter bytes: How many it writes, if that is known.
+    func change<Result>(bytes: Int = 0, _ body: (Database) throws -> Result) throws -> Result {
+        let result = try store.queue.write { database in
+            if store.hasMoved(database) { throw DatabaseProblem(moved: store.name) }
+            return try body(database)
+        }
+        if let line = health.recordWrite(to: store.name, bytes: bytes) { onLog?(line) }
+        return result
     }
 
     /// What every answer has.
@@ -194,6 +234,7 @@ public final class NotesService: Sendable {
         try refuseOtherOrigins(call)
         switch call.resource {
         case .document: return try answerDocument(call)
+        case .health: return try answerHealth(call)
         case .login: return try answerLogin(call)
         case .page: try call.allow([.get, .head])
         case .refresh: return try answerRefresh(call)
@@ -208,7 +249,7 @@ public final class NotesService: Sendable {
         case .nobody, .refused: throw unauthenticated(caller)
         }
         guard let user = call.user else { throw Refusal.notFound }
-        if let seconds = rates?.secondsToWait(user, at: now()) {
+        if let seconds = rates?.secondsToWait(user, at: monotonicNow()) {
             var answer = Answer.error(.tooManyRequests, "Too many requests; wait", key: "detail")
             answer[.retryAfter] = String(seconds)
             throw Refusal(answer)
@@ -281,21 +322,26 @@ public final class NotesService: Sendable {
     // MARK: Writing
 
     /// Does a write and remembers it under its key in one transaction; what has been done before is answered as before.
-    func write(_ call: Call, _ user: String, _ body: (Database) throws -> Answer) throws -> Answer {
+    ///
+    /// - Parameter fields: The fields of the body, where one has a meaning.
+    func write(
+        _ call: Call, _ user: String, _ fields: Result<NoteRequest, any Error>? = nil,
+        _ body: (Database) throws -> Answer
+    ) throws -> Answer {
         let key = dialect.features.contains(.operations) ? call.key : nil
         if let key, !(1...Limits.keyBytesMax).contains(key.utf8.count) {
             throw Refusal(.badRequest, "An Idempotency-Key has 1 to \(Limits.keyBytesMax) characters", key: "detail")
         }
-        let digest = Int64(bitPattern: call.digest)
         // By itself: a write that is refused undoes all it has done.
-        if housekeeping.isDue(at: now()) { try store.queue.write(tidy) }
-        return try store.queue.write { database in
+        if housekeeping.isDue(at: served()) { try change(tidy) }
+        return try change(bytes: call.body.count) { database in
             guard let key else { return try body(database) }
+            let digest = Int64(bitPattern: IdempotencyFingerprint.of(call, fields))
             let row = try Row.fetchOne(
                 database.cachedStatement(sql: "SELECT * FROM operation WHERE owner = ? AND key = ?"),
                 arguments: [user, key])
             if let row {
-                guard row["digest"] as Int64 == digest else {
+                guard [digest, Int64(bitPattern: call.digestOfBytes)].contains(row["digest"] as Int64) else {
                     throw Refusal(
                         .unprocessableContent, "This Idempotency-Key was used for another request", key: "detail")
                 }
@@ -307,17 +353,18 @@ public final class NotesService: Sendable {
             // A creation that is asked for again is there already: 200.
             let status = answer.head.status == .created ? 200 : answer.head.status.code
             try database.cachedStatement(sql: "INSERT INTO operation VALUES (?, ?, ?, ?, ?, ?, ?)").execute(
-                arguments: [user, key, digest, status, answer[.eTag], answer.body.text, now()])
+                arguments: [user, key, digest, status, answer[.eTag], answer.body.text, served()])
             return answer
         }
     }
 
     /// Forgets what need not be kept any longer.
     private func tidy(_ database: Database) throws {
-        let moment = now() - limits.retentionSeconds * 1000
+        let moment = served() - limits.retentionSeconds * 1000
         if dialect.tombstones != nil { try StoredNote.prune(database, before: moment) }
         try database.execute(sql: "DELETE FROM operation WHERE made < ?", arguments: [moment])
-        try database.execute(sql: "DELETE FROM token WHERE expires < ?", arguments: [now()])
+        try database.execute(sql: "DELETE FROM token WHERE expires < ?", arguments: [tokenTime()])
+        try NotesStore.save(time(), database)
     }
 
     // MARK: Notes as they are shown

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import GRDB
+internal import GRDBSQLite
 public import NotesContract
 
 /// The server's notes in a SQLite database, in memory or in a file.
@@ -10,10 +11,12 @@ public final class NotesStore: Sendable {
     /// What the notes in it are called and how they are answered.
     public let dialect: NotesDialect
     let queue: DatabaseQueue
+    /// The file's path, or `memory`.
+    let name: String
     private let makeEpoch: @Sendable () -> String
 
     /// The version of the schema this program writes.
-    public static let schemaVersion = 2
+    public static let schemaVersion = 3
 
     /// Opens a database, or makes one; `nil` keeps everything in memory.
     ///
@@ -27,9 +30,11 @@ public final class NotesStore: Sendable {
         self.dialect = dialect
         let makeEpoch = makeEpoch ?? { String(UUID().uuidString.lowercased().prefix(8)) }
         self.makeEpoch = makeEpoch
+        name = path ?? "memory"
         do {
             if let path {
-                // Nobody else's to read: it has what users wrote, and their tokens.
+                _ = try DatabaseFile.inspect(path, naming: dialect.naming)
+                // Nobody else's to read: it has what users wrote.
                 if !FileManager.default.fileExists(atPath: path) {
                     _ = FileManager.default.createFile(
                         atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
@@ -37,28 +42,26 @@ public final class NotesStore: Sendable {
                 var configuration = Configuration()
                 configuration.busyMode = .timeout(5)
                 configuration.prepareDatabase { database in
-                    try database.execute(sql: "PRAGMA journal_mode = WAL")
+                    // SQLite opens what it may not write for reading, without a word.
+                    guard sqlite3_db_readonly(database.sqliteConnection, "main") == 0 else {
+                        throw DatabaseError(resultCode: .SQLITE_READONLY)
+                    }
+                    let mode = try String.fetchOne(database, sql: "PRAGMA journal_mode = WAL")
+                    guard mode == "wal" else {
+                        throw NotesStoreError(
+                            "\(path): no write-ahead log is possible there (\(mode ?? "none")); name a file on a local disk"
+                        )
+                    }
                     try database.execute(sql: "PRAGMA synchronous = FULL")
                 }
                 queue = try DatabaseQueue(path: path, configuration: configuration)
             } else {
                 queue = try DatabaseQueue()
             }
-            let version = try queue.read { try Int.fetchOne($0, sql: "PRAGMA user_version") ?? 0 }
-            guard version <= NotesStore.schemaVersion else {
-                throw NotesStoreError(
-                    "\(path ?? "") was written by a newer version (\(version); this one knows \(NotesStore.schemaVersion))"
-                )
-            }
             try queue.write { database in
+                let version = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
                 if version < NotesStore.schemaVersion {
                     try NotesStore.createSchema(database, from: version, dialect, epoch: makeEpoch())
-                }
-                let naming = try NotesStore.setting("naming", database)
-                guard naming == dialect.naming.rawValue else {
-                    throw NotesStoreError(
-                        "\(path ?? "") was written under another contract, with other names for notes: "
-                            + "take \(naming == "text" ? "orig" : "compat or strict")")
                 }
             }
         } catch let error as NotesStoreError {
@@ -73,35 +76,31 @@ public final class NotesStore: Sendable {
         _ database: Database, from version: Int, _ dialect: NotesDialect, epoch: String
     ) throws {
         if version == 1 { try database.execute(sql: "ALTER TABLE note RENAME TO note1") }
-        try database.execute(
-            sql: """
-                CREATE TABLE note (
-                    id INTEGER PRIMARY KEY AUTOINCREMENT,
-                    owner TEXT NOT NULL, uuid TEXT NOT NULL, number INTEGER NOT NULL, suffix TEXT NOT NULL,
-                    date TEXT NOT NULL, title BLOB, text BLOB,
-                    state INTEGER NOT NULL, pinned INTEGER NOT NULL, sequence INTEGER NOT NULL, modified INTEGER NOT NULL,
-                    UNIQUE (owner, uuid)
-                ) STRICT;
-                CREATE UNIQUE INDEX noteBySequence ON note (owner, sequence);
-                CREATE INDEX noteByName ON note (uuid);
-                CREATE INDEX tombstoneByAge ON note (modified) WHERE state = 1;
-                CREATE TABLE IF NOT EXISTS operation (
-                    owner TEXT NOT NULL, key TEXT NOT NULL, digest INTEGER NOT NULL, status INTEGER NOT NULL,
-                    etag TEXT, body TEXT NOT NULL, made INTEGER NOT NULL,
-                    PRIMARY KEY (owner, key)
-                ) STRICT;
-                CREATE INDEX operationByAge ON operation (made);
-                CREATE TABLE token (
-                    secret TEXT PRIMARY KEY, owner TEXT NOT NULL, kind TEXT NOT NULL, csrf TEXT, expires INTEGER NOT NULL
-                ) STRICT;
-                CREATE INDEX tokenByAge ON token (expires);
-                CREATE TABLE pruned (owner TEXT PRIMARY KEY, sequence INTEGER NOT NULL) STRICT;
-                CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
-                PRAGMA user_version = \(schemaVersion);
-                """)
-        try database.execute(
-            sql: "INSERT INTO setting VALUES ('naming', ?), ('epoch', ?)",
-            arguments: [(version == 1 ? NotesDialect.compat : dialect).naming.rawValue, epoch])
+        if version < 2 {
+            try database.execute(
+                sql: """
+                    CREATE TABLE note (
+                        id INTEGER PRIMARY KEY AUTOINCREMENT,
+                        owner TEXT NOT NULL, uuid TEXT NOT NULL, number INTEGER NOT NULL, suffix TEXT NOT NULL,
+                        date TEXT NOT NULL, title BLOB, text BLOB,
+                        state INTEGER NOT NULL, pinned INTEGER NOT NULL, sequence INTEGER NOT NULL, modified INTEGER NOT NULL,
+                        UNIQUE (owner, uuid)
+                    ) STRICT;
+                    CREATE UNIQUE INDEX noteBySequence ON note (owner, sequence);
+                    CREATE INDEX noteByName ON note (uuid);
+                    CREATE TABLE IF NOT EXISTS operation (
+                        owner TEXT NOT NULL, key TEXT NOT NULL, digest INTEGER NOT NULL, status INTEGER NOT NULL,
+                        etag TEXT, body TEXT NOT NULL, made INTEGER NOT NULL,
+                        PRIMARY KEY (owner, key)
+                    ) STRICT;
+                    CREATE INDEX operationByAge ON operation (made);
+                    CREATE TABLE pruned (owner TEXT PRIMARY KEY, sequence INTEGER NOT NULL) STRICT;
+                    CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+                    """)
+            try database.execute(
+                sql: "INSERT INTO setting VALUES ('naming', ?), ('epoch', ?)",
+                arguments: [(version == 1 ? NotesDialect.compat : dialect).naming.rawValue, epoch])
+        }
         if version == 1 {
             try database.execute(
                 sql: """
@@ -114,6 +113,43 @@ public final class NotesStore: Sendable {
                     DELETE FROM operation;
                     """)
         }
+        // Since version 3 what is forgotten after a while is dated by ``ServedTime``, and tokens are kept as hashes that the
+        // password is part of. So far time has not begun, and tokens have to be asked for again.
+        try database.execute(
+            sql: """
+                ALTER TABLE note ADD COLUMN deleted INTEGER;
+                UPDATE note SET deleted = 0 WHERE state = 1;
+                DROP INDEX IF EXISTS tombstoneByAge;
+                CREATE INDEX tombstoneByAge ON note (deleted) WHERE state = 1;
+                UPDATE operation SET made = 0;
+                DROP TABLE IF EXISTS token;
+                CREATE TABLE token (
+                    id TEXT PRIMARY KEY, owner TEXT NOT NULL, kind TEXT NOT NULL, csrf TEXT, expires INTEGER NOT NULL,
+                    proof TEXT NOT NULL
+                ) STRICT;
+                CREATE INDEX tokenByAge ON token (expires);
+                PRAGMA application_id = \(DatabaseFile.applicationID);
+                PRAGMA user_version = \(schemaVersion);
+                """)
+    }
+
+    /// What the last run has left of its time; `nil` before the first has.
+    func savedTime() throws -> ServedTime? {
+        try read { database in
+            guard let served = try Int(NotesStore.setting("served", database)),
+                let tokens = try Int(NotesStore.setting("tokenTime", database)),
+                let wall = try Int(NotesStore.setting("wall", database))
+            else { return nil }
+            return ServedTime(served: served, tokens: tokens, wall: wall)
+        }
+    }
+
+    static func save(_ time: ServedTime, _ database: Database) throws {
+        try database.execute(
+            sql: """
+                INSERT INTO setting VALUES ('served', ?), ('tokenTime', ?), ('wall', ?)
+                    ON CONFLICT (name) DO UPDATE SET value = excluded.value
+                """, arguments: [String(time.served), String(time.tokens), String(time.wall)])
     }
 
     static func setting(_ name: String, _ database: Database) throws -> String {
@@ -124,7 +160,7 @@ public final class NotesStore: Sendable {
     /// Puts a note there as if it had been written so often; for tests and scenarios.
     public func seed(_ note: Note, owner: String) throws(NotesStoreError) {
         try perform {
-            try $0.write { _ = try StoredNote(note).save($0, owner: owner, at: 0) }
+            try $0.write { _ = try StoredNote(note).save($0, owner: owner, at: 0, served: 0) }
         }
     }
 
@@ -132,8 +168,12 @@ public final class NotesStore: Sendable {
     public func notes(of owner: String) throws(NotesStoreError) -> [Note] {
         try perform { queue in
             try queue.unsafeRead { database in
-                let find = try StoredNote.finder(database, owner: owner)
-                return try StoredNote.rows(database, owner: owner, .bySequence).compactMap { try find($0)?.note }
+                var notes: [Note] = []
+                try StoredNote.forEachRow(database, StoredNote.Selection(owner: owner)) {
+                    notes.append(StoredNote($0).note)
+                    return true
+                }
+                return notes
             }
         }
     }
@@ -141,6 +181,32 @@ public final class NotesStore: Sendable {
     /// Reads. GRDB's own `read` sets a pragma each time, for which SQLite forgets every compiled statement; with one
     /// connection, which does one thing after the other, it would add nothing.
     func read<Result>(_ body: (Database) throws -> Result) throws -> Result { try queue.unsafeRead(body) }
+
+    /// Whether the open file is no longer the one at its path.
+    func hasMoved(_ database: Database) -> Bool {
+        var hasMoved: CInt = 0
+        let code = sqlite3_file_control(database.sqliteConnection, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved)
+        return code == SQLITE_OK && hasMoved != 0
+    }
+
+    /// The `errno` of the last call that SQLite saw failing; 0 if there was none.
+    var systemError: Int32 {
+        queue.unsafeRead { database in
+            let connection = database.sqliteConnection
+            let code = sqlite3_system_errno(connection)
+            if code != 0 { return code }
+            // SQLite forgets it when a COMMIT fails; the write-ahead log and the file remember theirs.
+            for pointer in [SQLITE_FCNTL_JOURNAL_POINTER, SQLITE_FCNTL_FILE_POINTER] {
+                var file: UnsafeMutablePointer<sqlite3_file>?
+                guard sqlite3_file_control(connection, "main", pointer, &file) == SQLITE_OK,
+                    let control = file?.pointee.pMethods?.pointee.xFileControl
+                else { continue }
+                var last: CInt = 0
+                if control(file, SQLITE_FCNTL_LAST_ERRNO, &last) == SQLITE_OK, last != 0 { return last }
+            }
+            return 0
+        }
+    }
 
     // MARK: Snapshots
 
@@ -187,10 +253,15 @@ public struct NotesStoreError: Error, Hashable, Sendable, CustomStringConvertibl
             return
         }
         switch error.resultCode {
-        case .SQLITE_NOTADB, .SQLITE_CORRUPT: self.init("\(path) is not a notes database")
-        case .SQLITE_CANTOPEN: self.init("\(path) cannot be opened: no such folder, or no permission")
-        case .SQLITE_READONLY, .SQLITE_PERM: self.init("\(path) cannot be written")
-        case .SQLITE_FULL: self.init("\(path): the disk is full")
+        case .SQLITE_NOTADB, .SQLITE_CORRUPT:
+            self.init("\(path) is not a notes database, or a damaged one; name another file, or restore it from a copy")
+        case .SQLITE_CANTOPEN:
+            self.init("\(path) cannot be opened: no such directory, or no permission to make files in it")
+        case .SQLITE_READONLY, .SQLITE_PERM:
+            self.init("\(path) cannot be written; make the file and its directory writable, or name another file")
+        case .SQLITE_FULL: self.init("\(path): the disk is full; free some space, or name a file on another disk")
+        case .SQLITE_BUSY, .SQLITE_LOCKED:
+            self.init("\(path) is locked by another process; end that, or name another file")
         // Never the values: they are what users wrote.
         default: self.init("\(path): \(error.message ?? "database error") (\(error.resultCode.rawValue))")
         }

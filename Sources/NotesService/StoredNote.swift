@@ -24,21 +24,36 @@ struct StoredNote {
 
     init(_ note: Note) { self.note = note }
 
-    /// The columns, in the order in which ``init(_:)`` takes them: by their names it takes GRDB twice as long.
+    /// The columns, in the order of ``Column``.
     private static let columns = "owner, uuid, number, suffix, date, title, text, state, pinned, sequence, modified"
 
-    private init(_ row: Row) {
-        func text(_ index: Int) throws -> String? {
-            try row.withUnsafeData(atIndex: index) { $0.map { String(decoding: $0, as: UTF8.self) } }
-        }
+    /// The place of each column in the rows of ``columns``.
+    enum Column {
+        static let owner: CInt = 0
+        static let uuid: CInt = 1
+        static let number: CInt = 2
+        static let suffix: CInt = 3
+        static let date: CInt = 4
+        static let title: CInt = 5
+        static let text: CInt = 6
+        static let state: CInt = 7
+        static let pinned: CInt = 8
+        static let sequence: CInt = 9
+        static let modified: CInt = 10
+        /// In lists only: the row's `id`, in the pages after the first the index in the array of ids.
+        static let place: CInt = 11
+    }
+
+    init(_ row: SQLiteRow) {
         note = Note(
-            uuid: row[1], revision: Revision(number: row[2], suffix: row[3]), date: row[4],
-            title: try? text(5), text: try? text(6))
-        state = State(rawValue: row[7]) ?? .there
-        isPinned = row[8]
-        sequence = row[9]
-        modified = row[10]
-        owner = row[0]
+            uuid: row.text(Column.uuid) ?? "",
+            revision: Revision(number: row.integer(Column.number), suffix: row.text(Column.suffix) ?? ""),
+            date: row.text(Column.date) ?? "", title: row.text(Column.title), text: row.text(Column.text))
+        state = State(rawValue: row.integer(Column.state)) ?? .there
+        isPinned = row.integer(Column.pinned) != 0
+        sequence = row.integer(Column.sequence)
+        modified = row.integer(Column.modified)
+        owner = row.text(Column.owner) ?? ""
     }
 
     /// The index entry of it.
@@ -61,47 +76,77 @@ struct StoredNote {
     // MARK: Finding
 
     static func find(_ database: Database, owner: String, uuid: String) throws -> StoredNote? {
-        try Row.fetchOne(
-            database.cachedStatement(sql: "SELECT \(columns) FROM note WHERE owner = ? AND uuid = ?"),
-            arguments: [owner, uuid]
-        ).map(StoredNote.init)
+        try database.cachedStatement(sql: "SELECT \(columns) FROM note WHERE owner = ? AND uuid = ?")
+            .firstRow([owner, uuid], StoredNote.init)
     }
 
-    /// Whoever's it is.
+    /// Returns the note of any owner.
     static func find(_ database: Database, uuid: String) throws -> StoredNote? {
-        try Row.fetchOne(
-            database.cachedStatement(sql: "SELECT \(columns) FROM note WHERE uuid = ? LIMIT 1"), arguments: [uuid]
-        ).map(StoredNote.init)
+        try database.cachedStatement(sql: "SELECT \(columns) FROM note WHERE uuid = ? LIMIT 1")
+            .firstRow([uuid], StoredNote.init)
     }
 
-    /// Finds rows that were somebody's, if they still are.
-    ///
-    /// - Parameter texts: Whether title and text are wanted.
-    static func finder(
-        _ database: Database, owner: String, texts: Bool = true
-    ) throws -> (Int64) throws -> StoredNote? {
-        let columns = texts ? columns : columns.replacingOccurrences(of: "title, text", with: "NULL, NULL")
-        let statement = try database.cachedStatement(sql: "SELECT \(columns) FROM note WHERE id = ? AND owner = ?")
-        return { try Row.fetchOne(statement, arguments: [$0, owner]).map(StoredNote.init) }
+    /// Which of a user's notes a list has.
+    struct Selection {
+        let owner: String
+        var order = Order.bySequence
+        /// Whether tombstones are among them.
+        var includesDeleted = false
+        /// Only notes written after it.
+        var afterSequence = -1
+        /// The maximum number of notes.
+        var limit = Int.max
+
+        fileprivate var lastState: Int { (includesDeleted ? State.deleted : .there).rawValue }
     }
 
-    /// The rows of a user's notes.
-    ///
-    /// - Parameters:
-    ///   - deletedToo: Whether tombstones are among them.
-    ///   - sequence: Only what was written after it.
-    ///   - limit: At most so many.
-    static func rows(
-        _ database: Database, owner: String, _ order: Order, deletedToo: Bool = false, after sequence: Int = -1,
-        limit: Int = .max
-    ) throws -> [Int64] {
-        try Int64.fetchAll(
-            database.cachedStatement(
-                sql: """
-                    SELECT id FROM note WHERE owner = ? AND state <= ? AND sequence > ?
-                    ORDER BY \(order == .byDate ? "date, uuid" : "sequence") LIMIT ?
-                    """),
-            arguments: [owner, deletedToo ? State.deleted.rawValue : State.there.rawValue, sequence, limit])
+    /// Calls `body` with each row of a selection until it returns `false`, in one query.
+    static func forEachRow(
+        _ database: Database, _ selection: Selection, _ body: (SQLiteRow) throws -> Bool
+    ) throws {
+        try database.cachedStatement(
+            sql: """
+                SELECT \(columns), id FROM note WHERE owner = ? AND state <= ? AND sequence > ?
+                ORDER BY \(selection.order == .byDate ? "date, uuid" : "sequence") LIMIT ?
+                """
+        ).forEachRow([selection.owner, selection.lastState, selection.afterSequence, selection.limit], body)
+    }
+
+    /// Calls `body` with each of some rows, in the order of their ids, until it returns `false`, in one query. Rows that have
+    /// left the selection since are skipped.
+    static func forEachRow(
+        _ database: Database, ids: ArraySlice<Int64>, _ selection: Selection, _ body: (SQLiteRow) throws -> Bool
+    ) throws {
+        // A CROSS JOIN's left table is the outer loop (SQLite's query planner, "manual control").
+        try database.cachedStatement(
+            sql: """
+                SELECT \(columns), wanted.key FROM json_each(?) AS wanted CROSS JOIN note
+                    ON note.id = wanted.value AND owner = ? AND state <= ?
+                """
+        ).forEachRow(
+            ["[\(ids.map(String.init).joined(separator: ","))]", selection.owner, selection.lastState], body)
+    }
+
+    /// Where a user's writes are.
+    struct Position {
+        /// The name of the history.
+        let epoch: String
+        /// The sequence of the last write.
+        let sequence: Int
+        /// The sequence up to which tombstones are forgotten.
+        let pruned: Int
+    }
+
+    /// Returns where a user's writes are, in one query.
+    static func position(_ database: Database, owner: String) throws -> Position {
+        try database.cachedStatement(
+            sql: """
+                SELECT (SELECT value FROM setting WHERE name = 'epoch'),
+                    (SELECT MAX(sequence) FROM note WHERE owner = ?1), (SELECT sequence FROM pruned WHERE owner = ?1)
+                """
+        ).firstRow([owner]) {
+            Position(epoch: $0.text(0) ?? "", sequence: $0.integer(1), pruned: $0.integer(2))
+        } ?? Position(epoch: "", sequence: 0, pruned: 0)
     }
 
     /// Where a user's writes have got to.
@@ -110,32 +155,31 @@ struct StoredNote {
             database.cachedStatement(sql: "SELECT MAX(sequence) FROM note WHERE owner = ?"), arguments: [owner]) ?? 0
     }
 
-    /// Up to where in the order of a user's writes tombstones have been forgotten.
-    static func prunedSequence(_ database: Database, owner: String) throws -> Int {
-        try Int.fetchOne(
-            database.cachedStatement(sql: "SELECT sequence FROM pruned WHERE owner = ?"), arguments: [owner]) ?? 0
-    }
-
     // MARK: Writing
 
     /// Writes it as the last one of its owner's; gives it as it is then.
-    func save(_ database: Database, owner: String, at now: Int) throws -> StoredNote {
+    ///
+    /// - Parameters:
+    ///   - now: Milliseconds since 1970, for `Last-Modified`.
+    ///   - served: The ``ServedTime`` by which a tombstone is forgotten.
+    func save(_ database: Database, owner: String, at now: Int, served: Int) throws -> StoredNote {
         var saved = self
         saved.owner = owner
         saved.sequence = try StoredNote.lastSequence(database, owner: owner) + 1
         saved.modified = max(now, modified)
         let statement = try database.cachedStatement(
             sql: """
-                INSERT INTO note (\(StoredNote.columns))
-                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO note (\(StoredNote.columns), deleted)
+                    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 ON CONFLICT (owner, uuid) DO UPDATE SET
                     number = excluded.number, suffix = excluded.suffix, date = excluded.date, title = excluded.title,
                     text = excluded.text, state = excluded.state, pinned = excluded.pinned,
-                    sequence = excluded.sequence, modified = excluded.modified
+                    sequence = excluded.sequence, modified = excluded.modified, deleted = excluded.deleted
                 """)
         try statement.execute(arguments: [
             owner, note.uuid, note.revision.number, note.revision.suffix, note.date, note.title.map { Data($0.utf8) },
             note.text.map { Data($0.utf8) }, state.rawValue, isPinned, saved.sequence, saved.modified,
+            state == .deleted ? served : nil,
         ])
         return saved
     }
@@ -147,14 +191,16 @@ struct StoredNote {
     }
 
     /// Forgets what was deleted before `moment`, but for how far the numbers had got.
+    ///
+    /// - Parameter moment: In ``ServedTime``.
     static func prune(_ database: Database, before moment: Int) throws {
         try database.execute(
             sql: """
-                INSERT INTO pruned SELECT owner, MAX(sequence) FROM note WHERE state = 1 AND modified < ?1 GROUP BY owner
+                INSERT INTO pruned SELECT owner, MAX(sequence) FROM note WHERE state = 1 AND deleted < ?1 GROUP BY owner
                     ON CONFLICT (owner) DO UPDATE SET sequence = MAX(sequence, excluded.sequence);
                 """, arguments: [moment])
         try database.execute(
-            sql: "UPDATE note SET state = 2, suffix = '', date = '' WHERE state = 1 AND modified < ?",
+            sql: "UPDATE note SET state = 2, suffix = '', date = '', deleted = NULL WHERE state = 1 AND deleted < ?",
             arguments: [moment])
     }
 }

@@ -14,6 +14,7 @@ struct NotesServerCommand: AsyncParsableCommand {
             Examples:
               slowlane notes-server --user ada:secret
               slowlane notes-server --listen 127.0.0.1:8000 --db notes.db --contract orig --user ada:a --user bo:b
+              slowlane notes-server --listen 0.0.0.0:8000 --user-file users.txt --db notes.db
               slowlane notes-server --contract strict --token-life 60 --levers
               curl -u ada:secret http://127.0.0.1:8000/api/notes/
               curl http://127.0.0.1:8000/openapi.json
@@ -31,8 +32,14 @@ struct NotesServerCommand: AsyncParsableCommand {
     @Option(help: "Which contract it keeps: \(NotesServerCommand.contracts).")
     var contract = "compat"
 
-    @Option(help: "A user with a password, NAME:PASSWORD; may be given again. (default: ada:ada and bo:bo)")
+    @Option(
+        help: ArgumentHelp(
+            "A user with a password, NAME:PASSWORD (repeatable). Other users of this machine can see it in the list of "
+                + "processes. (default: the lines of SLOWLANE_NOTES_USERS, or ada:ada and bo:bo)"))
     var user: [String] = []
+
+    @Option(help: "A file of users, one NAME:PASSWORD a line; lines that begin with '#' are skipped.")
+    var userFile: String?
 
     @Option(help: "The status for who is not known: 401 with a challenge, or 403. (default: the contract's)")
     var unauthenticated: Int?
@@ -61,6 +68,15 @@ struct NotesServerCommand: AsyncParsableCommand {
         if levers && !LocalAddresses.isLoopback(endpoint.host) {
             throw ValidationError("--levers is for a server on this machine only: --listen 127.0.0.1:8000")
         }
+        if !LocalAddresses.isLoopback(endpoint.host) && !hasOwnUsers {
+            throw ValidationError(
+                "--listen \(listen) takes connections from other machines, and the default passwords are known to everybody: "
+                    + "add --user NAME:PASSWORD, --user-file FILE or \(NotesUsers.environmentName), or listen on 127.0.0.1"
+            )
+        }
+        if let db, db.isEmpty || db == ":memory:" {
+            throw ValidationError("--db '\(db)' is no file; name one, or leave --db out to keep notes in memory")
+        }
         guard [nil, 401, 403].contains(unauthenticated) else {
             throw ValidationError("--unauthenticated is 401 or 403")
         }
@@ -76,11 +92,30 @@ struct NotesServerCommand: AsyncParsableCommand {
         guard NotesDialect.named[contract] != nil else {
             throw ValidationError("--contract '\(contract.prefix(40))' is none of \(Self.contracts)")
         }
-        for text in user {
-            guard let colon = text.firstIndex(of: ":"), colon != text.startIndex, text.last != ":" else {
-                throw ValidationError("--user is NAME:PASSWORD")
-            }
+        do throws(NotesUsers.UsersError) {
+            var users = NotesUsers()
+            for text in user { try users.add(text, from: "--user") }
+        } catch {
+            throw ValidationError(error.description)
         }
+    }
+
+    /// The users of the environment, which count if no others are given.
+    private var environmentUsers: String? {
+        let text = ProcessInfo.processInfo.environment[NotesUsers.environmentName]
+        return text?.isEmpty == false && user.isEmpty && userFile == nil ? text : nil
+    }
+
+    private var hasOwnUsers: Bool { !user.isEmpty || userFile != nil || environmentUsers != nil }
+
+    private func users() throws(NotesUsers.UsersError) -> [String: String] {
+        var users = NotesUsers()
+        for text in user { try users.add(text, from: "--user") }
+        if let userFile { try users.add(file: userFile) }
+        if let environmentUsers {
+            try users.add(lines: environmentUsers) { "\(NotesUsers.environmentName), line \($0)" }
+        }
+        return hasOwnUsers ? users.passwords : ["ada": "ada", "bo": "bo"]
     }
 
     func run() async throws {
@@ -88,17 +123,19 @@ struct NotesServerCommand: AsyncParsableCommand {
             throw ExitStatus.usage
         }
         let console = Console()
-        let store: NotesStore
-        do {
-            store = try NotesStore(path: db, dialect: dialect)
+        let users: [String: String]
+        do throws(NotesUsers.UsersError) {
+            users = try self.users()
         } catch {
             console.print("error: \(error)", to: .progress)
             throw ExitStatus.invalidFile
         }
-        var users: [String: String] = [:]
-        for text in user.isEmpty ? ["ada:ada", "bo:bo"] : user {
-            let parts = text.split(separator: ":", maxSplits: 1).map(String.init)
-            users[parts[0]] = parts[1]
+        let store: NotesStore
+        do {
+            store = try NotesStore(path: db, dialect: dialect)
+        } catch {
+            console.print("error: --db: \(error)", to: .progress)
+            throw ExitStatus.invalidFile
         }
         let happenings = Happenings()
         let isQuiet = quiet
@@ -108,7 +145,7 @@ struct NotesServerCommand: AsyncParsableCommand {
         limits.retentionSeconds = retention * 86_400
         let service = NotesService(
             store: store, users: users, unauthenticated: unauthenticated, limits: limits,
-            levers: levers ? Levers() : nil)
+            levers: levers ? Levers() : nil, onLog: { console.print($0, to: .progress) })
         let server: NotesServer
         do {
             server = try await NotesServer.start(service, host: endpoint.host, port: endpoint.port) {
@@ -126,7 +163,7 @@ struct NotesServerCommand: AsyncParsableCommand {
         console.print(
             "listening on http://\(host):\(server.port)/api/notes/, contract \(contract), "
                 + "notes in \(db ?? "memory (gone when this stops; --db FILE keeps them)")")
-        if user.isEmpty { console.print("note: users ada:ada and bo:bo, as no --user was given", to: .progress) }
+        if !hasOwnUsers { console.print("note: users ada:ada and bo:bo, as no --user was given", to: .progress) }
         if levers {
             console.print("note: whoever reaches /levers on this machine moves the server's levers", to: .progress)
         }

@@ -199,7 +199,7 @@
             }
         }
 
-        private func json(_ reply: HTTPReply) -> [String: JSONValue] {
+        private func json(_ reply: HTTPReply) -> JSONObject {
             JSONText.parse(Array(reply.body.utf8))?.object ?? [:]
         }
 

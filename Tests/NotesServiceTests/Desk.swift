@@ -7,8 +7,10 @@ import Synchronization
 struct Desk {
     let service: NotesService
     let store: NotesStore
-    /// Milliseconds since 1970, which stand still unless a test moves them.
+    /// The clocks, which stand still unless a test moves them.
     let clock: Clock
+    /// What the service has logged.
+    let log = Log()
 
     /// Milliseconds since 1970 of `2026-03-01T08:00:00Z`.
     static let now = 1_772_352_000_000
@@ -16,31 +18,54 @@ struct Desk {
     static let n2 = "00000000-0000-4000-8000-000000000002"
 
     final class Clock: Sendable {
-        private let milliseconds = Mutex(Desk.now)
+        private let state: Mutex<(wall: Int, monotonic: Int)>
 
-        var now: Int { milliseconds.withLock { $0 } }
+        init(_ wall: Int) { state = Mutex((wall, 0)) }
 
-        func pass(seconds: Int) { milliseconds.withLock { $0 += seconds * 1000 } }
+        /// Milliseconds since 1970.
+        var now: Int { state.withLock { $0.wall } }
+        /// Milliseconds since the start.
+        var monotonic: Int { state.withLock { $0.monotonic } }
+
+        /// Time passes.
+        func pass(seconds: Int) {
+            state.withLock {
+                $0.wall += seconds * 1000
+                $0.monotonic += seconds * 1000
+            }
+        }
+
+        /// Somebody sets the wall clock.
+        func step(seconds: Int) { state.withLock { $0.wall += seconds * 1000 } }
+    }
+
+    final class Log: Sendable {
+        private let state = Mutex<[String]>([])
+
+        var lines: [String] { state.withLock { $0 } }
+
+        func add(_ line: String) { state.withLock { $0.append(line) } }
     }
 
     init(
         _ dialect: NotesDialect = .compat, store: NotesStore? = nil, limits: NotesService.Limits = .init(),
-        levers: Levers? = nil
+        levers: Levers? = nil, startingAt now: Int = Desk.now
     ) throws {
-        let clock = Clock()
+        let clock = Clock(now)
         self.clock = clock
         self.store = try store ?? NotesStore(path: nil, dialect: dialect)
         let made = Mutex(0)
         service = NotesService(
             store: self.store, users: ["ada": "secret", "bo": "hidden:too"], limits: limits,
-            levers: levers, now: { clock.now },
+            levers: levers, now: { clock.now }, monotonicNow: { clock.monotonic },
             makeUUID: {
                 let number = made.withLock { (number: inout Int) -> Int in
                     number += 1
                     return number
                 }
                 return "aaaaaaaa-0000-4000-8000-\(String(repeating: "0", count: 12 - String(number).count))\(number)"
-            })
+            },
+            onLog: { [log] line in log.add(line) })
     }
 
     /// What Ada has.

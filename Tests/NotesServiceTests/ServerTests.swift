@@ -152,7 +152,7 @@ import Testing
         try text.write(to: URL(filePath: path))
         try expectFailure(saying: "is not a notes database") { () throws -> Void in _ = try NotesStore(path: path) }
         #expect(try Data(contentsOf: URL(filePath: path)) == text)
-        try expectFailure(saying: "cannot be opened") { () throws -> Void in
+        try expectFailure(saying: "cannot be created") { () throws -> Void in
             _ = try NotesStore(path: folder.path("none/notes.db"))
         }
     }

@@ -1,4 +1,3 @@
-internal import GRDB
 internal import HTTPTypes
 internal import JSON
 internal import NotesContract
@@ -7,41 +6,55 @@ internal import NotesContract
 extension NotesService {
     func answerIndex(_ call: Call, _ user: String) throws -> Answer {
         guard dialect.features.contains(.cursor) else {
-            return try list(call, user, texts: false) { database in
-                let rows = try StoredNote.rows(
-                    database, owner: user, dialect.reading.isByDate ? .byDate : .bySequence)
-                return (rows, { ",\($0.entry.json)" })
-            }
+            return try list(call, StoredNote.Selection(owner: user, order: listOrder), Self.showEntry).answer
         }
         if call.query("since") != nil || call.query("limit") != nil { return try answerSince(call, user) }
-        var cursor = ""
-        var answer = try list(call, user, texts: false) { database in
-            cursor = try Cursor(
-                sequence: StoredNote.lastSequence(database, owner: user),
-                pruned: StoredNote.prunedSequence(database, owner: user)
-            ).text(database)
-            let rows = try StoredNote.rows(database, owner: user, .bySequence, deletedToo: true)
-            return (rows, { ",\($0.entry.json)" })
+        var (answer, position) = try list(
+            call, StoredNote.Selection(owner: user, includesDeleted: true), Self.showEntry)
+        if answer.head.status == .ok {
+            answer[.cursor] = Cursor(sequence: position.sequence, pruned: position.pruned).text(position)
         }
-        if !cursor.isEmpty { answer[.cursor] = cursor }
         answer[.retention] = String(limits.retentionSeconds)
         return answer
+    }
+
+    /// Appends a note's entry as ``IndexEntry/json`` has it.
+    private static let showEntry: Show = { row, bytes in
+        bytes.append(#"{"uuid":"#)
+        bytes.append(string: row.bytes(StoredNote.Column.uuid))
+        bytes.append(#","revision":"#)
+        bytes.append(revision: row.integer(StoredNote.Column.number), row.bytes(StoredNote.Column.suffix))
+        if row.integer(StoredNote.Column.state) == StoredNote.State.deleted.rawValue {
+            bytes.append(#","deleted":true"#)
+        }
+        if row.integer(StoredNote.Column.pinned) != 0 { bytes.append(#","pinned":true"#) }
+        bytes.append("}")
     }
 
     /// What has been written since a cursor, a page of it. A note that is written meanwhile comes again later.
     private func answerSince(_ call: Call, _ user: String) throws -> Answer {
         let limit = try limit(call)
         return try store.read { database in
-            var cursor = try self.cursor(call.query("since") ?? "", user, database)
-            let rows = try StoredNote.rows(
-                database, owner: user, .bySequence, deletedToo: true, after: cursor.sequence, limit: limit + 1)
-            let find = try StoredNote.finder(database, owner: user, texts: false)
-            let page = try rows.prefix(limit).compactMap { try find($0) }
-            var answer = Answer.json(.ok, JSONText.array(page.map(\.entry.json)))
-            let isLast = rows.count <= limit
-            cursor.sequence =
-                try isLast ? StoredNote.lastSequence(database, owner: user) : page.last?.sequence ?? cursor.sequence
-            let text = try cursor.text(database)
+            let position = try StoredNote.position(database, owner: user)
+            var cursor = try self.cursor(call.query("since") ?? "", position)
+            let selection = StoredNote.Selection(
+                owner: user, includesDeleted: true, afterSequence: cursor.sequence, limit: limit + 1)
+            var bytes = JSONBytes()
+            bytes.append("[")
+            var count = 0
+            try StoredNote.forEachRow(database, selection) { row in
+                count += 1
+                guard count <= limit else { return false }
+                if count > 1 { bytes.append(",") }
+                Self.showEntry(row, &bytes)
+                cursor.sequence = row.integer(StoredNote.Column.sequence)
+                return true
+            }
+            bytes.append("]")
+            var answer = Answer.json(.ok, bytes.text)
+            let isLast = count <= limit
+            if isLast { cursor.sequence = position.sequence }
+            let text = cursor.text(position)
             answer[.cursor] = text
             answer[.retention] = String(limits.retentionSeconds)
             if !isLast { answer[.link] = "<\(NotesHTTP.indexPath)?since=\(text)&limit=\(limit)>; rel=\"next\"" }
@@ -58,17 +71,15 @@ extension NotesService {
     }
 
     /// The place a cursor names; an empty one is the beginning.
-    private func cursor(_ text: String, _ user: String, _ database: Database) throws -> Cursor {
-        let pruned = try StoredNote.prunedSequence(database, owner: user)
-        let beginning = Cursor(sequence: 0, pruned: pruned)
+    private func cursor(_ text: String, _ position: StoredNote.Position) throws -> Cursor {
+        let beginning = Cursor(sequence: 0, pruned: position.pruned)
         if text.isEmpty { return beginning }
         guard let (cursor, epoch) = Cursor.read(text) else {
             throw Refusal(.badRequest, "'since' is not a cursor this server has given", key: "detail")
         }
         // From another history, or from before a tombstone was forgotten: only the whole index will do.
-        guard try epoch == NotesStore.setting("epoch", database),
-            try cursor.sequence <= StoredNote.lastSequence(database, owner: user),
-            cursor.sequence == 0 || pruned <= max(cursor.sequence, cursor.pruned)
+        guard epoch == position.epoch, cursor.sequence <= position.sequence,
+            cursor.sequence == 0 || position.pruned <= max(cursor.sequence, cursor.pruned)
         else {
             throw Refusal(
                 .gone,
@@ -85,9 +96,7 @@ private struct Cursor {
     /// What had been forgotten when its holder began from nothing: that, they never had.
     let pruned: Int
 
-    func text(_ database: Database) throws -> String {
-        try "\(NotesStore.setting("epoch", database)).\(sequence).\(pruned)"
-    }
+    func text(_ position: StoredNote.Position) -> String { "\(position.epoch).\(sequence).\(pruned)" }
 
     static func read(_ text: String) -> (Cursor, epoch: Substring)? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)

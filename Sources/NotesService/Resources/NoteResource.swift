@@ -8,7 +8,7 @@ extension NotesService {
         switch call.method {
         case .put, .patch:
             let fields = Result { try call.fields(mergePatchToo: dialect.features.contains(.validators)) }
-            return try write(call, user) { try update(call, user, uuid, fields, $0) }
+            return try write(call, user, fields) { try update(call, user, uuid, fields, $0) }
         case .delete: return try write(call, user) { try remove(call, user, uuid, $0) }
         default: return try show(call, user, uuid)
         }
@@ -79,7 +79,7 @@ extension NotesService {
         stored.note = Note(
             uuid: old.uuid, revision: Revision(number: old.revision.number + 1, suffix: makeUUID()), date: date.stored,
             title: title, text: text)
-        return try written(.ok, stored.save(database, owner: user, at: now()), typed: date.typed)
+        return try written(.ok, stored.save(database, owner: user, at: now(), served: served()), typed: date.typed)
     }
 
     private func remove(_ call: Call, _ user: String, _ uuid: String, _ database: Database) throws -> Answer {
@@ -99,7 +99,7 @@ extension NotesService {
         stored.note.text = nil
         stored.state = .deleted
         stored.isPinned = false
-        _ = try stored.save(database, owner: user, at: now())
+        _ = try stored.save(database, owner: user, at: now(), served: served())
         return Answer(.noContent)
     }
 }

@@ -1,5 +1,6 @@
 internal import GRDB
 internal import HTTPTypes
+internal import JSON
 internal import NotesContract
 
 /// `/api/notes/`: all of a user's notes, and new ones.
@@ -7,69 +8,105 @@ extension NotesService {
     func answerNotes(_ call: Call, _ user: String) throws -> Answer {
         if call.method == .post {
             let fields = Result { try call.fields(mergePatchToo: false) }
-            return try write(call, user) { try create(call, user, fields.get(), $0) }
+            return try write(call, user, fields) { try create(call, user, fields.get(), $0) }
         }
-        return try list(call, user) { database in
-            let rows = try StoredNote.rows(
-                database, owner: user, dialect.reading.isByDate ? .byDate : .bySequence)
-            return (rows, { $0.state == .there ? ",\(self.json(of: $0.note))" : nil })
-        }
+        let selection = StoredNote.Selection(owner: user, order: listOrder)
+        return try list(call, selection, showNote).answer
     }
 
-    /// An array of what is made of each row that is still there when its turn comes.
+    var listOrder: StoredNote.Order { dialect.reading.isByDate ? .byDate : .bySequence }
+
+    /// Returns an array of the notes of a selection, and where their owner's writes are.
     func list(
-        _ call: Call, _ user: String, texts: Bool = true,
-        _ choose: (Database) throws -> (rows: [Int64], show: Show)
-    ) throws -> Answer {
-        let fields = call.request.headerFields
-        let (tag, chosen) = try store.read { database -> (String?, (rows: [Int64], show: Show)?) in
-            let tag = try dialect.features.contains(.validators) ? listTag(user, database) : nil
-            if let tag, let known = fields[.ifNoneMatch], ETags.matches(known, tag, weakCounts: true) {
-                return (tag, nil)
+        _ call: Call, _ selection: StoredNote.Selection, _ show: @escaping Show
+    ) throws -> (answer: Answer, position: StoredNote.Position) {
+        try store.read { database in
+            let position = try StoredNote.position(database, owner: selection.owner)
+            // Names a state of all of a user's notes and tombstones.
+            let tag = "\(position.epoch).\(position.sequence).\(position.pruned)"
+            let hasTag = dialect.features.contains(.validators)
+            var answer = Answer(.ok)
+            if hasTag { answer[.eTag] = "\"\(tag)\"" }
+            if hasTag, let known = call.request.headerFields[.ifNoneMatch], ETags.matches(known, tag, weakCounts: true)
+            {
+                answer.head.status = .notModified
+            } else {
+                answer.body = try body(of: selection, database, head: "[", separator: ",", tail: "]", show)
             }
-            return try (tag, choose(database))
+            return (answer, position)
         }
-        var answer = Answer(chosen == nil ? .notModified : .ok)
-        if let tag { answer[.eTag] = "\"\(tag)\"" }
-        if let chosen {
-            answer.body = try body(of: chosen.rows, of: user, texts: texts, head: "[", tail: "]", chosen.show)
-        }
-        return answer
     }
 
-    /// What is shown of a note; `nil` for nothing.
-    typealias Show = @Sendable (StoredNote) -> String?
+    /// Appends what a list shows of a note.
+    typealias Show = @Sendable (SQLiteRow, inout JSONBytes) -> Void
 
-    /// Names a state of all of a user's notes and tombstones.
-    private func listTag(_ user: String, _ database: Database) throws -> String {
-        try "\(NotesStore.setting("epoch", database)).\(StoredNote.lastSequence(database, owner: user))"
-            + ".\(StoredNote.prunedSequence(database, owner: user))"
+    /// Appends a note as ``json(of:)`` writes it.
+    private var showNote: Show {
+        let isBrief = dialect.reading.datesAreAsTyped
+        return { row, bytes in
+            bytes.append(#"{"uuid":"#)
+            bytes.append(string: row.bytes(StoredNote.Column.uuid))
+            bytes.append(#","revision":"#)
+            bytes.append(revision: row.integer(StoredNote.Column.number), row.bytes(StoredNote.Column.suffix))
+            bytes.append(#","date":"#)
+            if isBrief {
+                bytes.append(JSONText.string(NoteDate.brief(row.text(StoredNote.Column.date) ?? "")))
+            } else {
+                bytes.append(string: row.bytes(StoredNote.Column.date))
+            }
+            bytes.append(#","title":"#)
+            bytes.append(string: row.bytes(StoredNote.Column.title))
+            bytes.append(#","text":"#)
+            bytes.append(string: row.bytes(StoredNote.Column.text))
+            bytes.append("}")
+        }
     }
 
-    /// Rows as text: whole if that is short.
+    /// Returns the notes of a selection between a head and a tail: the first page now, the others while it is sent.
     func body(
-        of rows: [Int64], of user: String, texts: Bool = true, head: String, tail: String, _ show: @escaping Show
+        of selection: StoredNote.Selection, _ database: Database, head: String, separator: String, tail: String,
+        _ show: @escaping Show
     ) throws -> Body {
-        let pages = Pages.of(rows, head: head, tail: tail) { [store] rest in
-            try store.read { database in
-                var text = ""
-                var used = 0
-                let find = try StoredNote.finder(database, owner: user, texts: texts)
-                for row in rest {
-                    used += 1
-                    if let note = try find(row), note.state != .pruned, let shown = show(note) { text += shown }
-                    if text.utf8.count >= NotesService.pageBytes || used == 1000 { break }
-                }
-                return (text, used)
+        var bytes = JSONBytes()
+        bytes.append(head)
+        var isFirst = true
+        var rest: [Int64] = []
+        try StoredNote.forEachRow(database, selection) { row in
+            if bytes.bytes.count < NotesService.pageBytes {
+                if !isFirst { bytes.append(separator) }
+                isFirst = false
+                show(row, &bytes)
+            } else {
+                rest.append(Int64(row.integer(StoredNote.Column.place)))
             }
+            return true
         }
-        guard rows.count > 1000 else {
-            // Perhaps one page is all of it.
-            let first = try pages.next() ?? ""
-            guard let second = try pages.next() else { return .text(first) }
-            return .pages(pages.preceded(by: [first, second]))
+        if rest.isEmpty {
+            bytes.append(tail)
+            return .text(bytes.text)
         }
-        return .pages(pages)
+        return .pages(
+            Pages.of(first: bytes.text, rows: rest, tail: tail) { [self] rest in
+                do {
+                    return try store.read { database in
+                        var bytes = JSONBytes()
+                        let some = rest.prefix(NotesService.pageRowsMax)
+                        var used = some.count
+                        try StoredNote.forEachRow(database, ids: some, selection) { row in
+                            bytes.append(separator)
+                            show(row, &bytes)
+                            guard bytes.bytes.count >= NotesService.pageBytes else { return true }
+                            used = row.integer(StoredNote.Column.place) + 1
+                            return false
+                        }
+                        return (bytes.text, used)
+                    }
+                } catch {
+                    // The status is sent already; the connection is closed.
+                    record(error)
+                    throw error
+                }
+            })
     }
 
     private func create(_ call: Call, _ user: String, _ fields: NoteRequest, _ database: Database) throws -> Answer {
@@ -93,7 +130,8 @@ extension NotesService {
         let note = Note(
             uuid: uuid, revision: Revision(number: base + 1, suffix: makeUUID()), date: date.stored, title: title,
             text: text)
-        return try written(.created, StoredNote(note).save(database, owner: user, at: now()), typed: date.typed)
+        return try written(
+            .created, StoredNote(note).save(database, owner: user, at: now(), served: served()), typed: date.typed)
     }
 
     /// What has this name, where names are each user's own or everybody's.

@@ -7,19 +7,19 @@ internal import NotesContract
 /// `/notes/`, which people read in a browser, and `/accounts/login/` before it.
 extension NotesService {
     func answerPage(_ call: Call, _ user: String) throws -> Answer {
-        let rows = try store.read {
-            try StoredNote.rows($0, owner: user, dialect.reading.isByDate ? .byDate : .bySequence)
-        }
         let (head, tail) = HTML.page(
             title: "Notes",
             head: "<h1>Notes of \(HTML.escaped(user))</h1><form method=post action=/accounts/logout/>"
                 + "<button>Log out</button></form><ul>", tail: "</ul>")
         var answer = Answer(.ok)
-        answer.body = try body(of: rows, of: user, head: head, tail: tail) { stored in
-            guard stored.state == .there else { return nil }
-            let note = stored.note
-            return "\n<li><h2>\(HTML.escaped(note.title ?? ""))</h2><time>\(note.date)</time>"
-                + "<p>\(HTML.escaped(note.text ?? ""))</p></li>"
+        let selection = StoredNote.Selection(owner: user, order: listOrder)
+        answer.body = try store.read { database in
+            try body(of: selection, database, head: head, separator: "\n", tail: tail) { row, bytes in
+                let note = StoredNote(row).note
+                bytes.append(
+                    "<li><h2>\(HTML.escaped(note.title ?? ""))</h2><time>\(note.date)</time>"
+                        + "<p>\(HTML.escaped(note.text ?? ""))</p></li>")
+            }
         }
         HTML.mark(&answer)
         return answer
@@ -59,7 +59,7 @@ extension NotesService {
 
     private func enter(_ user: String, next: String) throws -> Answer {
         let csrf = makeSecret()
-        let session = try store.queue.write {
+        let session = try change {
             try makeToken(.session, of: user, seconds: limits.refreshSeconds, csrf: csrf, $0)
         }
         var answer = Answer(.found)
@@ -79,7 +79,7 @@ extension NotesService {
     func answerLogout(_ call: Call) throws -> Answer {
         try call.allow([.post])
         if let session = Cookies.value("sessionid", of: call.request) {
-            try store.queue.write { try $0.execute(sql: "DELETE FROM token WHERE secret = ?", arguments: [session]) }
+            try change { try $0.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [Secrets.tokenID(session)]) }
         }
         var answer = Answer(.found)
         answer[.location] = "/accounts/login/"

@@ -10,7 +10,7 @@ extension NotesService {
                 var note = try find(user, uuid, database)
                 if note.isPinned != (call.method == .put) {
                     note.isPinned.toggle()
-                    _ = try note.save(database, owner: user, at: now())
+                    _ = try note.save(database, owner: user, at: now(), served: served())
                 }
                 return Answer(.noContent)
             }

@@ -7,7 +7,7 @@ internal import JSON
 extension NotesService {
     func answerTokens(_ call: Call, _ user: String, hasPassword: Bool) throws -> Answer {
         if call.method == .delete {
-            try store.queue.write {
+            try change {
                 try $0.execute(sql: "DELETE FROM token WHERE owner = ? AND kind <> 'session'", arguments: [user])
             }
             return Answer(.noContent)
@@ -16,7 +16,7 @@ extension NotesService {
             throw Refusal(
                 .forbidden, "Tokens are given for a password (Basic), not for a token or a session", key: "detail")
         }
-        let (access, refresh) = try store.queue.write { database in
+        let (access, refresh) = try change { database in
             try (
                 makeToken(.access, of: user, seconds: limits.accessSeconds, database),
                 makeToken(.refresh, of: user, seconds: limits.refreshSeconds, database)
@@ -32,7 +32,7 @@ extension NotesService {
             throw Refusal(.badRequest, "invalid_request")
         }
         guard let token = try token(refresh, .refresh) else { throw Refusal(.badRequest, "invalid_grant") }
-        let access = try store.queue.write {
+        let access = try change {
             try makeToken(.access, of: token.owner, seconds: limits.accessSeconds, $0)
         }
         return tokens(.ok, access: access, refresh: refresh)
