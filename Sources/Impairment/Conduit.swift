@@ -29,6 +29,8 @@ public enum Action: Sendable {
     case flush(Side)
     /// Close with a RST, dropping what is not yet sent.
     case reset(Side)
+    /// Close with a RST once the peer has acknowledged everything written, or does not for a while.
+    case resetAfterWrites(Side)
     /// Read no more from this socket.
     case pauseReading(Side)
     /// Read again from this socket.
@@ -40,7 +42,8 @@ public enum Action: Sendable {
     var side: Side? {
         switch self {
         case .write(_, to: let side), .awaitDrain(let side), .closeOutput(let side), .close(let side),
-            .flush(let side), .reset(let side), .pauseReading(let side), .resumeReading(let side):
+            .flush(let side), .reset(let side), .resetAfterWrites(let side), .pauseReading(let side),
+            .resumeReading(let side):
             side
         case .ended: nil
         }

@@ -662,7 +662,7 @@ public struct SharedLink: ~Copyable {
         case .awaitDrain: portalInputs.append((id, .drained(.server)))
         case .closeOutput: portalInputs.append((id, .inputClosed(.server)))
         case .close: portalInputs.append((id, .gone(.server)))
-        case .reset, .flush, .pauseReading, .resumeReading, .ended: break
+        case .reset, .resetAfterWrites, .flush, .pauseReading, .resumeReading, .ended: break
         }
     }
 
@@ -828,8 +828,9 @@ public struct SharedLink: ~Copyable {
                     return order(.awaitDrain(receiver), id)
                 }
             }
+            let passesAll = conduits[id.index]?[direction].passesAllBeforeReset == true
             conduits[id.index]?.markGone(receiver)
-            order(.reset(receiver), id)
+            order(passesAll ? .resetAfterWrites(receiver) : .reset(receiver), id)
         }
         // A RST ends both ends: nothing of this connection is of use to anybody now.
         end(id)

@@ -235,6 +235,8 @@ final class Session {
             if side == .server, ends.down == nil { for end in dialling { end.reset() } }
             ends[side.sends]?.reset()
             if ends[side.sends] == nil { pastSocket(side)?.reset() }
+        case .resetAfterWrites(let side):
+            if let end = ends[side.sends] { end.resetAfterWrites() } else { return carryOut(.reset(side)) }
         case .pauseReading(let side):
             arrivesPaused[side.sends] = true
             ends[side.sends]?.pauseReading()

@@ -177,6 +177,37 @@ final class SocketEnd: ChannelDuplexHandler {
         context.close(promise: nil)
     }
 
+    /// Sends a RST behind everything written: once the peer's kernel has acknowledged it, or has not for ``resetDelayMax``. A RST
+    /// at once would drop what the system has not sent.
+    func resetAfterWrites() {
+        guard let context else { return }
+        isPaused = true
+        context.flush()
+        resetOnceSent(until: .now() + Self.resetDelayMax, checkingAfter: Self.firstSentCheck)
+    }
+
+    /// How long a socket has to send what was written before its RST. As long as TCP's own retransmissions need on a lossy
+    /// network; a receiver that does not read is not waited for longer.
+    static let resetDelayMax = TimeAmount.seconds(5)
+    /// When it is first asked again whether it has; each time later than before.
+    private static let firstSentCheck = TimeAmount.milliseconds(2)
+
+    private func resetOnceSent(until deadline: NIODeadline, checkingAfter pause: TimeAmount) {
+        guard let context else { return }
+        if (bytesUnsent == 0 && bytesUnacknowledged == 0) || NIODeadline.now() >= deadline { return reset() }
+        context.eventLoop.assumeIsolated().scheduleTask(in: pause) {
+            self.resetOnceSent(until: deadline, checkingAfter: min(pause * 2, .milliseconds(500)))
+        }
+    }
+
+    /// Bytes that the system has been given and the peer has not acknowledged.
+    private var bytesUnacknowledged: Int {
+        let count = try? context?.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+            SystemSocket.unacknowledgedBytes(of: $0)
+        }
+        return count.flatMap { $0 } ?? 0
+    }
+
     /// Closes both ways.
     func close() { context?.close(promise: nil) }
 

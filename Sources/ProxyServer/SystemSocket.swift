@@ -1,5 +1,9 @@
 internal import NIOCore
 
+#if os(Linux)
+    internal import CRelay
+#endif
+
 #if canImport(Darwin)
     import Darwin
 #elseif canImport(Glibc)
@@ -18,6 +22,15 @@ enum SystemSocket {
             _ = Glibc.close(descriptor)
         #elseif canImport(Musl)
             _ = Musl.close(descriptor)
+        #endif
+    }
+
+    /// Bytes that a socket's peer has not acknowledged; 0 where the system does not tell (macOS).
+    static func unacknowledgedBytes(of descriptor: CInt) -> Int {
+        #if os(Linux)
+            return Int(crelay_unacknowledged(descriptor))
+        #else
+            return 0
         #endif
     }
 

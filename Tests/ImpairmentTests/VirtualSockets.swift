@@ -170,7 +170,7 @@ struct VirtualSockets {
                 // A socket that is closed tells so.
                 closed.append((side, order.flow))
             case .flush(let side): change(side, order.flow) { $0.flushes += 1 }
-            case .reset(let side): change(side, order.flow) { $0.gotReset = true }
+            case .reset(let side), .resetAfterWrites(let side): change(side, order.flow) { $0.gotReset = true }
             case .pauseReading(let side): change(side, order.flow) { $0.isPaused = true }
             case .resumeReading(let side): change(side, order.flow) { $0.isPaused = false }
             case .ended: over.insert(order.flow)

@@ -171,7 +171,9 @@
         var hasLostSocket: Bool { ends.up.isLost || ends.down.isLost }
 
         /// Whether a socket has bytes that its peer's kernel has not acknowledged.
-        func hasUnacknowledged(_ side: Side) -> Bool { crelay_unacknowledged(ends[side.sends].descriptor) > 0 }
+        func hasUnacknowledged(_ side: Side) -> Bool {
+            SystemSocket.unacknowledgedBytes(of: ends[side.sends].descriptor) > 0
+        }
 
         /// The receiving socket takes no more for now.
         private func stall(_ direction: Direction) {
