@@ -19,6 +19,7 @@ final class ProxyCore {
     private var accepted = 0
     private var dialsFailed = 0
     private var isStopping = false
+    private var isClosed = false
     private var allClosed: EventLoopPromise<Void>?
     private var stopped: EventLoopFuture<Bool>?
     private let upstream: UpstreamAddresses
@@ -164,6 +165,8 @@ final class ProxyCore {
         isTakingArrivals = true
         straightPath.take(TurnBudget.connectionsMax).whenSuccess { connections in
             self.isTakingArrivals = false
+            // Without an owner their sockets close by themselves.
+            if self.isClosed { return connections.forEach { _ in self.places.release() } }
             for past in connections { self.goOn(from: past) }
             self.limitReads()
             self.letIn()
@@ -524,16 +527,19 @@ final class ProxyCore {
         eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(10)) { self.drain(until: deadline, promise) }
     }
 
-    /// Closes the port and every connection with a FIN, at once.
+    /// Closes the port, and every connection with a FIN, some at a time.
     func close() -> EventLoopFuture<Void> {
         isStopping = true
-        return closeStraightPath(.closed).flatMap {
+        isClosed = true
+        let isFrozen = straightPath?.freeze() ?? eventLoop.makeSucceededVoidFuture()
+        return isFrozen.assumeIsolated().flatMap {
             self.recordPortClosed()
             let listenerIsClosed = self.listener?.close() ?? self.eventLoop.makeSucceededVoidFuture()
             self.listener = nil
             // What closing would make the link do is nobody's business any more.
             self.linkLoop.shutDown()
-            let closed = self.atMost(TurnBudget.waitMax, self.closeAll(tellsLoss: false))
+            let relayed = self.closeStraightPath(.closed).nonisolated()
+            let closed = self.atMost(TurnBudget.waitMax, self.closeAll(tellsLoss: false).and(relayed).map { _ in })
             return closed.and(listenerIsClosed).map { _ in }
         }.nonisolated()
     }

@@ -1,0 +1,40 @@
+import Impairment
+import LinkModel
+import TestSupport
+import Testing
+
+@testable import ProxyServer
+
+/// What all connections hold keeps to the whole, also when they change from the fast path to the link at once.
+@Suite(.serialized, .timeLimit(.minutes(2))) struct MemoryLimitTests {
+    @Test func uploadsThatComeToTheLinkTogetherKeepToTheLimit() async throws {
+        let way = DirectionConditions(rate: .kilobits(40_000), delay: .milliseconds(1))
+        let buffers = BufferLimits(bytesMaxTotal: 8 << 20)
+        let count = 40
+        try await withProxy(.clear, buffers: buffers) { proxy, listener in
+            let pairs = try await blocking {
+                try (0..<count).map { _ in (try TestSocket.connect(port: proxy.address.port), try listener.accept()) }
+            }
+            let uploads = pairs.map { client, _ in
+                Task { try? await blocking { try client.send([UInt8](repeating: 1, count: 8_000_000)) } }
+            }
+            try await eventually("the relay holds something of all") {
+                await proxy.connections().allSatisfy { $0.bytesHeld.up > 0 }
+            }
+            await proxy.setConditions(Conditions(up: way, down: way))
+            var most = 0
+            for _ in 0..<200 {
+                most = max(most, await proxy.status().link.bytesHeld)
+                try await Task.sleep(for: .milliseconds(5))
+            }
+            // Beside the whole: what the relay had read of each before it came, and a read that was under way.
+            let share = buffers.bytesMax(connections: count)
+            #expect(most <= buffers.bytesMaxTotal + count * (share + ProxyCore.conditionedReadBytesMax))
+            for (client, server) in pairs {
+                client.reset()
+                server.reset()
+            }
+            for upload in uploads { _ = await upload.value }
+        }
+    }
+}
