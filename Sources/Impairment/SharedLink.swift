@@ -99,6 +99,10 @@ public struct SharedLink: ~Copyable {
     public var eventsPerCallMax = Int.max
     /// Whether something that is due has not run, because a call has run ``eventsPerCallMax`` events.
     public private(set) var isBehind = false
+    /// Connections that are to be aborted.
+    private var aborts = Deque<FlowID>()
+    /// What aborting a connection costs, in events.
+    private static let abortCost = 8
     /// Pieces that toxics have passed on since it was last read: they count as events.
     private var toxicPieces = 0
     /// The most pieces that one connection's toxics pass on before other events have their turn.
@@ -202,11 +206,13 @@ public struct SharedLink: ~Copyable {
         target = max(target, min(time, .end))
         var eventsLeft = eventsPerCallMax
         toxicPieces = 0
-        isBehind = !advance(to: target, &eventsLeft)
+        let hasRun = advance(to: target, &eventsLeft)
+        isBehind = !hasRun || !aborts.isEmpty
     }
 
     /// Gives whether everything due has run.
     private mutating func advance(to time: Instant, _ eventsLeft: inout Int) -> Bool {
+        guard runAborts(&eventsLeft) else { return false }
         while true {
             let alarm = toxicAlarms.min
             let own = min(alarm?.time ?? .never, orphans.first?.until ?? .never)
@@ -263,13 +269,25 @@ public struct SharedLink: ~Copyable {
     /// What was made under other conditions does not go on.
     private mutating func accessChanges() {
         access = link.conditions.access
-        cutAll()
+        abortAll()
     }
 
-    private mutating func cutAll() {
+    /// Aborts every connection that is there now; ``eventsPerCallMax`` bounds how many at once.
+    private mutating func abortAll() {
         for index in conduits.indices where conduits[index] != nil {
-            if let id = link.connection(at: index) { abandon(id) }
+            if let id = link.connection(at: index) { aborts.append(id) }
         }
+        var eventsLeft = eventsPerCallMax
+        if !runAborts(&eventsLeft) { isBehind = true }
+    }
+
+    /// Aborts connections that are to be aborted; gives whether none is left.
+    private mutating func runAborts(_ eventsLeft: inout Int) -> Bool {
+        while eventsLeft > 0, let id = aborts.popFirst() {
+            eventsLeft -= min(eventsLeft, Self.abortCost)
+            if holds(id) { abandon(id) }
+        }
+        return aborts.isEmpty
     }
 
     /// Changes the conditions for packets that enter from `time` on.
@@ -282,7 +300,7 @@ public struct SharedLink: ~Copyable {
     /// Cuts every connection with a RST to both sockets, at once.
     public mutating func reset(at time: Instant) {
         advance(to: time)
-        cutAll()
+        abortAll()
     }
 
     /// Lets a timeline change the conditions from `time` on, as if `offset` of it had passed already.

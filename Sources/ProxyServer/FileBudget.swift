@@ -10,7 +10,7 @@ internal import Synchronization
 
 /// How many connections all proxies of the process may have together, so that files are left for the API, for logs and databases.
 ///
-/// A connection counts two sockets. Who finds no slot waits in the kernel's backlog.
+/// A connection counts two sockets. While the budget is exhausted, new connections wait in the kernel's backlog.
 final class FileBudget: Sendable {
     static let shared = FileBudget(files: FileBudget.filesMax)
 

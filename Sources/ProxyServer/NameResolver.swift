@@ -18,7 +18,7 @@ final class NameResolver: Sendable {
     typealias Outcome = Result<[SocketAddress], any Error>
 
     private struct State {
-        /// Who waits for which name. Names are compared as bytes: a `String` would be normalised for it.
+        /// The callers of each name. Names are compared as bytes: a `String` would be normalised for it.
         var waiting: [[UInt8]: [@Sendable (Outcome) -> Void]] = [:]
         var pool: NIOThreadPool?
     }

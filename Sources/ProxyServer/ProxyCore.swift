@@ -212,7 +212,7 @@ final class ProxyCore {
             if isImpairing && self.straightPath?.isOpen == true { return self.change(isImpairing: true, body) }
             self.letIn()
             body(self.linkLoop)
-            // What was let in where nobody is let in now does not go on; what is left comes back to the link.
+            // Connections accepted before a policy that accepts none are aborted; the others come back to the link.
             let isCut =
                 (self.linkLoop.conditions.access == .open ? nil : self.straightPath?.resetAll())
                 ?? self.eventLoop.makeSucceededVoidFuture()

@@ -89,7 +89,7 @@ final class SocketEnd: ChannelDuplexHandler {
     }
 
     func connect(context: ChannelHandlerContext, to address: SocketAddress, promise: EventLoopPromise<Void>?) {
-        // Bound beforehand, where somebody wants to know the port before the other side does.
+        // A dial that the loop detector must record is bound to its port before it connects.
         if let port = context.channel.localAddress?.port, port > 0 { session?.upstreamWillConnect(from: port) }
         context.connect(to: address, promise: promise)
     }

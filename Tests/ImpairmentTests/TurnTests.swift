@@ -74,4 +74,18 @@ private let slow = Conditions(up: way, down: way)
         #expect(sockets.end(.client, id).received == (0..<600).flatMap { _ in [7, 8] as [UInt8] } + [9])
         #expect(sockets.end(.client, id).gotFin)
     }
+
+    @Test func aRefusalAbortsABoundedNumberOfConnectionsInACall() {
+        var sockets = VirtualSockets(slow)
+        sockets.box.link.eventsPerCallMax = 64
+        let connections = (0..<100).map { _ in sockets.open() }
+        while sockets.isBehind { sockets.wait(.zero) }
+        var refusing = Conditions.clear
+        refusing.access = .refuse
+        sockets.setConditions(refusing)
+        #expect(sockets.isBehind && sockets.over.count < 100)
+        while sockets.isBehind { sockets.wait(.zero) }
+        #expect(sockets.over == Set(connections))
+        #expect(connections.allSatisfy { sockets.end(.client, $0).gotReset && sockets.end(.server, $0).gotReset })
+    }
 }

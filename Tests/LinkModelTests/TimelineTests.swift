@@ -139,7 +139,7 @@ import Testing
         #expect(policy(at: 11) == access)
         #expect(run.current == closed.conditions)
         #expect(policy(at: 19) == access)
-        #expect(policy(at: 20) == .open, "connections are let in to feel what comes")
+        #expect(policy(at: 20) == .open, "connections that are open keep going until the ramp ends")
         _ = run.advance(to: Instant(.seconds(30)))
         #expect(run.current == slow.conditions)
     }

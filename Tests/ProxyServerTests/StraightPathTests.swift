@@ -442,7 +442,7 @@ import Testing
             try await blocking { () throws -> Void in
                 for end in all { #expect(try end.receiveToEnd().isEmpty) }
             }
-            // Who comes later has not met it.
+            // A later connection has not met the toxic.
             let (client, server) = try await Self.connect(proxy, listener)
             try await blocking { () throws -> Void in
                 try server.send([2])

@@ -13,7 +13,7 @@ final class Places: Sendable {
 
     var count: Int { taken.load(ordering: .relaxed) }
     var isFull: Bool { count >= max || files.isFull }
-    /// Whether other proxies have taken what this one may still have: nobody tells when that is over.
+    /// Whether the limit of the process is reached and not that of the proxy. No event tells when it is over, so ask again later.
     var mustAskAgain: Bool { count < max && files.isFull }
 
     /// Takes a place for somebody who is in.

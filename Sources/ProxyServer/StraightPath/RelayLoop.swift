@@ -374,7 +374,7 @@ extension RelayLoop {
             turns.append(port.token)
         }
 
-        /// Accepts nobody for a while.
+        /// Stops accepting for ``pauseAfterFailure``.
         private func pause(_ port: RelayPort) {
             port.isPaused = true
             alarms.insert(Alarm(due: .now() + Self.pauseAfterFailure, token: port.token))
