@@ -272,7 +272,7 @@ final class LinkLoop {
         isCarryingOut = false
         if !isShutDown, link.hasActions || link.isBehind {
             isBehind = true
-            clock.continueLater(place)
+            runLater { $0.continueTurn() }
         }
     }
 
@@ -285,6 +285,9 @@ final class LinkLoop {
         }
         return isLast ? displaced.removeValue(forKey: order.flow) : displaced[order.flow]
     }
+
+    /// Runs work after the loop's sockets and other proxies have had their turn.
+    func runLater(_ work: @escaping (LinkLoop) -> Void) { clock.runLater { work(self) } }
 
     /// Goes on with what an earlier turn has left.
     func continueTurn() {

@@ -24,9 +24,13 @@ final class LoopClock {
     private var timer: Scheduled<Void>?
     private var timerIsDue = NIODeadline.distantFuture
     private var isRinging = false
-    /// Link loops with work left from an earlier turn, in the order in which they continue.
-    private var ready = Deque<Int>()
-    private var turn: Scheduled<Void>?
+    /// Work left from earlier turns, in the order in which it continues.
+    private var ready = Deque<() -> Void>()
+    private var isTurnScheduled = false
+    /// Timers are due that an earlier turn had no time for.
+    private var ringsLater = false
+    /// How often tasks that tasks have left are waited for.
+    private static let taskRoundsMax = 8
 
     /// So many alarms are kept, however few loops there are.
     private static let alarmsMin = 64
@@ -53,25 +57,42 @@ final class LoopClock {
         freePlaces.append(place)
     }
 
-    /// Continues the loop at `place` after sockets and other loops have had their turn.
-    func continueLater(_ place: Int) {
-        ready.append(place)
+    /// Runs work after sockets and the work of others have had their turn.
+    func runLater(_ work: @escaping () -> Void) {
+        ready.append(work)
         scheduleTurn()
     }
 
     private func scheduleTurn() {
-        if turn != nil || ready.isEmpty { return }
-        turn = eventLoop.assumeIsolated().scheduleTask(in: TurnBudget.pause) {
-            self.turn = nil
-            let deadline = NIODeadline.now() + Self.turnTimeMax
-            var left = min(self.ready.count, Self.loopsPerTurn)
-            repeat {
-                guard left > 0, let place = self.ready.popFirst() else { break }
-                self.loops[place]?.continueTurn()
-                left -= 1
-            } while NIODeadline.now() < deadline
-            self.scheduleTurn()
+        if isTurnScheduled || (ready.isEmpty && !ringsLater) { return }
+        isTurnScheduled = true
+        waitForTasks(roundsLeft: Self.taskRoundsMax)
+    }
+
+    /// Lets the tasks run that closing and opening channels have left, so that nothing is due when the turn is scheduled: SwiftNIO
+    /// asks the sockets only when no task is.
+    private func waitForTasks(roundsLeft: Int) {
+        let start = NIODeadline.now()
+        eventLoop.assumeIsolated().execute {
+            let hasWaited = NIODeadline.now() - start > TurnBudget.pause
+            if hasWaited && roundsLeft > 0 { return self.waitForTasks(roundsLeft: roundsLeft - 1) }
+            self.eventLoop.assumeIsolated().scheduleTask(in: TurnBudget.pause) { self.runTurn() }
         }
+    }
+
+    private func runTurn() {
+        isTurnScheduled = false
+        let deadline = NIODeadline.now() + Self.turnTimeMax
+        var left = min(ready.count, Self.loopsPerTurn)
+        while left > 0, NIODeadline.now() < deadline, let work = ready.popFirst() {
+            work()
+            left -= 1
+        }
+        if ringsLater {
+            ringsLater = false
+            ring()
+        }
+        scheduleTurn()
     }
 
     /// Wakes the loop at `place` at `due`, unless it has been told another time since.
@@ -89,14 +110,15 @@ final class LoopClock {
             })
     }
 
-    private func setTimer(notBefore earliest: NIODeadline = .uptimeNanoseconds(0)) {
-        guard let due = alarms.min.map({ max($0.due, earliest) }), due < timerIsDue else { return }
+    private func setTimer() {
+        guard !ringsLater, let due = alarms.min?.due, due < timerIsDue else { return }
         timer?.cancel()
         timerIsDue = due
         timer = eventLoop.assumeIsolated().scheduleTask(deadline: due) { self.ring() }
     }
 
     private func ring() {
+        timer?.cancel()
         timer = nil
         timerIsDue = .distantFuture
         isRinging = true
@@ -112,7 +134,11 @@ final class LoopClock {
             now = .now()
         }
         isRinging = false
-        setTimer(notBefore: now + TurnBudget.pause)
+        if let alarm = alarms.min, alarm.due <= now {
+            ringsLater = true
+            scheduleTurn()
+        }
+        setTimer()
     }
 
     /// Each thread has its own value of it.

@@ -15,17 +15,19 @@ final class LoopDetector: Sendable {
     /// A dial that may lead to a proxy of this process; forgotten with its last owner.
     final class Dial: Sendable {
         fileprivate let localPort: Int
+        private let number: Int
         /// The proxies that the connection has passed, the dialling one last.
         let passed: [ProxyNumber]
         private let detector: LoopDetector
 
-        fileprivate init(localPort: Int, passed: [ProxyNumber], _ detector: LoopDetector) {
+        fileprivate init(localPort: Int, number: Int, passed: [ProxyNumber], _ detector: LoopDetector) {
+            self.number = number
             self.localPort = localPort
             self.passed = passed
             self.detector = detector
         }
 
-        deinit { detector.forget(localPort) }
+        deinit { detector.forget(localPort, number) }
     }
 
     private struct State {
@@ -33,7 +35,8 @@ final class LoopDetector: Sendable {
         /// How many proxies listen on a port, at whatever address.
         var listening: [Int: Int] = [:]
         /// The proxies that a connection has passed, by the port it was dialled from.
-        var passed: [Int: [ProxyNumber]] = [:]
+        var passed: [Int: (dial: Int, proxies: [ProxyNumber])] = [:]
+        var lastDial = 0
     }
 
     private let state = NIOLockedValueBox(State())
@@ -66,18 +69,25 @@ final class LoopDetector: Sendable {
     /// Records a dial from a local port that is bound and not connected yet.
     func recordDial(from localPort: Int, passed: [ProxyNumber], by proxy: ProxyNumber) -> Dial {
         let passed = passed + [proxy]
-        state.withLockedValue { $0.passed[localPort] = passed }
-        return Dial(localPort: localPort, passed: passed, self)
+        let number = state.withLockedValue { state in
+            state.lastDial += 1
+            state.passed[localPort] = (state.lastDial, passed)
+            return state.lastDial
+        }
+        return Dial(localPort: localPort, number: number, passed: passed, self)
     }
 
-    private func forget(_ localPort: Int) { state.withLockedValue { $0.passed[localPort] = nil } }
+    /// Forgets a dial, unless its port is another's by now.
+    private func forget(_ localPort: Int, _ dial: Int) {
+        state.withLockedValue { if $0.passed[localPort]?.dial == dial { $0.passed[localPort] = nil } }
+    }
 
     /// The proxies that a connection has passed, by the address it comes from and the one at which it was accepted.
     func passed(from peer: @autoclosure () -> SocketAddress?, to local: @autoclosure () -> SocketAddress?)
         -> [ProxyNumber]
     {
         if state.withLockedValue({ $0.passed.isEmpty }) { return [] }
-        guard let peer = peer(), let port = peer.port, let passed = state.withLockedValue({ $0.passed[port] }),
+        guard let peer = peer(), let port = peer.port, let passed = state.withLockedValue({ $0.passed[port]?.proxies }),
             let local = local(), Self.isSameMachine(peer, local)
         else { return [] }
         return passed

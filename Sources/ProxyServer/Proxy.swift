@@ -192,6 +192,12 @@ public final class Proxy: Sendable {
         return LoopDetector.isLoopback(host) || ownAddresses.contains(host)
     }
 
+    /// Whether an address is the loopback's, the wildcard's or one of this machine's.
+    static func isOnThisMachine(_ address: SocketAddress) -> Bool {
+        guard let host = LoopDetector.host(address) else { return false }
+        return LoopDetector.isLoopback(host) || host == "0.0.0.0" || host == "::" || ownAddresses.contains(host)
+    }
+
     /// The addresses of this machine's interfaces, at the process's start.
     private static let ownAddresses = Set((try? System.enumerateDevices())?.compactMap { $0.address?.ipAddress } ?? [])
 }

@@ -170,7 +170,11 @@ final class ProxyCore {
             for past in connections { self.goOn(from: past) }
             self.limitReads()
             self.letIn()
-            if straightPath.isDraining { self.takeArrivals() } else { self.goStraight() }
+            if straightPath.isDraining {
+                self.linkLoop.runLater { _ in self.takeArrivals() }
+            } else {
+                self.goStraight()
+            }
         }
     }
 
@@ -252,8 +256,9 @@ final class ProxyCore {
     /// Accepts clients, or lets them wait, as there are places.
     private func letIn() {
         if isStopping { return }
-        listener?.setAccepting(!places.isFull)
-        guard places.mustAskAgain, !isAskingAgain else { return }
+        let room = places.room
+        listener?.setAccepting(room == .free)
+        guard room == .processIsFull, !isAskingAgain else { return }
         isAskingAgain = true
         eventLoop.assumeIsolated().scheduleTask(in: Self.placeCheckInterval) {
             self.isAskingAgain = false
@@ -313,7 +318,7 @@ final class ProxyCore {
     /// Where a connection of the relay goes.
     private func lookUp(_ connection: RelayToken) {
         guard configuration.resolvesEachTime else {
-            straightPath?.dial(connection, .success(upstream.current(on: eventLoop)))
+            straightPath?.dial(connection, .success(upstream.current(on: eventLoop).filter { !isOwn($0) }))
             return
         }
         upstream.fresh(within: configuration.connectTimeout, on: eventLoop).whenComplete { result in
@@ -372,7 +377,7 @@ final class ProxyCore {
 
     private func tellFull() {
         guard isTime(&lastFullLine) else { return }
-        if places.mustAskAgain {
+        if places.room == .processIsFull {
             let count = FileBudget.shared.connectionsMax
             return logger.warning(
                 "all proxies together have \(count) connections, the limit for 'ulimit -n': new ones wait; raise it")
@@ -446,7 +451,8 @@ final class ProxyCore {
                     try channel.pipeline.syncOperations.addHandler(SocketEnd(.server, of: session))
                 }
             }
-        if LoopDetector.shared.mustRecord(address.port), let any = address.wildcard {
+        // Only a dial that stays on this machine can come back to it.
+        if Proxy.isOnThisMachine(address), LoopDetector.shared.mustRecord(address.port), let any = address.wildcard {
             bootstrap = bootstrap.bind(to: any)
         }
         return bootstrap.connect(to: address)
@@ -545,7 +551,7 @@ final class ProxyCore {
     }
 
     private func closeAll(tellsLoss: Bool = true) -> EventLoopFuture<Void> {
-        let promise = eventLoop.makePromise(of: Void.self)
+        let promise = allClosed ?? eventLoop.makePromise(of: Void.self)
         allClosed = promise
         if sessions.isEmpty { promise.succeed() }
         close(Array(sessions.values)[...], tellsLoss: tellsLoss)
@@ -556,6 +562,6 @@ final class ProxyCore {
         for session in left.prefix(TurnBudget.connectionsMax) { session.close(tellsLoss: tellsLoss) }
         let rest = left.dropFirst(TurnBudget.connectionsMax)
         if rest.isEmpty { return }
-        eventLoop.assumeIsolated().scheduleTask(in: TurnBudget.pause) { self.close(rest, tellsLoss: tellsLoss) }
+        linkLoop.runLater { _ in self.close(rest, tellsLoss: tellsLoss) }
     }
 }

@@ -65,7 +65,7 @@ final class Session {
     init(goingOnFrom past: HandedOver, on loop: LinkLoop, dial: @escaping (Session) -> Void) {
         client = nil
         passed = past.passed
-        recordedDials = past.dial.map { [$0] } ?? []
+        recordedDials = past.dials
         self.loop = loop
         self.dial = dial
         self.past = past

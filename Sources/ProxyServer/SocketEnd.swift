@@ -45,7 +45,14 @@ final class SocketEnd: ChannelDuplexHandler {
         }
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) { self.context = nil }
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+        // A channel that could not be registered is never active, and inactive neither.
+        if side == .client, !isActive, let session {
+            self.session = nil
+            session.close(tellsLoss: false)
+        }
+    }
 
     func channelActive(context: ChannelHandlerContext) { becomeActive() }
 

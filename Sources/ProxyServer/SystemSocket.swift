@@ -37,6 +37,17 @@ enum SystemSocket {
     /// Whether a socket is ready for what is asked, or has failed; never waits.
     static func isReady(_ request: inout pollfd) -> Bool { poll(&request, 1, 0) > 0 }
 
+    #if os(Linux)
+        /// What epoll would report of a socket now; nothing if there is none. Their bits are poll's.
+        static func events(of descriptor: CInt) -> UInt32 {
+            var request = pollfd(
+                fd: descriptor, events: Int16(truncatingIfNeeded: POLLIN | POLLPRI | POLLOUT | POLLRDHUP), revents: 0)
+            return isReady(&request) ? UInt32(UInt16(bitPattern: request.revents)) : 0
+        }
+
+        private static let POLLRDHUP: CInt = 0x2000
+    #endif
+
     /// Where a socket is.
     static func localAddress(of descriptor: CInt) throws -> SocketAddress {
         try address { getsockname(descriptor, $0, $1) }

@@ -60,12 +60,12 @@ import Testing
             let budget = FileBudget(files: 40)
             let (one, other) = (Places(max: 100, files: budget), Places(max: 100, files: budget))
             for _ in 0..<budget.connectionsMax { one.take() }
-            #expect(other.isFull && other.mustAskAgain && one.isFull)
+            #expect(other.room == .processIsFull && one.room == .processIsFull)
             one.release()
             #expect(!other.isFull)
             let small = Places(max: 1, files: FileBudget(files: 1000))
             small.take()
-            #expect(small.isFull && !small.mustAskAgain, "its own limit is told when it is over")
+            #expect(small.room == .proxyIsFull, "its own limit is told when it is over")
         }
     }
 #endif

@@ -14,7 +14,7 @@ struct HandedOver: Sendable {
     let pending: PerDirection<ByteBuffer>
     /// Which directions' FIN has been passed on.
     let isFinished: PerDirection<Bool>
-    /// The proxies of this process that it has passed before this one, and the record of its dial if it may lead to another.
+    /// The proxies of this process that it has passed before this one, and the records of its dials if they may lead to another.
     let passed: [LoopDetector.ProxyNumber]
-    let dial: LoopDetector.Dial?
+    let dials: [LoopDetector.Dial]
 }

@@ -12,9 +12,18 @@ final class Places: Sendable {
     }
 
     var count: Int { taken.load(ordering: .relaxed) }
-    var isFull: Bool { count >= max || files.isFull }
-    /// Whether the limit of the process is reached and not that of the proxy. No event tells when it is over, so ask again later.
-    var mustAskAgain: Bool { count < max && files.isFull }
+    var isFull: Bool { room != .free }
+
+    /// Whether there is room for one more connection, and which limit is reached if not.
+    enum Room {
+        case free
+        /// The proxy's own; ``release()`` tells when that is over.
+        case proxyIsFull
+        /// The process's. No event tells when that is over, so ask again later.
+        case processIsFull
+    }
+
+    var room: Room { count >= max ? .proxyIsFull : files.isFull ? .processIsFull : .free }
 
     /// Takes a place for somebody who is in.
     func take() {

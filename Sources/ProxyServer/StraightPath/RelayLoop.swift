@@ -254,7 +254,8 @@ extension RelayLoop {
 
         // MARK: What sockets say
 
-        private func take(_ events: UInt32, _ token: RelayToken) {
+        private func take(_ reported: UInt32, _ token: RelayToken) {
+            var events = reported
             switch token.kind {
             case .bell:
                 for job in relay.takeJobs() { job(self) }
@@ -263,6 +264,10 @@ extension RelayLoop {
             case .client, .server:
                 guard let connection = running(token) else { return }
                 let direction: Direction = token.kind == .client ? .up : .down
+                // All dials of a connection have one token: this may be of one that has been closed in this round.
+                if token.kind == .server, connection.dialsClosedInRound == round {
+                    events = SystemSocket.events(of: connection.ends.down.descriptor)
+                }
                 let isHungUp = events & (EPOLLRDHUP.rawValue | EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0
                 if isHungUp { connection.ends[direction].hangsUp = true }
                 if events & EPOLLPRI.rawValue != 0 { connection.ends[direction].isUrgent = true }
@@ -351,9 +356,10 @@ extension RelayLoop {
             guard let listener = port.listener, port.leaving == nil, !port.isPaused else { return }
             port.waitsForPlace = false
             for _ in 0..<Self.acceptsPerTurn {
-                if port.order.places.isFull {
+                let room = port.order.places.room
+                if room != .free {
                     port.waitsForPlace = true
-                    if port.order.places.mustAskAgain { pause(port) }
+                    if room == .processIsFull { pause(port) }
                     return port.order.onWaiting(nil)
                 }
                 let client = crelay_accept(listener)
@@ -464,7 +470,8 @@ extension RelayLoop {
             _ server: CInt, to address: SocketAddress, passed: [LoopDetector.ProxyNumber],
             by proxy: LoopDetector.ProxyNumber
         ) -> LoopDetector.Dial? {
-            guard LoopDetector.shared.mustRecord(address.port), let any = address.wildcard,
+            guard Proxy.isOnThisMachine(address), LoopDetector.shared.mustRecord(address.port),
+                let any = address.wildcard,
                 any.withSockAddr({ bind(server, $0, socklen_t($1)) }) == 0,
                 let port = (try? SystemSocket.localAddress(of: server))?.port
             else { return nil }
@@ -474,10 +481,15 @@ extension RelayLoop {
         /// Waits for the answer to a dial, if it has begun.
         private func goOn(_ connection: RelayedConnection, _ dial: Result<Arrival.Dial, IOError>) {
             switch dial {
-            case .failure(let error): dialFailed(connection, error)
+            case .failure(let error):
+                connection.addresses = []
+                if connection.ends.down.descriptor < 0 { return dialFailed(connection, error) }
+                // A dial to an earlier address may still be answered.
+                connection.dialDue = nil
+                newDials.append(connection.token)
             case .success(let dial):
                 connection.addresses = dial.addresses
-                connection.dialRecord = dial.record
+                if let record = dial.record { connection.dialRecords.append(record) }
                 if connection.ends.down.descriptor >= 0 {
                     connection.earlierDials.append(connection.ends.down.descriptor)
                 }
@@ -504,11 +516,13 @@ extension RelayLoop {
                     connection.isDialling = false
                     return true
                 }
+                connection.dialsClosedInRound = round
                 connection.closeDials()
                 dialNext(connection, IOError(errnoCode: code, reason: "connect"))
                 return false
             }
             let count = connection.earlierDials.count
+            connection.dialsClosedInRound = round
             switch connection.takeAnsweredDial() {
             case .connected:
                 connection.isDialling = false
@@ -584,6 +598,8 @@ extension RelayLoop {
             for side in sides where connection.ends[side.sends].descriptor >= 0 {
                 ResetOnClose.arm(connection.ends[side.sends].descriptor)
             }
+            // Before the port can be somebody else's.
+            connection.dialRecords = []
             for direction in Direction.allCases {
                 if connection.ends[direction].descriptor >= 0 {
                     SystemSocket.close(connection.ends[direction].descriptor)
@@ -592,7 +608,6 @@ extension RelayLoop {
             }
             for dial in connection.earlierDials { SystemSocket.close(dial) }
             connection.earlierDials = []
-            connection.dialRecord = nil
             forget(connection)
             let (port, token) = (connection.port, connection.port.token)
             let wasFull = port.order.places.release()
@@ -610,10 +625,10 @@ extension RelayLoop {
                 return nil
             }
             let status = connection.status
+            if connection.isDialling, !connection.earlierDials.isEmpty { _ = connection.takeAnsweredDial() }
             for direction in Direction.allCases where connection.ends[direction].descriptor >= 0 {
                 epoll_ctl(epoll, EPOLL_CTL_DEL, connection.ends[direction].descriptor, nil)
             }
-            if connection.isDialling, !connection.earlierDials.isEmpty { _ = connection.takeAnsweredDial() }
             for dial in connection.earlierDials { SystemSocket.close(dial) }
             connection.earlierDials = []
             let server = connection.ends.down.descriptor
@@ -631,7 +646,7 @@ extension RelayLoop {
                 server: isDialling ? nil : OwnedSocket(server), pending: pending,
                 isFinished: PerDirection(
                     up: connection.lanes.up.isFinished, down: connection.lanes.down.isFinished),
-                passed: connection.passed, dial: connection.dialRecord)
+                passed: connection.passed, dials: isDialling ? [] : connection.dialRecords)
         }
 
         private func forget(_ connection: RelayedConnection) {

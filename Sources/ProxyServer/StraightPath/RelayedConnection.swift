@@ -59,9 +59,11 @@
         var addresses: ArraySlice<SocketAddress> = []
         /// Dials to earlier addresses that have not been answered either; the first answer is taken.
         var earlierDials: [CInt] = []
-        /// The proxies of this process that it has passed, and the record of its dial if it may lead to another.
+        /// The proxies of this process that it has passed, and the records of its dials if they may lead to another.
         let passed: [LoopDetector.ProxyNumber]
-        var dialRecord: LoopDetector.Dial?
+        var dialRecords: [LoopDetector.Dial] = []
+        /// The relay's round in which a dial was last closed: events of it may still come.
+        var dialsClosedInRound: UInt64?
         /// Set while it waits for its next turn.
         var isWaitingForTurn = false
         /// When the next address is dialled, or the connection given up.
@@ -359,7 +361,7 @@
                 for dial in pending { SystemSocket.close(dial) }
                 earlierDials = []
                 // What it has said meanwhile may have been told before it was chosen.
-                ends.down = End(descriptor: answered, mayRead: true, mayWrite: true)
+                ends.down = End(descriptor: answered, mayRead: true, mayWrite: true, hangsUp: true)
                 return .connected
             }
             ends.down = End(descriptor: pending.popLast() ?? -1)
@@ -369,6 +371,7 @@
 
         /// Closes all dials that are under way.
         func closeDials() {
+            dialRecords = []
             for dial in earlierDials + [ends.down.descriptor] where dial >= 0 { SystemSocket.close(dial) }
             earlierDials = []
             ends.down = End(descriptor: -1)
