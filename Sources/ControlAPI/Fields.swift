@@ -22,7 +22,7 @@ struct Fields {
 
     /// The value of a field; `nil` if it is missing or null.
     subscript(name: String) -> JSONValue? {
-        let value = members[name] ?? members.first { Self.isName(name, $0.key) }?.value
+        let value = members[name] ?? members.firstValue { Self.isName(name, $0) }
         return value == .null ? nil : value
     }
 

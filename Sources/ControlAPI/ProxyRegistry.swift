@@ -38,15 +38,22 @@ actor ProxyRegistry {
         self.resolver = resolver
     }
 
+    /// Changes of one proxy that may wait for another change of it; further ones are refused (503).
+    static let waitingChangesMax = 64
+
     /// Lets a change of a proxy run when no other one of the same proxy does.
     private func alone<Result>(
-        with name: String, _ body: () async throws(APIFailure) -> Result
+        with name: String, waitingMax: Int = waitingChangesMax, _ body: () async throws(APIFailure) -> Result
     ) async throws(APIFailure) -> Result {
         let name = ByteKey(name)
-        if changes[name] == nil {
-            changes[name] = []
-        } else {
+        if let waiting = changes[name] {
+            guard waiting.count < waitingMax else {
+                throw APIFailure(
+                    .serviceUnavailable, "\(waitingMax) changes of this proxy are waiting, the limit; try again later")
+            }
             await withCheckedContinuation { changes[name]?.append($0) }
+        } else {
+            changes[name] = []
         }
         defer {
             if changes[name]?.isEmpty == false { changes[name]?.removeFirst().resume() } else { changes[name] = nil }
@@ -328,7 +335,7 @@ actor ProxyRegistry {
         // Nothing waits for name servers any more.
         for number in lookUps.keys.sorted() { finishLookUp(number, .failed(reason: Self.isStopping.text)) }
         for name in proxies.keys.sorted() {
-            try? await alone(with: name.text) { () async throws(APIFailure) in
+            try? await alone(with: name.text, waitingMax: .max) { () async throws(APIFailure) in
                 guard var proxy = proxies[name] else { return }
                 await stop(&proxy)
                 proxies[name] = proxy

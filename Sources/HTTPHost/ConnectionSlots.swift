@@ -120,3 +120,19 @@ final class BodyBudget: Sendable {
 
     func give(_ bytes: Int) { left.add(bytes, ordering: .relaxed) }
 }
+
+/// What one request's body has taken from the budget; given back when neither its connection nor its handler holds the claim.
+final class BodyClaim: Sendable {
+    private let budget: BodyBudget
+    private let taken = Atomic(0)
+
+    init(_ budget: BodyBudget) { self.budget = budget }
+
+    deinit { budget.give(taken.load(ordering: .relaxed)) }
+
+    func take(_ bytes: Int) -> Bool {
+        guard budget.take(bytes) else { return false }
+        taken.add(bytes, ordering: .relaxed)
+        return true
+    }
+}

@@ -69,8 +69,8 @@ final class HostConnection: ChannelInboundHandler {
         var bytesBefore = 0
     }
 
-    /// What the body of the request that is being handled has taken from the budget.
-    private var budgetTaken = 0
+    /// The budget claim of the body of the request that is being handled.
+    private var claim: BodyClaim?
 
     init(
         _ channel: any Channel, _ limits: HTTPHost.Limits, _ fields: HTTPFields, _ slots: ConnectionSlots,
@@ -110,7 +110,8 @@ final class HostConnection: ChannelInboundHandler {
         phase = .closed
         fail(.broken("the connection was closed"))
         task?.cancel()
-        releaseBudget()
+        // The task may still hold the body, and keeps the claim until it ends.
+        claim = nil
         context.fireChannelInactive()
     }
 
@@ -125,8 +126,15 @@ final class HostConnection: ChannelInboundHandler {
         case .handling, .idle, .head: break
         }
         parser.append(bytes)
+        if parser.bytesKept > keptBytesMax, !isReadingBody { return channel.abort() }
         if resumption == nil { advance() }
     }
+
+    /// Bytes that the parser may keep while no body is being read. After a FIN, NIO reads all that the kernel has, whatever
+    /// back-pressure there is; without one, a head and one more read are kept at most.
+    private var keptBytesMax: Int { limits.headerBytesMax + 4 * limits.readBytesMax }
+
+    private var isReadingBody: Bool { if case .reading = body { true } else { false } }
 
     func channelReadComplete(context: ChannelHandlerContext) { readIfWanted() }
 
@@ -183,11 +191,10 @@ final class HostConnection: ChannelInboundHandler {
                             fail(.tooLarge)
                             return
                         }
-                        guard budget.take(piece.readableBytes) else {
+                        guard claim?.take(piece.readableBytes) == true else {
                             fail(.tooManyAtOnce)
                             return
                         }
-                        budgetTaken += piece.readableBytes
                         // So that the bytes have one owner and are not copied.
                         body = .abandoned
                         reading.bytes += piece.readableBytesView
@@ -231,10 +238,13 @@ final class HostConnection: ChannelInboundHandler {
             let exchange = HTTPHost.Exchange(declaredBodyBytes: declared, limits: limits, connection: handle)
             let respond = respond
             let limits = limits
+            let claim = BodyClaim(budget)
+            self.claim = claim
             // Ends by itself, or is cancelled when the connection ends.
             task = Task {
                 let answer = await respond(checked.request, exchange)
                 await handle.deliver(answer, to: checked, limits)
+                withExtendedLifetime(claim) {}
             }
         } catch {
             refuse(error.status)
@@ -284,11 +294,6 @@ final class HostConnection: ChannelInboundHandler {
         reading.continuation.resume(returning: .failure(failure))
     }
 
-    private func releaseBudget() {
-        budget.give(budgetTaken)
-        budgetTaken = 0
-    }
-
     // MARK: Deadlines
 
     private func setDeadline(seconds: Double) {
@@ -311,7 +316,8 @@ final class HostConnection: ChannelInboundHandler {
             } else {
                 fail(.tooSlow)
             }
-        case .lingering: channel.abort()
+        // A slow reader may not have taken the whole response from the kernel yet; a RST would truncate it.
+        case .lingering: channel.close(promise: nil)
         case .closed: break
         }
     }
@@ -390,7 +396,7 @@ final class HostConnection: ChannelInboundHandler {
     private func finish() {
         task = nil
         head = nil
-        releaseBudget()
+        claim = nil
         guard keepsConnection else { return linger() }
         slot.isBusy.store(false, ordering: .relaxed)
         isFresh = false
@@ -425,6 +431,9 @@ final class HostConnection: ChannelInboundHandler {
 
     /// Closes without an answer.
     func cut() { channel.close(promise: nil) }
+
+    /// Closes by RST, so that the part of a response that was written does not look whole.
+    func abort() { channel.abort() }
 }
 
 /// A connection as the tasks of its handlers reach it.
@@ -461,19 +470,19 @@ struct ConnectionHandle: Sendable {
             guard
                 let framing = await begin(
                     answer.head, length: text.utf8.count, to: head, text: isWhole ? first : "", isWhole: isWhole),
-                !isWhole
+                case .length = framing, !isWhole
             else { return }
             var rest = text.utf8[...]
             while !rest.isEmpty {
                 let piece = ByteBuffer(bytes: rest.prefix(Self.pieceBytes))
                 rest = rest.dropFirst(Self.pieceBytes)
-                guard case .length = framing, await write(piece, isLast: rest.isEmpty) else { return }
+                guard await write(piece, isLast: rest.isEmpty) else { return }
             }
         case .pieces(let next):
-            let hasBody = head.request.method != .head
-            guard
-                let framing = await begin(answer.head, length: nil, to: head, text: "", isWhole: !hasBody), hasBody
-            else { return }
+            guard let framing = await begin(answer.head, length: nil, to: head, text: "", isWhole: false) else {
+                return
+            }
+            if case .none = framing { return }
             do {
                 while !Task.isCancelled {
                     var buffer = ByteBuffer()
@@ -486,13 +495,14 @@ struct ConnectionHandle: Sendable {
                     guard await write(buffer, isLast: false) else { return }
                 }
             } catch {
-                // A body that ends early must not look whole.
-                loop.execute { connection.value.cut() }
+                // A FIN would end a close-delimited body as if it were whole.
+                loop.execute { connection.value.abort() }
             }
         }
     }
 
-    /// Writes a head, with the body if that is short.
+    /// Writes a head, with the body if that is short. The response is complete then if it is `isWhole` or has no body: a response
+    /// to HEAD, 204 and 304.
     ///
     /// - Returns: How the body is framed; `nil` if the connection is closed.
     private func begin(
@@ -508,7 +518,8 @@ struct ConnectionHandle: Sendable {
                 var buffer = ByteBuffer()
                 ResponseEncoder.write(response, framing, connection: word, into: &buffer)
                 if case .length = framing { buffer.writeString(text) }
-                connection.write(buffer, isLast: isWhole, nil)
+                let hasNoBody = if case .none = framing { true } else { false }
+                connection.write(buffer, isLast: isWhole || hasNoBody, nil)
                 continuation.resume(returning: framing)
             }
         }

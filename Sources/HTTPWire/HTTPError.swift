@@ -12,7 +12,7 @@ public enum HTTPError: Error, Hashable, Sendable, CustomStringConvertible {
     case badLength
     /// A transfer coding that is not chunked, or not last.
     case unknownCoding
-    /// A chunk's length or end is wrong.
+    /// A chunk's length or end is wrong, or the framing is many times larger than the body.
     case badChunk
     /// A limit of ``HTTPLimits`` is exceeded: which.
     case tooLarge(String)

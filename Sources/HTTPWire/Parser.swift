@@ -49,6 +49,8 @@ public struct HTTPParser: Sendable {
     /// Bytes at the front of the buffer that have been searched for the end of a head.
     private var searched = 0
     private var bodyBytes: Int64 = 0
+    /// The offset of the current message's first byte after its head.
+    private var bodyStart: Int64 = 0
     private var emptyLines = 0
     /// Methods of requests that have not been answered.
     private var methods: [String] = []
@@ -59,6 +61,10 @@ public struct HTTPParser: Sendable {
 
     /// Empty lines before a request that are skipped (RFC 9112, 2.2).
     private static let emptyLinesMax = 4
+    /// Bytes read from the buffer before its memory is reused; a chunked body seldom leaves it empty.
+    private static let readBytesKeptMax = 16 << 10
+    /// Bytes of a chunked body with its framing, per decoded byte and in addition. A chunk of 1 byte takes 6.
+    private static let (rawBytesPerByteMax, rawBytesMax): (Int64, Int64) = (8, 64 << 10)
 
     /// A parser of a new stream.
     public init(_ side: Side, limits: HTTPLimits = .standard) {
@@ -73,6 +79,7 @@ public struct HTTPParser: Sendable {
     public mutating func append(_ bytes: ByteBuffer) {
         var bytes = bytes
         if case .failed = state { return }
+        if buffer.readerIndex > Self.readBytesKeptMax { buffer.discardReadBytes() }
         buffer.writeBuffer(&bytes)
     }
 
@@ -170,6 +177,7 @@ public struct HTTPParser: Sendable {
 
     private mutating func parseChunkLine() throws(HTTPError) -> Int64? {
         guard let line = try readLine(max: limits.chunkLine, what: "a chunk's line") else { return nil }
+        guard offset - bodyStart <= Self.rawBytesPerByteMax * bodyBytes + Self.rawBytesMax else { throw .badChunk }
         var size: Int64 = 0
         var digits = 0
         for byte in line {
@@ -282,6 +290,7 @@ public struct HTTPParser: Sendable {
 
     private mutating func frame(_ framing: HTTPBodyFraming) {
         self.framing = framing
+        bodyStart = offset
         switch framing {
         case .none: endIsDue = true
         case .length(let length): state = .length(length)
@@ -365,7 +374,7 @@ public struct HTTPParser: Sendable {
         offset += Int64(end)
         if buffer.readableBytes == 0 {
             buffer = ByteBuffer()
-        } else if buffer.readerIndex > 16 << 10 {
+        } else if buffer.readerIndex > Self.readBytesKeptMax {
             buffer.discardReadBytes()
         }
         var lines: [[UInt8]] = []

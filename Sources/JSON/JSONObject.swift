@@ -24,6 +24,11 @@ public struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral, Se
         set { members[ByteKey(name)] = newValue }
     }
 
+    /// Returns the value of the first name, in order of bytes, that meets a condition, in one pass without sorting.
+    public func firstValue(where isIncluded: (String) -> Bool) -> JSONValue? {
+        members.filter { isIncluded($0.key.text) }.min { $0.key < $1.key }?.value
+    }
+
     /// The same names with other values.
     public func mapValues(_ transform: (JSONValue) -> JSONValue) -> JSONObject {
         var object = self

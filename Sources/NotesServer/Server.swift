@@ -78,7 +78,10 @@ public final class NotesServer: Sendable {
         let openBytesMax = NotesService.Limits.openBodyBytesMax
         if let bytes = exchange.declaredBodyBytes, bytes <= openBytesMax { return try await exchange() }
         switch await waiting.admission(of: request, to: service) {
-        case .admitted: return try await exchange()
+        case .admitted:
+            // Before the body is read: new connections must not evict a long upload of a user.
+            exchange.recordAuthentication()
+            return try await exchange()
         case .open: return try await exchange(bytesMax: openBytesMax)
         case .refused: return []
         case nil: throw .tooManyAtOnce
@@ -175,11 +178,15 @@ private final class Waiting: Sendable {
             let answer = await withTaskCancellationHandler(
                 operation: {
                     // SQLite waits for the disk; the event loop must not.
-                    try? await NIOThreadPool.singleton.runIfActive {
-                        // A write is done whether its client is still there or not, a read is for nobody then.
-                        guard !clientIsGone.isSet || !request.method.isSafe else { throw CancellationError() }
-                        return service.respond(to: request, body: body)
-                    }
+                    // Unstructured, since the pool drops a queued item whose task is cancelled. The task ends when the pool has
+                    // run the item, and is awaited here.
+                    await Task {
+                        try? await NIOThreadPool.singleton.runIfActive {
+                            // A write is done whether its client is still there or not, a read is for nobody then.
+                            guard !clientIsGone.isSet || !request.method.isSafe else { throw CancellationError() }
+                            return service.respond(to: request, body: body)
+                        }
+                    }.value
                 }, onCancel: { clientIsGone.set() })
         else { return service.refusal(.serviceUnavailable, "Too many requests at once; try again", of: request) }
         return answer

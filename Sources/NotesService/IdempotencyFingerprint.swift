@@ -34,9 +34,12 @@ struct IdempotencyFingerprint {
         return print.hash.value
     }
 
-    /// Each part with its length: no two lists of parts have the same bytes.
+    /// Each part with its length, which is never that of `nil`: no two lists of parts have the same bytes.
     private mutating func add(_ text: String?) {
-        guard let text else { return hash.add(0xFF) }
+        guard let text else {
+            for _ in 0..<4 { hash.add(0xFF) }
+            return
+        }
         for shift in stride(from: 0, to: 32, by: 8) { hash.add(UInt8(truncatingIfNeeded: text.utf8.count >> shift)) }
         for byte in text.utf8 { hash.add(byte) }
     }
@@ -74,10 +77,9 @@ struct IdempotencyFingerprint {
 
     private mutating func add(tags list: String?) {
         guard let list else { return add(nil) }
-        for tag in ETags.parse(list).map({ Array($0.text.utf8) }).sorted(by: { $0.lexicographicallyPrecedes($1) }) {
-            add(String(decoding: tag, as: UTF8.self))
-        }
-        add(nil)
+        let tags = ETags.parse(list).map { Array($0.text.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
+        add(String(tags.count))
+        for tag in tags { add(String(decoding: tag, as: UTF8.self)) }
     }
 }
 

@@ -243,6 +243,34 @@ import Testing
         #expect(closing < .seconds(10))
     }
 
+    @Test func changesOfOneProxyThatWaitAreBounded() async throws {
+        let resolver = HangingResolver()
+        let registry = ProxyRegistry(
+            seed: 1, limits: ServerLimits(), on: MultiThreadedEventLoopGroup.singleton,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, resolver: resolver.resolve)
+        let body = #"{"name":"p","listen":"hangs:1","upstream":"x:1","enabled":false}"#
+        _ = try await registry.create(ProxyRequest(Fields(body: Array(body.utf8))))
+        try await withThrowingTaskGroup(of: String.self) { group in
+            let enable = { @Sendable () async -> String in
+                do throws(APIFailure) {
+                    _ = try await registry.update("p", listen: nil, upstream: nil, enabled: true)
+                    return "enabled"
+                } catch {
+                    return error.text
+                }
+            }
+            group.addTask { await enable() }
+            try await eventually(resolver, 1)
+            for _ in 0..<ProxyRegistry.waitingChangesMax + 6 { group.addTask { await enable() } }
+            for _ in 0..<6 {
+                #expect(try await group.next()?.hasPrefix("64 changes of this proxy are waiting") == true)
+            }
+            await resolver.release()
+            for try await outcome in group { #expect(outcome == "enabled") }
+        }
+        await registry.closeAll()
+    }
+
     /// One that is to be made has its place from the beginning.
     @Test func proxiesThatAreBeingMadeCountAsProxies() async throws {
         var limits = ServerLimits()

@@ -95,6 +95,33 @@ import Testing
         }
     }
 
+    /// Each append ends inside the next chunk's line, so that the buffer is never empty.
+    @Test func aLongChunkedBodyKeepsAFewBytesAndItsOffsets() throws {
+        var parser = HTTPParser(.requests)
+        let head = "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        parser.append(ByteBuffer(string: head + "3"))
+        let rest = "e8\r\n" + String(repeating: "x", count: 1000) + "\r\n3"
+        for number in 0..<2000 {
+            parser.append(ByteBuffer(string: rest))
+            while let part = try parser.next() {
+                guard case .body(_, let range) = part else { continue }
+                let start = Int64(head.utf8.count + number * rest.utf8.count + 5)
+                #expect(range == start..<start + 1000)
+            }
+            #expect(parser.bytesKept == 1)
+        }
+        let buffer = try #require(Mirror(reflecting: parser).descendant("buffer") as? ByteBuffer)
+        #expect(buffer.capacity <= 128 << 10)
+    }
+
+    @Test func chunksMayBeShortButNotMostlyFraming() throws {
+        let head = "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
+        let short = String(repeating: "1\r\nx\r\n", count: 50_000)
+        #expect(try parts(.requests, head + short + "0\r\n\r\n").last?.hasPrefix("end") == true)
+        let framed = String(repeating: "1;\(String(repeating: "e", count: 200))\r\nx\r\n", count: 1000)
+        #expect(throws: HTTPError.badChunk) { try parts(.requests, head + framed + "0\r\n\r\n") }
+    }
+
     @Test func aStreamThatEndsInsideAMessageSaysSo() {
         for text in [
             "HTTP/1.1 200 O", "HTTP/1.1 200 O\r\nContent-Length: 5\r\n\r\nab",

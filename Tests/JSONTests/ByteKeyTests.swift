@@ -20,6 +20,12 @@ import Testing
         #expect(object.map(JSONValue.object)?.json == #"{"":2,"Z":5,"a":4,"b":1,"é":3}"#)
     }
 
+    @Test func theFirstValueIsThatOfTheLeastNameThatMeetsTheCondition() {
+        let object: JSONObject = ["name": 1, "Name": 2, "NAMED": 3, "nAME": 4]
+        #expect(object.firstValue { $0.lowercased() == "name" } == 2)
+        #expect(object.firstValue { $0 == "other" } == nil)
+    }
+
     /// By Unicode's rules each comparison of the two takes minutes.
     @Test func keysOfCombiningMarksTakeLinearTime() throws {
         let body = Array("{\"\(MarkRun.long)\":1,\"\(MarkRun.long)x\":\"\(MarkRun.long)\"}".utf8)

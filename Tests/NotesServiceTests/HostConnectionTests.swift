@@ -144,6 +144,36 @@ import Testing
         }
     }
 
+    @Test func aLongTextWithAStatusThatHasNoBodyLeavesTheConnectionUsable() async throws {
+        try await Self.withHost { request, _ in
+            HTTPHost.Answer(
+                HTTPResponse(status: request.path == "/204" ? .noContent : .notModified), .text(Self.long))
+        } _: { (port: Int) throws -> Void in
+            let peer = HTTPPeer(port: port)
+            for (path, status) in [("/204", 204), ("/304", 304), ("/204", 204)] {
+                let reply = try peer.ask("GET", path)
+                #expect(reply.status == status && reply.header("Connection") == nil)
+            }
+        }
+    }
+
+    /// HTTP/1.0 has no chunks: a FIN would end the body as if it were whole.
+    @Test func aBodyThatFailsPartWayIsReset() async throws {
+        struct ReadError: Error {}
+        try await Self.withHost { _, _ in
+            let left = Countdown(3)
+            return Self.ok(
+                .pieces {
+                    guard left.next() else { throw ReadError() }
+                    return "piece"
+                })
+        } _: { (port: Int) throws -> Void in
+            let socket = try TestSocket.connect(port: port)
+            try socket.send(Array("GET / HTTP/1.0\r\n\r\n".utf8))
+            #expect(socket.receiveToFailure().code == ECONNRESET)
+        }
+    }
+
     // MARK: Order
 
     @Test func pipelinedRequestsAreAnsweredInOrderThoughTheirClientHasClosedItsSide() async throws {
@@ -209,7 +239,79 @@ import Testing
         }
     }
 
+    /// After a FIN everything that the kernel has is read, whatever back-pressure there is.
+    @Test func bytesBehindARequestAreBoundedThoughTheirClientHasClosedItsSide() async throws {
+        let gate = Gate()
+        let limits = Self.limits {
+            $0.headerBytesMax = 8 << 10
+            $0.readBytesMax = 4 << 10
+        }
+        try await Self.withHost(limits: limits) { _, _ in
+            await gate.wait()
+            return Self.ok(.text(""))
+        } _: { (port: Int) throws -> Void in
+            defer { gate.open() }
+            let socket = try TestSocket.connect(port: port)
+            try socket.send(Array("GET / HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
+            while gate.count < 1 { Thread.sleep(forTimeInterval: 0.01) }
+            try socket.send([UInt8](repeating: 120, count: 48 << 10))
+            socket.finish()
+            try #require(socket.isReadable(within: 10_000))
+            let end = socket.receiveToFailure()
+            #expect(end.bytes == 0 && end.code == ECONNRESET)
+        }
+    }
+
+    @Test func aBodyCountsUntilItsHandlerEndsThoughItsClientHasGone() async throws {
+        let gate = Gate()
+        let gone = Flag()
+        try await Self.withHost(limits: Self.limits { $0.bodiesBytesMax = 10 }) { request, body in
+            guard let bytes = try? await body() else {
+                return HTTPHost.Answer(HTTPResponse(status: .serviceUnavailable), .text(""))
+            }
+            if request.path == "/held" {
+                await withTaskCancellationHandler {
+                    await gate.wait()
+                } onCancel: {
+                    gone.set()
+                }
+            }
+            return Self.ok(.text("\(bytes.count)"))
+        } _: { (port: Int) throws -> Void in
+            let socket = try TestSocket.connect(port: port)
+            try socket.send(Array("POST /held HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n0123456789".utf8))
+            while gate.count < 1 { Thread.sleep(forTimeInterval: 0.01) }
+            socket.reset()
+            while !gone.isSet { Thread.sleep(forTimeInterval: 0.01) }
+            for _ in 0..<5 { #expect(try HTTPPeer(port: port).ask("POST", "/", "x").status == 503) }
+            gate.open()
+            let deadline = ContinuousClock.now + .seconds(60)
+            while try HTTPPeer(port: port).ask("POST", "/", "0123456789").status != 200 {
+                try #require(ContinuousClock.now < deadline)
+            }
+        }
+    }
+
     // MARK: Deadlines
+
+    /// The kernel still holds the response when the connection is closed.
+    @Test func aSlowReaderGetsTheWholeLastResponse() async throws {
+        let text = String(repeating: "s", count: 150_000)
+        let limits = Self.limits {
+            $0.lingerSecondsMax = 0.2
+            $0.sendBufferBytes = 1 << 20
+        }
+        try await Self.withHost(limits: limits) { _, _ in
+            Self.ok(.text(text))
+        } _: { (port: Int) throws -> Void in
+            let socket = try TestSocket.connect(port: port)
+            socket.shrinkReceiveBuffer()
+            try socket.send(Array("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".utf8))
+            // Longer than the server lingers.
+            Thread.sleep(forTimeInterval: 1)
+            #expect(String(decoding: try socket.receiveToEnd(), as: UTF8.self).hasSuffix("\r\n\r\n" + text))
+        }
+    }
 
     @Test func aHeadMustBeWholeInTimeHoweverItTrickles() async throws {
         try await Self.withHost(limits: Self.limits { $0.headSecondsMax = 0.5 }, Self.kinds) {

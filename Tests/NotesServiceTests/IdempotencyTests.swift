@@ -123,6 +123,7 @@ import Testing
         (Request("DELETE", note + "?revision=REV"), Request("DELETE", note + "?revision=REV&a=1")),
         (Request("DELETE", note + "?revision=REV"), Request("DELETE", note, "", ["If-Match": "\"REV\""])),
         (Request("PUT", note + "pin/"), Request("DELETE", note + "pin/")),
+        (Request("PUT", note + "pin/"), Request("PUT", note + "pin/", "", ["If-Match": ""])),
         (Request("PUT", note + "pin/"), Request("PUT", "/api/notes/\(Desk.n2)/pin/")),
     ]
 
