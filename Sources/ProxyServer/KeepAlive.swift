@@ -10,8 +10,9 @@ public import NIOCore
 
 /// When a connection that says nothing is probed (RFC 1122, section 4.2.3.6), so that one whose peer has vanished ends.
 ///
-/// By default a peer that has vanished is noticed after two minutes of silence. `TCP_USER_TIMEOUT` stays unset: Linux counts a
-/// receiver that does not read as silent too, and a proxy must not end those.
+/// By default a peer that has vanished is noticed after two minutes of silence. One that vanishes with data on its way to it is
+/// not probed but sent that data again, for some 15 minutes (`tcp_retries2`). `TCP_USER_TIMEOUT`, which would shorten that, stays
+/// unset: Linux counts a receiver that does not read as silent too, and a proxy must not end those.
 public struct KeepAlive: Hashable, Sendable {
     /// How long a connection is silent before the first probe; whole seconds.
     public var idle: TimeAmount
