@@ -195,12 +195,13 @@ final class Listener {
     }
 
     private func cannotListen(_ error: any Error) {
+        // Recorded first: a caller that waits reads it as soon as its promise has failed.
+        if hasListened { onFailure(SystemReason.of(error)) }
         let promises = waiting
         waiting = []
         for promise in promises { promise.fail(error) }
         // At the start whoever starts the proxy is told; later it goes on as soon as it can.
         guard hasListened else { return }
-        onFailure(SystemReason.of(error))
         logger.error("cannot listen on \(asked) again: \(SystemReason.of(error)); trying every second")
         tryAgain()
     }
