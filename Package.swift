@@ -49,7 +49,7 @@ let package = Package(
         .target(name: "HTTPWire", dependencies: ["LinkModel", nioCore], swiftSettings: settings),
         .target(name: "JSON", swiftSettings: settings),
         .target(name: "NotesContract", dependencies: ["JSON"], swiftSettings: settings),
-        .target(name: "OfflineEngine", dependencies: ["NotesContract", "LinkModel"], swiftSettings: settings),
+        .target(name: "SyncEngine", dependencies: ["NotesContract", "LinkModel"], swiftSettings: settings),
         .target(name: "ScenarioModel", dependencies: ["LinkModel"], swiftSettings: settings),
         .target(
             name: "Impairment",
@@ -63,7 +63,7 @@ let package = Package(
         // Layer 1: carries out.
         .target(name: "LinkWorkload", dependencies: ["LinkModel"], swiftSettings: settings),
         .target(
-            name: "Files",
+            name: "ConfigFiles",
             dependencies: ["LinkModel", "ScenarioModel", "Yams"],
             resources: [.embedInCode("profiles"), .embedInCode("timelines"), .embedInCode("scenarios")],
             swiftSettings: settings
@@ -72,7 +72,7 @@ let package = Package(
             name: "NotesService", dependencies: ["JSON", "NotesContract", grdb, sqlite, httpTypes],
             swiftSettings: settings),
         .target(
-            name: "SyncStore", dependencies: ["OfflineEngine", "NotesContract", "LinkModel", grdb],
+            name: "SyncStore", dependencies: ["SyncEngine", "NotesContract", "LinkModel", grdb],
             swiftSettings: settings),
         .target(name: "CRelay"),
         .target(
@@ -87,22 +87,22 @@ let package = Package(
         .target(
             name: "PacketCapture", dependencies: ["CPcap", "HTTPWire", "LinkModel", nioCore], swiftSettings: settings),
         .target(
-            name: "HTTPHost", dependencies: ["HTTPWire", httpTypes, nioCore, nioPosix], swiftSettings: settings),
+            name: "HTTPServing", dependencies: ["HTTPWire", httpTypes, nioCore, nioPosix], swiftSettings: settings),
         // Layer 2: whole programs.
         .target(
-            name: "NotesServer", dependencies: ["HTTPHost", "NotesService", httpTypes, nioPosix],
+            name: "NotesServer", dependencies: ["HTTPServing", "NotesService", httpTypes, nioPosix],
             swiftSettings: settings),
         .target(
             name: "SyncClient",
             dependencies: [
-                "SyncStore", "OfflineEngine", "NotesContract", "HTTPWire", "LinkModel", nioCore, nioPosix, logging,
+                "SyncStore", "SyncEngine", "NotesContract", "HTTPWire", "LinkModel", nioCore, nioPosix, logging,
             ],
             swiftSettings: settings
         ),
         .target(
             name: "ControlAPI",
             dependencies: [
-                "HTTPHost", "ProxyServer", "Impairment", "LinkModel", "Files", "JSON", httpTypes, nioCore, nioPosix,
+                "HTTPServing", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON", httpTypes, nioCore, nioPosix,
                 logging,
             ],
             swiftSettings: settings
@@ -112,7 +112,7 @@ let package = Package(
             name: "ScenarioRunner",
             dependencies: [
                 "ScenarioModel", "LinkModel", "HTTPWire", "Impairment", "ProxyServer", "NotesContract", "NotesService",
-                "NotesServer", "OfflineEngine", "SyncClient", nioCore, nioPosix, logging,
+                "NotesServer", "SyncEngine", "SyncClient", nioCore, nioPosix, logging,
             ],
             swiftSettings: settings
         ),
@@ -120,9 +120,9 @@ let package = Package(
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "LinkModel", "LinkWorkload", "Impairment", "Files", "ProxyServer", "PacketCapture", "NotesServer",
+                "LinkModel", "LinkWorkload", "Impairment", "ConfigFiles", "ProxyServer", "PacketCapture", "NotesServer",
                 "ControlAPI", "JSON", "HTTPWire",
-                "NotesService", "NotesContract", "SyncClient", "SyncStore", "OfflineEngine", "ScenarioModel",
+                "NotesService", "NotesContract", "SyncClient", "SyncStore", "SyncEngine", "ScenarioModel",
                 "ScenarioRunner", nioCore,
                 nioPosix,
                 logging,
@@ -145,19 +145,19 @@ let package = Package(
         .testTarget(
             name: "NotesServiceTests",
             dependencies: [
-                "NotesService", "NotesServer", "NotesContract", "JSON", "HTTPHost", "TestSupport", httpTypes, grdb,
+                "NotesService", "NotesServer", "NotesContract", "JSON", "HTTPServing", "TestSupport", httpTypes, grdb,
             ],
             swiftSettings: settings
         ),
         .testTarget(
-            name: "OfflineEngineTests",
-            dependencies: ["OfflineEngine", "JSON", "NotesContract", "LinkModel", "TestSupport"],
+            name: "SyncEngineTests",
+            dependencies: ["SyncEngine", "JSON", "NotesContract", "LinkModel", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "SyncStoreTests",
-            dependencies: ["SyncStore", "OfflineEngine", "NotesContract", "TestSupport", grdb], swiftSettings: settings),
+            dependencies: ["SyncStore", "SyncEngine", "NotesContract", "TestSupport", grdb], swiftSettings: settings),
         .testTarget(
-            name: "ScenarioModelTests", dependencies: ["ScenarioModel", "Files", "LinkModel"],
+            name: "ScenarioModelTests", dependencies: ["ScenarioModel", "ConfigFiles", "LinkModel"],
             swiftSettings: settings),
         .testTarget(
             name: "ImpairmentTests", dependencies: ["Impairment", "HTTPWire", "LinkModel", "TestSupport", nioCore],
@@ -166,7 +166,7 @@ let package = Package(
             name: "LinkWorkloadTests", dependencies: ["LinkWorkload", "LinkModel", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
-            name: "FilesTests", dependencies: ["Files", "LinkModel", "ScenarioModel", "TestSupport"],
+            name: "ConfigFilesTests", dependencies: ["ConfigFiles", "LinkModel", "ScenarioModel", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "ProxyServerTests",

@@ -1,4 +1,4 @@
-internal import Files
+internal import ConfigFiles
 public import HTTPTypes
 internal import JSON
 internal import LinkModel

@@ -1,4 +1,4 @@
-internal import HTTPHost
+internal import HTTPServing
 internal import HTTPTypes
 public import Logging
 internal import NIOPosix
@@ -6,12 +6,12 @@ internal import ProxyServer
 
 /// An ``API`` on a socket.
 public final class APIServer: Sendable {
-    private let host: HTTPHost
+    private let host: HTTPServer
 
     /// The port it listens on.
     public var port: Int { host.port }
 
-    private init(_ host: HTTPHost) { self.host = host }
+    private init(_ host: HTTPServer) { self.host = host }
 
     /// Answers run on a loop of their own, so that proxies never hold them up.
     private static let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -27,7 +27,7 @@ public final class APIServer: Sendable {
         _ api: API, host: String, port: Int, gatekeeper: Gatekeeper,
         logger: Logger = Logger(label: "slowlane.server") { _ in SwiftLogNoOpLogHandler() }
     ) async throws -> APIServer {
-        var limits = HTTPHost.Limits()
+        var limits = HTTPServer.Limits()
         limits.bodyBytesMax = api.limits.bodyBytesMax
         limits.bodiesBytesMax = api.limits.bodyBytesMax * api.limits.callersMax
         limits.headerBytesMax = api.limits.headerBytesMax
@@ -35,7 +35,7 @@ public final class APIServer: Sendable {
         limits.bodyBytesPerSecondMin = api.limits.bodyBytesPerSecondMin
         limits.bodyWindowSeconds = api.limits.bodyWindowSeconds
         do {
-            let host = try await HTTPHost.start(host: host, port: port, limits: limits, on: loop) { request, exchange in
+            let host = try await HTTPServer.start(host: host, port: port, limits: limits, on: loop) { request, exchange in
                 let answer = await answer(request, exchange, api, gatekeeper)
                 logger.debug("\(request.method) \(request.path?.prefix(200) ?? "") \(answer.status.code)")
                 return response(answer)
@@ -50,7 +50,7 @@ public final class APIServer: Sendable {
     public func stop() async { await host.stop() }
 
     private static func answer(
-        _ request: HTTPRequest, _ exchange: HTTPHost.Exchange, _ api: API, _ gatekeeper: Gatekeeper
+        _ request: HTTPRequest, _ exchange: HTTPServer.Exchange, _ api: API, _ gatekeeper: Gatekeeper
     ) async -> API.Answer {
         if let refusal = gatekeeper.refusal(of: request) { return .failure(refusal) }
         if gatekeeper.token != nil { exchange.recordAuthentication() }
@@ -73,14 +73,14 @@ public final class APIServer: Sendable {
         }
     }
 
-    private static func response(_ answer: API.Answer) -> HTTPHost.Answer {
+    private static func response(_ answer: API.Answer) -> HTTPServer.Answer {
         var headers = HTTPFields()
         if let type = answer.type { headers[.contentType] = type }
         if let location = answer.location { headers[.location] = location }
         if answer.isRouted { headers[requestID] = newRequestID() }
         if answer.status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
         headers[.xContentTypeOptions] = "nosniff"
-        return HTTPHost.Answer(HTTPResponse(status: answer.status, headerFields: headers), .text(answer.body))
+        return HTTPServer.Answer(HTTPResponse(status: answer.status, headerFields: headers), .text(answer.body))
     }
 
     private static let requestID = HTTPField.Name("X-Toxiproxy-Request-Id")!

@@ -1,4 +1,4 @@
-internal import Files
+internal import ConfigFiles
 internal import HTTPTypes
 internal import JSON
 internal import LinkModel

@@ -1,4 +1,4 @@
-internal import HTTPHost
+internal import HTTPServing
 internal import HTTPTypes
 internal import NIOPosix
 public import NotesService
@@ -6,13 +6,13 @@ internal import Synchronization
 
 /// A ``NotesService/NotesService`` on a socket.
 public final class NotesServer: Sendable {
-    private let host: HTTPHost
+    private let host: HTTPServer
     private let service: NotesService
 
     /// The port it listens on.
     public var port: Int { host.port }
 
-    private init(_ host: HTTPHost, _ service: NotesService) {
+    private init(_ host: HTTPServer, _ service: NotesService) {
         self.host = host
         self.service = service
     }
@@ -35,18 +35,18 @@ public final class NotesServer: Sendable {
         _ service: NotesService, host: String, port: Int,
         onAnswer: (@Sendable (String, String, Int, Duration) -> Void)? = nil
     ) async throws -> NotesServer {
-        var limits = HTTPHost.Limits()
+        var limits = HTTPServer.Limits()
         limits.bodyBytesMax = NotesService.Limits.bodyBytesMax
         limits.connectionsMax = connectionsMax
         let waiting = Waiting()
         let rate = "\(limits.bodyBytesPerSecondMin) bytes per second, taken over \(limits.bodyWindowSeconds) s"
         do {
-            let host = try await HTTPHost.start(
+            let host = try await HTTPServer.start(
                 host: host, port: port, limits: limits, fields: NotesService.everyAnswersFields
             ) { request, exchange in
                 let start = ContinuousClock.now
                 let answer: NotesService.Answer
-                do throws(HTTPHost.BodyFailure) {
+                do throws(HTTPServer.BodyFailure) {
                     let body = try await body(of: request, exchange, for: service, waiting)
                     answer = await waiting.respond(service, request, body)
                 } catch {
@@ -73,8 +73,8 @@ public final class NotesServer: Sendable {
 
     /// Reads the body. That of somebody who has not authenticated is short, or not looked at.
     private static func body(
-        of request: HTTPRequest, _ exchange: HTTPHost.Exchange, for service: NotesService, _ waiting: Waiting
-    ) async throws(HTTPHost.BodyFailure) -> [UInt8] {
+        of request: HTTPRequest, _ exchange: HTTPServer.Exchange, for service: NotesService, _ waiting: Waiting
+    ) async throws(HTTPServer.BodyFailure) -> [UInt8] {
         let openBytesMax = NotesService.Limits.openBodyBytesMax
         if let bytes = exchange.declaredBodyBytes, bytes <= openBytesMax { return try await exchange() }
         switch await waiting.admission(of: request, to: service) {
@@ -102,7 +102,7 @@ public final class NotesServer: Sendable {
     }
 
     private static func refusal(
-        _ failure: HTTPHost.BodyFailure, of request: HTTPRequest, by service: NotesService, _ rate: String
+        _ failure: HTTPServer.BodyFailure, of request: HTTPRequest, by service: NotesService, _ rate: String
     ) -> NotesService.Answer {
         switch failure {
         case .tooLarge:
@@ -115,18 +115,18 @@ public final class NotesServer: Sendable {
         }
     }
 
-    private static func deliver(_ answer: NotesService.Answer) async -> HTTPHost.Answer {
+    private static func deliver(_ answer: NotesService.Answer) async -> HTTPServer.Answer {
         switch answer.delivery {
         case .atOnce: break
         case .held(let barrier):
             await release(of: barrier)
-        case .never: return HTTPHost.Answer(answer.head, .closed)
+        case .never: return HTTPServer.Answer(answer.head, .closed)
         }
         switch answer.body {
-        case .text(let text): return HTTPHost.Answer(answer.head, .text(text))
-        case .length(let length): return HTTPHost.Answer(answer.head, .length(length))
+        case .text(let text): return HTTPServer.Answer(answer.head, .text(text))
+        case .length(let length): return HTTPServer.Answer(answer.head, .length(length))
         case .pages(let pages):
-            return HTTPHost.Answer(answer.head, .pieces { try await slowly.runIfActive { try pages.next() } })
+            return HTTPServer.Answer(answer.head, .pieces { try await slowly.runIfActive { try pages.next() } })
         }
     }
 

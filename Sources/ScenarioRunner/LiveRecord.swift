@@ -2,9 +2,9 @@ internal import HTTPWire
 internal import Impairment
 internal import LinkModel
 internal import NotesContract
-internal import OfflineEngine
 internal import ScenarioModel
 internal import SyncClient
+internal import SyncEngine
 internal import Synchronization
 
 /// What has happened so far in a live run, told by many threads; also what notes are called, and what is printed.

@@ -7,10 +7,10 @@ internal import NIOPosix
 internal import NotesContract
 internal import NotesServer
 internal import NotesService
-public import OfflineEngine
 internal import ProxyServer
 public import ScenarioModel
 internal import SyncClient
+public import SyncEngine
 internal import Synchronization
 
 /// Plays a scenario in real time: a real server, a real proxy and a real client a device, on free ports of the loopback,
@@ -254,7 +254,7 @@ public final class LiveRun: Sendable {
             record.add(.act(actor: actor, act.description), line: "\(actor)  \(act)")
             do {
                 try await play(act, by: actor)
-            } catch let refusal as OfflineEngine.Refusal {
+            } catch let refusal as SyncEngine.Refusal {
                 record.add(.gaveUp("\(step.place): \(actor) cannot do that: \(refusal)"))
             }
         }
@@ -301,7 +301,7 @@ public final class LiveRun: Sendable {
     }
 
     private func uuid(_ row: String) throws -> String {
-        guard let uuid = record.uuid(of: row) else { throw OfflineEngine.Refusal.unknownNote }
+        guard let uuid = record.uuid(of: row) else { throw SyncEngine.Refusal.unknownNote }
         return uuid
     }
 

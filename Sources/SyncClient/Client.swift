@@ -3,7 +3,7 @@ public import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import NotesContract
-public import OfflineEngine
+public import SyncEngine
 public import SyncStore
 
 /// A sync client: notes that are there without a network, and at the server as soon as there is one.
@@ -70,7 +70,7 @@ public final class SyncClient: Sendable {
     }
 
     /// Decides about a conflict; gives the note's uuid, which is a new one if theirs was gone.
-    public func resolve(_ uuid: String, _ resolution: OfflineEngine.Resolution) async throws -> String {
+    public func resolve(_ uuid: String, _ resolution: SyncEngine.Resolution) async throws -> String {
         try await onLoop { try $0.resolve(uuid, resolution) }
     }
 

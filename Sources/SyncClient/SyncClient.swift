@@ -1,4 +1,4 @@
-//  SyncClient: the live sync client: OfflineEngine, SyncStore and HTTPWire's client machine on sockets.
+//  SyncClient: the live sync client: SyncEngine, SyncStore and HTTPWire's client machine on sockets.
 //
 //  Owns: sockets, timers, the order of commit and send.
 //

@@ -4,7 +4,7 @@ internal import LinkModel
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
-internal import OfflineEngine
+internal import SyncEngine
 internal import SyncStore
 
 /// A client's state on its event loop: commits, then sends; tells the engine what came of it. Decides nothing.
@@ -15,7 +15,7 @@ final class SyncCore {
     private let onEvent: @Sendable (SyncEvent) -> Void
     private let origin = NIODeadline.now()
     private let store: SyncStore
-    private var engine: OfflineEngine
+    private var engine: SyncEngine
     private var http: HTTPClientMachine
     private var channels: [HTTPConnectionID: any Channel] = [:]
     private var exchanges: [HTTPExchangeID: SyncExchangeID] = [:]
@@ -33,7 +33,7 @@ final class SyncCore {
         self.logger = logger
         self.onEvent = onEvent
         store = try SyncStore(path: configuration.storePath)
-        engine = OfflineEngine(
+        engine = SyncEngine(
             restoring: try store.load(), policy: configuration.policy, seed: configuration.seed,
             mutant: configuration.mutant)
         let isPlainHost = !configuration.host.contains(":")
@@ -71,17 +71,17 @@ final class SyncCore {
         try change { engine, now in try engine.delete(uuid, at: now) }
     }
 
-    func resolve(_ uuid: String, _ resolution: OfflineEngine.Resolution) throws -> String {
+    func resolve(_ uuid: String, _ resolution: SyncEngine.Resolution) throws -> String {
         try change { engine, now in try engine.resolve(uuid, resolution, date: SyncClient.date(), at: now) } ?? uuid
     }
 
-    func take(_ input: OfflineEngine.Input) throws {
+    func take(_ input: SyncEngine.Input) throws {
         try change { engine, now in engine.take(input, at: now) }
     }
 
     /// Lets the engine decide, makes it durable, then acts; if it cannot be made durable nothing has happened.
     @discardableResult
-    private func change(_ body: (inout OfflineEngine, Instant) throws -> OfflineEngine.Output) throws -> String? {
+    private func change(_ body: (inout SyncEngine, Instant) throws -> SyncEngine.Output) throws -> String? {
         var next = engine
         let output = try body(&next, now)
         do {
@@ -182,7 +182,7 @@ final class SyncCore {
 
     private func finish(_ id: HTTPExchangeID, _ result: Result<HTTPClientResponse, HTTPClientFailure>) {
         guard let exchange = exchanges.removeValue(forKey: id) else { return }
-        let input: OfflineEngine.Input
+        let input: SyncEngine.Input
         switch result {
         case .success(let response):
             onEvent(.answered(exchange: exchange.number, status: response.head.status))

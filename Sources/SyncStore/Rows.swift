@@ -1,7 +1,7 @@
 internal import Foundation
 internal import GRDB
 internal import NotesContract
-internal import OfflineEngine
+internal import SyncEngine
 
 extension LocalNote {
     init(_ row: Row) throws {

@@ -1,6 +1,6 @@
 internal import Foundation
 internal import GRDB
-public import OfflineEngine
+public import SyncEngine
 
 /// The client's notes and its outbox in a SQLite file.
 ///

@@ -2,4 +2,4 @@
 //
 //  Owns: the schema, commits that are whole or not at all.
 //
-//  Does not own: what the rows mean (OfflineEngine).
+//  Does not own: what the rows mean (SyncEngine).

@@ -1,5 +1,5 @@
 internal import ArgumentParser
-internal import Files
+internal import ConfigFiles
 internal import LinkModel
 
 /// What a link is like, as commands are told: by a profile, in netem's words, or by a timeline; and its chance.

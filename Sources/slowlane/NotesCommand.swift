@@ -1,9 +1,9 @@
 internal import ArgumentParser
 internal import Foundation
 internal import LinkModel
-internal import OfflineEngine
 internal import ProxyServer
 internal import SyncClient
+internal import SyncEngine
 internal import SyncStore
 
 /// `slowlane notes`.
@@ -150,7 +150,7 @@ struct NotesCommand: AsyncParsableCommand {
         func run() async throws {
             var shelf = try NotesShelf(options.path, Console())
             let uuid = try shelf.find(note)
-            let resolution: OfflineEngine.Resolution =
+            let resolution: SyncEngine.Resolution =
                 mine ? .mine : theirs ? .theirs : .write(title: title, text: text)
             try shelf.change { engine, date in try engine.resolve(uuid, resolution, date: date, at: .start) }
         }
@@ -176,14 +176,14 @@ struct NotesCommand: AsyncParsableCommand {
 /// The notes of a command that does not go to the network: changes are made durable and wait.
 struct NotesShelf {
     private let store: SyncStore
-    private(set) var engine: OfflineEngine
+    private(set) var engine: SyncEngine
     private let console: Console
 
     init(_ path: String, _ console: Console) throws {
         self.console = console
         do {
             store = try SyncStore(path: path)
-            engine = OfflineEngine(restoring: try store.load(), seed: .random(in: 0...(.max)))
+            engine = SyncEngine(restoring: try store.load(), seed: .random(in: 0...(.max)))
         } catch {
             throw Self.told(error, console)
         }
@@ -202,7 +202,7 @@ struct NotesShelf {
 
     @discardableResult
     mutating func change(
-        _ body: (inout OfflineEngine, String) throws -> OfflineEngine.Output
+        _ body: (inout SyncEngine, String) throws -> SyncEngine.Output
     ) throws -> String? {
         var next = engine
         do {
@@ -210,7 +210,7 @@ struct NotesShelf {
             try store.commit(output.change)
             engine = next
             return output.created
-        } catch let refusal as OfflineEngine.Refusal {
+        } catch let refusal as SyncEngine.Refusal {
             console.print(
                 "error: \(refusal == .notInConflict ? "the note is not in conflict" : "no such note")", to: .progress)
             throw ExitStatus.usage

@@ -1,8 +1,8 @@
 internal import ArgumentParser
 internal import Foundation
-internal import OfflineEngine
 internal import ProxyServer
 internal import SyncClient
+internal import SyncEngine
 internal import SyncStore
 
 extension NotesCommand {

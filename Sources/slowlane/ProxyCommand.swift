@@ -1,5 +1,5 @@
 internal import ArgumentParser
-internal import Files
+internal import ConfigFiles
 internal import Foundation
 internal import LinkModel
 internal import Logging

@@ -1,9 +1,9 @@
 internal import ArgumentParser
-internal import Files
+internal import ConfigFiles
 internal import Foundation
-internal import OfflineEngine
 internal import ScenarioModel
 internal import ScenarioRunner
+internal import SyncEngine
 
 /// `slowlane run`.
 struct RunCommand: AsyncParsableCommand {

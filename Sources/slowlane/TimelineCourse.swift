@@ -1,4 +1,4 @@
-internal import Files
+internal import ConfigFiles
 internal import LinkModel
 
 /// How far a timeline has got, by the real clock.

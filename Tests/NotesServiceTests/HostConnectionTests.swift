@@ -1,5 +1,5 @@
 import Foundation
-import HTTPHost
+import HTTPServing
 import HTTPTypes
 import Synchronization
 import TestSupport
@@ -7,13 +7,13 @@ import Testing
 
 /// One connection to our HTTP servers: framing, order, deadlines, slots.
 @Suite(.timeLimit(.minutes(10))) struct HostConnectionTests {
-    typealias Respond = @Sendable (HTTPRequest, HTTPHost.Exchange) async -> HTTPHost.Answer
+    typealias Respond = @Sendable (HTTPRequest, HTTPServer.Exchange) async -> HTTPServer.Answer
 
     private static func withHost(
-        limits: HTTPHost.Limits = .init(), _ respond: @escaping Respond,
+        limits: HTTPServer.Limits = .init(), _ respond: @escaping Respond,
         _ body: @escaping @Sendable (Int) throws -> Void
     ) async throws {
-        let host = try await HTTPHost.start(host: "127.0.0.1", port: 0, limits: limits, respond: respond)
+        let host = try await HTTPServer.start(host: "127.0.0.1", port: 0, limits: limits, respond: respond)
         let port = host.port
         do { try await blocking { try body(port) } } catch {
             await host.stop()
@@ -22,14 +22,14 @@ import Testing
         await host.stop()
     }
 
-    private static func limits(_ change: (inout HTTPHost.Limits) -> Void) -> HTTPHost.Limits {
-        var limits = HTTPHost.Limits()
+    private static func limits(_ change: (inout HTTPServer.Limits) -> Void) -> HTTPServer.Limits {
+        var limits = HTTPServer.Limits()
         change(&limits)
         return limits
     }
 
-    private static func ok(_ body: HTTPHost.Answer.Body) -> HTTPHost.Answer {
-        HTTPHost.Answer(HTTPResponse(status: .ok), body)
+    private static func ok(_ body: HTTPServer.Answer.Body) -> HTTPServer.Answer {
+        HTTPServer.Answer(HTTPResponse(status: .ok), body)
     }
 
     private static let long = String(repeating: "l", count: 200_000)
@@ -40,7 +40,7 @@ import Testing
         case "/short": return ok(.text("short"))
         case "/empty": return ok(.text(""))
         case "/long": return ok(.text(long))
-        case "/none": return HTTPHost.Answer(HTTPResponse(status: .noContent), .text(""))
+        case "/none": return HTTPServer.Answer(HTTPResponse(status: .noContent), .text(""))
         case "/unknown-length": return ok(.length(nil))
         default:
             let left = Countdown(3)
@@ -132,7 +132,7 @@ import Testing
 
     @Test func whoWaitsToBeToldToGoOnIsToldOnceTheBodyIsWanted() async throws {
         try await Self.withHost { request, body in
-            if request.path == "/refused" { return HTTPHost.Answer(HTTPResponse(status: .forbidden), .text("")) }
+            if request.path == "/refused" { return HTTPServer.Answer(HTTPResponse(status: .forbidden), .text("")) }
             let bytes = try? await body()
             return Self.ok(.text("\(bytes?.count ?? -1)"))
         } _: { (port: Int) throws -> Void in
@@ -146,7 +146,7 @@ import Testing
 
     @Test func aLongTextWithAStatusThatHasNoBodyLeavesTheConnectionUsable() async throws {
         try await Self.withHost { request, _ in
-            HTTPHost.Answer(
+            HTTPServer.Answer(
                 HTTPResponse(status: request.path == "/204" ? .noContent : .notModified), .text(Self.long))
         } _: { (port: Int) throws -> Void in
             let peer = HTTPPeer(port: port)
@@ -213,7 +213,7 @@ import Testing
     /// A response must reach who still sends what nobody reads.
     @Test func aBodyThatIsNotReadDoesNotCostTheResponse() async throws {
         try await Self.withHost { _, _ in
-            HTTPHost.Answer(HTTPResponse(status: .forbidden), .text("no"))
+            HTTPServer.Answer(HTTPResponse(status: .forbidden), .text("no"))
         } _: { (port: Int) throws -> Void in
             let body = String(repeating: "x", count: 4_000_000)
             for _ in 0..<5 {
@@ -227,10 +227,10 @@ import Testing
 
     @Test func aLengthOverTheLimitIsRefusedBeforeTheBodyComes() async throws {
         try await Self.withHost { _, body in
-            do throws(HTTPHost.BodyFailure) {
+            do throws(HTTPServer.BodyFailure) {
                 _ = try await body()
             } catch {
-                if case .tooLarge = error { return HTTPHost.Answer(HTTPResponse(status: .contentTooLarge), .text("")) }
+                if case .tooLarge = error { return HTTPServer.Answer(HTTPResponse(status: .contentTooLarge), .text("")) }
             }
             return Self.ok(.text(""))
         } _: { (port: Int) throws -> Void in
@@ -267,7 +267,7 @@ import Testing
         let gone = Flag()
         try await Self.withHost(limits: Self.limits { $0.bodiesBytesMax = 10 }) { request, body in
             guard let bytes = try? await body() else {
-                return HTTPHost.Answer(HTTPResponse(status: .serviceUnavailable), .text(""))
+                return HTTPServer.Answer(HTTPResponse(status: .serviceUnavailable), .text(""))
             }
             if request.path == "/held" {
                 await withTaskCancellationHandler {
@@ -349,11 +349,11 @@ import Testing
         try await Self.withHost(
             limits: limits,
             { _, body in
-                do throws(HTTPHost.BodyFailure) { return Self.ok(.text("\(try await body().count)")) } catch {
+                do throws(HTTPServer.BodyFailure) { return Self.ok(.text("\(try await body().count)")) } catch {
                     if case .tooSlow = error {
-                        return HTTPHost.Answer(HTTPResponse(status: .requestTimeout), .text(""))
+                        return HTTPServer.Answer(HTTPResponse(status: .requestTimeout), .text(""))
                     }
-                    return HTTPHost.Answer(HTTPResponse(status: .badRequest), .text(""))
+                    return HTTPServer.Answer(HTTPResponse(status: .badRequest), .text(""))
                 }
             }
         ) { (port: Int) throws -> Void in
@@ -453,7 +453,7 @@ import Testing
 
     @Test func stoppingWaitsForNoHandler() async throws {
         let gate = Gate()
-        let host = try await HTTPHost.start(host: "127.0.0.1", port: 0, limits: .init()) { _, _ in
+        let host = try await HTTPServer.start(host: "127.0.0.1", port: 0, limits: .init()) { _, _ in
             await gate.wait()
             return Self.ok(.text(""))
         }

@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import HTTPHost
+import HTTPServing
 import HTTPTypes
 import NotesContract
 import Synchronization
@@ -12,11 +12,11 @@ import Testing
 /// What our HTTP servers do to who is slow, and what a full disk does to a write.
 @Suite(.timeLimit(.minutes(10))) struct HostTests {
     private static func withHost(
-        _ limits: HTTPHost.Limits,
-        _ respond: @escaping @Sendable (HTTPRequest, HTTPHost.Exchange) async -> HTTPHost.Answer,
+        _ limits: HTTPServer.Limits,
+        _ respond: @escaping @Sendable (HTTPRequest, HTTPServer.Exchange) async -> HTTPServer.Answer,
         _ body: @escaping @Sendable (Int) throws -> Void
     ) async throws {
-        let host = try await HTTPHost.start(host: "127.0.0.1", port: 0, limits: limits, respond: respond)
+        let host = try await HTTPServer.start(host: "127.0.0.1", port: 0, limits: limits, respond: respond)
         let port = host.port
         do { try await blocking { try body(port) } } catch {
             await host.stop()
@@ -26,15 +26,15 @@ import Testing
     }
 
     @Test func aBodyThatDoesNotArriveIsToldSo() async throws {
-        var limits = HTTPHost.Limits()
+        var limits = HTTPServer.Limits()
         limits.bodyWindowSeconds = 0.2
         try await Self.withHost(limits) { _, read in
-            do throws(HTTPHost.BodyFailure) {
+            do throws(HTTPServer.BodyFailure) {
                 _ = try await read()
-                return HTTPHost.Answer(HTTPResponse(status: .ok), .text(""))
+                return HTTPServer.Answer(HTTPResponse(status: .ok), .text(""))
             } catch {
-                if case .tooSlow = error { return HTTPHost.Answer(HTTPResponse(status: .requestTimeout), .text("")) }
-                return HTTPHost.Answer(HTTPResponse(status: .badRequest), .text(""))
+                if case .tooSlow = error { return HTTPServer.Answer(HTTPResponse(status: .requestTimeout), .text("")) }
+                return HTTPServer.Answer(HTTPResponse(status: .badRequest), .text(""))
             }
         } _: { port in
             let head = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf"
@@ -49,12 +49,12 @@ import Testing
     @Test func aReaderThatStopsIsCutOff() async throws {
         let piece = String(repeating: "x", count: 64 << 10)
         let pieces = 400
-        var limits = HTTPHost.Limits()
+        var limits = HTTPServer.Limits()
         limits.readersBytesPerSecondMin = 10_000_000
         func withPieces(_ body: @escaping @Sendable (Int) throws -> Void) async throws {
             try await Self.withHost(limits) { _, _ in
                 let left = Countdown(pieces)
-                return HTTPHost.Answer(HTTPResponse(status: .ok), .pieces { left.next() ? piece : nil })
+                return HTTPServer.Answer(HTTPResponse(status: .ok), .pieces { left.next() ? piece : nil })
             } _: { port in
                 try body(port)
             }

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import NotesContract
-import OfflineEngine
+import SyncEngine
 import TestSupport
 import Testing
 

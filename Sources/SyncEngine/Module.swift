@@ -1,4 +1,4 @@
-//  OfflineEngine: the sync client's brain.
+//  SyncEngine: the sync client's brain.
 //
 //  Owns: the outbox, what is sent when, what an answer means, conflicts, retry policy.
 //

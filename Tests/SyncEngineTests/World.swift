@@ -3,7 +3,7 @@ import LinkModel
 import NotesContract
 import TestSupport
 
-@testable import OfflineEngine
+@testable import SyncEngine
 
 /// A notes server in memory, as plain as can be: the contract as the engine needs it.
 struct PlainServer {
@@ -148,7 +148,7 @@ struct PlainStore {
 
 /// A client, a server and what lies between, in virtual time.
 final class World {
-    var engine: OfflineEngine
+    var engine: SyncEngine
     var store = PlainStore()
     var server = PlainServer()
     var now = Instant.start
@@ -163,11 +163,11 @@ final class World {
     init(mutant: Mutant? = nil, policy: RetryPolicy = RetryPolicy()) {
         self.mutant = mutant
         self.policy = policy
-        engine = OfflineEngine(policy: policy, seed: 1, mutant: mutant)
+        engine = SyncEngine(policy: policy, seed: 1, mutant: mutant)
         do_(engine.take(.start, at: now))
     }
 
-    @discardableResult func do_(_ output: OfflineEngine.Output) -> String? {
+    @discardableResult func do_(_ output: SyncEngine.Output) -> String? {
         store.commit(output.change)
         if let request = output.request { pending = request }
         return output.created
@@ -183,12 +183,12 @@ final class World {
 
     func delete(_ uuid: String) { if let output = try? engine.delete(uuid, at: now) { do_(output) } }
 
-    func resolve(_ uuid: String, _ resolution: OfflineEngine.Resolution) {
+    func resolve(_ uuid: String, _ resolution: SyncEngine.Resolution) {
         guard let output = try? engine.resolve(uuid, resolution, date: date, at: now) else { return }
         if do_(output) != nil { renamed += 1 }
     }
 
-    func take(_ input: OfflineEngine.Input) { do_(engine.take(input, at: now)) }
+    func take(_ input: SyncEngine.Input) { do_(engine.take(input, at: now)) }
 
     var date: String { "2026-01-01T00:00:00.\(String(now.sinceStart.count / 1_000_000 % 1000 + 1000).dropFirst())Z" }
 
@@ -234,7 +234,7 @@ final class World {
     func restart() {
         starts += 1
         pending = nil
-        engine = OfflineEngine(restoring: store.state, policy: policy, seed: UInt64(starts), mutant: mutant)
+        engine = SyncEngine(restoring: store.state, policy: policy, seed: UInt64(starts), mutant: mutant)
         take(.start)
     }
 

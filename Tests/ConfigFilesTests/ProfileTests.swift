@@ -2,7 +2,7 @@ import Foundation
 import LinkModel
 import Testing
 
-@testable import Files
+@testable import ConfigFiles
 
 @Suite(.timeLimit(.minutes(1))) struct ProfileTests {
     private static let folder = URL(filePath: #filePath).appending(path: "../../../profiles").standardizedFileURL

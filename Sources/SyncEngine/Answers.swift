@@ -3,7 +3,7 @@ internal import NotesContract
 
 /// What answers mean. Only a validated one changes anything: the marker of a notes server, its media type, the note that
 /// was asked for, and no lower revision than is known.
-extension OfflineEngine {
+extension SyncEngine {
     mutating func takeAnswer(_ answer: SyncAnswer, to activity: Activity, _ output: inout Output, at now: Instant) {
         guard answer.isFromNotesServer else {
             // A captive portal, a proxy's error page: as good as no answer.

@@ -3,7 +3,7 @@ import LinkModel
 import TestSupport
 import Testing
 
-@testable import Files
+@testable import ConfigFiles
 
 @Suite struct TimelineFileTests {
     private func problems(_ text: String) -> [String] {

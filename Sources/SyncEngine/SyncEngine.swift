@@ -12,7 +12,7 @@ internal import NotesContract
 ///
 /// Whoever drives it makes each ``Output/change`` durable before acting on the rest, and drops the engine's new value if
 /// that fails: it is a value, the old one is still good.
-public struct OfflineEngine: Sendable {
+public struct SyncEngine: Sendable {
     /// What happened.
     public enum Input: Sendable {
         /// The client is there; whatever was in flight is not known any more.
@@ -21,7 +21,7 @@ public struct OfflineEngine: Sendable {
         case sync
         /// The device's network interface is up, or not.
         case interface(isUp: Bool)
-        /// ``OfflineEngine/nextWake`` has come.
+        /// ``SyncEngine/nextWake`` has come.
         case wake
         /// An answer has come whole.
         case answered(SyncExchangeID, SyncAnswer)

@@ -1,7 +1,7 @@
 import LinkModel
 import Testing
 
-@testable import Files
+@testable import ConfigFiles
 
 @Suite struct NetemExpressionTests {
     @Test func readsTheUsualWords() throws {

@@ -3,7 +3,7 @@ import LinkModel
 import TestSupport
 import Testing
 
-@testable import Files
+@testable import ConfigFiles
 
 /// Figures as people, or programs, might write them: each is refused or is a value that the model bears.
 @Suite(.timeLimit(.minutes(2))) struct QuantityExtremesTests {

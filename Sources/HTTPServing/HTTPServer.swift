@@ -1,4 +1,4 @@
-//  HTTPHost: what our HTTP servers have in common.
+//  HTTPServer: what our HTTP servers have in common.
 //
 //  Owns: listening, starting and stopping; connections and their slots; framing of responses; limits of size, time and number.
 //
@@ -18,7 +18,7 @@ internal import Synchronization
 #endif
 
 /// An HTTP/1.1 server around a function from request to answer.
-public final class HTTPHost: Sendable {
+public final class HTTPServer: Sendable {
     /// The port it listens on.
     public let port: Int
     private let listener: any Channel
@@ -107,7 +107,7 @@ public final class HTTPHost: Sendable {
     public static func start(
         host: String, port: Int, limits: Limits, fields: HTTPFields = [:], on group: (any EventLoopGroup)? = nil,
         respond: @escaping @Sendable (HTTPRequest, Exchange) async -> Answer
-    ) async throws -> HTTPHost {
+    ) async throws -> HTTPServer {
         let slots = ConnectionSlots(max: limits.connectionsMax)
         let budget = BodyBudget(limits.bodiesBytesMax)
         var bootstrap = ServerBootstrap(group: group ?? MultiThreadedEventLoopGroup.singleton)
@@ -134,7 +134,7 @@ public final class HTTPHost: Sendable {
                 }
             }
             .bind(host: host, port: port).get()
-        return HTTPHost(port: listener.localAddress?.port ?? port, listener: listener, slots: slots)
+        return HTTPServer(port: listener.localAddress?.port ?? port, listener: listener, slots: slots)
     }
 
     /// Closes everything, whatever is under way: requests that are being handled get no answer.

@@ -3,7 +3,7 @@ import ScenarioModel
 import TestSupport
 import Testing
 
-@testable import Files
+@testable import ConfigFiles
 
 /// What a scenario's file says, and where it is wrong.
 @Suite struct ScenarioFileTests {

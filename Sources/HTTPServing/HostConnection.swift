@@ -13,7 +13,7 @@ internal import Synchronization
 final class HostConnection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
-    typealias Respond = @Sendable (HTTPRequest, HTTPHost.Exchange) async -> HTTPHost.Answer
+    typealias Respond = @Sendable (HTTPRequest, HTTPServer.Exchange) async -> HTTPServer.Answer
 
     private enum Phase {
         /// Nothing of a request has come.
@@ -26,7 +26,7 @@ final class HostConnection: ChannelInboundHandler {
         case closed
     }
 
-    private let limits: HTTPHost.Limits
+    private let limits: HTTPServer.Limits
     private let fields: HTTPFields
     private let slots: ConnectionSlots
     private let budget: BodyBudget
@@ -63,7 +63,7 @@ final class HostConnection: ChannelInboundHandler {
 
     private struct Reading {
         let bytesMax: Int
-        let continuation: CheckedContinuation<Result<[UInt8], HTTPHost.BodyFailure>, Never>
+        let continuation: CheckedContinuation<Result<[UInt8], HTTPServer.BodyFailure>, Never>
         var bytes: [UInt8] = []
         /// How many had come when the window began.
         var bytesBefore = 0
@@ -73,7 +73,7 @@ final class HostConnection: ChannelInboundHandler {
     private var claim: BodyClaim?
 
     init(
-        _ channel: any Channel, _ limits: HTTPHost.Limits, _ fields: HTTPFields, _ slots: ConnectionSlots,
+        _ channel: any Channel, _ limits: HTTPServer.Limits, _ fields: HTTPFields, _ slots: ConnectionSlots,
         _ budget: BodyBudget, _ respond: @escaping Respond
     ) {
         self.channel = channel
@@ -235,7 +235,7 @@ final class HostConnection: ChannelInboundHandler {
             if declared == 0 { drainBody() }
             self.head = checked
             let handle = ConnectionHandle(self, slot, channel.eventLoop)
-            let exchange = HTTPHost.Exchange(declaredBodyBytes: declared, limits: limits, connection: handle)
+            let exchange = HTTPServer.Exchange(declaredBodyBytes: declared, limits: limits, connection: handle)
             let respond = respond
             let limits = limits
             let claim = BodyClaim(budget)
@@ -264,7 +264,7 @@ final class HostConnection: ChannelInboundHandler {
     }
 
     func readBody(
-        bytesMax: Int, _ continuation: CheckedContinuation<Result<[UInt8], HTTPHost.BodyFailure>, Never>
+        bytesMax: Int, _ continuation: CheckedContinuation<Result<[UInt8], HTTPServer.BodyFailure>, Never>
     ) {
         guard phase == .handling, case .unread = body else {
             continuation.resume(returning: .failure(.broken("the body is not there any more")))
@@ -287,7 +287,7 @@ final class HostConnection: ChannelInboundHandler {
         setDeadline(seconds: limits.bodyWindowSeconds)
     }
 
-    private func fail(_ failure: HTTPHost.BodyFailure) {
+    private func fail(_ failure: HTTPServer.BodyFailure) {
         guard case .reading(let reading) = body else { return }
         deadline?.cancel()
         body = .abandoned
@@ -448,7 +448,7 @@ struct ConnectionHandle: Sendable {
         self.loop = loop
     }
 
-    func readBody(bytesMax: Int) async -> Result<[UInt8], HTTPHost.BodyFailure> {
+    func readBody(bytesMax: Int) async -> Result<[UInt8], HTTPServer.BodyFailure> {
         await withCheckedContinuation { continuation in
             loop.execute { connection.value.readBody(bytesMax: bytesMax, continuation) }
         }
@@ -458,7 +458,7 @@ struct ConnectionHandle: Sendable {
     private static let pieceBytes = 64 << 10
 
     /// Writes a response.
-    func deliver(_ answer: HTTPHost.Answer, to head: CheckedHead, _ limits: HTTPHost.Limits) async {
+    func deliver(_ answer: HTTPServer.Answer, to head: CheckedHead, _ limits: HTTPServer.Limits) async {
         switch answer.body {
         case .closed: loop.execute { connection.value.cut() }
         case .length(let length):

@@ -8,7 +8,7 @@ internal import NIOCore
     internal import Musl
 #endif
 
-extension HTTPHost {
+extension HTTPServer {
     /// How much those who connect may ask for.
     public struct Limits: Hashable, Sendable {
         // MARK: Sizes

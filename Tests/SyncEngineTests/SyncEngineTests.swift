@@ -2,7 +2,7 @@ import LinkModel
 import NotesContract
 import Testing
 
-@testable import OfflineEngine
+@testable import SyncEngine
 
 @Suite struct EngineTests {
     @Test func creationsMadeOfflineGoOutInOrderOnceThereIsANetwork() {
@@ -105,8 +105,8 @@ import Testing
         #expect(world.icon(note) == NotesView.Icon.none)
     }
 
-    @Test(arguments: [OfflineEngine.Resolution.theirs, .mine]) func aDeletionAgainstAnEditIsTheUsersToDecide(
-        _ resolution: OfflineEngine.Resolution
+    @Test(arguments: [SyncEngine.Resolution.theirs, .mine]) func aDeletionAgainstAnEditIsTheUsersToDecide(
+        _ resolution: SyncEngine.Resolution
     ) {
         let world = World()
         world.settle()

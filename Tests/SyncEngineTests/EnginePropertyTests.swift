@@ -3,7 +3,7 @@ import NotesContract
 import TestSupport
 import Testing
 
-@testable import OfflineEngine
+@testable import SyncEngine
 
 /// Whatever is lost, delayed or killed: nothing the user saved is lost or doubled, and everybody ends up with the same.
 @Suite(.timeLimit(.minutes(2))) struct EnginePropertyTests {
