@@ -1,22 +1,22 @@
-/// Losses of which one makes the next more likely, for one connection and direction.
+/// A loss process of one connection and direction in which a loss makes the next one more likely.
 public struct CorrelatedLoss: Sendable, Hashable {
-    /// The chance of a loss, 0 to 1.
+    /// The probability of a loss, 0 to 1.
     public let rate: Double
-    /// What is added to it after a loss.
+    /// The increase of the probability after a loss.
     public let correlation: Double
-    private var hasLost = false
-    private var coins: RandomStream
+    private var lostLast = false
+    private var random: RandomStream
 
-    /// Creates a process that draws from `coins`; figures beyond 0 and 1 count as these.
-    public init(rate: Double, correlation: Double, coins: RandomStream) {
+    /// Creates a loss process. Both numbers are clamped to 0 to 1.
+    public init(rate: Double, correlation: Double, random: RandomStream) {
         self.rate = min(1, max(0, rate))
         self.correlation = min(1, max(0, correlation))
-        self.coins = coins
+        self.random = random
     }
 
-    /// Whether the next packet is lost.
+    /// Returns whether the next packet is lost.
     public mutating func losesNext() -> Bool {
-        hasLost = coins.chance(min(1, hasLost ? rate + correlation : rate))
-        return hasLost
+        lostLast = random.bool(probability: min(1, lostLast ? rate + correlation : rate))
+        return lostLast
     }
 }

@@ -1,86 +1,85 @@
 /// One direction of a link: loss, then a bounded queue, then the rate, then the delay.
 ///
-///     packet -> loss -> [ queue | sending ] -> delay -> arrival
+///     packet -> loss -> [ queue | transmission ] -> delay -> arrival
 ///
-/// The order, and that the packet being sent still takes a place in the queue, are dummynet's (`dummynet_io` in xnu's
-/// `ip_dummynet.c`), because that is what Apple's Network Link Conditioner drives. A packet that finds no place is dropped.
-/// A packet's times are settled when it enters; each connection's packets keep their order unless conditions ask for the
-/// contrary. Another rate or trace is another link, with an empty queue of its own: what the old one holds leaves it in
-/// its settled time and holds nobody else up. During a ramp it is the same link, whose queue moves on at the new rate.
+/// The order, and that the packet being transmitted occupies the queue, follow dummynet (`dummynet_io` in xnu's
+/// `ip_dummynet.c`), which Apple's Network Link Conditioner configures. A packet that finds the queue full is dropped. The
+/// times of a packet are computed when it enters, and the packets of a connection keep their order unless the conditions
+/// reorder them. A change of rate or trace replaces the link by one with an empty queue; packets in the old queue keep their
+/// times and delay no others. During a ramp the link stays the same, and its queue drains at the new rate.
 struct PacketPipe: Sendable {
     private(set) var conditions: DirectionConditions
     private var busyUntil: Int64 = 0
-    private var departures = Departures()
+    private var queue = TransmitQueue()
     private var trace = TraceCursor()
-    /// The state of the bursts, one for all connections.
-    private var bursts: BurstState
+    /// The state of the bursts, shared by all connections.
+    private var bursts: BurstLossProcess
     private var jitterStream: RandomStream
-    /// Packets that have been offered.
-    private var offered = 0
+    private var packetsOffered = 0
     private(set) var counters = PipeCounters()
 
     init(_ conditions: DirectionConditions, seed: UInt64, name: String) {
         self.conditions = conditions
-        bursts = BurstState(seed: seed, name: name)
+        bursts = BurstLossProcess(seed: seed, name: name)
         jitterStream = RandomStream(seed: seed, "\(name)/jitter")
     }
 
-    /// Packets waiting or being sent at `now`.
+    /// Returns the number of packets that are queued or being transmitted at `now`.
     mutating func depth(at now: Int64) -> Int {
-        departures.release(at: now)
-        return departures.count
+        queue.release(at: now)
+        return queue.count
     }
 
-    /// Whether what a connection sent now would arrive now, with nothing before it.
-    func isStraight(_ flow: FlowState, at now: Int64) -> Bool {
+    /// Returns whether a packet of the flow would arrive at `now`, unimpaired and with no packet ahead of it.
+    func passesAtOnce(_ flow: FlowState, at now: Int64) -> Bool {
         conditions.isClear && flow.lastArrival <= now && busyUntil <= now
     }
 
-    /// Draws from another seed from now on.
+    /// Switches to another random seed.
     mutating func reseed(_ seed: UInt64, name: String) {
-        bursts = BurstState(seed: seed, name: name)
+        bursts = BurstLossProcess(seed: seed, name: name)
         jitterStream = RandomStream(seed: seed, "\(name)/jitter")
     }
 
-    /// A packet was lost before it was offered.
-    mutating func noteLoss() { counters.packetsLost += 1 }
+    /// Records a packet that was lost before it was offered.
+    mutating func recordLoss() { counters.packetsLost += 1 }
 
-    /// A packet is offered that repeats bytes.
-    mutating func noteRetransmission() { counters.retransmissions += 1 }
+    /// Records a packet that carries bytes sent before.
+    mutating func recordRetransmission() { counters.retransmissions += 1 }
 
-    /// Lets other conditions hold for packets that enter from now on.
+    /// Changes the conditions for packets that enter from now on.
     ///
-    /// - Parameter rampTime: When, if they come out of the old ones by a ramp; otherwise another rate is another link.
+    /// - Parameter rampTime: The current time if the change is a step of a ramp; otherwise another rate empties the queue.
     mutating func setConditions(_ new: DirectionConditions, rampTime: Int64? = nil) {
         let isOtherLink = new.rate != conditions.rate || new.trace != conditions.trace
         if new.trace != conditions.trace { trace = TraceCursor() }
         if new.bursts != conditions.bursts { bursts.restart() }
         conditions = new
         guard isOtherLink else { return }
-        let waiting = departures
-        departures = Departures()
+        let waiting = queue
+        queue = TransmitQueue()
         busyUntil = 0
         if let rampTime { requeue(waiting, at: rampTime) }
     }
 
-    /// What waits is sent at the new rate, if that is sooner than was settled. The packets themselves keep their times.
-    private mutating func requeue(_ waiting: Departures, at now: Int64) {
+    /// Moves the departure of queued packets forward if the new rate is faster. Their arrival times stay as they are.
+    private mutating func requeue(_ waiting: TransmitQueue, at now: Int64) {
         var waiting = waiting
         waiting.release(at: now)
         while let packet = waiting.popFirst() {
-            let sent = min(packet.sent, departure(ofBytes: packet.bytes, at: now))
-            busyUntil = max(busyUntil, sent)
-            if sent > now { departures.append(bytes: packet.bytes, sent: sent) }
+            let departure = min(packet.departure, departure(ofBytes: packet.bytes, at: now))
+            busyUntil = max(busyUntil, departure)
+            if departure > now { queue.append(bytes: packet.bytes, departure: departure) }
         }
     }
 
-    /// What a pipe keeps of one connection in its direction: its own chance, so that what others send does not shift what
-    /// happens to it, and its order.
+    /// The state of one flow in one direction: its own random streams, so that it is independent of other flows' traffic,
+    /// and its packet order.
     struct FlowState: Sendable {
         var loss: RandomStream
         var duplication: RandomStream
         var reordering: RandomStream
-        /// When the last of its packets arrives, of those that keep their order.
+        /// The latest arrival of its packets, those that skip the delay excluded.
         fileprivate(set) var lastArrival: Int64 = 0
 
         init(seed: UInt64, name: String) {
@@ -90,59 +89,60 @@ struct PacketPipe: Sendable {
         }
     }
 
-    /// Offers a packet; gives when it arrives, or `nil` if it is lost or dropped. `copy` is when its second copy
-    /// arrives, if it has one.
+    /// Offers a packet. Returns its arrival time, `nil` if the packet is lost or dropped, and the arrival time of its
+    /// duplicate, if there is one.
     mutating func offer(bytes: Int, flow: inout FlowState, at now: Int64) -> (arrival: Int64?, copy: Int64?) {
-        offered += 1
-        let isLost = conditions.loss == .all || (conditions.loss != .none && flow.loss.chance(conditions.loss))
+        packetsOffered += 1
+        let isLost =
+            conditions.loss == .one || (conditions.loss != .zero && flow.loss.bool(probability: conditions.loss))
         let isLostInBurst = conditions.bursts.map { bursts.losesPacket($0, &flow.loss, at: now) } ?? false
-        let isListed = conditions.lostPackets?.contains(offered) ?? false
+        let isListed = conditions.lostPackets?.contains(packetsOffered) ?? false
         if isLost || isLostInBurst || isListed {
             counters.packetsLost += 1
             return (nil, nil)
         }
         let arrival = enqueue(bytes: bytes, &flow, at: now)
-        guard conditions.duplication != .none, flow.duplication.chance(conditions.duplication) else {
+        guard conditions.duplication != .zero, flow.duplication.bool(probability: conditions.duplication) else {
             return (arrival, nil)
         }
         counters.packetsDuplicated += 1
         return (arrival, enqueue(bytes: bytes, &flow, at: now))
     }
 
-    /// When a packet has been sent that is the next to be.
+    /// Returns the departure time of a packet at the end of the queue.
     private mutating func departure(ofBytes bytes: Int, at now: Int64) -> Int64 {
-        let idle = max(busyUntil, now)
+        let start = max(busyUntil, now)
         if let trace = conditions.trace {
-            return max(idle, self.trace.send(bytes, on: trace, busyUntil: busyUntil, at: now))
+            return max(start, self.trace.send(bytes, on: trace, busyUntil: busyUntil, at: now))
         }
-        if let rate = conditions.rate { return idle.addingSaturating(rate.serialisation(ofBytes: bytes).count) }
-        return idle
+        if let rate = conditions.rate { return start.addingSaturating(rate.serializationTime(ofBytes: bytes).count) }
+        return start
     }
 
     private mutating func enqueue(bytes: Int, _ flow: inout FlowState, at now: Int64) -> Int64? {
-        departures.release(at: now)
-        if departures.isFull(conditions.queue) {
+        queue.release(at: now)
+        if queue.isFull(conditions.queue) {
             counters.packetsDropped += 1
             return nil
         }
-        let sent = departure(ofBytes: bytes, at: now)
-        busyUntil = sent
-        if sent > now {
-            departures.append(bytes: bytes, sent: sent)
-            counters.queueDepthMax = max(counters.queueDepthMax, departures.count)
+        let departure = departure(ofBytes: bytes, at: now)
+        busyUntil = departure
+        if departure > now {
+            queue.append(bytes: bytes, departure: departure)
+            counters.queueDepthMax = max(counters.queueDepthMax, queue.count)
         }
         counters.packets += 1
         counters.bytes += bytes
-        if conditions.reordering != .none, flow.reordering.chance(conditions.reordering) { return sent }
+        if conditions.reordering != .zero, flow.reordering.bool(probability: conditions.reordering) { return departure }
         var delay = conditions.delay.count.clamped(to: 0...DirectionConditions.spanMax.count)
         if let jitter = conditions.jitter {
             delay = max(0, delay + jitter.draw(&jitterStream))
             if jitter.mayOvertake {
-                flow.lastArrival = max(flow.lastArrival, sent)
-                return sent.addingSaturating(delay)
+                flow.lastArrival = max(flow.lastArrival, departure)
+                return departure.addingSaturating(delay)
             }
         }
-        flow.lastArrival = max(flow.lastArrival, sent.addingSaturating(delay))
+        flow.lastArrival = max(flow.lastArrival, departure.addingSaturating(delay))
         return flow.lastArrival
     }
 }

@@ -1,22 +1,17 @@
-/// A source of chance with a stable name: what it gives follows from the run's seed and the name alone.
+/// A named stream of random numbers, determined by the seed of the run and the name alone.
 ///
-/// Every consumer has a stream of its own (`link/A/up/conn/7/loss`), so that what one of them draws shifts nothing for
-/// the others. SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), keyed by FNV-1a over the name.
+/// Each consumer has its own stream (`link/A/up/conn/7/loss`), so that the draws of one do not shift those of another. The
+/// generator is SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), keyed with the FNV-1a hash of the name.
 public struct RandomStream: Sendable, Hashable {
     private var state: UInt64
 
-    /// The stream of a name under a seed.
+    /// Creates the stream of a name under a seed.
     public init(seed: UInt64, _ name: String) {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in name.utf8 {
-            hash ^= UInt64(byte)
-            hash &*= 0x0000_0100_0000_01B3
-        }
-        state = RandomStream.mix(seed &+ 0x9E37_79B9_7F4A_7C15) ^ hash
+        state = RandomStream.mix(seed &+ 0x9E37_79B9_7F4A_7C15) ^ FNV1a.hash(name.utf8)
         _ = next()
     }
 
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     public mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         return RandomStream.mix(state)
@@ -29,27 +24,49 @@ public struct RandomStream: Sendable, Hashable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// True with the given chance, exact to a millionth.
-    public mutating func chance(_ probability: Loss) -> Bool {
-        below(1_000_000) < Int64(probability.partsPerMillion)
+    /// Returns `true` with the given probability, exact to 53 bits: never at 0, always from 1.
+    public mutating func bool(probability: Double) -> Bool {
+        Double(next() >> 11) * 0x1p-53 < probability
     }
 
-    /// A number from 0 up to, not including, `bound`.
-    public mutating func below(_ bound: Int64) -> Int64 {
+    /// Returns an integer from 0 to `bound` - 1.
+    ///
+    /// - Precondition: `bound` is positive.
+    public mutating func integer(below bound: Int64) -> Int64 {
         precondition(bound > 0)
         return Int64(next().multipliedFullWidth(by: UInt64(bound)).high)
     }
 
-    /// True with the given chance from 0 to 1, exact to 53 bits; never below, always from 1 on.
-    public mutating func chance(_ probability: Double) -> Bool {
-        Double(next() >> 11) * 0x1p-53 < probability
-    }
-
-    /// A whole number from -`span` to `span`.
-    public mutating func symmetric(_ span: Int64) -> Int64 {
+    /// Returns an integer from -`span` to `span`.
+    ///
+    /// - Precondition: `span` is not negative.
+    public mutating func integer(upToMagnitude span: Int64) -> Int64 {
         precondition(span >= 0)
-        // 2 span + 1 fits into 64 bits without a sign; so does the difference, with one.
+        // 2 span + 1 fits into 64 unsigned bits, and the difference into 64 signed bits.
         let count = next().multipliedFullWidth(by: 2 * UInt64(span) + 1).high
         return Int64(bitPattern: count &- UInt64(span))
+    }
+
+    /// Returns an exponentially distributed integer, at most a quarter of the range. The algorithm only compares uniform
+    /// numbers (von Neumann, 1951), so that the result is the same on every machine.
+    public mutating func exponential(mean: Int64) -> Int64 {
+        var whole: Int64 = 0
+        while true {
+            let first = next()
+            var previous = first
+            var isAccepted = true
+            while true {
+                let following = next()
+                if following >= previous { break }
+                previous = following
+                isAccepted.toggle()
+            }
+            if isAccepted {
+                let fraction = Int64(first.multipliedFullWidth(by: UInt64(mean)).high)
+                let (product, overflow) = whole.multipliedReportingOverflow(by: mean)
+                return overflow ? .max / 4 : min(product.addingSaturating(fraction), .max / 4)
+            }
+            whole += 1
+        }
     }
 }
