@@ -1,182 +1,186 @@
-/// The congestion window: slow start with HyStart, then CUBIC (RFC 9438) with its Reno-friendly region, in the integer
-/// arithmetic of Linux's `tcp_cubic.c`, which on slow links differs from the formula by whole segments.
+/// CUBIC congestion control (RFC 9438) with HyStart and the Reno-friendly region, in the integer arithmetic of Linux's
+/// `tcp_cubic.c`, which on slow links differs from the formula by whole segments.
 struct Cubic: Sendable {
-    /// The window in segments.
-    var window: Int64
-    /// Below it the window grows by what is acknowledged, above it as CUBIC says.
-    var threshold = Cubic.noThreshold
-    /// Acknowledged segments that have not yet made up one of growth.
-    var count: Int64 = 0
+    /// The congestion window in segments (`snd_cwnd`).
+    var cwnd: Int64
+    /// The slow-start threshold in segments (`snd_ssthresh`).
+    var ssthresh = Cubic.infiniteSsthresh
+    /// Acknowledged segments that do not yet amount to an increase (`snd_cwnd_cnt`).
+    var cwndCount: Int64 = 0
 
-    static let noThreshold = Int64(Int32.max)
+    /// `TCP_INFINITE_SSTHRESH`: the value before the first loss.
+    static let infiniteSsthresh = Int64(Int32.max)
 
     // CUBIC. Its clock ticks 1024 times a second.
-    private var lastMax: Int64 = 0
-    private var epoch: Int64?
-    private var origin: Int64 = 0
-    private var inflection: Int64 = 0
-    private var acknowledged: Int64 = 0
-    private var renoWindow: Int64 = 0
-    private var segmentsPerGrowth: Int64 = 1
-    private var lastWindow: Int64 = 0
+    private var lastMaxCwnd: Int64 = 0
+    private var epochStart: Int64?
+    private var originPoint: Int64 = 0
+    /// The time of the plateau (`bic_K`).
+    private var plateauTime: Int64 = 0
+    private var ackCount: Int64 = 0
+    private var renoCwnd: Int64 = 0
+    /// The acknowledged segments that increase the window by one (`cnt`).
+    private var acksPerIncrease: Int64 = 1
+    private var lastCwnd: Int64 = 0
     private var lastTime: Int64 = 0
-    /// The shortest round trip, as CUBIC sees it.
+    /// The minimum delay (`delay_min`).
     private var delayMin: Int64 = 0
 
     // HyStart.
     private var roundEnd: Int64 = 0
     private var roundStart: Int64 = 0
     private var lastAck: Int64 = 0
-    private var roundDelay: Int64 = .max
-    private var roundSamples = 0
+    private var currentRTT: Int64 = .max
+    private var sampleCount = 0
     private var hasFoundExit = false
 
     private static let millisecond: Int64 = 1_000_000
-    private static let jiffy = Wheel.jiffy.count
+    private static let jiffy = KernelTimerWheel.jiffy.count
     /// beta = 717/1024 = 0.7.
     private static let beta: Int64 = 717
     /// C = 410/1024 = 0.4, times 1024^3 ticks a second cubed: the divisor of t^3.
     private static let cubeShift: Int64 = 40
     private static let cubeScale: Int64 = 410
-    /// The deepest fall of the window that is reckoned with, so that its product with 2^40 fits. The receive buffer
-    /// allows windows of 15 000 segments.
-    private static let fallMax: Int64 = 1 << 22
-    /// Reno's share: 3 (1 + beta) / (1 - beta) in eighths, 15.
+    /// The largest reduction of the window, so that its product with 2^40 fits into 64 bits. The receive buffer allows
+    /// windows of 15 000 segments.
+    private static let reductionMax: Int64 = 1 << 22
+    /// Reno's increase: 3 (1 + beta) / (1 - beta) in eighths, 15 (`beta_scale`).
     private static let renoScale: Int64 = 8 * (1024 + beta) / 3 / (1024 - beta)
-    /// HyStart looks at windows of at least 16 segments,
-    private static let hystartWindowMin: Int64 = 16
-    /// takes the least of 8 round trips,
-    private static let hystartSamples = 8
-    /// and takes ACKs less than 2 ms apart for one train.
-    private static let trainGap: Int64 = 2 * millisecond
+    /// The smallest window, in segments, at which HyStart may end slow start (`hystart_low_window`).
+    private static let hystartLowWindow: Int64 = 16
+    /// The samples of which HyStart takes the minimum (`HYSTART_MIN_SAMPLES`).
+    private static let hystartMinSamples = 8
+    /// The largest gap between ACKs of one train (`hystart_ack_delta_us`).
+    private static let hystartAckDelta: Int64 = 2 * millisecond
 
-    init(initialWindow: Int) { window = Int64(initialWindow) }
+    init(initialWindow: Int) { cwnd = Int64(initialWindow) }
 
-    var isInSlowStart: Bool { window < threshold }
+    var isInSlowStart: Bool { cwnd < ssthresh }
 
-    /// The threshold that a loss at this window leaves, remembering the window (fast convergence).
-    mutating func thresholdAfterLoss() -> Int64 {
-        epoch = nil
-        lastMax = window < lastMax ? window * (1024 + Self.beta) / 2048 : window
-        return max(window * Self.beta / 1024, 2)
+    /// Returns the slow-start threshold after a loss and stores the window (fast convergence;
+    /// `cubictcp_recalc_ssthresh`).
+    mutating func recalculateSsthresh() -> Int64 {
+        epochStart = nil
+        lastMaxCwnd = cwnd < lastMaxCwnd ? cwnd * (1024 + Self.beta) / 2048 : cwnd
+        return max(cwnd * Self.beta / 1024, 2)
     }
 
-    /// A time-out forgets what CUBIC knew (`cubictcp_state`).
-    mutating func forget() {
-        lastMax = 0
-        epoch = nil
-        origin = 0
-        inflection = 0
-        acknowledged = 0
-        renoWindow = 0
-        lastWindow = 0
+    /// Resets the state after a retransmission timeout (`bictcp_reset`).
+    mutating func reset() {
+        lastMaxCwnd = 0
+        epochStart = nil
+        originPoint = 0
+        plateauTime = 0
+        ackCount = 0
+        renoCwnd = 0
+        lastCwnd = 0
         lastTime = 0
         delayMin = 0
         hasFoundExit = false
     }
 
-    /// A new round of HyStart begins with what is sent next.
-    mutating func beginRound(next: Int64, at now: Int64) {
+    /// Starts a HyStart round with the next segment sent (`bictcp_hystart_reset`).
+    mutating func startHyStartRound(sndNxt: Int64, at now: Int64) {
         roundStart = now
         lastAck = now
-        roundEnd = next
-        roundDelay = .max
-        roundSamples = 0
+        roundEnd = sndNxt
+        currentRTT = .max
+        sampleCount = 0
     }
 
-    /// Sending begins again after a pause: CUBIC's curve has not moved on meanwhile.
-    mutating func skipIdle(_ span: Int64) {
-        if let start = epoch, span > 0 { epoch = start + span }
+    /// Shifts CUBIC's epoch by an idle time (`cubictcp_cwnd_event`, `CA_EVENT_TX_START`).
+    mutating func shiftEpoch(by idle: Int64) {
+        if let start = epochStart, idle > 0 { epochStart = start + idle }
     }
 
-    /// Takes a round-trip sample of an ACK (`cubictcp_acked`).
-    mutating func take(roundTrip: Int64, acknowledged una: Int64, next: Int64, at now: Int64) {
-        if let epoch, now - epoch < 1000 * Self.millisecond { return }
+    /// Adds the round-trip sample of an ACK (`cubictcp_acked`).
+    mutating func addSample(roundTrip: Int64, sndUna: Int64, sndNxt: Int64, at now: Int64) {
+        if let epochStart, now - epochStart < 1000 * Self.millisecond { return }
         let delay = roundTrip.clamped(to: RoundTripEstimator.samples)
         if delayMin == 0 || delay < delayMin { delayMin = delay }
-        guard !hasFoundExit, isInSlowStart, window >= Self.hystartWindowMin else { return }
-        if una > roundEnd { beginRound(next: next, at: now) }
-        if now - lastAck <= Self.trainGap {
+        guard !hasFoundExit, isInSlowStart, cwnd >= Self.hystartLowWindow else { return }
+        if sndUna > roundEnd { startHyStartRound(sndNxt: sndNxt, at: now) }
+        if now - lastAck <= Self.hystartAckDelta {
             lastAck = now
-            if now - roundStart > delayMin / 2 { leaveSlowStart() }
+            if now - roundStart > delayMin / 2 { exitSlowStart() }
         }
-        roundDelay = min(roundDelay, delay)
-        if roundSamples < Self.hystartSamples {
-            roundSamples += 1
-        } else if roundDelay > delayMin + min(max(delayMin / 8, 4 * Self.millisecond), 16 * Self.millisecond) {
-            leaveSlowStart()
+        currentRTT = min(currentRTT, delay)
+        if sampleCount < Self.hystartMinSamples {
+            sampleCount += 1
+        } else if currentRTT > delayMin + min(max(delayMin / 8, 4 * Self.millisecond), 16 * Self.millisecond) {
+            exitSlowStart()
         }
     }
 
-    private mutating func leaveSlowStart() {
+    private mutating func exitSlowStart() {
         hasFoundExit = true
-        threshold = window
+        ssthresh = cwnd
     }
 
-    /// Grows by `delivered` segments newly delivered.
-    mutating func grow(_ delivered: Int64, at now: Int64) {
+    /// Increases the window for `delivered` newly delivered segments (`cubictcp_cong_avoid`).
+    mutating func increase(_ delivered: Int64, at now: Int64) {
         var delivered = delivered
         if isInSlowStart {
-            let grown = min(window + delivered, threshold)
-            delivered -= grown - window
-            window = grown
+            let increased = min(cwnd + delivered, ssthresh)
+            delivered -= increased - cwnd
+            cwnd = increased
             if delivered == 0 { return }
         }
         update(delivered, at: now)
-        if count >= segmentsPerGrowth {
-            count = 0
-            window += 1
+        if cwndCount >= acksPerIncrease {
+            cwndCount = 0
+            cwnd += 1
         }
-        count += delivered
-        if count >= segmentsPerGrowth {
-            let growth = count / segmentsPerGrowth
-            count -= growth * segmentsPerGrowth
-            window += growth
+        cwndCount += delivered
+        if cwndCount >= acksPerIncrease {
+            let increase = cwndCount / acksPerIncrease
+            cwndCount -= increase * acksPerIncrease
+            cwnd += increase
         }
     }
 
-    /// How many segments must be acknowledged for the window to grow by one (`bictcp_update`).
+    /// Updates the number of acknowledged segments that increase the window by one (`bictcp_update`).
     private mutating func update(_ delivered: Int64, at now: Int64) {
-        acknowledged += delivered
+        ackCount += delivered
         let tick = now / Self.jiffy
-        if lastWindow == window && tick - lastTime <= 250 / 32 { return }
-        if epoch == nil || tick != lastTime {
-            lastWindow = window
+        if lastCwnd == cwnd && tick - lastTime <= 250 / 32 { return }
+        if epochStart == nil || tick != lastTime {
+            lastCwnd = cwnd
             lastTime = tick
-            if epoch == nil {
-                epoch = now
-                acknowledged = delivered
-                renoWindow = window
-                if lastMax <= window {
-                    inflection = 0
-                    origin = window
+            if epochStart == nil {
+                epochStart = now
+                ackCount = delivered
+                renoCwnd = cwnd
+                if lastMaxCwnd <= cwnd {
+                    plateauTime = 0
+                    originPoint = cwnd
                 } else {
-                    let fall = min(lastMax - window, Self.fallMax)
-                    inflection = Self.cubeRoot(fall * (1 << Self.cubeShift) / Self.cubeScale)
-                    origin = lastMax
+                    let reduction = min(lastMaxCwnd - cwnd, Self.reductionMax)
+                    plateauTime = Self.cubeRoot(reduction * (1 << Self.cubeShift) / Self.cubeScale)
+                    originPoint = lastMaxCwnd
                 }
             }
-            let elapsed = (now - (epoch ?? now) + delayMin) / Self.jiffy * 1024 / 250
-            let distance = min(abs(elapsed - inflection), 1 << 17)
+            let elapsed = (now - (epochStart ?? now) + delayMin) / Self.jiffy * 1024 / 250
+            let distance = min(abs(elapsed - plateauTime), 1 << 17)
             let delta = Self.cubeScale * distance * distance / (1 << 20) * distance / (1 << 20)
-            let target = elapsed < inflection ? origin - delta : origin + delta
-            segmentsPerGrowth = target > window ? window / (target - window) : 100 * window
-            if lastMax == 0 && segmentsPerGrowth > 20 { segmentsPerGrowth = 20 }
+            let target = elapsed < plateauTime ? originPoint - delta : originPoint + delta
+            acksPerIncrease = target > cwnd ? cwnd / (target - cwnd) : 100 * cwnd
+            if lastMaxCwnd == 0 && acksPerIncrease > 20 { acksPerIncrease = 20 }
         }
-        let renoRound = max(window * Self.renoScale / 8, 1)
-        if acknowledged > renoRound {
-            // The loop of the original, in one step.
-            let rounds = (acknowledged - 1) / renoRound
-            acknowledged -= rounds * renoRound
-            renoWindow += rounds
+        let renoRound = max(cwnd * Self.renoScale / 8, 1)
+        if ackCount > renoRound {
+            // The kernel's loop in one step.
+            let rounds = (ackCount - 1) / renoRound
+            ackCount -= rounds * renoRound
+            renoCwnd += rounds
         }
-        if renoWindow > window {
-            segmentsPerGrowth = min(segmentsPerGrowth, window / (renoWindow - window))
+        if renoCwnd > cwnd {
+            acksPerIncrease = min(acksPerIncrease, cwnd / (renoCwnd - cwnd))
         }
-        segmentsPerGrowth = max(segmentsPerGrowth, 2)
+        acksPerIncrease = max(acksPerIncrease, 2)
     }
 
-    /// The cube root in whole numbers.
+    /// Returns the integer cube root.
     static func cubeRoot(_ value: Int64) -> Int64 {
         var low: Int64 = 0
         var high: Int64 = 1 << 20

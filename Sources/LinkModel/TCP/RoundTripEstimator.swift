@@ -1,83 +1,85 @@
-/// SRTT, RTTVAR and the retransmission time-out: Jacobson's estimator with Linux's details (`tcp_rtt_estimator`).
+/// The estimator of SRTT, RTTVAR and the retransmission timeout (RTO): Jacobson's algorithm with Linux's details
+/// (`tcp_rtt_estimator`).
 ///
-/// The mean deviation grows at once and falls slowly; within one window only its maximum counts, and it never counts
-/// less than the floor. RTO = SRTT + max(4 RTTVAR, 200 ms), so 3 RTT after the handshake and SRTT + 200 ms when steady.
+/// The mean deviation rises at once and falls slowly; within one window only its maximum counts, with a floor. RTO = SRTT +
+/// max(4 RTTVAR, 200 ms): 3 round trips after the handshake, SRTT + 200 ms in the steady state.
 struct RoundTripEstimator: Sendable {
-    /// Smoothed round trip; zero before the first sample.
-    private(set) var smoothed: Int64 = 0
-    /// Mean deviation, times four.
-    private var deviation: Int64 = 0
-    private var deviationMax: Int64 = 0
-    /// The variance term of the RTO, 4 RTTVAR.
-    private(set) var variance: Int64 = 0
-    /// The window that ``deviationMax`` is about ends with this byte.
+    /// The smoothed round trip; zero before the first sample.
+    private(set) var srtt: Int64 = 0
+    /// Four times the mean deviation (`mdev_us`).
+    private var mdev: Int64 = 0
+    private var mdevMax: Int64 = 0
+    /// The variance term of the RTO, 4 RTTVAR (`rttvar_us`).
+    private(set) var rttvar: Int64 = 0
+    /// The end of the window over which ``mdevMax`` is measured (`rtt_seq`).
     private var windowEnd: Int64 = 0
-    /// The shortest round trip seen.
-    private(set) var shortest: Int64 = .max
-    /// The time-out, doubled on each expiry.
-    private(set) var timeout: Int64
+    /// The minimum round trip.
+    private(set) var minRTT: Int64 = .max
+    /// The retransmission timeout, doubled on each expiry.
+    private(set) var rto: Int64
     private let stack: StackPreset
 
-    /// A round trip counts as a microsecond at least, and at most as 13 days, so that its multiples stay within 64 bits.
+    /// The range to which samples are clamped: from 1 µs to 13 days, so that their multiples fit into 64 bits.
     static let samples: ClosedRange<Int64> = 1000...1 << 50
 
     init(_ stack: StackPreset) {
         self.stack = stack
-        timeout = Nanoseconds.seconds(1).count  // TCP_TIMEOUT_INIT, RFC 6298 2.1
+        rto = Nanoseconds.seconds(1).count  // TCP_TIMEOUT_INIT, RFC 6298 2.1
     }
 
-    var hasSample: Bool { smoothed > 0 }
+    var hasSample: Bool { srtt > 0 }
 
-    /// Takes the round trip of something acknowledged.
-    mutating func take(_ sample: Int64, acknowledged: Int64, next: Int64) {
+    /// Adds the round trip of an acknowledged segment.
+    mutating func addSample(_ sample: Int64, sndUna: Int64, sndNxt: Int64) {
         let sample = sample.clamped(to: Self.samples)
-        if smoothed == 0 {
-            smoothed = sample
-            deviation = 2 * sample
-            variance = max(deviation, stack.rtoVarianceMin.count)
-            deviationMax = variance
-            windowEnd = next
+        if srtt == 0 {
+            srtt = sample
+            mdev = 2 * sample
+            rttvar = max(mdev, stack.rtoVarianceMin.count)
+            mdevMax = rttvar
+            windowEnd = sndNxt
         } else {
-            var error = sample - smoothed
-            smoothed += error / 8
+            var error = sample - srtt
+            srtt += error / 8
             if error < 0 {
-                // A fall in the round trip is no sign of variance: it counts an eighth.
-                error = -error - deviation / 4
+                // A shorter round trip counts an eighth in the deviation.
+                error = -error - mdev / 4
                 if error > 0 { error /= 8 }
             } else {
-                error -= deviation / 4
+                error -= mdev / 4
             }
-            deviation += error
-            if deviation > deviationMax {
-                deviationMax = deviation
-                if deviationMax > variance { variance = deviationMax }
+            mdev += error
+            if mdev > mdevMax {
+                mdevMax = mdev
+                if mdevMax > rttvar { rttvar = mdevMax }
             }
-            if acknowledged > windowEnd {
-                if deviationMax < variance { variance -= (variance - deviationMax) / 4 }
-                windowEnd = next
-                deviationMax = stack.rtoVarianceMin.count
+            if sndUna > windowEnd {
+                if mdevMax < rttvar { rttvar -= (rttvar - mdevMax) / 4 }
+                windowEnd = sndNxt
+                mdevMax = stack.rtoVarianceMin.count
             }
         }
-        setTimeout()
+        updateRTO()
     }
 
-    /// Takes the shortest of the segments acknowledged together.
-    mutating func takeShortest(_ sample: Int64) { shortest = min(shortest, sample.clamped(to: Self.samples)) }
+    /// Updates the minimum with the shortest round trip of the segments acknowledged together.
+    mutating func updateMinimum(_ sample: Int64) { minRTT = min(minRTT, sample.clamped(to: Self.samples)) }
 
-    /// The handshake gave no sample.
-    mutating func fallBack() {
-        guard smoothed == 0 else { return }
-        variance = stack.rtoFallback.count
-        deviation = variance
-        deviationMax = variance
-        timeout = variance
+    /// Uses the fallback RTO if the handshake gave no sample (RFC 6298, 5.7).
+    mutating func useFallback() {
+        guard srtt == 0 else { return }
+        rttvar = stack.rtoFallback.count
+        mdev = rttvar
+        mdevMax = rttvar
+        rto = rttvar
     }
 
-    /// A timer has expired: the next waits twice as long.
-    mutating func backOff() { timeout = min(timeout * 2, stack.rtoMax.count) }
+    /// Doubles the RTO after a timer expiry.
+    mutating func backOff() { rto = min(rto * 2, stack.rtoMax.count) }
 
-    private mutating func setTimeout() {
-        timeout = min(max(smoothed + variance + stack.rtoSlop.count, stack.rtoMin.count), stack.rtoMax.count)
-        if stack.hasTimerWheel { timeout = (timeout + Wheel.jiffy.count - 1) / Wheel.jiffy.count * Wheel.jiffy.count }
+    private mutating func updateRTO() {
+        rto = min(max(srtt + rttvar + stack.rtoSlop.count, stack.rtoMin.count), stack.rtoMax.count)
+        let jiffy = KernelTimerWheel.jiffy.count
+        if stack.hasTimerWheel { rto = (rto + jiffy - 1) / jiffy * jiffy }
     }
 }

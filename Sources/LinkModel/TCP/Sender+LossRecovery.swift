@@ -1,219 +1,222 @@
 internal import DequeModule
 
-/// Finding and repairing losses: the states of Linux's `tcp_fastretrans_alert`, and RACK.
+/// Loss recovery: the congestion states of Linux's `tcp_fastretrans_alert`, and RACK.
 extension Sender {
-    /// Gives whether lost segments may be sent again, and whether new ones shall be tried first.
-    mutating func react(
+    /// Updates the congestion state after an ACK (`tcp_fastretrans_alert`). Returns whether lost segments may be
+    /// retransmitted, and whether new segments are to be sent first.
+    mutating func updateCongestionState(
         _ ack: Segment, _ facts: AckFacts, isAdvance: Bool, at now: Int64
-    ) -> (mayRepair: Bool, mayOnlySendNew: Bool) {
+    ) -> (mayRetransmit: Bool, sendsNewFirst: Bool) {
         if state == .open {
-            firstRepair = 0
-        } else if acknowledged >= episodeEnd {
-            if state == .recovery {
-                noteEndOfRecovery()
-                if mayTakeBack(ack) {
-                    takeBack(clearingLosses: false)
-                } else if canUndo {
-                    cubic.window = max(2, cubic.threshold)
-                }
-                state = .open
-                canUndo = false
-            } else if state == .reducing {
-                state = .open
+            retransStamp = 0
+        } else if sndUna >= highSequence, state == .recovery {
+            countRecovery()
+            if mayUndo(ack) {
+                undo(clearingLosses: false)
+            } else if hasUndoMarker {
+                cubic.cwnd = max(2, cubic.ssthresh)
             }
+            state = .open
+            hasUndoMarker = false
         }
         switch state {
         case .recovery:
-            if isAdvance && mayTakeBackPartly(ack) {
-                takeBack(clearingLosses: true)
+            if isAdvance && mayUndoPartially(ack) {
+                undo(clearingLosses: true)
                 state = .open
             }
-            noteLosses(at: now)
+            identifyLosses(at: now)
             return (true, false)
         case .loss:
-            if let verdict = reactInLoss(ack, facts, isAdvance: isAdvance) {
-                if verdict.mayOnlySendNew { return verdict }
-                let before = repairCount
-                noteLosses(at: now)
-                if state != .open && repairCount >= before { return verdict }
+            if let result = processLoss(ack, facts, isAdvance: isAdvance) {
+                if result.sendsNewFirst { return result }
+                let before = retransOut
+                identifyLosses(at: now)
+                if state != .open && retransOut >= before { return result }
             } else {
-                noteLosses(at: now)
+                identifyLosses(at: now)
             }
-            // A repair was lost too, or the time-out was wrong and something else is lost.
-            if lostCount > 0 { enterRecovery() }
+            // A retransmission was lost too, or the timeout was spurious and another segment is lost.
+            if lostOut > 0 { enterRecovery() }
             return (true, false)
-        case .open, .reducing:
-            if canUndo && repairsToExplain == 0 { takeBack(clearingLosses: false) }
-            noteLosses(at: now)
-            guard lostCount > 0 else { return (false, false) }
+        case .open:
+            if hasUndoMarker && undoRetrans == 0 { undo(clearingLosses: false) }
+            identifyLosses(at: now)
+            guard lostOut > 0 else { return (false, false) }
             enterRecovery()
             return (true, false)
         }
     }
 
-    /// `tcp_process_loss`; `nil` once the time-out has been taken back.
-    mutating func reactInLoss(
+    /// Processes an ACK in the loss state (`tcp_process_loss`). Returns `nil` once the timeout has been undone.
+    mutating func processLoss(
         _ ack: Segment, _ facts: AckFacts, isAdvance: Bool
-    ) -> (mayRepair: Bool, mayOnlySendNew: Bool)? {
-        let hasRecovered = acknowledged >= episodeEnd
-        if isAdvance && mayTakeBack(ack) {
-            takeBack(clearingLosses: true)
+    ) -> (mayRetransmit: Bool, sendsNewFirst: Bool)? {
+        let hasRecovered = sndUna >= highSequence
+        if isAdvance && mayUndo(ack) {
+            undo(clearingLosses: true)
             state = .open
             return nil
         }
-        if isProbingTimeout {
-            // F-RTO: the time-out was wrong if something sent before it, and not since, has arrived.
-            if facts.originalArrived && (isAdvance || facts.newlySacked) {
-                takeBack(clearingLosses: true)
+        if isInFRTO {
+            // F-RTO: the timeout was spurious if a segment sent before it, and not since, has been delivered.
+            if facts.originalDelivered && (isAdvance || facts.newlySacked) {
+                undo(clearingLosses: true)
                 state = .open
                 return nil
             }
-            if next > episodeEnd {
-                if facts.newlySacked || (!isAdvance && !ack.saysDuplicate) { isProbingTimeout = false }
+            if sndNxt > highSequence {
+                if facts.newlySacked || (!isAdvance && !ack.isDSACK) { isInFRTO = false }
             } else if isAdvance && !hasRecovered {
-                episodeEnd = next
+                highSequence = sndNxt
                 if nextFits { return (false, true) }
-                isProbingTimeout = false
+                isInFRTO = false
             }
         }
         if hasRecovered {
             state = .open
-            canUndo = false
-            isProbingTimeout = false
+            hasUndoMarker = false
+            isInFRTO = false
             return (false, false)
         }
         return (true, false)
     }
 
-    func mayTakeBack(_ ack: Segment) -> Bool {
-        canUndo && (repairsToExplain == 0 || isOlderThanRepair(ack))
+    /// Returns whether the window reduction may be undone (`tcp_may_undo`).
+    func mayUndo(_ ack: Segment) -> Bool {
+        hasUndoMarker && (undoRetrans == 0 || isDelayed(ack))
     }
 
-    /// Eifel: the ACK echoes a timestamp from before the first repair, so it answers the first copy.
-    func isOlderThanRepair(_ ack: Segment) -> Bool {
-        firstRepair > 0 && ack.echo > 0 && ack.echo <= firstRepair
+    /// Returns whether the ACK echoes a timestamp from before the first retransmission, and so acknowledges the original
+    /// (Eifel; `tcp_packet_delayed`).
+    func isDelayed(_ ack: Segment) -> Bool {
+        retransStamp > 0 && ack.timestampEcho > 0 && ack.timestampEcho <= retransStamp
     }
 
-    func mayTakeBackPartly(_ ack: Segment) -> Bool {
-        canUndo && isOlderThanRepair(ack) && repairCount == 0
+    /// Returns whether a partial ACK permits an undo (`tcp_try_undo_partial`).
+    func mayUndoPartially(_ ack: Segment) -> Bool {
+        hasUndoMarker && isDelayed(ack) && retransOut == 0
     }
 
-    /// The window as it was before the episode (`tcp_undo_cwnd_reduction`).
-    mutating func takeBack(clearingLosses: Bool) {
+    /// Restores the window from before the episode (`tcp_undo_cwnd_reduction`).
+    mutating func undo(clearingLosses: Bool) {
         if clearingLosses {
             for index in outstanding.indices where outstanding[index].isLost { outstanding[index].isLost = false }
-            lostCount = 0
+            lostOut = 0
         }
-        cubic.window = max(cubic.window, priorWindow)
-        cubic.threshold = max(cubic.threshold, priorThreshold)
-        canUndo = false
-        isProbingTimeout = false
+        cubic.cwnd = max(cubic.cwnd, priorCwnd)
+        cubic.ssthresh = max(cubic.ssthresh, priorSsthresh)
+        hasUndoMarker = false
+        isInFRTO = false
         timeouts = 0
-        hasAdvanced = true
+        rackHasAdvanced = true
     }
 
-    mutating func beginReduction() {
-        episodeEnd = next
-        probeEnd = nil
-        cubic.count = 0
-        priorWindow = cubic.window
-        reductionDelivered = 0
-        reductionSent = 0
-        cubic.threshold = cubic.thresholdAfterLoss()
+    /// Starts a window reduction (`tcp_init_cwnd_reduction`).
+    mutating func startReduction() {
+        highSequence = sndNxt
+        tlpHighSequence = nil
+        cubic.cwndCount = 0
+        priorCwnd = cubic.cwnd
+        prrDelivered = 0
+        prrOut = 0
+        cubic.ssthresh = cubic.recalculateSsthresh()
     }
 
+    /// Enters the recovery state (`tcp_enter_recovery`).
     mutating func enterRecovery() {
-        noteUndo()
-        if state != .reducing {
-            priorThreshold = currentThreshold
-            beginReduction()
-        }
+        startUndo()
+        priorSsthresh = currentSsthresh
+        startReduction()
         state = .recovery
     }
 
-    mutating func noteUndo() {
-        canUndo = true
-        repairsToExplain = repairCount > 0 ? repairCount : -1
+    /// Permits an undo from now on (`tcp_init_undo`).
+    mutating func startUndo() {
+        hasUndoMarker = true
+        undoRetrans = retransOut > 0 ? retransOut : -1
     }
 
-    /// `tcp_current_ssthresh`.
-    var currentThreshold: Int64 {
-        state == .open || state == .loss
-            ? max(cubic.threshold, cubic.window * 3 / 4) : cubic.threshold
+    /// The slow-start threshold for undo and restart (`tcp_current_ssthresh`).
+    var currentSsthresh: Int64 {
+        state == .recovery ? cubic.ssthresh : max(cubic.ssthresh, cubic.cwnd * 3 / 4)
     }
 
-    /// PRR: what may be sent follows what has arrived (`tcp_cwnd_reduction`).
-    mutating func reduce(_ newlyDelivered: Int64, isAdvance: Bool, hasNewLoss: Bool) {
-        guard newlyDelivered > 0, priorWindow > 0 else { return }
-        reductionDelivered += newlyDelivered
-        let room = cubic.threshold - Int64(inFlight)
-        var allowance: Int64
-        if room < 0 {
-            // Below 2^31 segments times what an episode delivers, some windows: no more than 2^47.
-            allowance = (cubic.threshold * reductionDelivered + priorWindow - 1) / priorWindow - reductionSent
+    /// Reduces the window in proportion to the delivered segments (PRR; `tcp_cwnd_reduction`).
+    mutating func reduceWindow(_ newlyDelivered: Int64, isAdvance: Bool, hasNewLoss: Bool) {
+        guard newlyDelivered > 0, priorCwnd > 0 else { return }
+        prrDelivered += newlyDelivered
+        let delta = cubic.ssthresh - Int64(packetsInFlight)
+        var sendCount: Int64
+        if delta < 0 {
+            // ssthresh is below 2^31 and an episode delivers a few windows: at most 2^47.
+            sendCount = (cubic.ssthresh * prrDelivered + priorCwnd - 1) / priorCwnd - prrOut
         } else {
-            allowance = max(reductionDelivered - reductionSent, newlyDelivered)
-            if isAdvance && !hasNewLoss { allowance += 1 }
-            allowance = min(room, allowance)
+            sendCount = max(prrDelivered - prrOut, newlyDelivered)
+            if isAdvance && !hasNewLoss { sendCount += 1 }
+            sendCount = min(delta, sendCount)
         }
-        allowance = max(allowance, reductionSent > 0 ? 0 : 1)
-        cubic.window = Int64(inFlight) + allowance
+        sendCount = max(sendCount, prrOut > 0 ? 0 : 1)
+        cubic.cwnd = Int64(packetsInFlight) + sendCount
     }
 
     // MARK: Loss detection (RACK)
 
-    mutating func noteLosses(at now: Int64) {
-        guard hasAdvanced else { return }
-        hasAdvanced = false
-        let wait = findLosses(at: now)
+    /// Marks lost segments and arms the reordering timer for those that may only be reordered
+    /// (`tcp_identify_packet_loss`).
+    mutating func identifyLosses(at now: Int64) {
+        guard rackHasAdvanced else { return }
+        rackHasAdvanced = false
+        let wait = detectLosses(at: now)
         if wait > 0 {
-            arm(.reorder, wait + 2 * Self.millisecond)
-            waitsForReordering = true
+            arm(.reordering, wait + 2 * Self.millisecond)
+            hasArmedReorderingTimer = true
         }
     }
 
-    /// Marks what is lost; gives how long to wait for what may only have been reordered.
-    mutating func findLosses(at now: Int64) -> Int64 {
-        guard newestSentAt >= 0 else { return 0 }
-        let tolerance = reorderingTolerance
-        let isInOrder = repairCount == 0 && lostCount == 0 && sackedCount == 0
+    /// Marks lost segments (`tcp_rack_detect_loss`). Returns the time after which the others count as lost.
+    mutating func detectLosses(at now: Int64) -> Int64 {
+        guard rackSentAt >= 0 else { return 0 }
+        let reorderingWindow = reorderingWindow
+        let isInOrder = retransOut == 0 && lostOut == 0 && sackedOut == 0
         var wait: Int64 = 0
         for index in outstanding.indices {
             let segment = outstanding[index]
-            if segment.isSacked || (segment.isLost && !segment.isRepairing) { continue }
-            guard (segment.sentAt, segment.end) < (newestSentAt, newestEnd) else {
+            if segment.isSacked || (segment.isLost && !segment.isRetransmitted) { continue }
+            guard (segment.sentAt, segment.end) < (rackSentAt, rackEnd) else {
                 if isInOrder { break }
                 continue
             }
-            let left = newestRoundTrip + tolerance - (now - segment.sentAt)
+            let left = rackRoundTrip + reorderingWindow - (now - segment.sentAt)
             if left <= 0 { markLost(index) } else { wait = max(wait, left) }
         }
         return wait
     }
 
-    /// How much later than something sent after it a segment may come (`tcp_rack_reo_wnd`).
-    var reorderingTolerance: Int64 {
-        let hasProof = state == .recovery || state == .loss || sackedCount >= Self.duplicateThreshold
-        if hasProof && !hasSeenReordering { return 0 }
-        // Without a round trip of its own, as when only repeats have been acknowledged, the longest wait.
-        guard estimator.shortest < .max else { return estimator.smoothed }
-        return min(estimator.shortest / 4 * reorderingSteps, estimator.smoothed)
+    /// The time by which a segment may be delivered after one sent later (`tcp_rack_reo_wnd`).
+    var reorderingWindow: Int64 {
+        let isLossProven = state != .open || sackedOut >= Self.duplicateThreshold
+        if isLossProven && !hasSeenReordering { return 0 }
+        // Without a round-trip sample, as when only retransmissions have been acknowledged, the longest window.
+        guard estimator.minRTT < .max else { return estimator.srtt }
+        return min(estimator.minRTT / 4 * reorderingSteps, estimator.srtt)
     }
 
-    mutating func noteEndOfRecovery() {
-        guard reorderingEpisodes > 0 else { return }
-        reorderingEpisodes -= 1
-        if reorderingEpisodes == 0 { reorderingSteps = 1 }
+    /// Counts a completed recovery; after enough of them the reordering window shrinks to its minimum.
+    mutating func countRecovery() {
+        guard reorderingRecoveriesLeft > 0 else { return }
+        reorderingRecoveriesLeft -= 1
+        if reorderingRecoveriesLeft == 0 { reorderingSteps = 1 }
     }
 
     mutating func markLost(_ index: Int) {
-        if outstanding[index].isRepairing {
-            outstanding[index].isRepairing = false
-            repairCount -= 1
+        if outstanding[index].isRetransmitted {
+            outstanding[index].isRetransmitted = false
+            retransOut -= 1
         }
         if !outstanding[index].isLost {
             outstanding[index].isLost = true
-            lostCount += 1
+            lostOut += 1
         }
     }
 }

@@ -1,92 +1,95 @@
 internal import DequeModule
 
-/// What happens when nothing comes: the time-out, the tail loss probe, and probes of a closed window.
+/// The sender's timers: retransmission timeout, tail loss probe and window probe.
 extension Sender {
-    mutating func timeOut(at now: Int64, _ orders: inout [Order]) {
-        let isNew = state == .open || state == .reducing
+    /// Handles a retransmission timeout (`tcp_enter_loss`).
+    mutating func retransmissionTimeout(at now: Int64, _ outgoing: inout [OutgoingSegment]) {
+        let isNew = state == .open
         for index in outstanding.indices where !outstanding[index].isSacked {
-            // What was sent a moment ago is not given up yet.
-            if index > 0 && newestSentAt >= 0 && newestRoundTrip - (now - outstanding[index].sentAt) > 0 { continue }
+            // A segment sent within the last round trip is not lost yet.
+            if index > 0 && rackSentAt >= 0 && rackRoundTrip - (now - outstanding[index].sentAt) > 0 { continue }
             markLost(index)
         }
-        if state == .open || episodeEnd <= acknowledged || (state == .loss && timeouts == 0) {
-            priorThreshold = currentThreshold
-            priorWindow = cubic.window
-            cubic.threshold = cubic.thresholdAfterLoss()
-            noteUndo()
+        if state == .open || highSequence <= sndUna || (state == .loss && timeouts == 0) {
+            priorSsthresh = currentSsthresh
+            priorCwnd = cubic.cwnd
+            cubic.ssthresh = cubic.recalculateSsthresh()
+            startUndo()
         }
-        cubic.window = Int64(inFlight) + 1
-        cubic.count = 0
-        cubic.forget()
-        cubic.beginRound(next: next, at: now)
+        cubic.cwnd = Int64(packetsInFlight) + 1
+        cubic.cwndCount = 0
+        cubic.reset()
+        cubic.startHyStartRound(sndNxt: sndNxt, at: now)
         state = .loss
-        episodeEnd = next
-        probeEnd = nil
-        isProbingTimeout = isNew || timeouts > 0
+        highSequence = sndNxt
+        tlpHighSequence = nil
+        isInFRTO = isNew || timeouts > 0
         timeouts += 1
-        `repeat`(0, at: now, &orders)
+        retransmit(0, at: now, &outgoing)
         estimator.backOff()
-        arm(.retransmit, estimator.timeout)
+        arm(.retransmission, estimator.rto)
     }
 
-    /// The tail loss probe: something new if there is something, otherwise the last segment again.
-    mutating func probe(at now: Int64, _ orders: inout [Order]) {
-        if probeEnd == nil {
+    /// Sends a tail loss probe: a new segment if there is one, otherwise the last one again (`tcp_send_loss_probe`).
+    mutating func sendLossProbe(at now: Int64, _ outgoing: inout [OutgoingSegment]) {
+        if tlpHighSequence == nil {
             if nextFits {
-                sendOne(at: now, &orders)
-                probeWasRepeat = false
+                sendOne(at: now, &outgoing)
+                isTLPRetransmission = false
             } else {
                 let last = outstanding.count - 1
                 outstanding[last].sentAt = now
-                outstanding[last].wasRepeated = true
+                outstanding[last].everRetransmitted = true
                 let segment = outstanding[last]
-                if firstRepair == 0 { firstRepair = now }
-                orders.append(Order(start: segment.start, end: segment.end, isFinal: segment.isFinal))
-                lastSent = now
-                probeWasRepeat = true
+                if retransStamp == 0 { retransStamp = now }
+                outgoing.append(OutgoingSegment(start: segment.start, end: segment.end, isFIN: segment.isFIN))
+                lastSentAt = now
+                isTLPRetransmission = true
             }
-            probeEnd = next
-            arm(.retransmit, estimator.timeout)
+            tlpHighSequence = sndNxt
+            arm(.retransmission, estimator.rto)
         } else {
-            rearmTimeout(from: .probe, at: now)
+            rearmRTO(from: .lossProbe, at: now)
         }
     }
 
-    /// After an ACK or new data: the probe if it would come before the time-out, otherwise the time-out.
-    mutating func setTimer(isAdvancing: Bool, at now: Int64) {
-        if !setProbe(isAdvancing: isAdvancing, at: now) { rearmTimeout(from: timer, at: now) }
+    /// Arms the tail loss probe if it would fire before the RTO, otherwise the RTO (`tcp_set_xmit_timer`).
+    mutating func armAfterAdvance(at now: Int64) {
+        if !scheduleLossProbe(isAdvancing: true, at: now) { rearmRTO(from: timer, at: now) }
     }
 
-    /// `tcp_schedule_loss_probe`.
-    mutating func setProbe(isAdvancing: Bool, at now: Int64) -> Bool {
-        guard state == .open || state == .reducing, sackedCount == 0, !outstanding.isEmpty else { return false }
+    /// Arms the tail loss probe (`tcp_schedule_loss_probe`). Returns whether the state permits a probe.
+    mutating func scheduleLossProbe(isAdvancing: Bool, at now: Int64) -> Bool {
+        guard state == .open, sackedOut == 0, !outstanding.isEmpty else { return false }
         var span: Int64
         if estimator.hasSample {
-            span = 2 * estimator.smoothed
+            span = 2 * estimator.srtt
             span += outstanding.count == 1 ? stack.rtoVarianceMin.count : 2 * Self.millisecond
         } else {
             span = Nanoseconds.seconds(1).count
         }
-        let timeout = isAdvancing ? estimator.timeout : timeoutLeft(at: now)
+        let timeout = isAdvancing ? estimator.rto : rtoLeft(at: now)
         if timeout > 0 { span = min(span, timeout) }
-        arm(.probe, span)
+        arm(.lossProbe, span)
         return true
     }
 
-    func timeoutLeft(at now: Int64) -> Int64 {
-        (outstanding.first?.sentAt ?? now) + estimator.timeout - now
+    /// Returns the rest of the RTO, counted from the transmission of the first outstanding segment.
+    func rtoLeft(at now: Int64) -> Int64 {
+        (outstanding.first?.sentAt ?? now) + estimator.rto - now
     }
 
-    /// `tcp_rearm_rto`: after a probe or a reordering timer the time-out still counts from when the first was sent.
-    mutating func rearmTimeout(from previous: Timer, at now: Int64) {
+    /// Arms the RTO (`tcp_rearm_rto`). After a loss probe or reordering timer it counts from the transmission of the first
+    /// outstanding segment.
+    mutating func rearmRTO(from previous: Timer, at now: Int64) {
         if outstanding.isEmpty { return stopTimer() }
-        let isCounting = previous == .probe || previous == .reorder
-        arm(.retransmit, isCounting ? max(timeoutLeft(at: now), 1000) : estimator.timeout)
+        let isElapsing = previous == .lossProbe || previous == .reordering
+        arm(.retransmission, isElapsing ? max(rtoLeft(at: now), 1000) : estimator.rto)
     }
 
     mutating func arm(_ kind: Timer, _ span: Int64) {
         timer = kind
-        timerSpan = kind == .reorder ? min(span, estimator.timeout) : min(span, stack.rtoMax.count)
+        timerSpan = kind == .reordering ? min(span, estimator.rto) : min(span, stack.rtoMax.count)
         timerGeneration &+= 1
     }
 
@@ -95,23 +98,23 @@ extension Sender {
         timerGeneration &+= 1
     }
 
-    // MARK: A closed window (`tcp_probe_timer`)
+    // MARK: Zero window (`tcp_probe_timer`)
 
     mutating func armPersist() {
-        // No more than an hour (``StackPreset/spanMax``), 2^42 ns: shifted by 20 it fits.
-        let base = max(estimator.timeout, stack.rtoMin.count)
-        arm(.persist, min(base << min(persistTries, 20), stack.rtoMax.count))
+        // The base is at most an hour (``StackPreset/spanMax``), 2^42 ns: shifted by 20 it fits into 64 bits.
+        let base = max(estimator.rto, stack.rtoMin.count)
+        arm(.persist, min(base << min(windowProbes, 20), stack.rtoMax.count))
     }
 
-    mutating func persist(at now: Int64, _ orders: inout [Order]) {
-        guard outstanding.isEmpty, next < streamEnd else { return }
-        if windowEnd > next && !nextFits {
-            // Part of a segment fits, and nothing else will come.
-            sendOne(upTo: windowEnd, at: now, &orders)
-            return rearmTimeout(from: .persist, at: now)
+    mutating func probeWindow(at now: Int64, _ outgoing: inout [OutgoingSegment]) {
+        guard outstanding.isEmpty, sndNxt < writeEnd else { return }
+        if windowEnd > sndNxt && !nextFits {
+            // Part of a segment fits, and no ACK will open the window further.
+            sendOne(upTo: windowEnd, at: now, &outgoing)
+            return rearmRTO(from: .persist, at: now)
         }
-        persistTries += 1
-        orders.append(Order(start: acknowledged, end: acknowledged, isFinal: false, isProbe: true))
+        windowProbes += 1
+        outgoing.append(OutgoingSegment(start: sndUna, end: sndUna, isFIN: false, isWindowProbe: true))
         armPersist()
     }
 }

@@ -1,98 +1,101 @@
 internal import DequeModule
 
-/// Sending: what is new, what is sent again, and the window after a pause.
+/// Transmission of new and lost segments, and the restart after an idle time.
 extension Sender {
-    mutating func repair(at now: Int64, _ orders: inout [Order]) {
-        guard lostCount > repairCount else { return }
-        var repairedFirst = false
+    /// Retransmits lost segments as far as the congestion window permits (`tcp_xmit_retransmit_queue`).
+    mutating func retransmitLost(at now: Int64, _ outgoing: inout [OutgoingSegment]) {
+        guard lostOut > retransOut else { return }
+        var includesFirst = false
         for index in outstanding.indices {
-            if Int64(inFlight) >= cubic.window || repairCount >= lostCount { break }
-            guard outstanding[index].isLost, !outstanding[index].isSacked, !outstanding[index].isRepairing else {
+            if Int64(packetsInFlight) >= cubic.cwnd || retransOut >= lostOut { break }
+            guard outstanding[index].isLost, !outstanding[index].isSacked, !outstanding[index].isRetransmitted else {
                 continue
             }
-            `repeat`(index, at: now, &orders)
-            if state == .recovery || state == .reducing { reductionSent += 1 }
-            if index == 0 { repairedFirst = true }
+            retransmit(index, at: now, &outgoing)
+            if state == .recovery { prrOut += 1 }
+            if index == 0 { includesFirst = true }
         }
-        if repairedFirst && timer != .reorder { arm(.retransmit, estimator.timeout) }
+        if includesFirst && timer != .reordering { arm(.retransmission, estimator.rto) }
     }
 
-    mutating func `repeat`(_ index: Int, at now: Int64, _ orders: inout [Order]) {
-        if !outstanding[index].isRepairing {
-            outstanding[index].isRepairing = true
-            repairCount += 1
+    /// Retransmits one segment (`tcp_retransmit_skb`).
+    mutating func retransmit(_ index: Int, at now: Int64, _ outgoing: inout [OutgoingSegment]) {
+        if !outstanding[index].isRetransmitted {
+            outstanding[index].isRetransmitted = true
+            retransOut += 1
         }
-        outstanding[index].wasRepeated = true
+        outstanding[index].everRetransmitted = true
         outstanding[index].sentAt = now
-        if firstRepair == 0 { firstRepair = now }
-        if repairsToExplain < 0 { repairsToExplain = 0 }
-        repairsToExplain += 1
-        lastSent = now
+        if retransStamp == 0 { retransStamp = now }
+        if undoRetrans < 0 { undoRetrans = 0 }
+        undoRetrans += 1
+        lastSentAt = now
         let segment = outstanding[index]
-        orders.append(Order(start: segment.start, end: segment.end, isFinal: segment.isFinal))
+        outgoing.append(OutgoingSegment(start: segment.start, end: segment.end, isFIN: segment.isFIN))
     }
 
-    mutating func sendNew(at now: Int64, _ orders: inout [Order]) {
+    /// Sends new segments as far as the windows permit (`tcp_write_xmit`).
+    mutating func sendNew(at now: Int64, _ outgoing: inout [OutgoingSegment]) {
         var sent = 0
-        if outstanding.isEmpty && next < streamEnd { restartAfterIdle(at: now) }
+        if outstanding.isEmpty && sndNxt < writeEnd { restartAfterIdle(at: now) }
         let wasEmpty = outstanding.isEmpty
-        while nextFits && Int64(inFlight) < cubic.window {
-            sendOne(at: now, &orders)
+        while nextFits && Int64(packetsInFlight) < cubic.cwnd {
+            sendOne(at: now, &outgoing)
             sent += 1
         }
         if sent == 0 {
-            if outstanding.isEmpty && next < streamEnd && timer == .none { armPersist() }
+            if outstanding.isEmpty && sndNxt < writeEnd && timer == .none { armPersist() }
             return
         }
-        persistTries = 0
-        if state == .recovery || state == .reducing { reductionSent += Int64(sent) }
+        windowProbes = 0
+        if state == .recovery { prrOut += Int64(sent) }
         // tcp_cwnd_validate
-        let isLimited = Int64(inFlight) >= cubic.window
-        if acknowledged >= usageEnd || isLimited || (!isWindowLimited && outstanding.count > flightMax) {
-            isWindowLimited = isLimited
-            flightMax = outstanding.count
-            usageEnd = next
+        let isLimited = Int64(packetsInFlight) >= cubic.cwnd
+        if sndUna >= cwndUsageSequence || isLimited || (!isCwndLimited && outstanding.count > maxPacketsOut) {
+            isCwndLimited = isLimited
+            maxPacketsOut = outstanding.count
+            cwndUsageSequence = sndNxt
         }
-        if wasEmpty || timer == .probe { rearmTimeout(from: timer, at: now) }
-        _ = setProbe(isAdvancing: false, at: now)
+        if wasEmpty || timer == .lossProbe { rearmRTO(from: timer, at: now) }
+        _ = scheduleLossProbe(isAdvancing: false, at: now)
     }
 
-    /// The end of the stream without its FIN, which takes no room and may ride on a full segment.
-    var dataEnd: Int64 { isFinished ? streamEnd - 1 : streamEnd }
+    /// The end of the payload; the FIN after it may ride on a full segment.
+    var payloadEnd: Int64 { isFinished ? writeEnd - 1 : writeEnd }
 
-    /// Whether there is a new segment, and all of it fits into the receiver's window (`tcp_snd_wnd_test`).
+    /// Whether there is a new segment that fits entirely into the send window (`tcp_snd_wnd_test`).
     var nextFits: Bool {
-        next < streamEnd && min(next + Self.segmentMax, dataEnd) <= windowEnd
+        sndNxt < writeEnd && min(sndNxt + Self.segmentMax, payloadEnd) <= windowEnd
     }
 
-    mutating func sendOne(upTo limit: Int64 = .max, at now: Int64, _ orders: inout [Order]) {
-        var end = min(next + Self.segmentMax, min(dataEnd, limit))
-        let isFinal = isFinished && end == dataEnd
-        if isFinal { end = streamEnd }
-        let order = Order(start: next, end: end, isFinal: isFinal)
-        outstanding.append(Outstanding(start: next, end: end, isFinal: isFinal, sentAt: now))
-        next = end
-        lastSent = now
-        orders.append(order)
+    mutating func sendOne(upTo limit: Int64 = .max, at now: Int64, _ outgoing: inout [OutgoingSegment]) {
+        var end = min(sndNxt + Self.segmentMax, min(payloadEnd, limit))
+        let isFIN = isFinished && end == payloadEnd
+        if isFIN { end = writeEnd }
+        let segment = OutgoingSegment(start: sndNxt, end: end, isFIN: isFIN)
+        outstanding.append(SentSegment(start: sndNxt, end: end, isFIN: isFIN, sentAt: now))
+        sndNxt = end
+        lastSentAt = now
+        outgoing.append(segment)
     }
 
-    /// `tcp_cwnd_restart`: after a pause longer than the time-out the window is halved for each one.
+    /// Halves the window for each RTO of an idle time (`tcp_cwnd_restart`).
     mutating func restartAfterIdle(at now: Int64) {
-        let idle = now - lastSent
-        cubic.skipIdle(idle)
-        guard idle > estimator.timeout else { return }
-        let restart = min(Int64(stack.initialWindow), cubic.window)
-        cubic.threshold = currentThreshold
-        var left = idle - estimator.timeout
-        while left > 0 && cubic.window > restart {
-            cubic.window /= 2
-            left -= estimator.timeout
+        let idle = now - lastSentAt
+        cubic.shiftEpoch(by: idle)
+        guard idle > estimator.rto else { return }
+        let restartWindow = min(Int64(stack.initialWindow), cubic.cwnd)
+        cubic.ssthresh = currentSsthresh
+        var left = idle - estimator.rto
+        while left > 0 && cubic.cwnd > restartWindow {
+            cubic.cwnd /= 2
+            left -= estimator.rto
         }
-        cubic.window = max(cubic.window, restart)
+        cubic.cwnd = max(cubic.cwnd, restartWindow)
     }
 
-    /// Whether the window is worth raising (`tcp_is_cwnd_limited`).
-    var isLimitedByWindow: Bool {
-        isWindowLimited || (cubic.isInSlowStart && cubic.window < 2 * Int64(flightMax))
+    /// Whether the window limits transmission and may therefore increase (`tcp_is_cwnd_limited`).
+    var mayIncreaseWindow: Bool {
+        isCwndLimited || (cubic.isInSlowStart && cubic.cwnd < 2 * Int64(maxPacketsOut))
     }
 }

@@ -1,64 +1,64 @@
-/// How an end's TCP sets its timers; sources stand beside each number.
+/// The TCP parameters of an end's kernel. The source of each number is given beside it.
 public struct StackPreset: Hashable, Sendable {
-    /// The first segments sent on a connection.
+    /// The initial congestion window in segments.
     public var initialWindow: Int
-    /// The time-outs of the SYN, one after the other; from there on the last is doubled, up to ``rtoMax``.
+    /// The timeouts of the SYN in turn; the last is then doubled, up to ``rtoMax``.
     public var synTimeouts: [Nanoseconds]
-    /// The least that the variance adds to SRTT.
+    /// The minimum of the RTO's variance term.
     public var rtoVarianceMin: Nanoseconds
-    /// What is added to SRTT + 4 RTTVAR on top.
+    /// The slop added to SRTT + 4 RTTVAR.
     public var rtoSlop: Nanoseconds
-    /// The least retransmission time-out.
+    /// The minimum RTO.
     public var rtoMin: Nanoseconds
-    /// The greatest retransmission time-out.
+    /// The maximum RTO.
     public var rtoMax: Nanoseconds
-    /// The time-out of the first data when the handshake gave no sample.
+    /// The RTO of the first data if the handshake gave no sample.
     public var rtoFallback: Nanoseconds
-    /// The delay of an acknowledgement.
+    /// The delayed-ACK timeout.
     public var delayedAck: Nanoseconds
-    /// Whether timers are as coarse as Linux's.
+    /// Whether timers have the resolution of Linux's timer wheel.
     public var hasTimerWheel: Bool
 
-    /// The presets by their names.
+    /// The presets by name.
     public static let named: [String: StackPreset] = ["linux": .linux, "apple": .apple, "rfc": .rfc]
 
-    /// No timer is longer than an hour, nor shorter than a millisecond if it repeats something.
+    /// The longest timer, and the shortest retransmission timer.
     private static let spanMax = Nanoseconds.seconds(3600)
-    private static let repeatMin = Nanoseconds.milliseconds(1)
-    /// The most segments that may be sent first.
+    private static let retransmitMin = Nanoseconds.milliseconds(1)
+    /// The largest initial congestion window in segments.
     private static let initialWindowMax = 65_535
 
-    /// The preset with every field within what the model reckons with.
+    /// The preset with every field clamped to the supported range.
     var bounded: StackPreset {
         func span(_ span: Nanoseconds, from least: Nanoseconds = .zero) -> Nanoseconds {
             min(max(span, least), Self.spanMax)
         }
         var result = self
         result.initialWindow = min(max(1, initialWindow), Self.initialWindowMax)
-        result.synTimeouts = synTimeouts.map { span($0, from: Self.repeatMin) }
+        result.synTimeouts = synTimeouts.map { span($0, from: Self.retransmitMin) }
         result.rtoVarianceMin = span(rtoVarianceMin)
         result.rtoSlop = span(rtoSlop)
-        result.rtoMin = span(rtoMin, from: Self.repeatMin)
-        result.rtoMax = span(rtoMax, from: Self.repeatMin)
-        result.rtoFallback = span(rtoFallback, from: Self.repeatMin)
+        result.rtoMin = span(rtoMin, from: Self.retransmitMin)
+        result.rtoMax = span(rtoMax, from: Self.retransmitMin)
+        result.rtoFallback = span(rtoFallback, from: Self.retransmitMin)
         result.delayedAck = span(delayedAck)
         return result
     }
 
-    /// How long to wait for the answer to a SYN that has been sent `tries` times before.
+    /// Returns the timeout of a SYN that has been sent `tries` times before.
     func synTimeout(after tries: Int) -> Nanoseconds {
         if tries < synTimeouts.count { return synTimeouts[tries] }
-        // TCP_TIMEOUT_INIT, where a preset has no schedule of its own.
+        // TCP_TIMEOUT_INIT if the preset has no schedule.
         let last = synTimeouts.last ?? .seconds(1)
         return Self.doubled(last, times: tries - synTimeouts.count + (synTimeouts.isEmpty ? 0 : 1), max: rtoMax)
     }
 
-    /// How long to wait for the answer to a SYN-ACK that has been sent `tries` times before: TCP_TIMEOUT_INIT, doubled each
-    /// time (`reqsk_timeout`).
+    /// Returns the timeout of a SYN-ACK that has been sent `tries` times before: TCP_TIMEOUT_INIT, doubled each time
+    /// (`reqsk_timeout`).
     func synAckTimeout(after tries: Int) -> Nanoseconds { Self.doubled(.seconds(1), times: tries, max: rtoMax) }
 
     private static func doubled(_ span: Nanoseconds, times: Int, max: Nanoseconds) -> Nanoseconds {
-        // An hour shifted by 20 still fits.
+        // An hour shifted by 20 fits into 64 bits.
         min(Nanoseconds(span.count << Int64(min(times, 20))), max)
     }
 
@@ -75,7 +75,7 @@ public struct StackPreset: Hashable, Sendable {
         delayedAck: .milliseconds(40),  // TCP_DELACK_MIN
         hasTimerWheel: true)
 
-    /// Apple's xnu.
+    /// Apple's xnu kernel.
     public static let apple = StackPreset(
         initialWindow: 10,  // TCP_CC_CWND_INIT_PKTS
         synTimeouts: seconds([1, 1, 1, 1, 1, 2, 4, 8, 16, 32]),  // tcp_syn_backoff[]
@@ -85,7 +85,7 @@ public struct StackPreset: Hashable, Sendable {
         rtoMax: .seconds(64),  // TCPTV_REXMTMAX
         rtoFallback: .seconds(3), delayedAck: .milliseconds(100), hasTimerWheel: false)
 
-    /// The RFCs at their word.
+    /// The recommendations of the RFCs.
     public static let rfc = StackPreset(
         initialWindow: 10,  // RFC 6928
         synTimeouts: seconds([1, 2, 4, 8, 16, 32]),  // RFC 6298 2.1 and 5.5
