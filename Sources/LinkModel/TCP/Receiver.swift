@@ -1,183 +1,197 @@
-/// The receiving half of an end: what has arrived, and when to acknowledge it.
+/// The receiving half of an endpoint: reassembly, acknowledgments and the receive window.
 ///
-/// The first segments are acknowledged at once, later ones every second or after 40 ms. At once also while there is a
-/// gap, when one is filled, when a segment comes twice (RFC 5681 4.2, `tcp_input.c`), and when the application has read
-/// everything up to the end of a write and does not answer what it reads (`tcp_cleanup_rbuf`).
-struct Reassembly: Sendable {
-    /// The first byte not received.
-    private(set) var next: Int64 = 0
-    /// What has been received beyond a gap, in order.
-    private var beyond: [Range<Int64>] = []
-    /// The same as SACK blocks, the newest first; four are remembered, three fit into a segment.
-    private var recent: [Range<Int64>] = []
-    /// The end of the stream, once a FIN has been received.
-    private var final: Int64?
-    /// The timestamp to echo.
-    private(set) var echo: Int64 = 0
-    /// What the last ACK said.
-    private var lastAcknowledged: Int64 = 0
-    /// Something has arrived since the last ACK.
-    private var isOwed = false
-    /// Segments that will still be acknowledged at once.
-    private var quick = 0
+/// The first segments are acknowledged at once, later ones every second segment or after 40 ms. Segments are also
+/// acknowledged at once while there is a gap, when one is filled, when a segment is a duplicate (RFC 5681 4.2,
+/// `tcp_input.c`), and when the application has read to the end of a write without responding (`tcp_cleanup_rbuf`).
+struct Receiver: Sendable {
+    /// The next byte expected (RCV.NXT).
+    private(set) var rcvNxt: Int64 = 0
+    /// The ranges received beyond a gap, in order (`out_of_order_queue`).
+    private var outOfOrder: [Range<Int64>] = []
+    /// The same ranges as SACK blocks, the latest first; four are stored, three fit into a segment (`selective_acks`).
+    private var sackBlocks: [Range<Int64>] = []
+    /// The end of the stream, once the FIN has been received.
+    private var streamEnd: Int64?
+    /// The timestamp to echo (`ts_recent`).
+    private(set) var timestampRecent: Int64 = 0
+    /// The acknowledgment number of the last ACK.
+    private var lastAckNumber: Int64 = 0
+    /// Whether a segment has arrived since the last ACK.
+    private var hasUnacknowledged = false
+    /// The segments still to be acknowledged at once (`quick`).
+    private var quickAcks = 0
     private var lastArrival: Int64 = 0
-    private var growth = WindowGrowth()
-    /// The estimate of the time between segments, Linux's `ato`.
-    private var interval: Int64 = 0
-    /// This end answers what it gets, so an ACK may wait for the answer.
+    private var window = ReceiveWindow()
+    /// The estimated interval between segments (`ato`).
+    private var ackTimeout: Int64 = 0
+    /// Whether the application responds to what it receives, so that ACKs may wait for the response
+    /// (`inet_csk_in_pingpong_mode`).
     private(set) var isInteractive = false
-    /// The end of a write has come that has not been acknowledged.
-    private var owesPushed = false
-    /// Whether the application reads what comes at once.
-    private let readsAtOnce: Bool
-    /// What the application has not read.
+    /// Whether an unacknowledged segment ended a write (`ICSK_ACK_PUSHED`).
+    private var hasPushed = false
+    private let readsImmediately: Bool
+    /// The bytes that the application has not read.
     private(set) var unread: Int64 = 0
-    /// The window that has been offered ends here; it is never taken back.
-    private var offeredEnd: Int64 = 0
-    /// The next ACK says that a segment came twice.
-    private(set) var owesDuplicate = false
+    /// The end of the advertised window, which never shrinks.
+    private var advertisedEnd: Int64 = 0
+    /// Whether the next ACK reports a duplicate segment.
+    private(set) var owesDSACK = false
 
     /// `TCP_MAX_QUICKACKS`.
-    private static let quickMax = 16
-    private static let blocksMax = 4
+    private static let quickAcksMax = 16
+    private static let sackBlocksMax = 4
 
-    /// - Parameter first: Where the stream begins; 0 but for tests of long ones.
-    init(readsAtOnce: Bool, first: Int64 = 0) {
-        self.readsAtOnce = readsAtOnce
-        next = first
-        lastAcknowledged = first
-        offeredEnd = first
+    /// Creates a receiver.
+    ///
+    /// - Parameters:
+    ///   - readsImmediately: Whether the application reads data at once.
+    ///   - first: The sequence number of the first byte; other than 0 in tests of long streams only.
+    init(readsImmediately: Bool, first: Int64 = 0) {
+        self.readsImmediately = readsImmediately
+        rcvNxt = first
+        lastAckNumber = first
+        advertisedEnd = first
     }
 
-    /// What to do about a segment.
-    enum Reply: Sendable { case none, acknowledge, acknowledgeLater }
+    /// The time at which a segment is to be acknowledged.
+    enum Acknowledgment: Sendable { case immediate, delayed }
 
-    /// The connection is up; `timestamp` is the peer's.
-    mutating func begin(echoing timestamp: Int64, at now: Int64) {
-        echo = max(echo, timestamp)
+    /// Completes the handshake; `timestamp` is the peer's.
+    mutating func establish(timestamp: Int64, at now: Int64) {
+        timestampRecent = max(timestampRecent, timestamp)
         lastArrival = now
     }
 
-    /// Takes the timestamp of a packet without bytes.
-    mutating func takeEmpty(_ segment: Segment) { renewEcho(segment) }
+    /// Processes a segment without bytes.
+    mutating func receiveEmpty(_ segment: Segment) { updateTimestamp(segment) }
 
-    /// Takes a segment with bytes; gives how many bytes (without a FIN) are new in order, whether the FIN is among them,
-    /// and what to reply.
-    mutating func take(
-        _ segment: Segment, timeout: Int64, delayedAck: Int64, at now: Int64
-    ) -> (delivered: Int64, isFinal: Bool, reply: Reply) {
-        isOwed = true
-        if segment.end <= next {
-            // A duplicate at or below the last ACK renews the echo, and is answered at once (D-SACK, RFC 2883).
-            renewEcho(segment)
-            quick = Self.quickMax
+    /// Processes a segment with bytes. Returns the number of bytes (without a FIN) that are new in order, whether the FIN
+    /// is among them, and when to acknowledge.
+    mutating func receive(
+        _ segment: Segment, rto: Int64, delayedAck: Int64, at now: Int64
+    ) -> (delivered: Int64, isFinal: Bool, acknowledgment: Acknowledgment) {
+        hasUnacknowledged = true
+        if segment.end <= rcvNxt {
+            // A duplicate at or below the last ACK updates the timestamp and is acknowledged at once (D-SACK, RFC 2883).
+            updateTimestamp(segment)
+            quickAcks = Self.quickAcksMax
             isInteractive = false
-            owesDuplicate = true
-            return (0, false, .acknowledge)
+            owesDSACK = true
+            return (0, false, .immediate)
         }
-        renewEcho(segment)
-        if segment.isFinal { final = segment.end }
-        noteArrival(timeout: timeout, delayedAck: delayedAck, at: now)
-        if segment.start > next {
-            store(segment.start..<segment.end)
-            return (0, false, .acknowledge)
+        updateTimestamp(segment)
+        if segment.isFIN { streamEnd = segment.end }
+        recordArrival(rto: rto, delayedAck: delayedAck, at: now)
+        if segment.start > rcvNxt {
+            storeOutOfOrder(segment.start..<segment.end)
+            return (0, false, .immediate)
         }
-        let before = next
-        let hadGap = !beyond.isEmpty
-        next = segment.end
-        while let first = beyond.first, first.lowerBound <= next {
-            next = max(next, first.upperBound)
-            beyond.removeFirst()
+        let before = rcvNxt
+        let hadGap = !outOfOrder.isEmpty
+        rcvNxt = segment.end
+        while let first = outOfOrder.first, first.lowerBound <= rcvNxt {
+            rcvNxt = max(rcvNxt, first.upperBound)
+            outOfOrder.removeFirst()
         }
-        if hadGap { recent.removeAll { $0.upperBound <= next } }
-        let isFinal = final.map { $0 <= next } ?? false
-        let delivered = next - before - (isFinal ? 1 : 0)
-        if growth.take(segment, readUpTo: readsAtOnce ? next : before - unread, at: now) { quick |= 1 }
-        if readsAtOnce {
-            owesPushed = segment.isPushed
+        if hadGap { sackBlocks.removeAll { $0.upperBound <= rcvNxt } }
+        let isFinal = streamEnd.map { $0 <= rcvNxt } ?? false
+        precondition(rcvNxt <= streamEnd ?? .max, "byte \(rcvNxt) received after the FIN")
+        let delivered = rcvNxt - before - (isFinal ? 1 : 0)
+        if window.grow(with: segment, readUpTo: readsImmediately ? rcvNxt : before - unread, at: now) {
+            quickAcks |= 1
+        }
+        if readsImmediately {
+            hasPushed = segment.isPSH
         } else {
             unread += delivered
-            owesPushed = owesPushed || segment.isPushed
+            hasPushed = hasPushed || segment.isPSH
         }
-        let isQuick = !isInteractive && (quick > 0 || (owesPushed && unread == 0))
-        if isQuick || hadGap || isFinal || next - lastAcknowledged > Int64(PacketSize.segmentMax) {
-            return (delivered, isFinal, .acknowledge)
+        let isQuick = !isInteractive && (quickAcks > 0 || (hasPushed && unread == 0))
+        if isQuick || hadGap || isFinal || rcvNxt - lastAckNumber > Int64(PacketSize.segmentMax) {
+            return (delivered, isFinal, .immediate)
         }
-        return (delivered, isFinal, .acknowledgeLater)
+        return (delivered, isFinal, .delayed)
     }
 
-    /// An ACK goes out, alone or with data. Gives the ranges it reports.
-    mutating func acknowledge() -> SackBlocks {
-        lastAcknowledged = next
-        owesDuplicate = false
-        owesPushed = false
-        if isOwed && quick > 0 { quick -= 1 }
-        isOwed = false
-        var blocks = SackBlocks()
-        if !recent.isEmpty {
-            for block in recent.prefix(3) { blocks.append(block, from: next) }
+    /// Records that an ACK is sent, alone or with data. Returns its SACK blocks.
+    mutating func acknowledge() -> SACKBlocks {
+        lastAckNumber = rcvNxt
+        owesDSACK = false
+        hasPushed = false
+        if hasUnacknowledged && quickAcks > 0 { quickAcks -= 1 }
+        hasUnacknowledged = false
+        var blocks = SACKBlocks()
+        if !sackBlocks.isEmpty {
+            for block in sackBlocks.prefix(3) { blocks.append(block, from: rcvNxt) }
         }
         return blocks
     }
 
-    /// The application reads; gives whether an ACK must say so at once (`tcp_cleanup_rbuf`): it has read to the end of
-    /// a write, or the window has doubled.
+    /// Records that the application has read `bytes`. Returns whether an ACK must be sent at once (`tcp_cleanup_rbuf`):
+    /// the application has read to the end of a write, or the window has doubled.
     mutating func read(_ bytes: Int64) -> Bool {
         unread = max(0, unread - bytes)
-        if owesPushed && unread == 0 && isOwed && !isInteractive { return true }
-        let room = self.room
-        return room > 0 && room >= 2 * (offeredEnd - next)
+        if hasPushed && unread == 0 && hasUnacknowledged && !isInteractive { return true }
+        let space = windowSpace
+        return space > 0 && space >= 2 * (advertisedEnd - rcvNxt)
     }
 
-    /// The window to offer now: no less than was offered before, nothing below a segment (RFC 9293, 3.8.6.2.2).
-    mutating func offerWindow() -> Int64 {
-        offeredEnd = max(offeredEnd, next + room)
-        return offeredEnd - next
+    /// Returns the window to advertise: it never shrinks, and is never smaller than a segment (RFC 9293, 3.8.6.2.2).
+    mutating func advertiseWindow() -> Int64 {
+        advertisedEnd = max(advertisedEnd, rcvNxt + windowSpace)
+        return advertisedEnd - rcvNxt
     }
 
-    private var room: Int64 {
-        let free = growth.window - unread
+    private var windowSpace: Int64 {
+        let free = window.size - unread
         return free < Int64(PacketSize.segmentMax) ? 0 : free
     }
 
-    /// Data goes out: if it answers something that has just come, this end is interactive.
-    mutating func noteSending(at now: Int64) {
-        if interval > 0 && now - lastArrival < interval { isInteractive = true }
+    /// Records that data is sent. Data sent soon after data received makes this end interactive.
+    mutating func recordSend(at now: Int64) {
+        if ackTimeout > 0 && now - lastArrival < ackTimeout { isInteractive = true }
     }
 
-    /// `tcp_replace_ts_recent`: of what is not acknowledged yet, the earliest timestamp is echoed.
-    private mutating func renewEcho(_ segment: Segment) {
-        if segment.start <= lastAcknowledged && segment.timestamp >= echo { echo = segment.timestamp }
+    /// Stores the earliest timestamp of the segments not acknowledged yet (`tcp_replace_ts_recent`).
+    private mutating func updateTimestamp(_ segment: Segment) {
+        if segment.start <= lastAckNumber && segment.timestamp >= timestampRecent { timestampRecent = segment.timestamp }
     }
 
-    /// `tcp_event_data_recv`.
-    private mutating func noteArrival(timeout: Int64, delayedAck: Int64, at now: Int64) {
+    /// Updates the estimated interval between segments (`tcp_event_data_recv`).
+    private mutating func recordArrival(rto: Int64, delayedAck: Int64, at now: Int64) {
         let gap = now - lastArrival
-        if interval == 0 {
-            quick = Self.quickMax
-            interval = delayedAck
+        if ackTimeout == 0 {
+            quickAcks = Self.quickAcksMax
+            ackTimeout = delayedAck
         } else if gap <= delayedAck / 2 {
-            interval = interval / 2 + delayedAck / 2
-        } else if gap < interval {
-            interval = min(interval / 2 + gap, timeout)
-        } else if gap > timeout {
-            quick = Self.quickMax  // the sender has probably restarted
+            ackTimeout = ackTimeout / 2 + delayedAck / 2
+        } else if gap < ackTimeout {
+            ackTimeout = min(ackTimeout / 2 + gap, rto)
+        } else if gap > rto {
+            quickAcks = Self.quickAcksMax  // the sender has probably restarted
         }
         lastArrival = now
     }
 
-    private mutating func store(_ range: Range<Int64>) {
+    private mutating func storeOutOfOrder(_ range: Range<Int64>) {
         var merged = range
         var index = 0
-        while index < beyond.count && beyond[index].upperBound < merged.lowerBound { index += 1 }
+        while index < outOfOrder.count && outOfOrder[index].upperBound < merged.lowerBound { index += 1 }
         var last = index
-        while last < beyond.count && beyond[last].lowerBound <= merged.upperBound {
-            merged = min(merged.lowerBound, beyond[last].lowerBound)..<max(merged.upperBound, beyond[last].upperBound)
+        while last < outOfOrder.count && outOfOrder[last].lowerBound <= merged.upperBound {
+            merged =
+                min(
+                    merged.lowerBound, outOfOrder[last].lowerBound)..<max(
+                    merged.upperBound, outOfOrder[last].upperBound)
             last += 1
         }
-        beyond.replaceSubrange(index..<last, with: CollectionOfOne(merged))
-        recent.removeAll { $0.lowerBound <= merged.upperBound && merged.lowerBound <= $0.upperBound }
-        recent.insert(merged, at: 0)
-        if recent.count > Self.blocksMax { recent.removeLast() }
+        outOfOrder.replaceSubrange(index..<last, with: CollectionOfOne(merged))
+        // Long queues would make debug builds quadratic.
+        assert(
+            outOfOrder.count > 64
+                || zip(outOfOrder, outOfOrder.dropFirst()).allSatisfy { $0.upperBound < $1.lowerBound })
+        sackBlocks.removeAll { $0.lowerBound <= merged.upperBound && merged.lowerBound <= $0.upperBound }
+        sackBlocks.insert(merged, at: 0)
+        if sackBlocks.count > Self.sackBlocksMax { sackBlocks.removeLast() }
     }
 }

@@ -1,190 +1,197 @@
-/// One end of a modelled connection: a kernel's socket in counts.
+/// One end of a modelled connection: the state of a kernel's TCP socket, counting bytes.
 ///
-/// Puts together what receives (``Reassembly``) and what sends (``Sender``), and has the end's part in the handshake. The
-/// segments it wants to send are left in ``outbox``; its timers are deadlines that the link keeps.
-struct TCPEnd: Sendable {
-    enum Phase: Sendable { case closed, synSent, synReceived, established, reset }
+/// Combines the ``Receiver``, the ``Sender`` and the handshake. Segments to send are appended to ``outbox``; timers are
+/// deadlines that the link fires.
+struct TCPEndpoint: Sendable {
+    enum State: Sendable { case closed, synSent, synReceived, established, reset }
 
     let side: Side
-    private(set) var phase = Phase.closed
+    private(set) var state = State.closed
     private let stack: StackPreset
-    /// How far this end's kernel is ahead of the link's clock, for the coarseness of its timers.
+    /// The offset of this kernel's clock from the link's, which determines the phase of its timer ticks.
     private let clockPhase: Nanoseconds
     private(set) var sender: Sender
-    private(set) var reassembly: Reassembly
-    /// Segments to put on the link now, in order.
+    private(set) var receiver: Receiver
+    /// The segments to offer to the link, in order.
     var outbox: [Segment] = []
-    private var orders: [Sender.Order] = []
+    private var outgoing: [Sender.OutgoingSegment] = []
 
-    /// When the sender's timer fires; `.max` is never.
+    /// The deadline of the sender's timer; `.max` is none.
     private(set) var senderDeadline = Int64.max
-    private var senderGeneration = 0
-    /// When a delayed ACK goes out.
+    private var senderTimerGeneration = 0
+    /// The deadline of a delayed ACK.
     private(set) var ackDeadline = Int64.max
-    /// When the packet of the handshake is repeated.
+    /// The deadline of the SYN's or SYN-ACK's retransmission.
     private(set) var handshakeDeadline = Int64.max
     private var handshakeTries = 0
     private var firstHandshakeAt: Int64 = 0
-    /// How many bytes the kernel keeps for the application until they are acknowledged; it grows with the window.
-    private var sendBytesLimit = Self.sendBytesFirst
-    private var isFull = false
-    /// The socket is gone; a RST goes out once everything handed over has been sent.
-    private var resetsWhenSent = false
-    /// An ACK must go out now, alone or with data.
+    /// The size of the send buffer, which grows with the congestion window.
+    private var sendBufferSize = Self.sendBufferSizeInitial
+    private var isSendBufferFull = false
+    /// Whether a RST follows once all written data has been sent.
+    private var abortsAfterSending = false
+    /// Whether an ACK must be sent now, alone or with data.
     private var owesAck = false
 
-    /// `tcp_sndbuf_expand`: twice the window, a segment charged with 4352 bytes; 10 segments at first, `tcp_wmem[2]` at
+    /// `tcp_sndbuf_expand`: twice the congestion window, at 4352 bytes per segment; 10 segments at first, `tcp_wmem[2]` at
     /// most.
-    private static let sendBytesFirst: Int64 = 2 * 10 * segmentCharge
-    private static let sendBytesMax: Int64 = 4 << 20
-    private static let segmentCharge: Int64 = 4352
+    private static let sendBufferSizeInitial: Int64 = 2 * 10 * segmentTruesize
+    private static let sendBufferSizeMax: Int64 = 4 << 20
+    private static let segmentTruesize: Int64 = 4352
 
-    /// - Parameter first: Where both streams begin; 0 but for tests of long ones.
-    init(_ side: Side, _ stack: StackPreset, clockPhase: Nanoseconds, readsAtOnce: Bool, first: Int64 = 0) {
+    /// Creates an endpoint.
+    ///
+    /// - Parameter first: The sequence number of the first byte of both streams; other than 0 in tests of long streams only.
+    init(_ side: Side, _ stack: StackPreset, clockPhase: Nanoseconds, readsImmediately: Bool, first: Int64 = 0) {
         self.side = side
         self.stack = stack
         self.clockPhase = clockPhase
-        reassembly = Reassembly(readsAtOnce: readsAtOnce, first: first)
+        receiver = Receiver(readsImmediately: readsImmediately, first: first)
         sender = Sender(stack, first: first)
     }
 
-    /// What a segment brought for the application.
-    struct Delivery: Sendable {
+    /// The consequences of a segment for the application.
+    struct ReceiveResult: Sendable {
         var isEstablished = false
         var bytes: Int64 = 0
         var isFinal = false
         var isReset = false
-        var hasRoom = false
+        var isWritable = false
     }
 
-    /// How many more bytes the application may hand over; below zero if it has handed over more.
-    var sendRoom: Int64 { sendBytesLimit - sender.bytesHeld }
+    /// The free bytes of the send buffer; negative if the application has written more.
+    var sendBufferSpace: Int64 { sendBufferSize - sender.bytesHeld }
 
     var nextDeadline: Int64 { min(senderDeadline, min(ackDeadline, handshakeDeadline)) }
 
-    // MARK: What the application does
+    // MARK: Application
 
-    /// Sends the SYN, after the name look-up if that takes time.
-    mutating func open(after lookUp: Int64, at now: Int64) {
-        phase = .synSent
-        if lookUp > 0 {
-            handshakeDeadline = now + lookUp
+    /// Sends the SYN, after a DNS lookup of `lookup` nanoseconds.
+    mutating func open(after lookup: Int64, at now: Int64) {
+        state = .synSent
+        if lookup > 0 {
+            handshakeDeadline = now + lookup
         } else {
             sendHandshake(.syn, at: now)
         }
     }
 
     mutating func write(_ bytes: Int64, at now: Int64) {
+        guard !sender.isFinished else { return }
         sender.write(bytes)
-        if sendRoom <= 0 { isFull = true }
-        if phase == .established { push(at: now) }
+        if sendBufferSpace <= 0 { isSendBufferFull = true }
+        if state == .established { push(at: now) }
     }
 
     mutating func finish(at now: Int64) {
         guard !sender.isFinished else { return }
         sender.finish()
-        if phase == .established { push(at: now) }
+        if state == .established { push(at: now) }
     }
 
-    /// The application takes `bytes`; the window may open again.
+    /// Records that the application has read `bytes`; the window may open.
     mutating func read(_ bytes: Int64, at now: Int64) {
-        if reassembly.read(bytes) && phase == .established { sendAck(at: now) }
+        if receiver.read(bytes) && state == .established { sendAck(at: now) }
     }
 
-    /// The socket is gone: nothing more is sent but a RST, if `afterSending` says so after everything handed over.
+    /// Aborts the connection with a RST, at once or, with `afterSending`, after all written data has been sent.
     mutating func abort(afterSending: Bool = false, at now: Int64) {
-        guard phase != .reset else { return }
-        resetsWhenSent = afterSending && sender.bytesUnsent > 0
-        if resetsWhenSent { return }
-        // Nobody knows of it yet: a SYN that comes will be answered by a RST.
-        let isUnknown = phase == .closed || (phase == .synSent && handshakeTries == 0)
-        phase = .reset
+        guard state != .reset else { return }
+        abortsAfterSending = afterSending && sender.bytesUnsent > 0
+        if abortsAfterSending { return }
+        // No segment has been sent yet: the peer does not know the connection, and a SYN that arrives gets a RST.
+        let isUnknownToPeer = state == .closed || (state == .synSent && handshakeTries == 0)
+        state = .reset
         stopTimers()
-        if !isUnknown { outbox.append(Segment(kind: .reset)) }
+        if !isUnknownToPeer { outbox.append(Segment(kind: .reset)) }
     }
 
-    // MARK: What the link brings
+    // MARK: Link
 
-    mutating func receive(_ segment: Segment, at now: Int64) -> Delivery {
-        var delivery = Delivery()
-        defer { resetIfSent(at: now) }
-        if phase == .reset {
-            // A segment for a socket that is gone is answered by a RST (RFC 9293, 3.10.7.1).
+    /// Processes an arriving segment.
+    mutating func receive(_ segment: Segment, at now: Int64) -> ReceiveResult {
+        var result = ReceiveResult()
+        defer { abortIfSent(at: now) }
+        if state == .reset {
+            // A segment for a closed socket gets a RST (RFC 9293, 3.10.7.1).
             if segment.kind != .reset { outbox.append(Segment(kind: .reset)) }
-            return delivery
+            return result
         }
         switch segment.kind {
         case .reset:
-            phase = .reset
+            state = .reset
             stopTimers()
-            delivery.isReset = true
+            result.isReset = true
         case .syn:
-            answerSyn(segment, at: now)
+            receiveSYN(segment, at: now)
         case .synAck:
-            if phase == .synSent {
-                let roundTrip = handshakeTries == 1 ? now - firstHandshakeAt : now - segment.echo + 1
-                let isSpurious = segment.echo == firstHandshakeAt + 1
-                establish(segment, roundTrip: roundTrip, repeats: isSpurious ? 0 : handshakeTries - 1, at: now)
-                delivery.isEstablished = true
+            if state == .synSent {
+                let roundTrip =
+                    handshakeTries == 1 ? now - firstHandshakeAt : now - segment.timestampEcho + 1
+                let isSpurious = segment.timestampEcho == firstHandshakeAt + 1
+                establish(
+                    segment, roundTrip: roundTrip, synRetransmissions: isSpurious ? 0 : handshakeTries - 1, at: now)
+                result.isEstablished = true
                 sendAck(at: now)
                 push(at: now)
             } else {
-                sendAck(at: now)  // ours was lost
+                sendAck(at: now)  // the previous ACK was lost
             }
         case .ack, .data:
-            if phase == .synReceived {
+            if state == .synReceived {
                 establish(
-                    segment, roundTrip: handshakeTries == 1 ? now - firstHandshakeAt : nil, repeats: 0, at: now)
-                delivery.isEstablished = true
+                    segment, roundTrip: handshakeTries == 1 ? now - firstHandshakeAt : nil, synRetransmissions: 0,
+                    at: now)
+                result.isEstablished = true
             }
-            guard phase == .established else { return delivery }
-            sender.take(segment, at: now, &orders)
-            noteRoom(&delivery)
-            if segment.isProbe {
+            guard state == .established else { return result }
+            sender.receive(segment, at: now, &outgoing)
+            updateSendBuffer(&result)
+            if segment.isWindowProbe {
                 owesAck = true
             } else if segment.kind == .data {
-                takeData(segment, &delivery, at: now)
+                receiveData(segment, &result, at: now)
             } else {
-                reassembly.takeEmpty(segment)
+                receiver.receiveEmpty(segment)
             }
-            // What goes out carries the ACK; if nothing does, it goes alone, before the application has its say.
-            sendOrders(at: now)
-            if delivery.isEstablished { push(at: now) }
+            // Data carries the ACK. Without data, the ACK is sent alone, before the application responds.
+            sendOutgoing(at: now)
+            if result.isEstablished { push(at: now) }
             if owesAck { sendAck(at: now) }
         }
-        return delivery
+        return result
     }
 
-    /// Runs whatever is due at `now`.
-    mutating func runTimers(at now: Int64) {
+    /// Fires the timers that are due at `now`.
+    mutating func fireTimers(at now: Int64) {
         if handshakeDeadline <= now {
             handshakeDeadline = .max
-            if phase == .synSent { sendHandshake(.syn, at: now) }
-            if phase == .synReceived { sendHandshake(.synAck, at: now) }
+            if state == .synSent { sendHandshake(.syn, at: now) }
+            if state == .synReceived { sendHandshake(.synAck, at: now) }
         }
         if senderDeadline <= now {
             senderDeadline = .max
-            sender.timerFired(at: now, &orders)
-            sendOrders(at: now)
+            sender.fireTimer(at: now, &outgoing)
+            sendOutgoing(at: now)
         }
         if ackDeadline <= now { sendAck(at: now) }
-        resetIfSent(at: now)
+        abortIfSent(at: now)
     }
 
-    // MARK: Inside
+    // MARK: Private
 
-    private mutating func resetIfSent(at now: Int64) {
-        if resetsWhenSent && sender.bytesUnsent == 0 { abort(at: now) }
+    private mutating func abortIfSent(at now: Int64) {
+        if abortsAfterSending && sender.bytesUnsent == 0 { abort(at: now) }
     }
 
-    private mutating func answerSyn(_ segment: Segment, at now: Int64) {
-        switch phase {
+    private mutating func receiveSYN(_ segment: Segment, at now: Int64) {
+        switch state {
         case .closed:
-            phase = .synReceived
-            reassembly.begin(echoing: segment.timestamp, at: now)
+            state = .synReceived
+            receiver.establish(timestamp: segment.timestamp, at: now)
             sendHandshake(.synAck, at: now)
         case .synReceived:
-            // The SYN again: so is its answer, without touching the timer (`tcp_check_req`).
+            // A retransmitted SYN gets the SYN-ACK again, without a change of the timer (`tcp_check_req`).
             outbox.append(stamped(Segment(kind: .synAck), at: now))
         default:
             sendAck(at: now)
@@ -199,85 +206,88 @@ struct TCPEnd: Sendable {
         handshakeDeadline = expiry(span.count, at: now)
     }
 
-    private mutating func establish(_ segment: Segment, roundTrip: Int64?, repeats: Int, at now: Int64) {
-        phase = .established
+    private mutating func establish(
+        _ segment: Segment, roundTrip: Int64?, synRetransmissions: Int, at now: Int64
+    ) {
+        state = .established
         handshakeDeadline = .max
-        reassembly.begin(echoing: segment.timestamp, at: now)
-        // A SYN-ACK acknowledges nothing yet.
-        let acknowledged = max(segment.acknowledges, sender.acknowledged)
-        sender.begin(roundTrip: roundTrip, afterRepeats: repeats, window: acknowledged + segment.window, at: now)
+        receiver.establish(timestamp: segment.timestamp, at: now)
+        // A SYN-ACK acknowledges no data.
+        let ackNumber = max(segment.ackNumber, sender.sndUna)
+        sender.establish(
+            roundTrip: roundTrip, synRetransmissions: synRetransmissions, window: ackNumber + segment.window, at: now)
     }
 
-    private mutating func takeData(_ segment: Segment, _ delivery: inout Delivery, at now: Int64) {
-        let result = reassembly.take(
-            segment, timeout: sender.estimator.timeout, delayedAck: stack.delayedAck.count, at: now)
-        delivery.bytes = result.delivered
-        delivery.isFinal = result.isFinal
-        switch result.reply {
-        case .none: break
-        case .acknowledge: owesAck = true
-        case .acknowledgeLater where ackDeadline == .max:
-            ackDeadline = expiry(stack.delayedAck.count, at: now)
-        case .acknowledgeLater: break
+    private mutating func receiveData(_ segment: Segment, _ result: inout ReceiveResult, at now: Int64) {
+        let received = receiver.receive(
+            segment, rto: sender.estimator.rto, delayedAck: stack.delayedAck.count, at: now)
+        result.bytes = received.delivered
+        result.isFinal = received.isFinal
+        switch received.acknowledgment {
+        case .immediate: owesAck = true
+        case .delayed: if ackDeadline == .max { ackDeadline = expiry(stack.delayedAck.count, at: now) }
         }
     }
 
-    /// `sk_stream_write_space`: there is room once a third is free.
-    private mutating func noteRoom(_ delivery: inout Delivery) {
-        sendBytesLimit = max(sendBytesLimit, min(Self.sendBytesMax, 2 * Self.segmentCharge * sender.cubic.window))
-        guard isFull, sender.bytesHeld <= 2 * sendBytesLimit / 3 else { return }
-        isFull = false
-        delivery.hasRoom = true
+    /// Grows the send buffer, and reports it writable once a third is free (`sk_stream_write_space`).
+    private mutating func updateSendBuffer(_ result: inout ReceiveResult) {
+        sendBufferSize = max(
+            sendBufferSize, min(Self.sendBufferSizeMax, 2 * Self.segmentTruesize * sender.cubic.cwnd))
+        guard isSendBufferFull, sender.bytesHeld <= 2 * sendBufferSize / 3 else { return }
+        isSendBufferFull = false
+        result.isWritable = true
     }
 
     private mutating func push(at now: Int64) {
-        sender.push(at: now, &orders)
-        sendOrders(at: now)
+        sender.push(at: now, &outgoing)
+        sendOutgoing(at: now)
     }
 
-    private mutating func sendOrders(at now: Int64) {
-        for order in orders {
-            reassembly.noteSending(at: now)
+    private mutating func sendOutgoing(at now: Int64) {
+        for output in outgoing {
+            receiver.recordSend(at: now)
             var segment = Segment(kind: .data)
-            segment.start = order.start
-            segment.end = order.end
-            segment.isFinal = order.isFinal
-            segment.isProbe = order.isProbe
-            segment.isPushed = order.end == sender.streamEnd
+            segment.start = output.start
+            segment.end = output.end
+            segment.isFIN = output.isFIN
+            segment.isWindowProbe = output.isWindowProbe
+            segment.isPSH = output.end == sender.writeEnd
             outbox.append(acknowledging(segment, at: now))
         }
-        orders.removeAll(keepingCapacity: true)
-        noteTimer(at: now)
+        outgoing.removeAll(keepingCapacity: true)
+        updateSenderDeadline(at: now)
     }
 
     private mutating func sendAck(at now: Int64) {
         var segment = Segment(kind: .ack)
-        segment.start = sender.next
-        segment.end = sender.next
+        segment.start = sender.sndNxt
+        segment.end = sender.sndNxt
         outbox.append(acknowledging(segment, at: now))
     }
 
+    /// Returns the segment with an acknowledgment.
     private mutating func acknowledging(_ segment: Segment, at now: Int64) -> Segment {
         var segment = stamped(segment, at: now)
-        segment.acknowledges = reassembly.next
-        segment.saysDuplicate = reassembly.owesDuplicate
-        segment.sacks = reassembly.acknowledge()
+        segment.ackNumber = receiver.rcvNxt
+        segment.isDSACK = receiver.owesDSACK
+        segment.sackBlocks = receiver.acknowledge()
         owesAck = false
         ackDeadline = .max
         return segment
     }
 
+    /// Returns the segment with timestamps and window.
     private mutating func stamped(_ segment: Segment, at now: Int64) -> Segment {
         var segment = segment
         segment.timestamp = now + 1  // 0 is no timestamp
-        segment.echo = reassembly.echo
-        segment.window = reassembly.offerWindow()
+        segment.timestampEcho = receiver.timestampRecent
+        segment.window = receiver.advertiseWindow()
         return segment
     }
 
-    private mutating func noteTimer(at now: Int64) {
-        if sender.timerGeneration == senderGeneration { return }
-        senderGeneration = sender.timerGeneration
+    private mutating func updateSenderDeadline(at now: Int64) {
+        if sender.timerGeneration == senderTimerGeneration { return }
+        senderTimerGeneration = sender.timerGeneration
         senderDeadline = sender.timer == .none ? .max : expiry(sender.timerSpan, at: now)
     }
 
@@ -289,6 +299,7 @@ struct TCPEnd: Sendable {
 
     private func expiry(_ span: Int64, at now: Int64) -> Int64 {
         guard stack.hasTimerWheel else { return now + span }
-        return Wheel.expiry(Nanoseconds(span), armedAt: Instant(Nanoseconds(now)), phase: clockPhase).sinceStart.count
+        return KernelTimerWheel.expiry(Nanoseconds(span), armedAt: Instant(Nanoseconds(now)), phase: clockPhase)
+            .sinceStart.count
     }
 }

@@ -1,560 +1,461 @@
 internal import DequeModule
 internal import HeapModule
 
-/// TCP over one shared link, in counts: two kernels a connection, two pipes for all of them.
+/// TCP connections over one shared link, counting bytes: two endpoints per connection, one link for all of them.
 ///
-///     open/send/finish/abort -> TCPEnd client -> pipe up   -> TCPEnd server -> FlowOccurrence
-///                               TCPEnd client <- pipe down <- TCPEnd server
+///     open/send/finish/abort -> client TCPEndpoint -> link up   -> server TCPEndpoint -> TimedFlowEvent
+///                               client TCPEndpoint <- link down <- server TCPEndpoint
 ///
-/// Bytes are late the way TCP makes them late: packets are lost or dropped and come again, windows grow and fall, and
-/// what is delivered is always the next of the stream. Everything follows from the seed; each connection has its own
-/// coins (`link/up/conn/7/loss`), so what one loses does not shift what another does.
+/// Bytes are delayed as TCP delays them: packets are lost, dropped and retransmitted, windows grow and shrink, and the
+/// delivered bytes are always the next of the stream. All randomness follows from the seed; each connection has its own
+/// random streams (`link/up/conn/7/loss`), so that the losses of one do not shift those of another.
 public struct TCPLink: ~Copyable {
-    /// An end is some kilobytes that every packet touches: it stays where it is. The link is the only one to hold it, and
-    /// cannot be copied.
-    private final class EndBox {
-        var end: TCPEnd
+    /// A box that keeps an endpoint, some kilobytes that each packet accesses, in place. Only the link refers to it, and the
+    /// link cannot be copied.
+    private final class EndpointBox {
+        var endpoint: TCPEndpoint
 
-        init(_ end: TCPEnd) { self.end = end }
+        init(_ endpoint: TCPEndpoint) { self.endpoint = endpoint }
 
         @inline(__always)
-        func withEnd<Result>(_ body: (inout TCPEnd) -> Result) -> Result { body(&end) }
+        func withEndpoint<Result>(_ body: (inout TCPEndpoint) -> Result) -> Result { body(&endpoint) }
     }
 
     private struct Connection {
         var generation: UInt32 = 0
         var isInUse = false
-        var ends: PerDirection<EndBox>
-        /// Its share of each pipe: chance and order.
+        var endpoints: PerDirection<EndpointBox>
         var flows: PerDirection<PacketPipe.FlowState>
-        /// What it alone loses, beside what the link does.
+        /// Losses of this connection alone, in addition to the link's.
         var losses = PerDirection(up: [CorrelatedLoss](), down: [CorrelatedLoss]())
-        /// When each end's entries in the heap are due.
-        var queued = PerDirection(up: Queued(), down: Queued())
-        /// How many connections there had been before it.
+        var scheduled = PerDirection(up: ScheduledTimers(), down: ScheduledTimers())
+        /// The number of the connection, from 0.
         var number = 0
         /// The byte after the last that each end has sent.
         var dataSentUpTo = PerDirection(up: Int64(0), down: Int64(0))
-        /// The same with its SYN; kept for records only. -1 is before the SYN.
-        var sentUpTo = PerDirection(up: Int64(-1), down: Int64(-1))
+        /// The same for records, with -1 before the SYN.
+        var recordedUpTo = PerDirection(up: Int64(-1), down: Int64(-1))
     }
 
-    /// When an end's two entries in the heap are due; `.max` if it has none. Timers are moved later far more often than
-    /// they fire, so an entry stays where it is and finds out when it is due that it is not.
-    private struct Queued {
-        var timer = Int64.max
+    /// The times of an endpoint's two entries in the timer heap; `.max` is none. Timers are moved to a later time far more
+    /// often than they fire, so that an entry stays in the heap and is checked when it fires.
+    private struct ScheduledTimers {
+        var main = Int64.max
         var ack = Int64.max
     }
 
-    private struct Flight: Comparable, Sendable {
-        let arrival: Int64
-        let sequence: UInt64
-        let flow: FlowID
-        let segment: Segment
-
-        static func < (left: Flight, right: Flight) -> Bool {
-            left.arrival != right.arrival ? left.arrival < right.arrival : left.sequence < right.sequence
-        }
-
-        static func == (left: Flight, right: Flight) -> Bool { left.sequence == right.sequence }
-    }
-
-    /// The packets on their way in one direction.
-    private struct Flights: Sendable {
-        /// Those that arrive in the order in which they were sent.
-        private var inOrder = Deque<Flight>()
-        /// Those that overtake.
-        private var strays = Heap<Flight>()
-
-        var isEmpty: Bool { nextArrival == .max }
-
-        /// Whether the next to arrive is a stray.
-        private var isStrayNext: Bool {
-            guard let stray = strays.min else { return false }
-            return inOrder.first.map { stray < $0 } ?? true
-        }
-
-        /// When the next arrives, and its number; `.max` if there is none. Kept, since it is asked for far more often
-        /// than it changes, and a flight is large.
-        private(set) var nextArrival = Int64.max
-        private(set) var nextSequence = UInt64.max
-
-        private mutating func noteNext() {
-            if !strays.isEmpty, isStrayNext, let flight = strays.min {
-                (nextArrival, nextSequence) = (flight.arrival, flight.sequence)
-            } else if !inOrder.isEmpty {
-                (nextArrival, nextSequence) = (inOrder[0].arrival, inOrder[0].sequence)
-            } else {
-                (nextArrival, nextSequence) = (.max, .max)
-            }
-        }
-
-        mutating func append(_ flight: Flight) {
-            if !inOrder.isEmpty, flight.arrival < inOrder[inOrder.count - 1].arrival {
-                strays.insert(flight)
-                noteNext()
-            } else {
-                inOrder.append(flight)
-                if nextArrival == .max { noteNext() }
-            }
-        }
-
-        mutating func popFirst() -> Flight? {
-            defer { noteNext() }
-            if strays.isEmpty { return inOrder.popFirst() }
-            return isStrayNext ? strays.removeMin() : inOrder.popFirst()
-        }
-    }
-
-    private struct Alarm: Comparable, Sendable {
+    private struct Timer: Comparable, Sendable {
         let time: Int64
         let sequence: UInt64
         let flow: FlowID
         let side: Side
-        /// For a delayed ACK; otherwise for the other timers.
+        /// Whether the entry is for a delayed ACK; otherwise for the other timers.
         let isAck: Bool
 
-        static func < (left: Alarm, right: Alarm) -> Bool {
+        static func < (left: Timer, right: Timer) -> Bool {
             left.time != right.time ? left.time < right.time : left.sequence < right.sequence
         }
     }
 
-    /// What holds for packets that enter now, unless a direction is cut.
-    public private(set) var conditions: Conditions
-    /// What the conditions follow, if they change by themselves.
-    public private(set) var timeline: TimelineRun? {
-        didSet {
-            let change = timeline?.nextChange ?? .never
-            nextChange = change > .end ? .max : change.sinceStart.count
-        }
-    }
-    private var nextChange = Int64.max
-    /// Directions in which everything is lost, whatever the conditions say.
-    public private(set) var isCut = PerDirection(up: false, down: false)
-    private var seed: UInt64
-    private let name: String
-    private let readsAtOnce: Bool
+    private var link: PacketLink<Segment>
+    private let readsImmediately: Bool
     private let stacks: PerDirection<StackPreset>
-    private var pipes: PerDirection<PacketPipe>
-    private var flights = PerDirection(up: Flights(), down: Flights())
-    private var alarms = Heap<Alarm>()
+    private var timers = Heap<Timer>()
     private var connections: [Connection] = []
-    /// Where the streams of connections begin that are opened from now on; 0 but for tests of long ones.
+    /// The sequence number of the first byte of new connections; other than 0 in tests of long streams only.
     var firstByte: Int64 = 0
-    private var freePlaces: [Int] = []
-    private var opened = 0
-    private var sequence: UInt64 = 0
-    private var occurrences = Deque<FlowOccurrence>()
-    /// Whether every packet is written down; then none goes past the model.
-    private let isRecording: Bool
+    private var freeSlots: [Int] = []
+    private var connectionsOpened = 0
+    private var events = Deque<TimedFlowEvent>()
+    private let recordsPackets: Bool
     private var records = Deque<PacketRecord>()
 
-    /// The coarsest tick of the timers that are modelled: 512 jiffies of 4 ms.
+    /// The coarsest tick of the modelled timers: 512 jiffies of 4 ms.
     private static let clockPhaseMax = Nanoseconds.milliseconds(2048)
 
-    /// Creates a link on which nothing has happened yet.
+    /// Creates a link without connections.
     ///
     /// - Parameters:
-    ///   - seed: Where all chance comes from.
-    ///   - name: What its streams of chance are called: `link/A`.
-    ///   - client: How the clients' kernels behave.
-    ///   - server: How the servers' do.
-    ///   - readsAtOnce: Whether applications read what comes the moment it comes. Otherwise ``read(_:on:_:at:)`` has
-    ///     to be called, and the window closes before those that do not read.
-    ///   - isRecording: Whether ``takeRecord()`` gives every packet; then none goes past the model.
+    ///   - seed: The random seed.
+    ///   - name: The prefix of the names of random streams: `link/A`.
+    ///   - client: The TCP parameters of the clients' kernels.
+    ///   - server: The TCP parameters of the servers' kernels.
+    ///   - readsImmediately: Whether applications read data as soon as it arrives. Otherwise ``read(_:on:_:at:)`` must be
+    ///     called, and the receive window closes if it is not.
+    ///   - recordsPackets: Whether ``takeRecord()`` returns every packet; no bytes bypass the model then.
     public init(
         _ conditions: Conditions, seed: UInt64, name: String = "link", client: StackPreset = .linux,
-        server: StackPreset = .linux, readsAtOnce: Bool = true, isRecording: Bool = false
+        server: StackPreset = .linux, readsImmediately: Bool = true, recordsPackets: Bool = false
     ) {
-        self.conditions = conditions
-        self.seed = seed
-        self.name = name
-        self.readsAtOnce = readsAtOnce
-        self.isRecording = isRecording
+        link = PacketLink(conditions, seed: seed, name: name)
+        self.readsImmediately = readsImmediately
+        self.recordsPackets = recordsPackets
         stacks = PerDirection(up: client.bounded, down: server.bounded)
-        pipes = PerDirection(
-            up: PacketPipe(conditions.up, seed: seed, name: "\(name)/up"),
-            down: PacketPipe(conditions.down, seed: seed, name: "\(name)/down"))
     }
 
-    // MARK: What can be asked
+    // MARK: State
 
-    /// When something is due next.
-    public var nextDue: Instant? {
-        let packets = min(flights.up.nextArrival, flights.down.nextArrival)
-        let time = min(min(alarms.min?.time ?? .max, packets), nextChange)
+    /// The conditions for packets that enter now, unless a direction has an outage.
+    public var conditions: Conditions { link.conditions }
+
+    /// The timeline that changes the conditions, if there is one.
+    public var timeline: TimelineRun? { link.timeline }
+
+    /// The directions in which no packet passes, whatever the conditions.
+    public var hasOutage: PerDirection<Bool> { link.hasOutage }
+
+    /// The time of the next event; `nil` if no event is due.
+    public var nextDeadline: Instant? {
+        let time = min(min(timers.min?.time ?? .max, link.nextArrival.time), link.nextChange)
         return time == .max ? nil : Instant(Nanoseconds(time))
     }
 
-    /// What has passed in a direction.
-    public func counters(_ direction: Direction) -> PipeCounters { pipes[direction].counters }
+    /// Returns the packet counters of a direction.
+    public func counters(_ direction: Direction) -> PipeCounters { link.counters(direction) }
 
-    /// How many connections there are.
-    public var connectionCount: Int { connections.count - freePlaces.count }
+    /// The number of connections.
+    public var connectionCount: Int { connections.count - freeSlots.count }
 
-    /// Whether no packet is on its way.
-    public var isQuiet: Bool { flights.up.isEmpty && flights.down.isEmpty }
+    /// Whether no packet is in flight.
+    public var isIdle: Bool { link.isIdle }
 
-    /// Whether a connection has not been removed.
+    /// Returns whether a connection exists.
     public func contains(_ id: FlowID) -> Bool {
         connections[id.index].isInUse && connections[id.index].generation == id.generation
     }
 
-    /// The connection whose place is `index`, if there is one.
+    /// Returns the connection in the slot `index`, if there is one.
     public func connection(at index: Int) -> FlowID? {
         guard connections.indices.contains(index), connections[index].isInUse else { return nil }
         return FlowID(index: index, generation: connections[index].generation)
     }
 
-    /// Packets in a direction's queue, the one being sent included.
+    /// Returns the number of packets in a direction's queue, the one being transmitted included.
     public mutating func queueDepth(_ direction: Direction, at now: Instant) -> Int {
-        pipes[direction].depth(at: now.bounded)
+        link.queueDepth(direction, at: now.bounded)
     }
 
-    /// Whether the server's kernel knows of a connection yet: its SYN has arrived.
+    /// Returns whether the SYN has reached the server.
     public func hasReachedServer(_ id: FlowID) -> Bool {
-        contains(id) && connections[id.index].ends.down.end.phase != .closed
+        contains(id) && connections[id.index].endpoints.down.endpoint.state != .closed
     }
 
-    /// Whether bytes may go past the model: it would give them out in the moment in which they come in, and has nothing
-    /// before them.
-    public func isStraight(_ id: FlowID, _ direction: Direction, at now: Instant) -> Bool {
-        guard conditions.isClear, timeline == nil, !isRecording, contains(id),
-            pipes[direction].isStraight(connections[id.index].flows[direction], at: now.bounded)
+    /// Returns whether bytes may bypass the model, because the model would deliver them at once and after no others.
+    public func canBypassModel(_ id: FlowID, _ direction: Direction, at now: Instant) -> Bool {
+        guard !recordsPackets, contains(id),
+            link.passesAtOnce(connections[id.index].flows[direction], direction, at: now.bounded)
         else { return false }
-        let ends = connections[id.index].ends
-        let sender = ends[direction].end
-        return connections[id.index].losses[direction].isEmpty && sender.phase == .established
-            && ends[direction.opposite].end.phase == .established
+        let endpoints = connections[id.index].endpoints
+        let sender = endpoints[direction].endpoint
+        return connections[id.index].losses[direction].isEmpty && sender.state == .established
+            && endpoints[direction.opposite].endpoint.state == .established
             && sender.sender.bytesHeld == 0
     }
 
-    /// Bytes that an end has taken and never put on the link.
+    /// Returns the bytes that an end has written and never sent.
     public func bytesUnsent(_ id: FlowID, _ direction: Direction) -> Int {
         guard contains(id) else { return 0 }
-        return Int(connections[id.index].ends[direction].end.sender.bytesUnsent)
+        return Int(connections[id.index].endpoints[direction].endpoint.sender.bytesUnsent)
     }
 
-    /// What a kernel would say of an end's sending side (`TCP_INFO`).
+    /// The state of an end's sender, as a kernel's `TCP_INFO`.
     public struct Info: Hashable, Sendable {
         /// The congestion window in segments.
-        public let window: Int
-        /// The slow-start threshold in segments; `nil` before the first.
-        public let threshold: Int?
+        public let congestionWindow: Int
+        /// The slow-start threshold in segments; `nil` before the first loss.
+        public let slowStartThreshold: Int?
         /// The smoothed round trip.
         public let roundTrip: Nanoseconds
-        /// The retransmission time-out.
-        public let timeout: Nanoseconds
-        /// Segments sent and not acknowledged.
-        public let outstanding: Int
+        /// The retransmission timeout.
+        public let retransmissionTimeout: Nanoseconds
+        /// The segments sent and not acknowledged.
+        public let segmentsOutstanding: Int
     }
 
-    /// Where an end's sending side stands.
+    /// Returns the state of an end's sender.
     public func info(_ id: FlowID, _ side: Side) -> Info? {
         guard contains(id) else { return nil }
-        let sender = connections[id.index].ends[side.sends].end.sender
+        let sender = connections[id.index].endpoints[side.sendDirection].endpoint.sender
         return Info(
-            window: Int(sender.cubic.window),
-            threshold: sender.cubic.threshold == Cubic.noThreshold ? nil : Int(sender.cubic.threshold),
-            roundTrip: Nanoseconds(sender.estimator.smoothed), timeout: Nanoseconds(sender.estimator.timeout),
-            outstanding: sender.outstanding.count)
+            congestionWindow: Int(sender.cubic.cwnd),
+            slowStartThreshold: sender.cubic.ssthresh == Cubic.infiniteSsthresh ? nil : Int(sender.cubic.ssthresh),
+            roundTrip: Nanoseconds(sender.estimator.srtt), retransmissionTimeout: Nanoseconds(sender.estimator.rto),
+            segmentsOutstanding: sender.outstanding.count)
     }
 
-    // MARK: What can happen
+    /// Returns the number of a connection, from 0, since the start or the last ``reseed(_:)``.
+    public func number(of id: FlowID) -> Int { contains(id) ? connections[id.index].number : 0 }
 
-    /// Changes the conditions for packets that enter from now on; a timeline is followed no longer. Another rate comes with an
-    /// empty queue: connections do not wait for what others sent before.
-    public mutating func setConditions(_ new: Conditions) {
-        timeline = nil
-        put(new)
+    /// Returns the free bytes of an end's send buffer; ``FlowEvent/writable(_:)`` reports space after a full buffer.
+    public func sendBufferSpace(_ id: FlowID, _ direction: Direction) -> Int {
+        guard contains(id) else { return 0 }
+        return Int(max(0, connections[id.index].endpoints[direction].endpoint.sendBufferSpace))
     }
 
-    /// Lets a timeline change the conditions from now on.
+    // MARK: Conditions
+
+    /// Changes the conditions for packets that enter from now on, and ends the timeline. A change of rate empties the queue:
+    /// connections do not wait for packets sent before.
+    public mutating func setConditions(_ new: Conditions) { link.setConditions(new) }
+
+    /// Starts a timeline that changes the conditions.
     ///
-    /// - Parameter offset: How much of the timeline has passed already.
+    /// - Parameter offset: The part of the timeline that has passed already.
     public mutating func follow(_ timeline: Timeline, from offset: Nanoseconds = .zero, at now: Instant) {
-        let now = Instant(Nanoseconds(now.bounded))
-        var run = TimelineRun(
-            timeline, startingAt: Instant(now.sinceStart - offset), seed: seed, name: "\(name)/timeline")
-        _ = run.advance(to: now)
-        self.timeline = run
-        put(run.current)
+        link.follow(timeline, from: offset, at: Instant(Nanoseconds(now.bounded)))
     }
 
-    /// Loses everything in a direction from now on, or no longer; the conditions and their timeline stay as they are.
-    public mutating func setCut(_ isCut: PerDirection<Bool>) {
-        self.isCut = isCut
-        put(conditions)
-    }
+    /// Starts or ends an outage of each direction. The conditions and the timeline stay as they are.
+    public mutating func setOutage(_ hasOutage: PerDirection<Bool>) { link.setOutage(hasOutage) }
 
-    /// Draws from another seed from now on, as if nothing had been drawn yet: the next connection is number 0 again. Connections
-    /// that are open keep their chance.
+    /// Switches to another random seed and numbers connections from 0 again. Open connections keep their random streams.
     public mutating func reseed(_ seed: UInt64) {
-        self.seed = seed
-        opened = 0
-        for direction in Direction.allCases {
-            pipes[direction].reseed(seed, name: "\(name)/\(direction)")
-        }
+        link.reseed(seed)
+        connectionsOpened = 0
     }
 
-    /// Loses packets with bytes of one connection's direction, beside those that the link loses anyway.
+    /// Sets the losses of a connection's data segments in one direction, in addition to the link's.
     public mutating func setLosses(_ losses: [CorrelatedLoss], on id: FlowID, _ direction: Direction) {
         guard contains(id) else { return }
         connections[id.index].losses[direction] = losses
     }
 
-    /// How many connections there had been before this one, since the start or since the last ``reseed(_:)``.
-    public func number(of id: FlowID) -> Int { contains(id) ? connections[id.index].number : 0 }
+    // MARK: Connections
 
-    /// - Parameter rampTime: When, if they come out of the old ones by a ramp.
-    private mutating func put(_ new: Conditions, rampTime: Int64? = nil) {
-        conditions = new
-        for direction in Direction.allCases {
-            var inForce = new[direction]
-            if isCut[direction] { inForce.loss = .all }
-            pipes[direction].setConditions(inForce, rampTime: rampTime)
-        }
-    }
-
-    /// A client opens a connection.
+    /// Opens a connection.
     ///
     /// - Parameters:
-    ///   - chance: The number and the seed that its chance goes by, if they are not the next ones of this link.
-    ///   - isEstablished: Whether its handshake has been done elsewhere, in no time.
+    ///   - seed: The number and the seed of the connection's random streams; by default the next ones of this link.
+    ///   - isEstablished: Whether the handshake has taken place elsewhere, in no time.
     public mutating func open(
-        at now: Instant, chance: ConnectionChance? = nil, isEstablished: Bool = false
+        at now: Instant, seed connectionSeed: ConnectionSeed? = nil, isEstablished: Bool = false
     ) -> FlowID {
-        let number = chance?.number ?? opened
-        let seed = chance?.seed ?? seed
-        if chance == nil { opened += 1 }
-        // Where in its ticks the kernel's clock is when a connection begins is nobody's doing.
-        var clock = RandomStream(seed: seed, "\(name)/conn/\(number)/clock")
-        let clockPhase = Nanoseconds(clock.below(Self.clockPhaseMax.count))
+        let number = connectionSeed?.number ?? connectionsOpened
+        let seed = connectionSeed?.seed ?? link.seed
+        if connectionSeed == nil { connectionsOpened += 1 }
+        // The phase of the kernels' clocks when a connection opens is arbitrary.
+        var clock = RandomStream(seed: seed, "\(link.name)/conn/\(number)/clock")
+        let clockPhase = Nanoseconds(clock.integer(below: Self.clockPhaseMax.count))
+        func endpoint(_ side: Side) -> EndpointBox {
+            EndpointBox(
+                TCPEndpoint(
+                    side, stacks[side.sendDirection], clockPhase: clockPhase, readsImmediately: readsImmediately,
+                    first: firstByte))
+        }
         var connection = Connection(
             isInUse: true,
-            ends: PerDirection(
-                up: EndBox(
-                    TCPEnd(.client, stacks.up, clockPhase: clockPhase, readsAtOnce: readsAtOnce, first: firstByte)),
-                down: EndBox(
-                    TCPEnd(.server, stacks.down, clockPhase: clockPhase, readsAtOnce: readsAtOnce, first: firstByte))),
-            flows: PerDirection(
-                up: PacketPipe.FlowState(seed: seed, name: "\(name)/up/conn/\(number)"),
-                down: PacketPipe.FlowState(seed: seed, name: "\(name)/down/conn/\(number)")),
+            endpoints: PerDirection(up: endpoint(.client), down: endpoint(.server)),
+            flows: link.makeFlow(seed: seed, name: "conn/\(number)"),
             number: number, dataSentUpTo: PerDirection(up: firstByte, down: firstByte))
         let index: Int
-        if let place = freePlaces.popLast() {
-            index = place
-            connection.generation = connections[place].generation
-            connections[place] = connection
+        if let slot = freeSlots.popLast() {
+            index = slot
+            connection.generation = connections[slot].generation
+            connections[slot] = connection
         } else {
             index = connections.count
             connections.append(connection)
         }
         let id = FlowID(index: index, generation: connection.generation)
         if isEstablished {
-            shakeHands(id, at: now.bounded)
+            establishAtOnce(id, at: now.bounded)
         } else {
-            let lookUp = min(conditions.dnsDelay, DirectionConditions.spanMax).count
-            act(id, .client, at: now) { $0.open(after: lookUp, at: $1) }
+            let lookup = min(link.conditions.dnsDelay, DirectionConditions.spanMax).count
+            perform(id, .client, at: now) { $0.open(after: lookup, at: $1) }
         }
         return id
     }
 
-    /// SYN, SYN-ACK and ACK go from end to end, past the pipes.
-    private mutating func shakeHands(_ id: FlowID, at now: Int64) {
-        let ends = connections[id.index].ends
-        ends.up.withEnd { $0.open(after: 0, at: now) }
+    /// Passes SYN, SYN-ACK and ACK from end to end without the link.
+    private mutating func establishAtOnce(_ id: FlowID, at now: Int64) {
+        let endpoints = connections[id.index].endpoints
+        endpoints.up.withEndpoint { $0.open(after: 0, at: now) }
         for direction in [Direction.up, .down, .up] {
             var segments: [Segment] = []
-            ends[direction].withEnd { swap(&segments, &$0.outbox) }
-            for segment in segments { _ = ends[direction.opposite].withEnd { $0.receive(segment, at: now) } }
+            endpoints[direction].withEndpoint { swap(&segments, &$0.outbox) }
+            for segment in segments { _ = endpoints[direction.opposite].withEndpoint { $0.receive(segment, at: now) } }
         }
     }
 
-    /// How many more bytes an end's kernel takes; ``FlowEvent/room(_:)`` tells when there is room again.
-    public func sendRoom(_ id: FlowID, _ direction: Direction) -> Int {
-        guard contains(id) else { return 0 }
-        return Int(max(0, connections[id.index].ends[direction].end.sendRoom))
-    }
-
-    /// The application at the far end of `direction` takes `bytes` of what was delivered to it.
+    /// Records that the receiving application of `direction` has read `bytes`.
     public mutating func read(_ bytes: Int, on id: FlowID, _ direction: Direction, at now: Instant) {
-        guard contains(id), bytes > 0, !readsAtOnce else { return }
-        act(id, direction.receiver, at: now) { $0.read(Int64(bytes), at: $1) }
+        guard contains(id), bytes > 0, !readsImmediately else { return }
+        perform(id, direction.receiver, at: now) { $0.read(Int64(bytes), at: $1) }
     }
 
-    /// An end hands `bytes` to its kernel, which keeps those that ``sendRoom(_:_:)`` has no room for too.
+    /// Writes `bytes` to the send buffer, which also accepts bytes beyond ``sendBufferSpace(_:_:)``. Bytes after
+    /// ``finish(_:_:at:)`` are ignored.
     public mutating func send(_ bytes: Int, on id: FlowID, _ direction: Direction, at now: Instant) {
         guard contains(id), bytes > 0 else { return }
-        act(id, direction.sender, at: now) { $0.write(Int64(bytes), at: $1) }
+        perform(id, direction.sender, at: now) { $0.write(Int64(bytes), at: $1) }
     }
 
-    /// An end closes its sending side: FIN after the last byte.
+    /// Closes an end's sending side: a FIN follows the last byte.
     public mutating func finish(_ id: FlowID, _ direction: Direction, at now: Instant) {
         guard contains(id) else { return }
-        act(id, direction.sender, at: now) { $0.finish(at: $1) }
+        perform(id, direction.sender, at: now) { $0.finish(at: $1) }
     }
 
-    /// An end's socket is gone: a RST goes out, and answers whatever arrives later.
+    /// Aborts a connection at one end: a RST is sent, and answers segments that arrive later.
     ///
-    /// - Parameter afterSending: Whether everything handed over is sent first, as far as the windows allow. What is lost
-    ///   then is lost: the RST does not wait for acknowledgements.
+    /// - Parameter afterSending: Whether all written data is sent first, as far as the windows permit. Losses are not
+    ///   repaired then: the RST does not wait for acknowledgments.
     public mutating func abort(_ id: FlowID, from side: Side, afterSending: Bool = false, at now: Instant) {
         guard contains(id) else { return }
-        act(id, side, at: now) { $0.abort(afterSending: afterSending, at: $1) }
+        perform(id, side, at: now) { $0.abort(afterSending: afterSending, at: $1) }
     }
 
-    /// Forgets a connection; packets of it that are on the link still take their place there.
+    /// Removes a connection. Its packets on the link still occupy the queue.
     public mutating func remove(_ id: FlowID) {
         guard contains(id) else { return }
         connections[id.index].isInUse = false
         connections[id.index].generation &+= 1
-        freePlaces.append(id.index)
+        freeSlots.append(id.index)
     }
 
-    /// Runs the first thing due at or before `now`; `false` if there is none.
-    public mutating func runNext(until now: Instant) -> Bool {
+    // MARK: Time
+
+    /// Runs the first event due at or before `now`. Returns `false` if there is none; call it until then, and take the flow
+    /// events after each call.
+    public mutating func advance(to now: Instant) -> Bool {
         let limit = now.bounded
-        var time = limit
-        var order = UInt64.max
-        var direction: Direction?
-        var isAlarm = false
-        if nextChange <= limit, let due = nextDue, due.sinceStart.count == nextChange {
-            if timeline?.advance(to: due) == true, let current = timeline?.current {
-                put(current, rampTime: timeline?.isRamping == true ? due.sinceStart.count : nil)
-            }
+        let timer = timers.min
+        let timerTime = timer?.time ?? .max
+        let arrival = link.nextArrival
+        if link.nextChange <= limit, link.nextChange <= timerTime, link.nextChange <= arrival.time {
+            link.advanceTimeline()
             return true
         }
-        if flights.up.nextArrival <= time {
-            (time, order, direction) = (flights.up.nextArrival, flights.up.nextSequence, .up)
-        }
-        let down = (arrival: flights.down.nextArrival, sequence: flights.down.nextSequence)
-        if (down.arrival, down.sequence) < (time, order) || (direction == nil && down.arrival <= time) {
-            (time, order, direction) = (down.arrival, down.sequence, .down)
-        }
-        if let first = alarms.min,
-            first.time < time || (first.time == time && (first.sequence < order || direction == nil))
-        {
-            isAlarm = true
-        }
-        if isAlarm {
-            let alarm = alarms.removeMin()
-            if contains(alarm.flow) { ring(alarm) }
+        if let timer, timerTime <= limit, (timerTime, timer.sequence) < (arrival.time, arrival.sequence) {
+            timers.removeMin()
+            if contains(timer.flow) { fire(timer) }
             return true
         }
-        guard let direction, let flight = flights[direction].popFirst() else { return false }
-        if contains(flight.flow) { arrive(flight, direction) }
+        guard arrival.time <= limit, let packet = link.takeArrival(arrival.direction) else { return false }
+        if contains(packet.flow) { receive(packet, arrival.direction) }
         return true
     }
 
     /// Takes the record of the next packet that was offered.
     public mutating func takeRecord() -> PacketRecord? { records.popFirst() }
 
-    /// Takes the next thing that happened.
-    public mutating func takeOccurrence() -> FlowOccurrence? { occurrences.popFirst() }
+    /// Takes the next flow event.
+    public mutating func takeEvent() -> TimedFlowEvent? { events.popFirst() }
 
-    // MARK: Inside
+    // MARK: Private
 
-    private mutating func arrive(_ flight: Flight, _ direction: Direction) {
-        let id = flight.flow
-        let now = flight.arrival
+    private mutating func receive(_ packet: PacketInFlight<Segment>, _ direction: Direction) {
+        let id = packet.flow
+        let now = packet.arrival
         let side = direction.receiver
-        let box = connections[id.index].ends[side.sends]
-        let delivery = box.withEnd { $0.receive(flight.segment, at: now) }
-        settle(id, side, at: now)
+        let box = connections[id.index].endpoints[side.sendDirection]
+        let result = box.withEndpoint { $0.receive(packet.payload, at: now) }
+        precondition(
+            box.endpoint.receiver.rcvNxt <= connections[id.index].dataSentUpTo[direction],
+            "bytes were delivered that were never sent")
+        transmit(id, side, at: now)
         let time = Instant(Nanoseconds(now))
-        if delivery.isEstablished {
-            occurrences.append(FlowOccurrence(flow: id, event: .established(side), time: time))
+        if result.isEstablished {
+            events.append(TimedFlowEvent(flow: id, event: .established(side), time: time))
         }
-        if delivery.bytes > 0 {
-            occurrences.append(
-                FlowOccurrence(flow: id, event: .delivered(bytes: Int(delivery.bytes), direction), time: time))
+        if result.bytes > 0 {
+            events.append(
+                TimedFlowEvent(flow: id, event: .delivered(bytes: Int(result.bytes), direction), time: time))
         }
-        if delivery.hasRoom { occurrences.append(FlowOccurrence(flow: id, event: .room(side.sends), time: time)) }
-        if delivery.isFinal { occurrences.append(FlowOccurrence(flow: id, event: .finished(direction), time: time)) }
-        if delivery.isReset { occurrences.append(FlowOccurrence(flow: id, event: .reset(direction), time: time)) }
+        if result.isWritable {
+            events.append(TimedFlowEvent(flow: id, event: .writable(side.sendDirection), time: time))
+        }
+        if result.isFinal { events.append(TimedFlowEvent(flow: id, event: .finished(direction), time: time)) }
+        if result.isReset { events.append(TimedFlowEvent(flow: id, event: .reset(direction), time: time)) }
     }
 
-    private mutating func ring(_ alarm: Alarm) {
-        let id = alarm.flow
-        let sends = alarm.side.sends
-        // One that a nearer one has replaced says nothing.
-        if alarm.isAck {
-            guard connections[id.index].queued[sends].ack == alarm.time else { return }
-            connections[id.index].queued[sends].ack = .max
+    private mutating func fire(_ timer: Timer) {
+        let id = timer.flow
+        let direction = timer.side.sendDirection
+        // An entry that an earlier one has replaced is ignored.
+        if timer.isAck {
+            guard connections[id.index].scheduled[direction].ack == timer.time else { return }
+            connections[id.index].scheduled[direction].ack = .max
         } else {
-            guard connections[id.index].queued[sends].timer == alarm.time else { return }
-            connections[id.index].queued[sends].timer = .max
+            guard connections[id.index].scheduled[direction].main == timer.time else { return }
+            connections[id.index].scheduled[direction].main = .max
         }
-        let box = connections[id.index].ends[sends]
-        if box.end.nextDeadline <= alarm.time { box.end.runTimers(at: alarm.time) }
-        settle(id, alarm.side, at: alarm.time)
+        let box = connections[id.index].endpoints[direction]
+        if box.endpoint.nextDeadline <= timer.time { box.endpoint.fireTimers(at: timer.time) }
+        transmit(id, timer.side, at: timer.time)
     }
 
-    private mutating func act(_ id: FlowID, _ side: Side, at now: Instant, _ body: (inout TCPEnd, Int64) -> Void) {
+    private mutating func perform(
+        _ id: FlowID, _ side: Side, at now: Instant, _ action: (inout TCPEndpoint, Int64) -> Void
+    ) {
         let now = now.bounded
-        body(&connections[id.index].ends[side.sends].end, now)
-        settle(id, side, at: now)
+        action(&connections[id.index].endpoints[side.sendDirection].endpoint, now)
+        transmit(id, side, at: now)
     }
 
-    /// Puts on the link what an end wants to send, and sets its alarm.
-    private mutating func settle(_ id: FlowID, _ side: Side, at now: Int64) {
-        let direction = side.sends
+    /// Offers an endpoint's segments to the link and schedules its timers.
+    private mutating func transmit(_ id: FlowID, _ side: Side, at now: Int64) {
+        let direction = side.sendDirection
         let index = id.index
-        let box = connections[index].ends[direction]
+        let box = connections[index].endpoints[direction]
         var outbox: [Segment] = []
-        let (timer, ack) = box.withEnd { end in
-            // Taken out and given back, so that the array is neither copied nor made anew.
-            swap(&outbox, &end.outbox)
-            return (min(end.senderDeadline, end.handshakeDeadline), end.ackDeadline)
+        let (mainDeadline, ackDeadline) = box.withEndpoint { endpoint in
+            // The array is swapped out and back to keep its storage.
+            swap(&outbox, &endpoint.outbox)
+            return (min(endpoint.senderDeadline, endpoint.handshakeDeadline), endpoint.ackDeadline)
         }
         if !outbox.isEmpty {
-            for segment in outbox {
-                if segment.kind == .data && !segment.isProbe {
-                    if segment.start < connections[index].dataSentUpTo[direction] {
-                        pipes[direction].noteRetransmission()
-                    } else {
-                        connections[index].dataSentUpTo[direction] = segment.end
-                    }
-                }
-                if segment.kind == .data, losesAlone(id, direction) {
-                    pipes[direction].noteLoss()
-                    if isRecording { record(segment, id, direction, arrival: nil, isLost: true, at: now) }
-                    continue
-                }
-                let lostBefore = isRecording ? pipes[direction].counters.packetsLost : 0
-                let (arrival, copy) = pipes[direction].offer(
-                    bytes: segment.packetBytes, flow: &connections[index].flows[direction], at: now)
-                if isRecording {
-                    let isLost = pipes[direction].counters.packetsLost > lostBefore
-                    record(segment, id, direction, arrival: arrival, isLost: isLost, at: now)
-                }
-                if let arrival { fly(segment, of: id, direction, arrival: arrival) }
-                if let copy { fly(segment, of: id, direction, arrival: copy) }
-            }
+            for segment in outbox { offer(segment, of: id, direction, at: now) }
             outbox.removeAll(keepingCapacity: true)
         }
-        box.withEnd { swap(&outbox, &$0.outbox) }
-        // What is due after the end of time is due never.
+        box.withEndpoint { swap(&outbox, &$0.outbox) }
+        // A timer after the end of modelled time never fires.
         let end = Instant.end.sinceStart.count
-        if timer <= end && timer < connections[index].queued[direction].timer {
-            connections[index].queued[direction].timer = timer
-            alarms.insert(Alarm(time: timer, sequence: sequence, flow: id, side: side, isAck: false))
-            sequence += 1
+        if mainDeadline <= end && mainDeadline < connections[index].scheduled[direction].main {
+            connections[index].scheduled[direction].main = mainDeadline
+            timers.insert(
+                Timer(time: mainDeadline, sequence: link.takeSequence(), flow: id, side: side, isAck: false))
         }
-        if ack <= end && ack < connections[index].queued[direction].ack {
-            connections[index].queued[direction].ack = ack
-            alarms.insert(Alarm(time: ack, sequence: sequence, flow: id, side: side, isAck: true))
-            sequence += 1
+        if ackDeadline <= end && ackDeadline < connections[index].scheduled[direction].ack {
+            connections[index].scheduled[direction].ack = ackDeadline
+            timers.insert(Timer(time: ackDeadline, sequence: link.takeSequence(), flow: id, side: side, isAck: true))
         }
     }
 
-    /// Whether one of the connection's own losses takes the next packet; each of them sees every packet.
-    private mutating func losesAlone(_ id: FlowID, _ direction: Direction) -> Bool {
+    @inline(__always)
+    private mutating func offer(_ segment: Segment, of id: FlowID, _ direction: Direction, at now: Int64) {
+        let index = id.index
+        if segment.kind == .data {
+            if !segment.isWindowProbe {
+                if segment.start < connections[index].dataSentUpTo[direction] {
+                    link.recordRetransmission(direction)
+                } else {
+                    connections[index].dataSentUpTo[direction] = segment.end
+                }
+            }
+            if losesSegment(id, direction) {
+                link.recordLoss(direction)
+                if recordsPackets { record(segment, id, direction, arrival: nil, isLost: true, at: now) }
+                return
+            }
+        }
+        let lostBefore = recordsPackets ? link.counters(direction).packetsLost : 0
+        let arrival = link.offer(
+            segment, bytes: segment.packetBytes, of: id, state: &connections[index].flows[direction], direction,
+            at: now)
+        if recordsPackets {
+            let isLost = link.counters(direction).packetsLost > lostBefore
+            record(segment, id, direction, arrival: arrival, isLost: isLost, at: now)
+        }
+    }
+
+    /// Returns whether one of the connection's own loss processes loses the next segment. Each process advances with every
+    /// segment.
+    private mutating func losesSegment(_ id: FlowID, _ direction: Direction) -> Bool {
         guard !connections[id.index].losses[direction].isEmpty else { return false }
         var isLost = false
-        for place in connections[id.index].losses[direction].indices {
-            if connections[id.index].losses[direction][place].losesNext() { isLost = true }
+        for position in connections[id.index].losses[direction].indices {
+            if connections[id.index].losses[direction][position].losesNext() { isLost = true }
         }
         return isLost
     }
@@ -562,21 +463,21 @@ public struct TCPLink: ~Copyable {
     private mutating func record(
         _ segment: Segment, _ id: FlowID, _ direction: Direction, arrival: Int64?, isLost: Bool, at now: Int64
     ) {
-        let sentUpTo = connections[id.index].sentUpTo[direction]
-        let next = max(0, sentUpTo)
+        let recordedUpTo = connections[id.index].recordedUpTo[direction]
+        let next = max(0, recordedUpTo)
         let isHandshake = segment.kind == .syn || segment.kind == .synAck
         let range =
             switch segment.kind {
-            case .data where !segment.isProbe: segment.start..<segment.end
+            case .data where !segment.isWindowProbe: segment.start..<segment.end
             case .data, .ack, .reset: next..<next
             case .syn, .synAck: Int64(0)..<0
             }
-        connections[id.index].sentUpTo[direction] = max(next, range.upperBound)
+        connections[id.index].recordedUpTo[direction] = max(next, range.upperBound)
         let fate: PacketRecord.Fate =
             if arrival != nil {
                 .arrives
             } else if isLost {
-                pipes[direction].conditions.loss == .all ? .cut : .lost
+                link.isBlocked(direction) ? .outage : .lost
             } else {
                 .dropped
             }
@@ -590,26 +491,22 @@ public struct TCPLink: ~Copyable {
             }
         records.append(
             PacketRecord(
-                flow: id, number: connections[id.index].number, direction: direction,
+                flow: id, connectionNumber: connections[id.index].number, direction: direction,
                 time: Instant(Nanoseconds(now)),
                 arrival: arrival.map { Instant(Nanoseconds($0)) } ?? Instant(Nanoseconds(now))
-                    + conditions[direction].delay,
+                    + link.conditions[direction].delay,
                 kind: kind,
-                fate: fate, range: range, isFinal: segment.isFinal,
-                isPushed: segment.isPushed, isProbe: segment.isProbe, isFirst: sentUpTo < 0,
-                isRetransmission: isHandshake ? sentUpTo >= 0 : range.lowerBound < next,
-                acknowledges: kind == .reset
-                    ? connections[id.index].ends[direction].end.reassembly.next : segment.acknowledges,
-                received: (0..<segment.sacks.count).map { segment.sacks.range($0, from: segment.acknowledges) },
-                saysDuplicate: segment.saysDuplicate, window: segment.window,
-                timestamp: Instant(Nanoseconds(segment.timestamp)), echo: Instant(Nanoseconds(segment.echo)),
+                fate: fate, range: range, isFIN: segment.isFIN,
+                isPSH: segment.isPSH, isWindowProbe: segment.isWindowProbe, isFirstOfSender: recordedUpTo < 0,
+                isRetransmission: isHandshake ? recordedUpTo >= 0 : range.lowerBound < next,
+                ackNumber: kind == .reset
+                    ? connections[id.index].endpoints[direction].endpoint.receiver.rcvNxt : segment.ackNumber,
+                sackRanges: (0..<segment.sackBlocks.count).map {
+                    segment.sackBlocks.range($0, from: segment.ackNumber)
+                },
+                isDSACK: segment.isDSACK, window: segment.window,
+                timestamp: Instant(Nanoseconds(segment.timestamp)),
+                timestampEcho: Instant(Nanoseconds(segment.timestampEcho)),
                 bytes: segment.packetBytes))
-    }
-
-    private mutating func fly(_ segment: Segment, of id: FlowID, _ direction: Direction, arrival: Int64) {
-        // After the end of time nothing arrives.
-        guard arrival <= Instant.end.sinceStart.count else { return }
-        flights[direction].append(Flight(arrival: arrival, sequence: sequence, flow: id, segment: segment))
-        sequence += 1
     }
 }
