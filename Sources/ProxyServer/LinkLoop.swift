@@ -78,7 +78,7 @@ final class LinkLoop {
     /// Enters a session whose client has connected; it calls ``begin()`` once it knows its name.
     func open(_ session: Session) -> FlowID {
         let id = link.open(
-            at: now, chance: session.chance ?? ConnectionChance(number: numbers.take(), seed: seed),
+            at: now, chance: session.chance ?? ConnectionSeed(number: numbers.take(), seed: seed),
             isEstablished: session.chance != nil,
             beginning: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)))
         while sessions.count <= id.index { sessions.append(nil) }

@@ -110,7 +110,7 @@ struct ProfilesCommand: ParsableCommand {
             console.print("round trip \(Units.delay(conditions.up.delay + conditions.down.delay)) without queues")
             for (name, direction) in [("down", conditions.down), ("up", conditions.up)] {
                 guard let rate = direction.rate else { continue }
-                let full = rate.serialisation(ofBytes: direction.queue.bytesAtMost)
+                let full = rate.serializationTime(ofBytes: direction.queue.approximateBytes)
                 console.print("a full queue \(name) adds \(Units.milliseconds(full))")
             }
             console.print("")

@@ -351,7 +351,7 @@ import Testing
             for piece in [Array(bytes.prefix(cut)), Array(bytes.dropFirst(cut))] where !piece.isEmpty {
                 sockets.send(piece, from: side, id)
             }
-            sent[side.sends] += bytes
+            sent[side.sendDirection] += bytes
         }
         sockets.runToQuiet()
         #expect(sockets.end(.server, id).received == sent.up)
