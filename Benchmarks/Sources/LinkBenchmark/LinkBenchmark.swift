@@ -62,9 +62,9 @@ struct Scene: Sendable {
             name: "3g-loss5",
             conditions: Conditions(
                 up: DirectionConditions(
-                    rate: .kilobits(330), delay: .milliseconds(100), loss: Loss(partsPerMillion: 50_000)!),
+                    rate: .kilobits(330), delay: .milliseconds(100), loss: Probability(partsPerMillion: 50_000)!),
                 down: DirectionConditions(
-                    rate: .kilobits(780), delay: .milliseconds(100), loss: Loss(partsPerMillion: 50_000)!))),
+                    rate: .kilobits(780), delay: .milliseconds(100), loss: Probability(partsPerMillion: 50_000)!))),
     ]
 
     /// Downloads of 1 MB one after the other; gives the packets offered to the link.
@@ -75,10 +75,10 @@ struct Scene: Sendable {
             let flow = link.open(at: now)
             link.send(100, on: flow, .up, at: now)
             link.send(1 << 20, on: flow, .down, at: now)
-            while let due = link.nextDue {
+            while let due = link.nextDeadline {
                 now = due
-                _ = link.runNext(until: due)
-                while link.takeOccurrence() != nil {}
+                _ = link.advance(to: due)
+                while link.takeEvent() != nil {}
             }
             link.remove(flow)
         }
@@ -94,9 +94,9 @@ struct Scene: Sendable {
             let flow = link.open(at: .start)
             link.send(1_448_000_000 / count, on: flow, .down, at: .start)
         }
-        while let due = link.nextDue {
-            _ = link.runNext(until: due)
-            while link.takeOccurrence() != nil {}
+        while let due = link.nextDeadline {
+            _ = link.advance(to: due)
+            while link.takeEvent() != nil {}
         }
         return offered(link)
     }

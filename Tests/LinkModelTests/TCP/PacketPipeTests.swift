@@ -12,17 +12,17 @@ import Testing
         PacketPipe.FlowState(seed: 3, name: "link/up/conn/\(number)")
     }
 
-    @Test func aQueueInBytesTakesAPacketUntilMoreThanItsLimitWaits() {
+    @Test func aByteQueueAcceptsPacketsUntilItExceedsItsLimit() {
         var pipe = pipe(DirectionConditions(rate: .kilobits(8), queue: .bytes(1000)))
         var flow = flow()
-        // A byte a millisecond: 400, 800, 1200 wait; the fourth finds more than 1000 bytes.
+        // A byte per millisecond: 400, 800, 1200 bytes are queued; the fourth packet finds more than 1000 bytes.
         let arrivals = (0..<4).map { _ in pipe.offer(bytes: 400, flow: &flow, at: 0).arrival }
         #expect(arrivals == [400_000_000, 800_000_000, 1_200_000_000, nil])
         let later = pipe.offer(bytes: 400, flow: &flow, at: 400_000_000).arrival
         #expect(later == 1_600_000_000)
     }
 
-    @Test func theListedPacketsAreLost() {
+    @Test func listedPacketsAreLost() {
         var pipe = pipe(DirectionConditions(lostPackets: PacketNumbers([4...5, 2...2])))
         var flow = flow()
         let fates = (1...6).map { Int64($0) }.map { pipe.offer(bytes: 100, flow: &flow, at: $0).arrival != nil }
@@ -32,8 +32,8 @@ import Testing
         #expect(PacketNumbers([]) == nil)
     }
 
-    @Test func someComeTwiceAndSomeOvertake() {
-        let share = Loss(partsPerMillion: 250_000)!
+    @Test func duplicationAndReorderingHaveTheirProbabilities() {
+        let share = Probability(partsPerMillion: 250_000)!
         var pipe = pipe(DirectionConditions(delay: .milliseconds(50), duplication: share, reordering: share))
         var flow = flow()
         var early = 0
@@ -49,7 +49,7 @@ import Testing
         #expect(pipe.counters.packetsDuplicated == copies)
     }
 
-    @Test(arguments: Jitter.Distribution.allCases) func jitterHasItsMeanAndSpread(_ distribution: Jitter.Distribution) {
+    @Test(arguments: Jitter.Distribution.allCases) func jitterHasItsMeanAndDeviation(_ distribution: Jitter.Distribution) {
         var stream = RandomStream(seed: 1, "test")
         let jitter = Jitter(span: .milliseconds(10), distribution: distribution)
         let draws = (0..<200_000).map { _ in Double(jitter.draw(&stream)) / 1e6 }
@@ -60,7 +60,7 @@ import Testing
         case .uniform: #expect(abs(deviation - 10 / 3.0.squareRoot()) < 0.1)
         case .normal: #expect(abs(deviation - 10) < 0.1)
         case .pareto:
-            // Cut at 4 deviations the tail is missing; the rest of 1/U^(1/3) has this spread.
+            // Without the tail beyond 4 deviations, 1/U^(1/3) has this deviation.
             #expect((7...9).contains(deviation))
             #expect(draws.min()! > -5.8 && draws.max()! <= 40)
             let median = (cubeRootOfTwo - 1.5) / 0.75.squareRoot() * 10
@@ -71,7 +71,7 @@ import Testing
     /// The median of 1/U^(1/3).
     private let cubeRootOfTwo = 1.2599210498948732
 
-    @Test func packetsWaitOnlyIfTheyMayNotOvertake() {
+    @Test func packetsKeepTheirOrderUnlessTheyMayOvertake() {
         for mayOvertake in [false, true] {
             let jitter = Jitter(span: .milliseconds(20), mayOvertake: mayOvertake)
             var pipe = pipe(DirectionConditions(delay: .milliseconds(50), jitter: jitter))
@@ -82,7 +82,7 @@ import Testing
     }
 }
 
-/// What a change of conditions does to what is on its way.
+/// Changes of conditions with packets queued or in flight.
 @Suite struct ChangeTests {
     private static let far = Conditions(
         up: DirectionConditions(delay: .seconds(60)), down: DirectionConditions(delay: .seconds(60)))
@@ -93,65 +93,63 @@ import Testing
         up: DirectionConditions(rate: .kilobits(33_000), delay: .milliseconds(1)),
         down: DirectionConditions(rate: .kilobits(40_000), delay: .milliseconds(1)))
 
-    /// When a connection opened at a time is established, and when 10 kB have come, from then on.
+    /// Returns the times from `start` at which the connection is established and at which 10 kB arrive.
     private func times(of flow: FlowID, _ link: inout TCPLink, from start: Instant) -> [Nanoseconds] {
         link.send(10_000, on: flow, .down, at: start)
         var times: [Nanoseconds] = []
-        while link.runNext(until: start + .seconds(30)) {
-            while let occurrence = link.takeOccurrence() {
-                if occurrence.flow == flow { times.append(occurrence.time - start) }
+        while link.advance(to: start + .seconds(30)) {
+            while let event = link.takeEvent() {
+                if event.flow == flow { times.append(event.time - start) }
             }
         }
         return times
     }
 
     @Test(arguments: [far, edge], [wifi, .clear, edge])
-    func aNewConnectionDoesNotWaitForWhatOthersSentOnAnotherLink(_ before: Conditions, _ after: Conditions) {
+    func aNewConnectionDoesNotWaitForPacketsOfAnEarlierLink(_ before: Conditions, _ after: Conditions) {
         if before == after { return }
         var link = TCPLink(before, seed: 1)
         let old = link.open(at: .start, isEstablished: true)
         for direction in Direction.allCases { link.send(60_000, on: old, direction, at: .start) }
         let change = Instant(.milliseconds(10))
-        while link.runNext(until: change) { while link.takeOccurrence() != nil {} }
+        while link.advance(to: change) { while link.takeEvent() != nil {} }
         link.setConditions(after)
         var fresh = TCPLink(after, seed: 1)
         _ = fresh.open(at: .start)
         let first = times(of: link.open(at: change), &link, from: change)
         let second = times(of: fresh.open(at: change), &fresh, from: change)
         #expect(first.count >= 3)
-        // Where its timers are in their ticks is chance.
         #expect(first == second)
     }
 
-    @Test func whatAConnectionSendsLaterDoesNotOvertakeWhatItSentBefore() throws {
+    @Test func laterPacketsOfAConnectionDoNotOvertakeEarlierOnes() throws {
         var link = TCPLink(Self.far, seed: 1)
         let old = link.open(at: .start, isEstablished: true)
         link.send(1, on: old, .down, at: .start)
         link.setConditions(.clear)
         let new = link.open(at: .start)
-        while link.runNext(until: Instant(.seconds(1))) {}
+        while link.advance(to: Instant(.seconds(1))) {}
         link.send(1000, on: old, .down, at: Instant(.seconds(1)))
         let (oldWaits, newDoesNot) = (
-            !link.isStraight(old, .down, at: Instant(.seconds(1))),
-            link.isStraight(new, .down, at: Instant(.seconds(1)))
+            !link.canBypassModel(old, .down, at: Instant(.seconds(1))),
+            link.canBypassModel(new, .down, at: Instant(.seconds(1)))
         )
         #expect(oldWaits && newDoesNot)
         var came: [(Int, Nanoseconds)] = []
-        while link.runNext(until: Instant(.seconds(200))) {
-            while let occurrence = link.takeOccurrence() {
-                guard case .delivered(let bytes, _) = occurrence.event, occurrence.flow == old else { continue }
-                came.append((bytes, occurrence.time.sinceStart))
+        while link.advance(to: Instant(.seconds(200))) {
+            while let event = link.takeEvent() {
+                guard case .delivered(let bytes, _) = event.event, event.flow == old else { continue }
+                came.append((bytes, event.time.sinceStart))
             }
         }
         #expect(came.map(\.0) == [1, 1000])
         #expect(came.allSatisfy { $0.1 == .seconds(60) })
-        let isStraight = link.isStraight(old, .down, at: Instant(.seconds(200)))
-        #expect(isStraight)
+        let canBypass = link.canBypassModel(old, .down, at: Instant(.seconds(200)))
+        #expect(canBypass)
     }
 
-    /// A loss or a delay that changes leaves the queue where it is, and so does a ramp: what is put on the link is no more
-    /// than its rate lets through.
-    @Test(arguments: [true, false]) func aLinkThatIsTheSameKeepsItsQueue(isRamp: Bool) throws {
+    /// A change of loss or delay keeps the queue, and so does a ramp: the link transmits no more than its rate.
+    @Test(arguments: [true, false]) func aChangeWithoutANewRateAndARampKeepTheQueue(isRamp: Bool) throws {
         var pipe = PacketPipe(Self.edge.up, seed: 1, name: "link")
         let steps: Int64 = 100
         var allowance = Int64(51 * 1500 * 8)
@@ -176,8 +174,8 @@ import Testing
         #expect(pipe.depth(at: steps * 100_000_000) > 40)
     }
 
-    /// 50 packets at 20 kbit/s take 30 s; once the ramp has arrived they hold others up for 18 ms.
-    @Test func whatWaitsDuringARampMovesOnAtTheNewRate() throws {
+    /// 50 packets at 20 kbit/s take 30 s; after the ramp they delay others by 18 ms.
+    @Test func duringARampTheQueueDrainsAtTheNewRate() throws {
         var conditions = DirectionConditions(rate: .kilobits(20))
         var pipe = PacketPipe(conditions, seed: 1, name: "link")
         var old = PacketPipe.FlowState(seed: 1, name: "link/conn/0")
@@ -189,13 +187,13 @@ import Testing
         let arrival = try #require(pipe.offer(bytes: 1500, flow: &new, at: 520_000_000).arrival)
         #expect(arrival < 521_000_000)
         let last = try #require(pipe.offer(bytes: 1500, flow: &old, at: 520_000_000).arrival)
-        #expect(last == 30_000_000_000, "its own packets keep their settled times")
+        #expect(last == 30_000_000_000, "packets of the same connection keep their arrival times")
     }
 
-    /// A chain whose bad state lasts for hours ends with the conditions that asked for it.
-    @Test func otherBurstsBeginInTheirGoodState() {
+    /// A bad state that lasts for hours ends when the conditions change.
+    @Test func newBurstsStartInTheGoodState() {
         func bursts(_ length: Nanoseconds) -> DirectionConditions {
-            DirectionConditions(bursts: .timed(good: .milliseconds(1), bad: length, lossInBad: .all, lossInGood: .none))
+            DirectionConditions(bursts: .timed(good: .milliseconds(1), bad: length, lossInBad: .one, lossInGood: .zero))
         }
         var pipe = PacketPipe(bursts(.seconds(1_000_000)), seed: 1, name: "link")
         var flow = PacketPipe.FlowState(seed: 1, name: "link/conn/0")
@@ -218,31 +216,31 @@ import Testing
         return packets.map { pipe.offer(bytes: $0.bytes, flow: &flow, at: $0.at * ms).arrival.map { $0 / ms } }
     }
 
-    @Test func aFileOfOneIsTwelveMegabits() throws {
+    @Test func aTraceOfOneIsTwelveMegabits() throws {
         #expect(try DeliveryTrace(milliseconds: [1]).averageBitsPerSecond == 12_000_000)
         #expect(try arrivals([1], (0..<5).map { _ in (1500, 0) }) == [1, 2, 3, 4, 5])
     }
 
-    @Test func bytesCountNotPackets() throws {
-        // Three small ones share an opportunity; what is over goes with the next.
+    @Test func opportunitiesCountBytesNotPackets() throws {
+        // Small packets share an opportunity; the rest uses the next one.
         #expect(try arrivals([10, 20, 30], [(600, 0), (600, 0), (600, 0), (1500, 0)]) == [10, 10, 20, 30])
     }
 
-    @Test func whatNobodyUsesIsLostAndItBeginsAgain() throws {
+    @Test func unusedOpportunitiesExpireAndTheTraceRepeats() throws {
         #expect(
             try arrivals([5, 5, 7, 100], [(1500, 6), (1500, 50), (1500, 100), (1500, 104)]) == [7, 100, 105, 105])
-        #expect(try arrivals([5, 100], [(100, 5)]) == [100], "an opportunity at the same moment has passed")
+        #expect(try arrivals([5, 100], [(100, 5)]) == [100], "an opportunity at the same time has expired")
     }
 
-    @Test func whatIsNoTraceIsRefused() {
-        #expect(throws: DeliveryTrace.Refusal.isEmpty) { try DeliveryTrace(milliseconds: []) }
-        #expect(throws: DeliveryTrace.Refusal.isEmpty) { try DeliveryTrace(milliseconds: [0, 0]) }
-        #expect(throws: DeliveryTrace.Refusal.goesBack(index: 2)) { try DeliveryTrace(milliseconds: [1, 5, 4]) }
-        #expect(throws: DeliveryTrace.Refusal.isTooLate(index: 0)) { try DeliveryTrace(milliseconds: [86_400_001]) }
+    @Test func invalidTracesAreRejected() {
+        #expect(throws: DeliveryTraceError.isEmpty) { try DeliveryTrace(milliseconds: []) }
+        #expect(throws: DeliveryTraceError.isEmpty) { try DeliveryTrace(milliseconds: [0, 0]) }
+        #expect(throws: DeliveryTraceError.descending(index: 2)) { try DeliveryTrace(milliseconds: [1, 5, 4]) }
+        #expect(throws: DeliveryTraceError.tooLate(index: 0)) { try DeliveryTrace(milliseconds: [86_400_001]) }
     }
 
-    /// Against the rule written out: every opportunity, one after the other, takes 1500 bytes off the queue.
-    @Test(arguments: 0..<50) func agreesWithTheRuleWrittenOut(seed: UInt64) throws {
+    /// The reference serves every opportunity in turn, 1500 bytes each.
+    @Test(arguments: 0..<50) func tracesMatchAReferenceImplementation(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var stamp: UInt32 = 0
         let stamps =

@@ -3,8 +3,8 @@ import Testing
 
 @testable import LinkModel
 
-/// Random transfers over random links: what is delivered is always the next of what was sent, and all of it after an
-/// orderly close on a link that heals.
+/// Random transfers over random links: the delivered bytes are always the next of the stream, and the stream is complete
+/// after an orderly close on a link that recovers.
 @Suite(.timeLimit(.minutes(2))) struct TCPLinkPropertyTests {
     private struct Stream {
         var sent = 0
@@ -16,7 +16,7 @@ import Testing
     static func conditions(_ generator: inout SeededGenerator) -> Conditions {
         func direction() -> DirectionConditions {
             let share = { (parts: ClosedRange<Int32>, generator: inout SeededGenerator) in
-                Loss(partsPerMillion: .random(in: parts, using: &generator)) ?? .none
+                Probability(partsPerMillion: .random(in: parts, using: &generator)) ?? .zero
             }
             var conditions = DirectionConditions(
                 rate: Bool.random(using: &generator)
@@ -27,16 +27,16 @@ import Testing
                     : .bytes(.random(in: 1...300_000, using: &generator)))
             switch Int.random(in: 0..<6, using: &generator) {
             case 0: conditions.loss = share(0...300_000, &generator)
-            case 1: conditions.loss = .all
+            case 1: conditions.loss = .one
             case 2:
-                conditions.bursts = .perPacket(
+                conditions.bursts = .gilbertElliott(
                     becomesBad: share(0...100_000, &generator), becomesGood: share(100_000...1_000_000, &generator),
                     lossInBad: share(0...1_000_000, &generator), lossInGood: share(0...10_000, &generator))
             case 3:
                 conditions.bursts = .timed(
                     good: .milliseconds(.random(in: 1...5000, using: &generator)),
                     bad: .milliseconds(.random(in: 1...2000, using: &generator)),
-                    lossInBad: share(0...1_000_000, &generator), lossInGood: .none)
+                    lossInBad: share(0...1_000_000, &generator), lossInGood: .zero)
             default: break
             }
             if Bool.random(using: &generator) {
@@ -73,7 +73,7 @@ import Testing
         var entries: [Timeline.Entry] = []
         for index in 0..<Int.random(in: 1...6, using: &generator) {
             let length = Nanoseconds(.random(in: 20_000_000...8_000_000_000, using: &generator))
-            let link = Timeline.Named("some", conditions(&generator))
+            let link = Timeline.NamedConditions("some", conditions(&generator))
             let phase: Timeline.Phase
             switch Int.random(in: (index == 0 ? 1 : 0)..<3, using: &generator) {
             case 0: phase = .ramp(to: link, over: Nanoseconds(length.count / 2))
@@ -82,29 +82,29 @@ import Testing
                 var parts: [Timeline.Interval] = []
                 for _ in 0..<Int.random(in: 1...3, using: &generator) {
                     let span = Nanoseconds(.random(in: 10_000_000...2_000_000_000, using: &generator))
-                    parts.append(Timeline.Interval(Timeline.Named("other", conditions(&generator)), span))
+                    parts.append(Timeline.Interval(Timeline.NamedConditions("other", conditions(&generator)), span))
                 }
                 phase = .flap(
-                    parts, jitter: Loss(partsPerMillion: .random(in: 0...1_000_000, using: &generator)) ?? .none)
+                    parts, jitter: Probability(partsPerMillion: .random(in: 0...1_000_000, using: &generator)) ?? .zero)
             }
             entries.append(Timeline.Entry(at: start, phase))
             start = start + length
         }
         let repeats = Bool.random(using: &generator) ? start : nil
         guard let timeline = try? Timeline(entries, repeatsAfter: repeats) else {
-            preconditionFailure("a timeline that should be one")
+            preconditionFailure("the timeline is not valid")
         }
         return timeline
     }
 
-    // 600 runs of 20 connections or so: more than 10 000 transfers.
-    @Test(arguments: 0..<600) func whatIsDeliveredIsWhatWasSent(seed: UInt64) {
+    // 600 runs of some 20 connections: more than 10 000 transfers.
+    @Test(arguments: 0..<600) func deliveredBytesAreTheBytesSent(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let note = Comment(rawValue: "seed \(seed)")
         var link = TCPLink(
             Self.conditions(&generator), seed: seed, client: seed % 3 == 1 ? .apple : seed % 3 == 2 ? .rfc : .linux,
-            readsAtOnce: seed % 2 == 0)
-        // What applications have not read.
+            readsImmediately: seed % 2 == 0)
+        // The bytes that applications have not read.
         var unread: [FlowID: PerDirection<Int>] = [:]
         var now = Instant.start
         var flows: [FlowID] = []
@@ -120,11 +120,11 @@ import Testing
         }
 
         func run(until end: Instant, _ link: inout TCPLink) {
-            while link.runNext(until: end) {
-                while let occurrence = link.takeOccurrence() {
-                    let flow = occurrence.flow
-                    switch occurrence.event {
-                    case .established, .room: break
+            while link.advance(to: end) {
+                while let event = link.takeEvent() {
+                    let flow = event.flow
+                    switch event.event {
+                    case .established, .writable: break
                     case .delivered(let bytes, let direction):
                         streams[flow]?[direction].delivered += bytes
                         unread[flow, default: PerDirection(up: 0, down: 0)][direction] += bytes
@@ -168,7 +168,7 @@ import Testing
                 link.follow(
                     Self.timeline(&generator), from: .milliseconds(.random(in: 0...20_000, using: &generator)), at: now)
             case 95..<97:
-                link.setCut(
+                link.setOutage(
                     PerDirection(up: Bool.random(using: &generator), down: Bool.random(using: &generator)))
             default: readAll(flow, &link)
             }
@@ -179,22 +179,22 @@ import Testing
             }
         }
         link.setConditions(.clear)
-        link.setCut(PerDirection(up: false, down: false))
+        link.setOutage(PerDirection(up: false, down: false))
         for flow in flows where !reset.contains(flow) {
             for direction in Direction.allCases where !streams[flow]![direction].isFinished {
                 streams[flow]![direction].isFinished = true
                 link.finish(flow, direction, at: now)
             }
         }
-        // Nobody has more unread than a receive buffer that only grows with what is read.
+        // Unread bytes fit into a receive buffer, which only grows with the bytes read.
         if seed % 2 == 1 { #expect(mostUnread < 1_000_000, note) }
-        // Those who have not read begin to, now and then.
+        // Applications that have not read start to read at intervals.
         for _ in 0..<1000 where seed % 2 == 1 {
             now = now + .milliseconds(200)
             for flow in flows { readAll(flow, &link) }
             run(until: now, &link)
         }
-        // The longest back-off is 120 s; a SYN that has waited longest comes after 64 s.
+        // The longest RTO is 120 s, the longest SYN timeout 64 s.
         run(until: now + .seconds(2000), &link)
         for flow in flows where !reset.contains(flow) {
             for direction in Direction.allCases {
@@ -204,15 +204,15 @@ import Testing
         }
     }
 
-    /// No value of any field traps, hangs or spins.
-    @Test(arguments: 0..<60) func extremesAreHarmless(seed: UInt64) {
+    /// No value of any field traps, or runs without end.
+    @Test(arguments: 0..<60) func extremeConditionsDoNotTrapOrSpin(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         func direction() -> DirectionConditions {
             DirectionConditions(
                 rate: [nil, Rate(bitsPerSecond: 100), Rate(bitsPerSecond: 100_000_000_000)].randomElement(
                     using: &generator)!,
                 delay: [.zero, Nanoseconds(1), DirectionConditions.delayMax].randomElement(using: &generator)!,
-                loss: [.none, .all, Loss(partsPerMillion: 1)!, Loss(partsPerMillion: 999_999)!].randomElement(
+                loss: [.zero, .one, Probability(partsPerMillion: 1)!, Probability(partsPerMillion: 999_999)!].randomElement(
                     using: &generator)!,
                 queue: [.packets(1), .packets(100_000), .bytes(1), .bytes(150_000_000)].randomElement(
                     using: &generator)!,
@@ -221,24 +221,24 @@ import Testing
                     Jitter(span: DirectionConditions.delayMax, distribution: .pareto, mayOvertake: true),
                 ].randomElement(using: &generator)!,
                 bursts: [
-                    nil, .perPacket(becomesBad: .all, becomesGood: .none, lossInBad: .all, lossInGood: .all),
-                    .timed(good: .zero, bad: .zero, lossInBad: .all, lossInGood: .none),
+                    nil, .gilbertElliott(becomesBad: .one, becomesGood: .zero, lossInBad: .one, lossInGood: .one),
+                    .timed(good: .zero, bad: .zero, lossInBad: .one, lossInGood: .zero),
                 ].randomElement(using: &generator)!,
-                duplication: [.none, .all].randomElement(using: &generator)!,
-                reordering: [.none, .all].randomElement(using: &generator)!)
+                duplication: [.zero, .one].randomElement(using: &generator)!,
+                reordering: [.zero, .one].randomElement(using: &generator)!)
         }
         var link = TCPLink(Conditions(up: direction(), down: direction()), seed: seed)
         let flow = link.open(at: .start)
         link.send(300_000, on: flow, .up, at: .start)
         link.send(300_000, on: flow, .down, at: .start)
         var steps = 0
-        while steps < 200_000, link.runNext(until: Instant(.seconds(100_000))) { steps += 1 }
+        while steps < 200_000, link.advance(to: Instant(.seconds(100_000))) { steps += 1 }
         #expect(steps < 200_000, "seed \(seed) spins")
     }
 
-    /// The digest of a thousand mixed transfers is a number that has to stay: the same in debug and release, in every
-    /// process, on every machine. It changes when the model does; then it is written anew here.
-    @Test func aThousandTransfersHaveTheirDigest() {
+    /// The digest of a thousand mixed transfers is the same in debug and release, in every process and on every machine. A
+    /// change of the model changes it; update it here then.
+    @Test func theDigestOfAThousandTransfersIsStable() {
         var digest: UInt64 = 0xCBF2_9CE4_8422_2325
         func mix(_ value: Int64) {
             digest = (digest ^ UInt64(bitPattern: value)) &* 0x0000_0100_0000_01B3
@@ -247,8 +247,8 @@ import Testing
         var count = 0
         while count < 1000 {
             var conditions = Self.conditions(&generator)
-            if conditions.up.loss == .all { conditions.up.loss = .none }
-            if conditions.down.loss == .all { conditions.down.loss = .none }
+            if conditions.up.loss == .one { conditions.up.loss = .zero }
+            if conditions.down.loss == .one { conditions.down.loss = .zero }
             var link = TCPLink(conditions, seed: UInt64(count))
             for index in 0..<20 {
                 let start = Instant(.milliseconds(Int64(index) * 300))
@@ -257,11 +257,11 @@ import Testing
                 link.send(.random(in: 1...50_000, using: &generator), on: flow, .down, at: start)
                 count += 1
             }
-            while link.runNext(until: Instant(.seconds(120))) {
-                while let occurrence = link.takeOccurrence() {
-                    mix(occurrence.time.sinceStart.count)
-                    mix(Int64(occurrence.flow.index))
-                    if case .delivered(let bytes, let direction) = occurrence.event {
+            while link.advance(to: Instant(.seconds(120))) {
+                while let event = link.takeEvent() {
+                    mix(event.time.sinceStart.count)
+                    mix(Int64(event.flow.index))
+                    if case .delivered(let bytes, let direction) = event.event {
                         mix(Int64(direction == .up ? bytes : -bytes))
                     }
                 }
