@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own, so that nobody who builds Slowlane builds this.
+// A separate package, so that builds of Slowlane do not include it.
 let package = Package(
     name: "benchmarks",
     platforms: [.macOS(.v15)],
