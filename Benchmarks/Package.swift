@@ -12,7 +12,10 @@ let package = Package(
     ],
     targets: [
         .executableTarget(
-            name: "LinkBenchmark", dependencies: [.product(name: "LinkModel", package: "slowlane")]),
+            name: "LinkBenchmark",
+            dependencies: [
+                .product(name: "LinkModel", package: "slowlane"), .product(name: "TCPModel", package: "slowlane"),
+            ]),
         .executableTarget(name: "Load"),
         .executableTarget(
             name: "ProxyBenchmark",

@@ -50,7 +50,7 @@ public struct DirectionConditions: Hashable, Sendable {
 
     /// The longest delay, jitter or burst state that the model uses, some nine years; longer values are clamped to it.
     /// Six of them, the most that jitter needs, plus the time so far fit into 64 bits.
-    static let spanMax = Nanoseconds(1 << 58)
+    package static let spanMax = Nanoseconds(1 << 58)
 
     /// The longest one-way delay that a profile may set.
     public static let delayMax = Nanoseconds.seconds(600)

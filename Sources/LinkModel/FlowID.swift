@@ -5,5 +5,12 @@ public struct FlowID: Hashable, Sendable, CustomStringConvertible {
     /// The number of earlier uses of the slot.
     public let generation: UInt32
 
+    /// Creates an identifier.
+    @inlinable
+    package init(index: Int, generation: UInt32) {
+        self.index = index
+        self.generation = generation
+    }
+
     public var description: String { "\(index).\(generation)" }
 }

@@ -3,34 +3,40 @@
 /// The link counts the bytes of packets and carries their payload unread, so that different protocols of one device share
 /// its queues. The layer above owns the flows and passes the state of a flow with each packet. Times are nanoseconds since
 /// the start, within modelled time.
-struct PacketLink<Payload: Sendable>: Sendable {
+package struct PacketLink<Payload: Sendable>: Sendable {
     /// The conditions for packets that enter now, unless a direction has an outage.
-    private(set) var conditions: Conditions
+    @usableFromInline
+    package internal(set) var conditions: Conditions
     /// The timeline that changes the conditions, if there is one.
-    private(set) var timeline: TimelineRun? {
+    @usableFromInline
+    package internal(set) var timeline: TimelineRun? {
         didSet {
             let change = timeline?.nextDeadline ?? .never
             nextChange = change > .end ? .max : change.sinceStart.count
         }
     }
     /// The time of the timeline's next change; `.max` is never.
-    private(set) var nextChange = Int64.max
+    @usableFromInline
+    package internal(set) var nextChange = Int64.max
     /// The directions in which no packet passes, whatever the conditions.
-    private(set) var hasOutage = PerDirection(up: false, down: false)
+    package private(set) var hasOutage = PerDirection(up: false, down: false)
     /// The random seed.
-    private(set) var seed: UInt64
+    package private(set) var seed: UInt64
     /// The prefix of the names of random streams.
-    let name: String
-    private var pipes: PerDirection<PacketPipe>
-    private var packets = PerDirection(up: PacketsInFlight<Payload>(), down: PacketsInFlight<Payload>())
-    private var sequence: UInt64 = 0
+    package let name: String
+    @usableFromInline
+    var pipes: PerDirection<PacketPipe>
+    @usableFromInline
+    var packets = PerDirection(up: PacketsInFlight<Payload>(), down: PacketsInFlight<Payload>())
+    @usableFromInline
+    var sequence: UInt64 = 0
 
     /// Creates a link without packets.
     ///
     /// - Parameters:
     ///   - seed: The random seed.
     ///   - name: The prefix of the names of random streams: `link/A`.
-    init(_ conditions: Conditions, seed: UInt64, name: String) {
+    package init(_ conditions: Conditions, seed: UInt64, name: String) {
         self.conditions = conditions
         self.seed = seed
         self.name = name
@@ -42,26 +48,28 @@ struct PacketLink<Payload: Sendable>: Sendable {
     // MARK: State
 
     /// Whether no packet is in flight.
-    var isIdle: Bool { packets.up.isEmpty && packets.down.isEmpty }
+    @inlinable
+    package var isIdle: Bool { packets.up.isEmpty && packets.down.isEmpty }
 
     /// Returns the counters of a direction.
-    func counters(_ direction: Direction) -> PipeCounters { pipes[direction].counters }
+    package func counters(_ direction: Direction) -> PipeCounters { pipes[direction].counters }
 
     /// Returns the number of packets in a direction's queue, the one being transmitted included.
-    mutating func queueDepth(_ direction: Direction, at now: Int64) -> Int { pipes[direction].depth(at: now) }
+    package mutating func queueDepth(_ direction: Direction, at now: Int64) -> Int { pipes[direction].depth(at: now) }
 
     /// Returns whether no packet of a direction passes.
-    func isBlocked(_ direction: Direction) -> Bool { pipes[direction].conditions.loss == .one }
+    package func isBlocked(_ direction: Direction) -> Bool { pipes[direction].conditions.loss == .one }
 
     /// Returns whether a packet of the flow would arrive at once, unimpaired and with no packet ahead of it.
-    func passesAtOnce(_ flow: PacketPipe.FlowState, _ direction: Direction, at now: Int64) -> Bool {
+    @inlinable
+    package func passesAtOnce(_ flow: PacketPipe.FlowState, _ direction: Direction, at now: Int64) -> Bool {
         conditions.isClear && timeline == nil && pipes[direction].passesAtOnce(flow, at: now)
     }
 
     // MARK: Conditions
 
     /// Changes the conditions for packets that enter from now on, and ends the timeline. A change of rate empties the queue.
-    mutating func setConditions(_ new: Conditions) {
+    package mutating func setConditions(_ new: Conditions) {
         timeline = nil
         apply(new)
     }
@@ -69,7 +77,7 @@ struct PacketLink<Payload: Sendable>: Sendable {
     /// Starts a timeline that changes the conditions.
     ///
     /// - Parameter offset: The part of the timeline that has passed already.
-    mutating func follow(_ timeline: Timeline, from offset: Nanoseconds, at now: Instant) {
+    package mutating func follow(_ timeline: Timeline, from offset: Nanoseconds, at now: Instant) {
         var run = TimelineRun(
             timeline, startingAt: Instant(now.sinceStart - offset), seed: seed, name: "\(name)/timeline")
         _ = run.advance(to: now)
@@ -78,7 +86,7 @@ struct PacketLink<Payload: Sendable>: Sendable {
     }
 
     /// Applies the timeline's changes that are due at ``nextChange``.
-    mutating func advanceTimeline() {
+    package mutating func advanceTimeline() {
         let now = nextChange
         if timeline?.advance(to: Instant(Nanoseconds(now))) == true, let new = timeline?.conditions {
             apply(new, rampTime: timeline?.isRamping == true ? now : nil)
@@ -86,13 +94,13 @@ struct PacketLink<Payload: Sendable>: Sendable {
     }
 
     /// Starts or ends outages. The conditions and the timeline stay as they are.
-    mutating func setOutage(_ hasOutage: PerDirection<Bool>) {
+    package mutating func setOutage(_ hasOutage: PerDirection<Bool>) {
         self.hasOutage = hasOutage
         apply(conditions)
     }
 
     /// Switches to another random seed. Flows keep their random streams.
-    mutating func reseed(_ seed: UInt64) {
+    package mutating func reseed(_ seed: UInt64) {
         self.seed = seed
         for direction in Direction.allCases { pipes[direction].reseed(seed, name: "\(name)/\(direction)") }
     }
@@ -112,7 +120,7 @@ struct PacketLink<Payload: Sendable>: Sendable {
     /// Returns the states of a new flow in both directions.
     ///
     /// - Parameter name: The name of the flow in the names of its random streams: `conn/7`.
-    func makeFlow(seed: UInt64, name flowName: String) -> PerDirection<PacketPipe.FlowState> {
+    package func makeFlow(seed: UInt64, name flowName: String) -> PerDirection<PacketPipe.FlowState> {
         PerDirection(
             up: PacketPipe.FlowState(seed: seed, name: "\(name)/up/\(flowName)"),
             down: PacketPipe.FlowState(seed: seed, name: "\(name)/down/\(flowName)"))
@@ -120,13 +128,15 @@ struct PacketLink<Payload: Sendable>: Sendable {
 
     /// Returns the next sequence number. Packets and the timers of the layer above share the numbers, which order events of
     /// the same time.
-    mutating func takeSequence() -> UInt64 {
+    @inlinable
+    package mutating func takeSequence() -> UInt64 {
         defer { sequence += 1 }
         return sequence
     }
 
     /// Offers a packet to a direction. Returns its arrival time, or `nil` if the packet is lost or dropped.
-    mutating func offer(
+    @inlinable
+    package mutating func offer(
         _ payload: Payload, bytes: Int, of flow: FlowID, state: inout PacketPipe.FlowState, _ direction: Direction,
         at now: Int64
     ) -> Int64? {
@@ -136,26 +146,31 @@ struct PacketLink<Payload: Sendable>: Sendable {
         return arrival
     }
 
-    private mutating func schedule(_ payload: Payload, of flow: FlowID, _ direction: Direction, arrival: Int64) {
+    @inlinable
+    mutating func schedule(_ payload: Payload, of flow: FlowID, _ direction: Direction, arrival: Int64) {
         // Modelled time has ended before the packet arrives.
-        guard arrival <= Instant.end.sinceStart.count else { return }
+        guard arrival <= Instant.endCount else { return }
         packets[direction].append(
             PacketInFlight(arrival: arrival, sequence: takeSequence(), flow: flow, payload: payload))
     }
 
     /// Records a packet that was lost before it was offered.
-    mutating func recordLoss(_ direction: Direction) { pipes[direction].recordLoss() }
+    @inlinable
+    package mutating func recordLoss(_ direction: Direction) { pipes[direction].recordLoss() }
 
     /// Records a packet that carries bytes sent before.
-    mutating func recordRetransmission(_ direction: Direction) { pipes[direction].recordRetransmission() }
+    @inlinable
+    package mutating func recordRetransmission(_ direction: Direction) { pipes[direction].recordRetransmission() }
 
     /// The arrival time of the next packet, its sequence number and its direction; `.max` if there is none.
-    var nextArrival: (time: Int64, sequence: UInt64, direction: Direction) {
+    @inlinable
+    package var nextArrival: (time: Int64, sequence: UInt64, direction: Direction) {
         let up = (packets.up.nextArrival, packets.up.nextSequence)
         let down = (packets.down.nextArrival, packets.down.nextSequence)
         return down < up ? (down.0, down.1, .down) : (up.0, up.1, .up)
     }
 
     /// Takes the next packet that arrives in a direction.
-    mutating func takeArrival(_ direction: Direction) -> PacketInFlight<Payload>? { packets[direction].popFirst() }
+    @inlinable
+    package mutating func takeArrival(_ direction: Direction) -> PacketInFlight<Payload>? { packets[direction].popFirst() }
 }

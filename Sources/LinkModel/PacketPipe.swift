@@ -7,8 +7,9 @@
 /// times of a packet are computed when it enters, and the packets of a connection keep their order unless the conditions
 /// reorder them. A change of rate or trace replaces the link by one with an empty queue; packets in the old queue keep their
 /// times and delay no others. During a ramp the link stays the same, and its queue drains at the new rate.
-struct PacketPipe: Sendable {
-    private(set) var conditions: DirectionConditions
+@usableFromInline
+package struct PacketPipe: Sendable {
+    package private(set) var conditions: DirectionConditions
     private var busyUntil: Int64 = 0
     private var queue = TransmitQueue()
     private var trace = TraceCursor()
@@ -16,41 +17,44 @@ struct PacketPipe: Sendable {
     private var bursts: BurstLossProcess
     private var jitterStream: RandomStream
     private var packetsOffered = 0
-    private(set) var counters = PipeCounters()
+    package private(set) var counters = PipeCounters()
 
-    init(_ conditions: DirectionConditions, seed: UInt64, name: String) {
+    package init(_ conditions: DirectionConditions, seed: UInt64, name: String) {
         self.conditions = conditions
         bursts = BurstLossProcess(seed: seed, name: name)
         jitterStream = RandomStream(seed: seed, "\(name)/jitter")
     }
 
     /// Returns the number of packets that are queued or being transmitted at `now`.
-    mutating func depth(at now: Int64) -> Int {
+    package mutating func depth(at now: Int64) -> Int {
         queue.release(at: now)
         return queue.count
     }
 
     /// Returns whether a packet of the flow would arrive at `now`, unimpaired and with no packet ahead of it.
-    func passesAtOnce(_ flow: FlowState, at now: Int64) -> Bool {
+    @usableFromInline
+    package func passesAtOnce(_ flow: FlowState, at now: Int64) -> Bool {
         conditions.isClear && flow.lastArrival <= now && busyUntil <= now
     }
 
     /// Switches to another random seed.
-    mutating func reseed(_ seed: UInt64, name: String) {
+    package mutating func reseed(_ seed: UInt64, name: String) {
         bursts = BurstLossProcess(seed: seed, name: name)
         jitterStream = RandomStream(seed: seed, "\(name)/jitter")
     }
 
     /// Records a packet that was lost before it was offered.
-    mutating func recordLoss() { counters.packetsLost += 1 }
+    @usableFromInline
+    package mutating func recordLoss() { counters.packetsLost += 1 }
 
     /// Records a packet that carries bytes sent before.
-    mutating func recordRetransmission() { counters.retransmissions += 1 }
+    @usableFromInline
+    package mutating func recordRetransmission() { counters.retransmissions += 1 }
 
     /// Changes the conditions for packets that enter from now on.
     ///
     /// - Parameter rampTime: The current time if the change is a step of a ramp; otherwise another rate empties the queue.
-    mutating func setConditions(_ new: DirectionConditions, rampTime: Int64? = nil) {
+    package mutating func setConditions(_ new: DirectionConditions, rampTime: Int64? = nil) {
         let isOtherLink = new.rate != conditions.rate || new.trace != conditions.trace
         if new.trace != conditions.trace { trace = TraceCursor() }
         if new.bursts != conditions.bursts { bursts.restart() }
@@ -75,14 +79,15 @@ struct PacketPipe: Sendable {
 
     /// The state of one flow in one direction: its own random streams, so that it is independent of other flows' traffic,
     /// and its packet order.
-    struct FlowState: Sendable {
+    @usableFromInline
+    package struct FlowState: Sendable {
         var loss: RandomStream
         var duplication: RandomStream
         var reordering: RandomStream
         /// The latest arrival of its packets, those that skip the delay excluded.
         fileprivate(set) var lastArrival: Int64 = 0
 
-        init(seed: UInt64, name: String) {
+        package init(seed: UInt64, name: String) {
             loss = RandomStream(seed: seed, "\(name)/loss")
             duplication = RandomStream(seed: seed, "\(name)/duplication")
             reordering = RandomStream(seed: seed, "\(name)/reordering")
@@ -91,7 +96,8 @@ struct PacketPipe: Sendable {
 
     /// Offers a packet. Returns its arrival time, `nil` if the packet is lost or dropped, and the arrival time of its
     /// duplicate, if there is one.
-    mutating func offer(bytes: Int, flow: inout FlowState, at now: Int64) -> (arrival: Int64?, copy: Int64?) {
+    @usableFromInline
+    package mutating func offer(bytes: Int, flow: inout FlowState, at now: Int64) -> (arrival: Int64?, copy: Int64?) {
         packetsOffered += 1
         let isLost =
             conditions.loss == .one || (conditions.loss != .zero && flow.loss.bool(probability: conditions.loss))

@@ -1,49 +1,62 @@
-internal import DequeModule
-internal import HeapModule
+@usableFromInline package import DequeModule
+@usableFromInline package import HeapModule
 
 /// A packet in flight. Packets are ordered by arrival time, then by the order in which they were offered.
-struct PacketInFlight<Payload: Sendable>: Comparable, Sendable {
-    let arrival: Int64
-    let sequence: UInt64
-    let flow: FlowID
-    let payload: Payload
+@usableFromInline
+package struct PacketInFlight<Payload: Sendable>: Comparable, Sendable {
+    package let arrival: Int64
+    package let sequence: UInt64
+    package let flow: FlowID
+    package let payload: Payload
 
-    init(arrival: Int64, sequence: UInt64, flow: FlowID, payload: Payload) {
+    @inlinable
+    package init(arrival: Int64, sequence: UInt64, flow: FlowID, payload: Payload) {
         self.arrival = arrival
         self.sequence = sequence
         self.flow = flow
         self.payload = payload
     }
 
-    static func < (left: Self, right: Self) -> Bool {
+    @inlinable
+    package static func < (left: Self, right: Self) -> Bool {
         left.arrival != right.arrival ? left.arrival < right.arrival : left.sequence < right.sequence
     }
 
-    static func == (left: Self, right: Self) -> Bool { left.sequence == right.sequence }
+    @inlinable
+    package static func == (left: Self, right: Self) -> Bool { left.sequence == right.sequence }
 }
 
 /// The packets in flight in one direction.
-struct PacketsInFlight<Payload: Sendable>: Sendable {
+@usableFromInline
+package struct PacketsInFlight<Payload: Sendable>: Sendable {
     /// The packets that arrive in the order in which they were offered.
-    private var inOrder = Deque<PacketInFlight<Payload>>()
+    @usableFromInline
+    var inOrder = Deque<PacketInFlight<Payload>>()
     /// The packets that overtake others.
-    private var overtaking = Heap<PacketInFlight<Payload>>()
+    @usableFromInline
+    var overtaking = Heap<PacketInFlight<Payload>>()
 
     /// The arrival time of the next packet and its sequence number; `.max` if there is none. Both are stored, since they are
     /// read far more often than they change and a packet is large.
-    private(set) var nextArrival = Int64.max
-    private(set) var nextSequence = UInt64.max
+    @usableFromInline
+    package internal(set) var nextArrival = Int64.max
+    @usableFromInline
+    package internal(set) var nextSequence = UInt64.max
 
-    init() {}
+    @inlinable
+    package init() {}
 
-    var isEmpty: Bool { nextArrival == .max }
+    @inlinable
+    package var isEmpty: Bool { nextArrival == .max }
 
-    private var isNextOvertaking: Bool {
+    @inlinable
+    var isNextOvertaking: Bool {
         guard let packet = overtaking.min else { return false }
         return inOrder.first.map { packet < $0 } ?? true
     }
 
-    private mutating func updateNext() {
+    @inlinable
+    mutating func updateNext() {
         if !overtaking.isEmpty, isNextOvertaking, let packet = overtaking.min {
             (nextArrival, nextSequence) = (packet.arrival, packet.sequence)
         } else if !inOrder.isEmpty {
@@ -53,7 +66,8 @@ struct PacketsInFlight<Payload: Sendable>: Sendable {
         }
     }
 
-    mutating func append(_ packet: PacketInFlight<Payload>) {
+    @inlinable
+    package mutating func append(_ packet: PacketInFlight<Payload>) {
         if !inOrder.isEmpty, packet.arrival < inOrder[inOrder.count - 1].arrival {
             overtaking.insert(packet)
             updateNext()
@@ -63,7 +77,8 @@ struct PacketsInFlight<Payload: Sendable>: Sendable {
         }
     }
 
-    mutating func popFirst() -> PacketInFlight<Payload>? {
+    @inlinable
+    package mutating func popFirst() -> PacketInFlight<Payload>? {
         defer { updateNext() }
         if overtaking.isEmpty { return inOrder.popFirst() }
         return isNextOvertaking ? overtaking.removeMin() : inOrder.popFirst()

@@ -87,7 +87,7 @@ import Testing
     /// One advance gives the same state as an advance for every change.
     @Test(arguments: 0..<100) func oneAdvanceEqualsAnAdvanceForEveryChange(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
-        let timeline = TCPLinkPropertyTests.timeline(&generator)
+        let timeline = RandomConditions.timeline(&generator)
         let start = Instant(Nanoseconds(.random(in: -50_000_000_000...50_000_000_000, using: &generator)))
         var waited = TimelineRun(timeline, startingAt: start, seed: seed)
         var now = start
@@ -111,9 +111,9 @@ import Testing
         let spent = try ContinuousClock().measure {
             for offset in [Nanoseconds.seconds(86_399), .seconds(3_155_760_000), Nanoseconds(.max)] {
                 for timeline in [try Timeline([.init(at: .zero, flap)]), rounds] {
-                    var link = TCPLink(.clear, seed: 1)
+                    var link = PacketLink<Int>(.clear, seed: 1, name: "link")
                     link.follow(timeline, from: offset, at: .start)
-                    #expect(link.nextDeadline != nil)
+                    #expect(link.nextChange < .max)
                 }
             }
         }
@@ -148,13 +148,13 @@ import Testing
 
     @Test func theLinkFollowsTheTimeline() throws {
         let timeline = try Timeline([.init(at: .zero, .hold(slow)), .init(at: .seconds(1), .hold(fast))])
-        var link = TCPLink(.clear, seed: 1)
-        link.follow(timeline, at: .start)
-        #expect(link.nextDeadline == Instant(.seconds(1)))
+        var link = PacketLink<Int>(.clear, seed: 1, name: "link")
+        link.follow(timeline, from: .zero, at: .start)
+        #expect(link.nextChange == 1_000_000_000)
         #expect(link.conditions == slow.conditions)
-        while link.advance(to: Instant(.seconds(1))) {}
+        link.advanceTimeline()
         #expect(link.conditions == fast.conditions)
-        #expect(link.nextDeadline == nil)
+        #expect(link.nextChange == .max)
         link.follow(timeline, from: .seconds(3), at: Instant(.seconds(2)))
         #expect(link.conditions == fast.conditions)
         link.setConditions(.clear)

@@ -1,5 +1,6 @@
 import Foundation
 import LinkModel
+import TCPModel
 
 /// Measures the packets per second of the model and the cost of concurrent connections.
 @main struct LinkBenchmark {

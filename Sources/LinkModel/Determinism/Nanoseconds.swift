@@ -7,6 +7,7 @@ public struct Nanoseconds: Hashable, Comparable, Sendable, AdditiveArithmetic {
     public var count: Int64
 
     /// Creates a span of `count` nanoseconds.
+    @inlinable
     public init(_ count: Int64) {
         self.count = count
     }
@@ -49,5 +50,6 @@ public struct Nanoseconds: Hashable, Comparable, Sendable, AdditiveArithmetic {
         Nanoseconds(left.count.subtractingSaturating(right.count))
     }
 
+    @inlinable
     public static func < (left: Nanoseconds, right: Nanoseconds) -> Bool { left.count < right.count }
 }

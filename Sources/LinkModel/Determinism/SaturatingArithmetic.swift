@@ -1,22 +1,22 @@
 /// Saturating arithmetic for quantities that come from outside or grow with time, so that callers need no overflow checks.
 extension Int64 {
     /// Returns the sum, or the nearest representable value.
-    @inline(__always)
-    func addingSaturating(_ other: Int64) -> Int64 {
+    @inlinable @inline(__always)
+    package func addingSaturating(_ other: Int64) -> Int64 {
         let (sum, overflows) = addingReportingOverflow(other)
         return overflows ? (other > 0 ? .max : .min) : sum
     }
 
     /// Returns the difference, or the nearest representable value.
-    @inline(__always)
-    func subtractingSaturating(_ other: Int64) -> Int64 {
+    @inlinable @inline(__always)
+    package func subtractingSaturating(_ other: Int64) -> Int64 {
         let (difference, overflows) = subtractingReportingOverflow(other)
         return overflows ? (other > 0 ? .min : .max) : difference
     }
 
     /// Returns the product, or the nearest representable value.
-    @inline(__always)
-    func multipliedSaturating(by other: Int64) -> Int64 {
+    @inlinable @inline(__always)
+    package func multipliedSaturating(by other: Int64) -> Int64 {
         let (product, overflows) = multipliedReportingOverflow(by: other)
         return overflows ? ((self < 0) == (other < 0) ? .max : .min) : product
     }
@@ -25,8 +25,8 @@ extension Int64 {
     /// 128 bits.
     ///
     /// - Precondition: `divisor` is positive.
-    @inline(__always)
-    func scaledSaturating(by factor: Int64, over divisor: Int64) -> Int64 {
+    @inlinable @inline(__always)
+    package func scaledSaturating(by factor: Int64, over divisor: Int64) -> Int64 {
         let (product, overflows) = multipliedReportingOverflow(by: factor)
         if !overflows { return product / divisor }
         let magnitude = self.magnitude.multipliedFullWidth(by: factor.magnitude)
@@ -39,8 +39,8 @@ extension Int64 {
     }
 
     /// Returns the nearest value within `range`.
-    @inline(__always)
-    func clamped(to range: ClosedRange<Int64>) -> Int64 {
+    @inlinable @inline(__always)
+    package func clamped(to range: ClosedRange<Int64>) -> Int64 {
         Swift.min(Swift.max(self, range.lowerBound), range.upperBound)
     }
 }

@@ -1,3 +1,5 @@
+public import LinkModel
+
 /// An event at one end of a connection.
 public enum FlowEvent: Hashable, Sendable {
     /// The handshake is complete at this end.

@@ -1,7 +1,8 @@
+import LinkModel
 import TestSupport
 import Testing
 
-@testable import LinkModel
+@testable import TCPModel
 
 /// Random transfers over random links: the delivered bytes are always the next of the stream, and the stream is complete
 /// after an orderly close on a link that recovers.
@@ -13,96 +14,12 @@ import Testing
         var isEnded = false
     }
 
-    static func conditions(_ generator: inout SeededGenerator) -> Conditions {
-        func direction() -> DirectionConditions {
-            let share = { (parts: ClosedRange<Int32>, generator: inout SeededGenerator) in
-                Probability(partsPerMillion: .random(in: parts, using: &generator)) ?? .zero
-            }
-            var conditions = DirectionConditions(
-                rate: Bool.random(using: &generator)
-                    ? Rate(bitsPerSecond: .random(in: 50_000...100_000_000, using: &generator)) : nil,
-                delay: Nanoseconds(.random(in: 0...600_000_000, using: &generator)),
-                queue: Bool.random(using: &generator)
-                    ? .packets(.random(in: 1...200, using: &generator))
-                    : .bytes(.random(in: 1...300_000, using: &generator)))
-            switch Int.random(in: 0..<6, using: &generator) {
-            case 0: conditions.loss = share(0...300_000, &generator)
-            case 1: conditions.loss = .one
-            case 2:
-                conditions.bursts = .gilbertElliott(
-                    becomesBad: share(0...100_000, &generator), becomesGood: share(100_000...1_000_000, &generator),
-                    lossInBad: share(0...1_000_000, &generator), lossInGood: share(0...10_000, &generator))
-            case 3:
-                conditions.bursts = .timed(
-                    good: .milliseconds(.random(in: 1...5000, using: &generator)),
-                    bad: .milliseconds(.random(in: 1...2000, using: &generator)),
-                    lossInBad: share(0...1_000_000, &generator), lossInGood: .zero)
-            default: break
-            }
-            if Bool.random(using: &generator) {
-                conditions.jitter = Jitter(
-                    span: Nanoseconds(.random(in: 0...200_000_000, using: &generator)),
-                    distribution: Jitter.Distribution.allCases.randomElement(using: &generator)!,
-                    mayOvertake: Bool.random(using: &generator))
-            }
-            if Int.random(in: 0..<6, using: &generator) == 0 {
-                conditions.duplication = share(0...100_000, &generator)
-                conditions.reordering = share(0...200_000, &generator)
-            }
-            if Int.random(in: 0..<6, using: &generator) == 0 {
-                var stamp: UInt32 = 0
-                conditions.rate = nil
-                var stamps: [UInt32] = []
-                for _ in 0..<Int.random(in: 1...50, using: &generator) {
-                    stamp += .random(in: 0...200, using: &generator)
-                    stamps.append(stamp)
-                }
-                conditions.trace = try? DeliveryTrace(milliseconds: stamps + [stamp + 1])
-            }
-            if Int.random(in: 0..<8, using: &generator) == 0 {
-                let first = Int.random(in: 1...100, using: &generator)
-                conditions.lostPackets = PacketNumbers([first...first + 3, 2...2])
-            }
-            return conditions
-        }
-        return Conditions(up: direction(), down: direction())
-    }
-
-    static func timeline(_ generator: inout SeededGenerator) -> Timeline {
-        var start = Nanoseconds.zero
-        var entries: [Timeline.Entry] = []
-        for index in 0..<Int.random(in: 1...6, using: &generator) {
-            let length = Nanoseconds(.random(in: 20_000_000...8_000_000_000, using: &generator))
-            let link = Timeline.NamedConditions("some", conditions(&generator))
-            let phase: Timeline.Phase
-            switch Int.random(in: (index == 0 ? 1 : 0)..<3, using: &generator) {
-            case 0: phase = .ramp(to: link, over: Nanoseconds(length.count / 2))
-            case 1: phase = .hold(link)
-            default:
-                var parts: [Timeline.Interval] = []
-                for _ in 0..<Int.random(in: 1...3, using: &generator) {
-                    let span = Nanoseconds(.random(in: 10_000_000...2_000_000_000, using: &generator))
-                    parts.append(Timeline.Interval(Timeline.NamedConditions("other", conditions(&generator)), span))
-                }
-                phase = .flap(
-                    parts, jitter: Probability(partsPerMillion: .random(in: 0...1_000_000, using: &generator)) ?? .zero)
-            }
-            entries.append(Timeline.Entry(at: start, phase))
-            start = start + length
-        }
-        let repeats = Bool.random(using: &generator) ? start : nil
-        guard let timeline = try? Timeline(entries, repeatsAfter: repeats) else {
-            preconditionFailure("the timeline is not valid")
-        }
-        return timeline
-    }
-
     // 600 runs of some 20 connections: more than 10 000 transfers.
     @Test(arguments: 0..<600) func deliveredBytesAreTheBytesSent(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let note = Comment(rawValue: "seed \(seed)")
         var link = TCPLink(
-            Self.conditions(&generator), seed: seed, client: seed % 3 == 1 ? .apple : seed % 3 == 2 ? .rfc : .linux,
+            RandomConditions.conditions(&generator), seed: seed, client: seed % 3 == 1 ? .apple : seed % 3 == 2 ? .rfc : .linux,
             readsImmediately: seed % 2 == 0)
         // The bytes that applications have not read.
         var unread: [FlowID: PerDirection<Int>] = [:]
@@ -163,10 +80,10 @@ import Testing
             case 86..<88:
                 reset.insert(flow)
                 link.abort(flow, from: direction.sender, at: now)
-            case 88..<92: link.setConditions(Self.conditions(&generator))
+            case 88..<92: link.setConditions(RandomConditions.conditions(&generator))
             case 92..<95:
                 link.follow(
-                    Self.timeline(&generator), from: .milliseconds(.random(in: 0...20_000, using: &generator)), at: now)
+                    RandomConditions.timeline(&generator), from: .milliseconds(.random(in: 0...20_000, using: &generator)), at: now)
             case 95..<97:
                 link.setOutage(
                     PerDirection(up: Bool.random(using: &generator), down: Bool.random(using: &generator)))
@@ -239,6 +156,7 @@ import Testing
     /// The digest of a thousand mixed transfers is the same in debug and release, in every process and on every machine. A
     /// change of the model changes it; update it here then.
     @Test func theDigestOfAThousandTransfersIsStable() {
+        // As FNV-1a, with words instead of bytes.
         var digest: UInt64 = 0xCBF2_9CE4_8422_2325
         func mix(_ value: Int64) {
             digest = (digest ^ UInt64(bitPattern: value)) &* 0x0000_0100_0000_01B3
@@ -246,7 +164,7 @@ import Testing
         var generator = SeededGenerator(seed: 11)
         var count = 0
         while count < 1000 {
-            var conditions = Self.conditions(&generator)
+            var conditions = RandomConditions.conditions(&generator)
             if conditions.up.loss == .one { conditions.up.loss = .zero }
             if conditions.down.loss == .one { conditions.down.loss = .zero }
             var link = TCPLink(conditions, seed: UInt64(count))

@@ -1,3 +1,5 @@
+internal import LinkModel
+
 /// The resolution of kernel timers: a timer may fire late, never early.
 ///
 /// Linux counts time in jiffies (here `CONFIG_HZ=250`: 4 ms) and since 4.8 keeps long timers in coarser wheels

@@ -1,7 +1,8 @@
+import LinkModel
 import TestSupport
 import Testing
 
-@testable import LinkModel
+@testable import TCPModel
 
 private let threeG = Conditions(
     up: DirectionConditions(rate: .kilobits(330), delay: .milliseconds(100)),
@@ -285,41 +286,4 @@ private final class Recorder {
         #expect(cubic.recalculateSsthresh() == 2)
     }
 
-    @Test func streamsOfDifferentNamesDiffer() {
-        var one = RandomStream(seed: 1, "link/up/conn/1/loss")
-        var same = RandomStream(seed: 1, "link/up/conn/1/loss")
-        var other = RandomStream(seed: 1, "link/up/conn/2/loss")
-        let draws = (0..<8).map { _ in one.next() }
-        #expect(draws == (0..<8).map { _ in same.next() })
-        #expect(draws != (0..<8).map { _ in other.next() })
-    }
-
-    @Test func probabilitiesAreExact() {
-        var stream = RandomStream(seed: 3, "coins")
-        let third = Probability(partsPerMillion: 333_333)!
-        let count = (0..<100_000).filter { _ in stream.bool(probability: third) }.count
-        #expect(abs(count - 33_333) < 600)
-        #expect((0..<1000).allSatisfy { _ in !stream.bool(probability: Probability.zero) })
-        #expect((0..<1000).allSatisfy { _ in stream.bool(probability: Probability.one) })
-        let mean = (0..<20_000).reduce(0) { sum, _ in sum + stream.exponential(mean: 1_000_000) } / 20_000
-        #expect(abs(mean - 1_000_000) < 30_000)
-    }
-
-    @Test func burstsLoseTheShareOfTheirChain() {
-        // p 1 %, r 25 %, 70 % lost while bad: 0.01 / 0.26 * 0.7 = 2.69 %.
-        let bursts = BurstLoss.gilbertElliott(
-            becomesBad: Probability(partsPerMillion: 10_000)!, becomesGood: Probability(partsPerMillion: 250_000)!,
-            lossInBad: Probability(partsPerMillion: 700_000)!, lossInGood: .zero)
-        var pipe = PacketPipe(DirectionConditions(bursts: bursts), seed: 5, name: "link/up")
-        var flow = PacketPipe.FlowState(seed: 5, name: "link/up/conn/0")
-        let lost = (0..<200_000).filter { pipe.offer(bytes: 100, flow: &flow, at: Int64($0) * 1000).arrival == nil }
-            .count
-        #expect(abs(Double(lost) / 200_000 - 0.0269) < 0.002)
-        // The same share of time, independently of the traffic.
-        let timed = BurstLoss.timed(good: .seconds(9), bad: .seconds(1), lossInBad: .one, lossInGood: .zero)
-        var slow = PacketPipe(DirectionConditions(bursts: timed), seed: 5, name: "link/up")
-        let gone = (0..<100_000)
-            .filter { slow.offer(bytes: 100, flow: &flow, at: Int64($0) * 100_000_000).arrival == nil }.count
-        #expect(abs(Double(gone) / 100_000 - 0.1) < 0.02)
-    }
 }

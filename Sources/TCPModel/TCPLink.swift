@@ -1,5 +1,6 @@
 internal import DequeModule
 internal import HeapModule
+public import LinkModel
 
 /// TCP connections over one shared link, counting bytes: two endpoints per connection, one link for all of them.
 ///
@@ -410,7 +411,7 @@ public struct TCPLink: ~Copyable {
         }
         box.withEndpoint { swap(&outbox, &$0.outbox) }
         // A timer after the end of modelled time never fires.
-        let end = Instant.end.sinceStart.count
+        let end = Instant.endCount
         if mainDeadline <= end && mainDeadline < connections[index].scheduled[direction].main {
             connections[index].scheduled[direction].main = mainDeadline
             timers.insert(

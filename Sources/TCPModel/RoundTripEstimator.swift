@@ -1,3 +1,5 @@
+internal import LinkModel
+
 /// The estimator of SRTT, RTTVAR and the retransmission timeout (RTO): Jacobson's algorithm with Linux's details
 /// (`tcp_rtt_estimator`).
 ///

@@ -1,6 +1,7 @@
+import LinkModel
 import Testing
 
-@testable import LinkModel
+@testable import TCPModel
 
 /// Applications that read late, and the limits of kernel buffers.
 @Suite struct WindowTests {

@@ -1,3 +1,5 @@
+internal import LinkModel
+
 /// One end of a modelled connection: the state of a kernel's TCP socket, counting bytes.
 ///
 /// Combines the ``Receiver``, the ``Sender`` and the handshake. Segments to send are appended to ``outbox``; timers are

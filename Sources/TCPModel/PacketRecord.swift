@@ -1,3 +1,5 @@
+public import LinkModel
+
 /// A packet offered to a link, with its fate: one line of a capture.
 public struct PacketRecord: Sendable {
     /// The kind of segment.
