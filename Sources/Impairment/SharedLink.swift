@@ -2,6 +2,7 @@ internal import DequeModule
 internal import HeapModule
 public import LinkModel
 public import NIOCore
+public import TCPModel
 
 /// Every conduit of one device, and the link they share: the machine that a driver feeds and obeys.
 ///

@@ -1,4 +1,5 @@
 public import LinkModel
+public import TCPModel
 
 /// A modelled packet as the IPv4 bytes that two kernels would have sent: sizes, sequence numbers, options and checksums are
 /// those of a connection over Ethernet with timestamps, window scaling and SACK.

@@ -1,6 +1,7 @@
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
+internal import TCPModel
 
 /// Drives one ``Impairment/SharedLink`` on one event loop: real time in, actions out, woken when something is due.
 ///

@@ -1,6 +1,7 @@
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
+internal import TCPModel
 
 /// One proxied connection as sockets: the client's channel, the upstream's, and the link loop between them.
 ///

@@ -4,6 +4,7 @@ internal import NIOCore
 internal import PacketCapture
 internal import ProxyServer
 internal import Synchronization
+internal import TCPModel
 
 /// What a proxy's modelled link carries, as a capture that Wireshark reads.
 ///

@@ -5,6 +5,7 @@ internal import LinkModel
 internal import NIOCore
 internal import NIOPosix
 internal import ProxyServer
+internal import TCPModel
 
 /// `slowlane measure`.
 struct MeasureCommand: AsyncParsableCommand {

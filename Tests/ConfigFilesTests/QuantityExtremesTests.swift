@@ -1,5 +1,6 @@
 import Foundation
 import LinkModel
+import TCPModel
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import LinkModel
 import NIOCore
+import TCPModel
 import TestSupport
 import Testing
 

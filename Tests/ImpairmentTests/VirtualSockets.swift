@@ -1,5 +1,6 @@
 import LinkModel
 import NIOCore
+import TCPModel
 
 @testable import Impairment
 

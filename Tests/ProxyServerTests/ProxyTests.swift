@@ -3,6 +3,7 @@ import LinkModel
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
+import TCPModel
 import TestSupport
 import Testing
 
