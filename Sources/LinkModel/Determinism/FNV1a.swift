@@ -8,14 +8,14 @@ public struct FNV1a: Hashable, Sendable {
 
     /// Adds a byte.
     @inline(__always)
-    public mutating func combine(_ byte: UInt8) {
+    public mutating func add(_ byte: UInt8) {
         value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
     }
 
     /// Returns the hash of `bytes`.
-    public static func hash(_ bytes: some Sequence<UInt8>) -> UInt64 {
+    public static func digest(_ bytes: some Sequence<UInt8>) -> UInt64 {
         var hash = FNV1a()
-        for byte in bytes { hash.combine(byte) }
+        for byte in bytes { hash.add(byte) }
         return hash.value
     }
 }

@@ -7,7 +7,7 @@ public struct RandomStream: Sendable, Hashable {
 
     /// Creates the stream of a name under a seed.
     public init(seed: UInt64, _ name: String) {
-        state = RandomStream.mix(seed &+ 0x9E37_79B9_7F4A_7C15) ^ FNV1a.hash(name.utf8)
+        state = RandomStream.mix(seed &+ 0x9E37_79B9_7F4A_7C15) ^ FNV1a.digest(name.utf8)
         _ = next()
     }
 
