@@ -3,6 +3,7 @@
 /// The link counts the bytes of packets and carries their payload unread, so that different protocols of one device share
 /// its queues. The layer above owns the flows and passes the state of a flow with each packet. Times are nanoseconds since
 /// the start, within modelled time.
+@usableFromInline
 package struct PacketLink<Payload: Sendable>: Sendable {
     /// The conditions for packets that enter now, unless a direction has an outage.
     @usableFromInline

@@ -1,13 +1,13 @@
-@usableFromInline package import DequeModule
-@usableFromInline package import HeapModule
+public import DequeModule
+public import HeapModule
 
 /// A packet in flight. Packets are ordered by arrival time, then by the order in which they were offered.
 @usableFromInline
 package struct PacketInFlight<Payload: Sendable>: Comparable, Sendable {
-    package let arrival: Int64
-    package let sequence: UInt64
-    package let flow: FlowID
-    package let payload: Payload
+    @usableFromInline package let arrival: Int64
+    @usableFromInline package let sequence: UInt64
+    @usableFromInline package let flow: FlowID
+    @usableFromInline package let payload: Payload
 
     @inlinable
     package init(arrival: Int64, sequence: UInt64, flow: FlowID, payload: Payload) {
