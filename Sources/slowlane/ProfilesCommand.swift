@@ -93,7 +93,7 @@ struct ProfilesCommand: ParsableCommand {
                     case .flap(let intervals, let jitter):
                         "in turn "
                             + intervals.map { "\($0.link.name) \(Units.time($0.length))" }.joined(separator: ", ")
-                            + (jitter == .none ? "" : ", give or take \(jitter)")
+                            + (jitter == .zero ? "" : ", give or take \(jitter)")
                     }
                 rows.append([Units.time(entry.start), what])
             }

@@ -127,7 +127,7 @@ struct ConnectionReaderTests {
         var frames = conversation("GET /all HTTP/1.0\r\n\r\n", untilClose, .clear, seed: 1)
         let last = try #require(frames.lastIndex { $0.record.direction == .down && $0.record.payloadBytes > 0 })
         // The FIN, in a segment of its own or with the last bytes, comes before the bytes in front of it.
-        let final = try #require(frames.lastIndex { $0.record.direction == .down && $0.record.isFinal })
+        let final = try #require(frames.lastIndex { $0.record.direction == .down && $0.record.isFIN })
         let place = final == last ? try #require(frames[..<last].lastIndex { $0.record.payloadBytes > 0 }) : last
         let late = frames.remove(at: place)
         frames.insert(late, at: final)
