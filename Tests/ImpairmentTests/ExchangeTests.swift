@@ -1,6 +1,7 @@
 import HTTPWire
 import LinkModel
 import NIOCore
+import TCPModel
 import TestSupport
 import Testing
 

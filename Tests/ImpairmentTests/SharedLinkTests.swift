@@ -60,7 +60,7 @@ private let hello = Array("hello".utf8)
 
     @Test func aTimelineThatRefusesCutsWhatIsThere() throws {
         var refusing = Conditions.clear
-        refusing.access = .refuse
+        refusing.connectionPolicy = .refuse
         var sockets = VirtualSockets(.clear)
         sockets.follow(
             try Timeline([
@@ -88,7 +88,7 @@ private let hello = Array("hello".utf8)
 
     @Test func aRampToARefusalCutsAtItsEnd() throws {
         var refusing = Conditions.clear
-        refusing.access = .refuse
+        refusing.connectionPolicy = .refuse
         var sockets = VirtualSockets(.clear)
         sockets.follow(
             try Timeline([
