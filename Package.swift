@@ -113,7 +113,8 @@ let package = Package(
         .target(
             name: "ControlAPI",
             dependencies: [
-                "HTTPServing", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON", httpTypes, nioCore, nioPosix,
+                "HTTPServing", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON", httpTypes, nioCore,
+                nioPosix,
                 logging,
             ],
             swiftSettings: settings
@@ -131,7 +132,8 @@ let package = Package(
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "LinkModel", "TCPModel", "LinkWorkload", "Impairment", "ConfigFiles", "ProxyServer", "PacketCapture", "NotesServer",
+                "LinkModel", "TCPModel", "LinkWorkload", "Impairment", "ConfigFiles", "ProxyServer", "PacketCapture",
+                "NotesServer",
                 "ControlAPI", "JSON", "HTTPWire",
                 "NotesService", "NotesContract", "SyncClient", "SyncStore", "SyncEngine", "ScenarioModel",
                 "ScenarioRunner", nioCore,
@@ -180,12 +182,14 @@ let package = Package(
             name: "LinkWorkloadTests", dependencies: ["LinkWorkload", "LinkModel", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
-            name: "ConfigFilesTests", dependencies: ["ConfigFiles", "LinkModel", "TCPModel", "ScenarioModel", "TestSupport"],
+            name: "ConfigFilesTests",
+            dependencies: ["ConfigFiles", "LinkModel", "TCPModel", "ScenarioModel", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "ProxyServerTests",
             dependencies: [
-                "ProxyServer", "Impairment", "HTTPWire", "LinkModel", "TCPModel", "NotesServer", "NotesService", "TestSupport",
+                "ProxyServer", "Impairment", "HTTPWire", "LinkModel", "TCPModel", "NotesServer", "NotesService",
+                "TestSupport",
                 nioCore, nioPosix, nioLocks, logging,
             ],
             swiftSettings: settings

@@ -57,7 +57,8 @@ enum Quantity {
     static func access(_ text: String) throws(Refusal) -> ConnectionPolicy {
         guard let access = ConnectionPolicy(rawValue: text) else {
             throw Refusal(
-                message: "'\(text.prefix(40))' is none of \(ConnectionPolicy.allCases.map(\.rawValue).joined(separator: ", "))"
+                message:
+                    "'\(text.prefix(40))' is none of \(ConnectionPolicy.allCases.map(\.rawValue).joined(separator: ", "))"
                     + NearestName.hint(text, in: ConnectionPolicy.allCases.map(\.rawValue)))
         }
         return access

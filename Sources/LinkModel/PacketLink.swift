@@ -173,5 +173,7 @@ package struct PacketLink<Payload: Sendable>: Sendable {
 
     /// Takes the next packet that arrives in a direction.
     @inlinable
-    package mutating func takeArrival(_ direction: Direction) -> PacketInFlight<Payload>? { packets[direction].popFirst() }
+    package mutating func takeArrival(_ direction: Direction) -> PacketInFlight<Payload>? {
+        packets[direction].popFirst()
+    }
 }

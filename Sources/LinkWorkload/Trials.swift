@@ -247,7 +247,11 @@ private struct Trial {
             recordResume(before)
             guard received >= size else { return }
             finish()
-            if let outageEndedAt, result.resume != nil { result.after = now - outageEndedAt } else { result.isEarly = true }
+            if let outageEndedAt, result.resume != nil {
+                result.after = now - outageEndedAt
+            } else {
+                result.isEarly = true
+            }
         case .outageDrip(let seconds): receiveDrip(before, seconds)
         case .outageRequest:
             if before < 200 && received >= 200 {

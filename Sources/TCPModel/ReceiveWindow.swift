@@ -27,7 +27,8 @@ struct ReceiveWindow: Sendable {
     /// window has grown.
     mutating func grow(with segment: Segment, readUpTo: Int64, at now: Int64) -> Bool {
         let bytes = segment.end - segment.start
-        if bytes >= Int64(PacketSize.segmentMax), segment.timestampEcho > 0, segment.timestampEcho != lastTimestampEcho {
+        if bytes >= Int64(PacketSize.segmentMax), segment.timestampEcho > 0, segment.timestampEcho != lastTimestampEcho
+        {
             lastTimestampEcho = segment.timestampEcho
             let sample = now - segment.timestampEcho + 1
             roundTrip = roundTrip == 0 ? sample : roundTrip + (sample - roundTrip) / 8

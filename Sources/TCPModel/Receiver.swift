@@ -154,7 +154,9 @@ struct Receiver: Sendable {
 
     /// Stores the earliest timestamp of the segments not acknowledged yet (`tcp_replace_ts_recent`).
     private mutating func updateTimestamp(_ segment: Segment) {
-        if segment.start <= lastAckNumber && segment.timestamp >= timestampRecent { timestampRecent = segment.timestamp }
+        if segment.start <= lastAckNumber && segment.timestamp >= timestampRecent {
+            timestampRecent = segment.timestamp
+        }
     }
 
     /// Updates the estimated interval between segments (`tcp_event_data_recv`).

@@ -250,7 +250,8 @@ struct Sender: Sendable {
         precondition(
             sackedOut >= 0 && lostOut >= 0 && retransOut >= 0 && sackedOut + lostOut <= outstanding.count,
             "\(sackedOut) SACKed, \(lostOut) lost, \(retransOut) retransmitted of \(outstanding.count) segments")
-        precondition(outstanding.isEmpty == (sndUna == sndNxt), "outstanding segments do not match the sequence numbers")
+        precondition(
+            outstanding.isEmpty == (sndUna == sndNxt), "outstanding segments do not match the sequence numbers")
         // Long queues would make debug builds quadratic.
         assert(outstanding.count > 64 || countersMatchSegments)
     }

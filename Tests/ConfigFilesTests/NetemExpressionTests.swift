@@ -17,7 +17,8 @@ import Testing
         #expect(
             bursts
                 == .gilbertElliott(
-                    becomesBad: Probability(partsPerMillion: 10_000)!, becomesGood: Probability(partsPerMillion: 250_000)!,
+                    becomesBad: Probability(partsPerMillion: 10_000)!,
+                    becomesGood: Probability(partsPerMillion: 250_000)!,
                     lossInBad: Probability(partsPerMillion: 700_000)!, lossInGood: Probability(partsPerMillion: 5000)!))
         let strange = try NetemExpression.parse("delay 10ms 5ms distribution pareto duplicate 1% reorder 25%")
         #expect(strange.jitter == Jitter(span: .milliseconds(5), distribution: .pareto))
@@ -31,7 +32,8 @@ import Testing
         #expect(
             try NetemExpression.parse("loss gemodel 10%").bursts
                 == .gilbertElliott(
-                    becomesBad: Probability(partsPerMillion: 100_000)!, becomesGood: Probability(partsPerMillion: 900_000)!,
+                    becomesBad: Probability(partsPerMillion: 100_000)!,
+                    becomesGood: Probability(partsPerMillion: 900_000)!,
                     lossInBad: .one, lossInGood: .zero))
     }
 

@@ -49,7 +49,9 @@ import Testing
         #expect(pipe.counters.packetsDuplicated == copies)
     }
 
-    @Test(arguments: Jitter.Distribution.allCases) func jitterHasItsMeanAndDeviation(_ distribution: Jitter.Distribution) {
+    @Test(arguments: Jitter.Distribution.allCases) func jitterHasItsMeanAndDeviation(
+        _ distribution: Jitter.Distribution
+    ) {
         var stream = RandomStream(seed: 1, "test")
         let jitter = Jitter(span: .milliseconds(10), distribution: distribution)
         let draws = (0..<200_000).map { _ in Double(jitter.draw(&stream)) / 1e6 }

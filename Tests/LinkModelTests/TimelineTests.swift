@@ -50,7 +50,9 @@ import Testing
         let timeline = try Timeline([
             .init(
                 at: .zero,
-                .flap([.init(fast, .seconds(10)), .init(slow, .seconds(2))], jitter: Probability(partsPerMillion: 500_000)!))
+                .flap(
+                    [.init(fast, .seconds(10)), .init(slow, .seconds(2))],
+                    jitter: Probability(partsPerMillion: 500_000)!))
         ])
         func times(_ seed: UInt64) -> [Double] {
             var run = TimelineRun(timeline, startingAt: .start, seed: seed)
@@ -126,7 +128,8 @@ import Testing
     @Test(arguments: [ConnectionPolicy.refuse, .portal, .dns]) func aRampEndsWithThePolicyOfItsTarget(
         _ target: ConnectionPolicy
     ) throws {
-        let closed = Timeline.NamedConditions("closed", Conditions(up: .clear, down: fast.conditions.down, connectionPolicy: target))
+        let closed = Timeline.NamedConditions(
+            "closed", Conditions(up: .clear, down: fast.conditions.down, connectionPolicy: target))
         let timeline = try Timeline([
             .init(at: .zero, .hold(slow)), .init(at: .seconds(1), .ramp(to: closed, over: .seconds(10))),
             .init(at: .seconds(20), .ramp(to: slow, over: .seconds(10))),

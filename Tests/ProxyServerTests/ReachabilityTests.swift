@@ -22,7 +22,9 @@ private let methods: [SilenceMethod] =
     SilenceMethod.best == .none
     ? [] : SilenceMethod.best == .socketFilter ? [.socketFilter, .acceptQueue] : [.acceptQueue]
 
-private func with(access: ConnectionPolicy) -> Conditions { Conditions(up: .clear, down: .clear, connectionPolicy: access) }
+private func with(access: ConnectionPolicy) -> Conditions {
+    Conditions(up: .clear, down: .clear, connectionPolicy: access)
+}
 
 /// Sends a byte there and one back.
 private func exchange(_ client: TestSocket, _ server: TestSocket) throws {

@@ -64,8 +64,9 @@ import Testing
             Nanoseconds(spans.randomElement(using: &generator)!)
         }
         func share(_ generator: inout SeededGenerator) -> Probability {
-            [Probability.zero, .zero, .one, Probability(partsPerMillion: 1)!, Probability(partsPerMillion: 200_000)!].randomElement(
-                using: &generator)!
+            [Probability.zero, .zero, .one, Probability(partsPerMillion: 1)!, Probability(partsPerMillion: 200_000)!]
+                .randomElement(
+                    using: &generator)!
         }
         var conditions = DirectionConditions(
             rate: [nil, Rate(bitsPerSecond: 100), Rate(bitsPerSecond: 100_000_000_000)].randomElement(

@@ -19,7 +19,8 @@ import Testing
         var generator = SeededGenerator(seed: seed)
         let note = Comment(rawValue: "seed \(seed)")
         var link = TCPLink(
-            RandomConditions.conditions(&generator), seed: seed, client: seed % 3 == 1 ? .apple : seed % 3 == 2 ? .rfc : .linux,
+            RandomConditions.conditions(&generator), seed: seed,
+            client: seed % 3 == 1 ? .apple : seed % 3 == 2 ? .rfc : .linux,
             readsImmediately: seed % 2 == 0)
         // The bytes that applications have not read.
         var unread: [FlowID: PerDirection<Int>] = [:]
@@ -83,7 +84,8 @@ import Testing
             case 88..<92: link.setConditions(RandomConditions.conditions(&generator))
             case 92..<95:
                 link.follow(
-                    RandomConditions.timeline(&generator), from: .milliseconds(.random(in: 0...20_000, using: &generator)), at: now)
+                    RandomConditions.timeline(&generator),
+                    from: .milliseconds(.random(in: 0...20_000, using: &generator)), at: now)
             case 95..<97:
                 link.setOutage(
                     PerDirection(up: Bool.random(using: &generator), down: Bool.random(using: &generator)))
@@ -129,8 +131,9 @@ import Testing
                 rate: [nil, Rate(bitsPerSecond: 100), Rate(bitsPerSecond: 100_000_000_000)].randomElement(
                     using: &generator)!,
                 delay: [.zero, Nanoseconds(1), DirectionConditions.delayMax].randomElement(using: &generator)!,
-                loss: [.zero, .one, Probability(partsPerMillion: 1)!, Probability(partsPerMillion: 999_999)!].randomElement(
-                    using: &generator)!,
+                loss: [.zero, .one, Probability(partsPerMillion: 1)!, Probability(partsPerMillion: 999_999)!]
+                    .randomElement(
+                        using: &generator)!,
                 queue: [.packets(1), .packets(100_000), .bytes(1), .bytes(150_000_000)].randomElement(
                     using: &generator)!,
                 jitter: [

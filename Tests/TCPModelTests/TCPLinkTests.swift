@@ -40,7 +40,8 @@ private final class Recorder {
         let recorder = Recorder(threeG)
         _ = recorder.link.open(at: .start)
         recorder.run()
-        let expected = Rate.kilobits(330).serializationTime(ofBytes: 60) + Rate.kilobits(780).serializationTime(ofBytes: 60)
+        let expected =
+            Rate.kilobits(330).serializationTime(ofBytes: 60) + Rate.kilobits(780).serializationTime(ofBytes: 60)
         #expect(recorder.time(.established(.client)) == expected + .milliseconds(200))
     }
 
@@ -187,7 +188,8 @@ private final class Recorder {
         recorder.link.setConditions(steady)
         recorder.run()
         let arrived = try #require(recorder.time(.delivered(bytes: 200, .up)))
-        #expect(arrived > .seconds(6) && arrived < .milliseconds(6500), "5.09 s after the write, plus the delay of 50 ms")
+        #expect(
+            arrived > .seconds(6) && arrived < .milliseconds(6500), "5.09 s after the write, plus the delay of 50 ms")
     }
 
     @Test func packetsDroppedAtAFullQueueAreRetransmitted() throws {

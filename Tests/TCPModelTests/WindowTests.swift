@@ -61,7 +61,8 @@ import Testing
             recorder.run(until: now)
         }
         #expect(read == 300_000)
-        #expect(recorder.lastAt < 5.5, "the window update is sent at once, not after the next probe: \(recorder.lastAt)")
+        #expect(
+            recorder.lastAt < 5.5, "the window update is sent at once, not after the next probe: \(recorder.lastAt)")
     }
 
     /// The window update is lost: the next probe finds the window open.
