@@ -24,6 +24,7 @@ let package = Package(
     products: [
         .executable(name: "slowlane", targets: ["slowlane"]),
         .library(name: "LinkModel", targets: ["LinkModel"]),
+        .library(name: "TCPModel", targets: ["TCPModel"]),
         .library(name: "Impairment", targets: ["Impairment"]),
         .library(name: "ProxyServer", targets: ["ProxyServer"]),
     ],
@@ -46,6 +47,15 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .target(
+            name: "TCPModel",
+            dependencies: [
+                "LinkModel",
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
+            ],
+            swiftSettings: settings
+        ),
         .target(name: "HTTPWire", dependencies: ["LinkModel", nioCore], swiftSettings: settings),
         .target(name: "JSON", swiftSettings: settings),
         .target(name: "NotesContract", dependencies: ["JSON"], swiftSettings: settings),
@@ -54,14 +64,14 @@ let package = Package(
         .target(
             name: "Impairment",
             dependencies: [
-                "LinkModel", "HTTPWire", nioCore,
+                "LinkModel", "TCPModel", "HTTPWire", nioCore,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings
         ),
         // Layer 1: carries out.
-        .target(name: "LinkWorkload", dependencies: ["LinkModel"], swiftSettings: settings),
+        .target(name: "LinkWorkload", dependencies: ["LinkModel", "TCPModel"], swiftSettings: settings),
         .target(
             name: "ConfigFiles",
             dependencies: ["LinkModel", "ScenarioModel", "Yams"],
@@ -78,14 +88,15 @@ let package = Package(
         .target(
             name: "ProxyServer",
             dependencies: [
-                "CRelay", "Impairment", "LinkModel", nioCore, nioPosix, nioLocks, logging,
+                "CRelay", "Impairment", "LinkModel", "TCPModel", nioCore, nioPosix, nioLocks, logging,
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings
         ),
         .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"]), .brew(["libpcap"])]),
         .target(
-            name: "PacketCapture", dependencies: ["CPcap", "HTTPWire", "LinkModel", nioCore], swiftSettings: settings),
+            name: "PacketCapture", dependencies: ["CPcap", "HTTPWire", "LinkModel", "TCPModel", nioCore],
+            swiftSettings: settings),
         .target(
             name: "HTTPServing", dependencies: ["HTTPWire", httpTypes, nioCore, nioPosix], swiftSettings: settings),
         // Layer 2: whole programs.
@@ -102,7 +113,8 @@ let package = Package(
         .target(
             name: "ControlAPI",
             dependencies: [
-                "HTTPServing", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON", httpTypes, nioCore, nioPosix,
+                "HTTPServing", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON", httpTypes, nioCore,
+                nioPosix,
                 logging,
             ],
             swiftSettings: settings
@@ -120,7 +132,8 @@ let package = Package(
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "LinkModel", "LinkWorkload", "Impairment", "ConfigFiles", "ProxyServer", "PacketCapture", "NotesServer",
+                "LinkModel", "TCPModel", "LinkWorkload", "Impairment", "ConfigFiles", "ProxyServer", "PacketCapture",
+                "NotesServer",
                 "ControlAPI", "JSON", "HTTPWire",
                 "NotesService", "NotesContract", "SyncClient", "SyncStore", "SyncEngine", "ScenarioModel",
                 "ScenarioRunner", nioCore,
@@ -131,8 +144,10 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        .target(name: "TestSupport", dependencies: ["LinkModel"], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "LinkModelTests", dependencies: ["LinkModel", "TestSupport"], swiftSettings: settings),
+        .testTarget(
+            name: "TCPModelTests", dependencies: ["TCPModel", "LinkModel", "TestSupport"], swiftSettings: settings),
         .testTarget(name: "JSONTests", dependencies: ["JSON", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "HTTPWireTests",
@@ -160,25 +175,28 @@ let package = Package(
             name: "ScenarioModelTests", dependencies: ["ScenarioModel", "ConfigFiles", "LinkModel"],
             swiftSettings: settings),
         .testTarget(
-            name: "ImpairmentTests", dependencies: ["Impairment", "HTTPWire", "LinkModel", "TestSupport", nioCore],
+            name: "ImpairmentTests",
+            dependencies: ["Impairment", "HTTPWire", "LinkModel", "TCPModel", "TestSupport", nioCore],
             swiftSettings: settings),
         .testTarget(
             name: "LinkWorkloadTests", dependencies: ["LinkWorkload", "LinkModel", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
-            name: "ConfigFilesTests", dependencies: ["ConfigFiles", "LinkModel", "ScenarioModel", "TestSupport"],
+            name: "ConfigFilesTests",
+            dependencies: ["ConfigFiles", "LinkModel", "TCPModel", "ScenarioModel", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "ProxyServerTests",
             dependencies: [
-                "ProxyServer", "Impairment", "HTTPWire", "LinkModel", "NotesServer", "NotesService", "TestSupport",
+                "ProxyServer", "Impairment", "HTTPWire", "LinkModel", "TCPModel", "NotesServer", "NotesService",
+                "TestSupport",
                 nioCore, nioPosix, nioLocks, logging,
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PacketCaptureTests",
-            dependencies: ["PacketCapture", "Impairment", "LinkModel", "TestSupport", nioCore],
+            dependencies: ["PacketCapture", "Impairment", "LinkModel", "TCPModel", "TestSupport", nioCore],
             swiftSettings: settings),
         .testTarget(
             name: "ControlAPITests",

@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// A package of its own, so that nobody who builds Slowlane builds this.
+// A separate package, so that builds of Slowlane do not include it.
 let package = Package(
     name: "benchmarks",
     platforms: [.macOS(.v15)],
@@ -12,7 +12,10 @@ let package = Package(
     ],
     targets: [
         .executableTarget(
-            name: "LinkBenchmark", dependencies: [.product(name: "LinkModel", package: "slowlane")]),
+            name: "LinkBenchmark",
+            dependencies: [
+                .product(name: "LinkModel", package: "slowlane"), .product(name: "TCPModel", package: "slowlane"),
+            ]),
         .executableTarget(name: "Load"),
         .executableTarget(
             name: "ProxyBenchmark",

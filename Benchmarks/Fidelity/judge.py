@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
-"""Holds transfers of the model against transfers of real kernels, cell by cell.
+"""Compares transfers over the model with transfers between real kernels, cell by cell.
 
   judge.py [--live] TRUTH_FOLDER RUN.jsonl...
 
-With --live what a proxy cannot show is left out: only times from connect() to the end, transfers up to 100 KiB, outages of
-3 and 10 s, and links that the run has.
+--live compares only what a proxy can show: times from connect() to the end, transfers up to 100 KiB, outages of 3 and 10 s,
+and the links of the run.
 
-A cell is one kind of transfer over one link, such as 3g-loss5/down_102400: some dozens to hundreds of times on each
-side. A cell without chance passes when its median is within 5 % or 1 ms. A cell with chance (losses, or the phase of
-an outage) passes when its median is within 10 %, or within what the truth's own sample leaves open, and its
-distribution is the same as far as the samples can tell: the largest gap between the two cumulative distributions, after
-shifts of up to 3 % and 1 ms are forgiven, is below the 1 % critical value of the Kolmogorov-Smirnov test. A cell that
-the run lacks fails. Needs nothing but Python.
+A cell is one kind of transfer over one link, such as 3g-loss5/down_102400, with dozens to hundreds of times on each side. A
+deterministic cell passes if its median is within 5 % or 1 ms. A random cell (losses, or the phase of an outage) passes if
+its median is within 10 %, or within the sampling noise of the truth, and its distribution does not differ significantly:
+the largest gap between the two cumulative distributions, after tolerated shifts of up to 3 % and 1 ms, is below the 1 %
+critical value of the Kolmogorov-Smirnov test. A cell without samples in the run fails. Needs only Python.
 """
 import bisect
 import glob
@@ -27,7 +26,7 @@ SAMPLES_MAX = 1500
 
 
 def cells_of(lines):
-    """The samples of each cell, in ms, from the lines of `slowlane model`."""
+    """Returns the samples of each cell, in ms, from the lines of `slowlane model`."""
     cells = {}
     for line in lines:
         trial = json.loads(line)
@@ -61,7 +60,7 @@ def thinned(values):
 
 
 def gap(left, right):
-    """The largest distance of the two distributions after shifts within the tolerance are forgiven."""
+    """Returns the largest gap between the two distributions, after shifts within the tolerance."""
     left, right = sorted(left), sorted(right)
 
     def side(a, b):
@@ -71,17 +70,17 @@ def gap(left, right):
     return max(0.0, side(left, right), side(right, left))
 
 
-def sampling_noise(truth, n, m, chance):
-    """How far medians of n and m draws from the truth itself lie apart, 97.5 times of 100."""
+def sampling_noise(truth, n, m, rng):
+    """Returns the 97.5th percentile of the difference between medians of n and m draws from the truth."""
     ratios = []
     for _ in range(200):
-        x = statistics.median(chance.choices(truth, k=n))
-        y = statistics.median(chance.choices(truth, k=m))
+        x = statistics.median(rng.choices(truth, k=n))
+        y = statistics.median(rng.choices(truth, k=m))
         ratios.append(abs(y / max(x, 1e-9) - 1))
     return sorted(ratios)[int(0.975 * len(ratios))]
 
 
-def judge(truth, run, has_chance, chance):
+def judge(truth, run, is_random, rng):
     truth, run = thinned(truth), thinned(run)
     median, ours = statistics.median(truth), statistics.median(run)
     ratio = ours / max(median, 1e-9)
@@ -89,9 +88,9 @@ def judge(truth, run, has_chance, chance):
     distance = gap(truth, run)
     limit = 0.05
     is_close = abs(ratio - 1) <= limit or abs(ours - median) <= ABSOLUTE
-    if has_chance:
+    if is_random:
         if not abs(ratio - 1) <= 0.10:
-            limit = max(0.10, sampling_noise(truth, len(truth), len(run), chance))
+            limit = max(0.10, sampling_noise(truth, len(truth), len(run), rng))
         else:
             limit = 0.10
         is_close = abs(ratio - 1) <= limit or abs(ours - median) <= ABSOLUTE
@@ -100,7 +99,7 @@ def judge(truth, run, has_chance, chance):
 
 
 def is_live(name):
-    """Whether a live run shows this cell."""
+    """Returns whether a live run contains this cell."""
     kind, _, part = name.partition(".")
     if kind.startswith("o"):
         return kind.split("_")[-1] in ("3", "10") and not kind.startswith("oconn")
@@ -116,7 +115,7 @@ def main():
         with open(path) as f:
             for line in f:
                 ours.setdefault(json.loads(line)["p"], []).append(line)
-    chance = random.Random(1)
+    rng = random.Random(1)
     groups = {"without outage": [0, 0], "outage": [0, 0]}
     print("%-34s %5s %5s %10s %10s %7s %6s %6s" % ("cell", "n", "n.run", "kernel", "model", "ratio", "gap", "crit"))
     for path in sorted(glob.glob(os.path.join(folder, "*.json"))):
@@ -136,7 +135,7 @@ def main():
                 print("%-34s absent from the run: FAIL" % label)
                 continue
             sample = truth["cells"][name]
-            row = judge(sample, cells[name], truth["lossy"] or is_outage, chance)
+            row = judge(sample, cells[name], truth["lossy"] or is_outage, rng)
             group[0] += row[-1]
             print("%-34s %5d %5d %10.1f %10.1f %7.3f %6.3f %6.3f %s" % (
                 (label, len(sample), len(cells[name])) + row[:-1] + ("ok" if row[-1] else "FAIL",)))

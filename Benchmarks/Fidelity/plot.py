@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws how long 100 KB take to come down over 3G with 5 % loss: real kernels, the model, and delay and rate alone.
+"""Plots the time of 100 KB downloads over 3G with 5 % loss: real kernels, the model, and delay and rate alone.
 
     plot.py OUT.png [PATH_TO_SLOWLANE]        (needs matplotlib)
 """
@@ -21,11 +21,11 @@ def main():
     binary = sys.argv[2] if len(sys.argv) > 2 else os.path.join(FOLDER, "..", "..", ".build", "release", "slowlane")
     with open(os.path.join(FOLDER, "truth", "3g-loss5.json")) as f:
         kernel = json.load(f)["cells"][CELL]
-    words = ["model", "--netem-down", "delay 100ms loss 5% rate 780kbit limit 50", "--netem-up",
+    arguments = ["model", "--netem-down", "delay 100ms loss 5% rate 780kbit limit 50", "--netem-up",
              "delay 100ms loss 5% rate 330kbit limit 50", "--plan", "down:102400", "--trials", "1000"]
-    lines = subprocess.run([binary] + words, check=True, capture_output=True, text=True).stdout.splitlines()
+    lines = subprocess.run([binary] + arguments, check=True, capture_output=True, text=True).stdout.splitlines()
     model = [json.loads(line)["done"] for line in lines]
-    # What a proxy that only waits and throttles would give: the request, the way back, the bytes at the rate.
+    # A proxy that only delays and throttles: the request, the delay back, the bytes at the rate.
     simple = 100 + 100 * 8 / 330 + 100 + 102400 * 8 / 780
 
     figure, axes = plot.subplots(figsize=(7.5, 4))
@@ -38,7 +38,7 @@ def main():
     axes.set_xlim(1, 5)
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("seconds from the request to the last byte")
-    axes.set_ylabel("share of downloads that are done")
+    axes.set_ylabel("share of completed downloads")
     axes.set_title("100 KB over 3G with 5 % loss")
     axes.grid(alpha=0.3)
     axes.legend(loc="lower right")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Times transfers through a live `slowlane proxy`, a new connection each, and prints what `slowlane model` prints.
+"""Times transfers through a live `slowlane proxy`, each on a new connection, in the output format of `slowlane model`.
 
   workload.py BINARY --name LABEL --netem-down WORDS --netem-up WORDS --plan ITEMS --trials N [--seed S]
 
-Starts a server and a proxy of its own. The items are those of `slowlane model --plan`; outages are made with the proxy's
-commands `cut` and `heal`. Connections are closed by RST, so that nothing of one trial is left for the next.
+Starts its own server and proxy. The items are those of `slowlane model --plan`; the proxy's commands `cut` and `heal` start
+and end outages. Connections are closed with a RST, so that no trial affects the next.
 """
 import argparse
 import json
@@ -19,7 +19,7 @@ import threading
 import time
 
 HEADER = 100
-GIVE_UP = 150
+TIMEOUT = 150
 
 
 def now():
@@ -31,7 +31,7 @@ def span(start, end):
 
 
 def take(connection, count):
-    """Reads `count` bytes; gives the moments of the first and of the last."""
+    """Reads `count` bytes. Returns the times of the first and of the last."""
     first = last = None
     while count > 0:
         piece = connection.recv(min(count, 1 << 18))
@@ -43,24 +43,24 @@ def take(connection, count):
     return first, last
 
 
-# What the server does is said in the first 100 bytes: send, take, answer, drip; numbers after it.
+# The first 100 bytes select the server's behaviour (send, take, respond, drip), followed by two numbers.
 def serve(connection):
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        words = b""
-        while len(words) < HEADER:
-            piece = connection.recv(HEADER - len(words))
+        head = b""
+        while len(head) < HEADER:
+            piece = connection.recv(HEADER - len(head))
             if not piece:
                 return
-            words += piece
-        word, first, second = words.decode().split()
+            head += piece
+        word, first, second = head.decode().split()
         first, second = int(first), int(second)
         if word == "send":
             connection.sendall(bytes(first))
         elif word == "take":
             take(connection, first - HEADER)
             connection.sendall(b"!")
-        elif word == "answer":
+        elif word == "respond":
             for number in range(first):
                 take(connection, second - (0 if number else HEADER))
                 connection.sendall(bytes(second))
@@ -69,7 +69,7 @@ def serve(connection):
             for number in range(first):
                 time.sleep(max(0, start + number * 0.1 - time.monotonic()))
                 connection.sendall(bytes(second))
-        connection.settimeout(GIVE_UP)
+        connection.settimeout(TIMEOUT)
         while connection.recv(4096):
             pass
     except (OSError, EOFError, ValueError):
@@ -96,17 +96,17 @@ class Proxy:
     def say(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
-        answer = self.process.stdout.readline()
-        if not answer.startswith("ok"):
-            raise RuntimeError(answer)
+        reply = self.process.stdout.readline()
+        if not reply.startswith("ok"):
+            raise RuntimeError(reply)
         return now()
 
 
 class Outage:
-    """Cuts the link `start` seconds from now for `length` seconds."""
+    """An outage of `length` seconds, `start` seconds from now."""
 
     def __init__(self, proxy, start, length):
-        self.proxy, self.length, self.healed = proxy, length, None
+        self.proxy, self.length, self.ended_at = proxy, length, None
         self.begin = time.monotonic() + start
         self.thread = threading.Thread(target=self.run)
         self.thread.start()
@@ -115,25 +115,25 @@ class Outage:
         time.sleep(max(0, self.begin - time.monotonic()))
         self.proxy.say("cut")
         time.sleep(max(0, self.begin + self.length - time.monotonic()))
-        self.healed = self.proxy.say("heal")
+        self.ended_at = self.proxy.say("heal")
 
     def since(self, moment):
         self.thread.join()
-        return max(0.0, span(self.healed, moment))
+        return max(0.0, span(self.ended_at, moment))
 
 
 def header(word, first=0, second=0):
     return ("%s %d %d" % (word, first, second)).encode().ljust(HEADER)
 
 
-def handshake(proxy, chance):
-    """How long the modelled handshake takes. A client's connect() through a proxy returns before it: what a kernel's client
-    would do after its connect() has to begin so much later. It is half the time to an answer's first byte."""
-    probes = [trial(proxy, "ttfb", chance) for _ in range(3)]
+def handshake(proxy, rng):
+    """Returns the time of the modelled handshake: half the time to the first byte of a response. A client's connect()
+    through a proxy returns before it, so that actions after connect() start later by this time."""
+    probes = [trial(proxy, "ttfb", rng) for _ in range(3)]
     return min(probe["first"] for probe in probes if probe["ok"]) / 2000
 
 
-def trial(proxy, item, chance, connecting=0.0):
+def trial(proxy, item, rng, connecting=0.0):
     parts = item.split(":")
     kind = parts[0]
     numbers = [float(part) for part in parts[1:]]
@@ -142,7 +142,7 @@ def trial(proxy, item, chance, connecting=0.0):
         result["n"] = int(numbers[0])
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    connection.settimeout(GIVE_UP)
+    connection.settimeout(TIMEOUT)
     outage = None
     start = now()
     try:
@@ -164,23 +164,23 @@ def trial(proxy, item, chance, connecting=0.0):
             size = int(numbers[1]) if len(numbers) > 1 else 200
             result["ex"] = []
             for number in range(result["n"]):
-                asked = now()
-                connection.sendall((header("answer", result["n"], size) if number == 0 else b"").ljust(size))
+                requested = now()
+                connection.sendall((header("respond", result["n"], size) if number == 0 else b"").ljust(size))
                 _, last = take(connection, size)
-                result["ex"].append(span(asked, last))
+                result["ex"].append(span(requested, last))
             result.update(done=span(begun, last), total=span(start, last))
         elif kind == "oreq":
-            connection.sendall(header("answer", 2, 200).ljust(200))
+            connection.sendall(header("respond", 2, 200).ljust(200))
             take(connection, 200)
             outage = Outage(proxy, 1.0, result["n"])
-            time.sleep(1.3 + 0.3 * chance.random())
-            asked = now()
+            time.sleep(1.3 + 0.3 * rng.random())
+            requested = now()
             connection.sendall(bytes(200))
             _, last = take(connection, 200)
-            result.update(done=span(asked, last), resume=outage.since(last))
+            result.update(done=span(requested, last), resume=outage.since(last))
         elif kind == "obulk":
             count = int(numbers[1])
-            outage = Outage(proxy, connecting + (numbers[2] if len(numbers) > 2 else 2.0) + 0.1 * chance.random(), result["n"])
+            outage = Outage(proxy, connecting + (numbers[2] if len(numbers) > 2 else 2.0) + 0.1 * rng.random(), result["n"])
             connection.sendall(header("send", count))
             while count > 0:
                 piece = connection.recv(1 << 18)
@@ -188,7 +188,7 @@ def trial(proxy, item, chance, connecting=0.0):
                 if not piece:
                     raise EOFError("the stream has ended")
                 count -= len(piece)
-                if "resume" not in result and outage.healed and last >= outage.healed:
+                if "resume" not in result and outage.ended_at and last >= outage.ended_at:
                     result["resume"] = outage.since(last)
             result["after" if "resume" in result else "early"] = outage.since(last)
         elif kind == "odrip":
@@ -203,13 +203,13 @@ def trial(proxy, item, chance, connecting=0.0):
                 got += len(piece)
                 if outage is None:
                     beginning = last
-                    outage = Outage(proxy, 2 + 0.1 * chance.random(), result["n"])
-                if outage.healed and last >= outage.healed:
+                    outage = Outage(proxy, 2 + 0.1 * rng.random(), result["n"])
+                if outage.ended_at and last >= outage.ended_at:
                     result.setdefault("resume", outage.since(last))
                     if got >= size * ((last - beginning) // 100_000_000):
                         result["caught"] = outage.since(last)
                         break
-                    if last > outage.healed + max(20, 2 * result["n"]) * 1e9:
+                    if last > outage.ended_at + max(20, 2 * result["n"]) * 1e9:
                         break  # the link is slower than the drip
         else:
             raise ValueError("unknown item " + item)
@@ -232,19 +232,19 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--gap", type=float, default=0.1, help="mean seconds between trials")
     a = parser.parse_args()
-    chance = random.Random(a.seed)
+    rng = random.Random(a.seed)
     mine, theirs = multiprocessing.Pipe()
     serving = multiprocessing.Process(target=server, args=(theirs,), daemon=True)
     serving.start()
     proxy = Proxy(a, mine.recv())
     try:
-        connecting = handshake(proxy, chance) if "obulk" in a.plan else 0.0
+        connecting = handshake(proxy, rng) if "obulk" in a.plan else 0.0
         for number in range(a.trials):
             for item in a.plan.split(","):
-                result = trial(proxy, item, chance, connecting)
+                result = trial(proxy, item, rng, connecting)
                 result.update(p=a.name, rep=number)
                 print(json.dumps(result), flush=True)
-                time.sleep(a.gap * (0.5 + chance.random()))
+                time.sleep(a.gap * (0.5 + rng.random()))
     finally:
         proxy.process.kill()
         serving.terminate()

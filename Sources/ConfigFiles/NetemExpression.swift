@@ -98,8 +98,8 @@ public enum NetemExpression {
             let expected = "how long the good and the bad state last on average, as 'timed 20s 800ms'"
             let good = try reader.argument(after: next, expected)
             let bad = try reader.argument(after: next, expected)
-            let lossInBad = try reader.optionalPercent() ?? .all
-            let lossInGood = try reader.optionalPercent() ?? .none
+            let lossInBad = try reader.optionalPercent() ?? .one
+            let lossInGood = try reader.optionalPercent() ?? .zero
             conditions.bursts = .timed(
                 good: try reader.quantity(good, Quantity.delay), bad: try reader.quantity(bad, Quantity.delay),
                 lossInBad: lossInBad, lossInGood: lossInGood)
@@ -108,10 +108,10 @@ public enum NetemExpression {
         if next.text == "gemodel" {
             _ = reader.next()
             let becomesBad = try reader.quantity(after: next, Quantity.loss)
-            let becomesGood = try reader.optionalPercent() ?? Loss.complement(becomesBad)
-            let lossInBad = try reader.optionalPercent() ?? .all
-            let lossInGood = try reader.optionalPercent() ?? .none
-            conditions.bursts = .perPacket(
+            let becomesGood = try reader.optionalPercent() ?? Probability.complement(becomesBad)
+            let lossInBad = try reader.optionalPercent() ?? .one
+            let lossInGood = try reader.optionalPercent() ?? .zero
+            conditions.bursts = .gilbertElliott(
                 becomesBad: becomesBad, becomesGood: becomesGood, lossInBad: lossInBad, lossInGood: lossInGood)
             return
         }
@@ -179,7 +179,7 @@ public enum NetemExpression {
             }
         }
 
-        mutating func optionalPercent() throws(Refusal) -> Loss? {
+        mutating func optionalPercent() throws(Refusal) -> Probability? {
             guard let word = peek(), word.text.hasSuffix("%") else { return nil }
             return try quantity(after: word, Quantity.loss)
         }
@@ -196,8 +196,8 @@ public enum NetemExpression {
     }
 }
 
-extension Loss {
-    fileprivate static func complement(_ loss: Loss) -> Loss {
-        Loss(partsPerMillion: 1_000_000 - loss.partsPerMillion) ?? .all
+extension Probability {
+    fileprivate static func complement(_ loss: Probability) -> Probability {
+        Probability(partsPerMillion: 1_000_000 - loss.partsPerMillion) ?? .one
     }
 }

@@ -131,7 +131,7 @@ final class ProfileReader {
         let dnsDelay = figure(keys["dns-delay"], "dns-delay", default: .zero, Quantity.delay)
         let access = figure(keys["access"], "access", default: .open, Quantity.access)
         guard let down, let up, let dnsDelay, let access else { return nil }
-        return Conditions(up: up, down: down, dnsDelay: dnsDelay, access: access)
+        return Conditions(up: up, down: down, dnsDelay: dnsDelay, connectionPolicy: access)
     }
 
     private func readSources(_ node: Node?) {
@@ -157,19 +157,19 @@ final class ProfileReader {
         guard let keys = reader.mapping(node, keys: known, in: "'\(name)'") else { return nil }
         let rate = figure(keys["rate"], "\(name).rate", default: Rate?.none, Quantity.rate)
         let delay = figure(keys["delay"], "\(name).delay", default: .zero, Quantity.delay)
-        let loss = figure(keys["loss"], "\(name).loss", default: .none, Quantity.loss)
+        let loss = figure(keys["loss"], "\(name).loss", default: .zero, Quantity.loss)
         let queue = figure(keys["queue"], "\(name).queue", default: .standard, Quantity.queue)
         let jitter = figure(keys["jitter"], "\(name).jitter", default: Jitter?.none, Quantity.jitter)
-        let bursts = figure(keys["bursts"], "\(name).bursts", default: Bursts?.none, Quantity.bursts)
+        let bursts = figure(keys["bursts"], "\(name).bursts", default: BurstLoss?.none, Quantity.bursts)
         let lost = figure(
             keys["lose-packets"], "\(name).lose-packets", default: PacketNumbers?.none, Quantity.packetNumbers)
-        let duplication = figure(keys["duplicate"], "\(name).duplicate", default: .none, Quantity.loss)
-        let reordering = figure(keys["reorder"], "\(name).reorder", default: .none, Quantity.loss)
+        let duplication = figure(keys["duplicate"], "\(name).duplicate", default: .zero, Quantity.loss)
+        let reordering = figure(keys["reorder"], "\(name).reorder", default: .zero, Quantity.loss)
         let trace = keys["trace"].map { self.trace($0, "\(name).trace") } ?? DeliveryTrace?.none
         if let rate, rate != nil, let both = keys["trace"] {
             reader.report("'\(name).trace': there is a rate already; expected one of both", at: both)
         }
-        if let reordering, reordering != .none, delay == .zero, jitter == Jitter?.none {
+        if let reordering, reordering != .zero, delay == .zero, jitter == Jitter?.none {
             reader.report("'\(name).reorder': without a delay there is nothing to skip", at: keys["reorder"])
         }
         guard let rate, let delay, let loss, let queue, let jitter, let bursts, let lost, let duplication,

@@ -54,23 +54,24 @@ enum Quantity {
     }
 
     /// What becomes of connections.
-    static func access(_ text: String) throws(Refusal) -> Access {
-        guard let access = Access(rawValue: text) else {
+    static func access(_ text: String) throws(Refusal) -> ConnectionPolicy {
+        guard let access = ConnectionPolicy(rawValue: text) else {
             throw Refusal(
-                message: "'\(text.prefix(40))' is none of \(Access.allCases.map(\.rawValue).joined(separator: ", "))"
-                    + NearestName.hint(text, in: Access.allCases.map(\.rawValue)))
+                message:
+                    "'\(text.prefix(40))' is none of \(ConnectionPolicy.allCases.map(\.rawValue).joined(separator: ", "))"
+                    + NearestName.hint(text, in: ConnectionPolicy.allCases.map(\.rawValue)))
         }
         return access
     }
 
     /// A share of packets in percent.
-    static func loss(_ text: String) throws(Refusal) -> Loss {
+    static func loss(_ text: String) throws(Refusal) -> Probability {
         let expected = "a loss such as '0 %', '1.5 %' or '100 %'"
-        if text == "0" { return .none }
+        if text == "0" { return .zero }
         let (number, unit) = try split(text, expected: expected)
         guard unit == "%" else { throw unitRefusal(text, unit, expected) }
         guard let millionths = number.scaled(by: 10_000), millionths <= 1_000_000,
-            let loss = Loss(partsPerMillion: Int32(millionths))
+            let loss = Probability(partsPerMillion: Int32(millionths))
         else {
             throw Refusal(message: "'\(text)' is out of range; expected 0 % to 100 %")
         }
@@ -126,11 +127,11 @@ enum Quantity {
     }
 
     /// Losses in bursts, in netem's words: `gemodel 1% 25% 70% 0%` or `timed 20s 800ms 100%`.
-    static func bursts(_ text: String) throws(Refusal) -> Bursts? {
+    static func bursts(_ text: String) throws(Refusal) -> BurstLoss? {
         if text == "none" { return nil }
         do {
             let conditions = try NetemExpression.parse("loss \(text)")
-            if let bursts = conditions.bursts, conditions.loss == .none { return bursts }
+            if let bursts = conditions.bursts, conditions.loss == .zero { return bursts }
         } catch {
             throw Refusal(message: "\(error.message); expected as 'gemodel 1% 25% 70% 0%' or 'timed 20s 800ms 100%'")
         }

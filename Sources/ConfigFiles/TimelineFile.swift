@@ -143,7 +143,7 @@ final class TimelineReader {
             guard let link = link(value), let length = time(over, "how long it takes, as '10s'") else { return nil }
             return .ramp(to: link, over: length)
         default:
-            var jitter = Loss.none
+            var jitter = Probability.zero
             if let node = keys["jitter"] {
                 guard let text = reader.text(node, expected: "a share such as '50 %'") else { return nil }
                 do {
@@ -177,10 +177,10 @@ final class TimelineReader {
     }
 
     /// A profile by its name or path, or conditions written out.
-    private func link(_ node: Node) -> Timeline.Named? {
+    private func link(_ node: Node) -> Timeline.NamedConditions? {
         if node.mapping != nil {
             guard let keys = reader.mapping(node, keys: ProfileReader.conditionKeys, in: "the link") else { return nil }
-            return ProfileReader(reader).conditions(keys, node).map { Timeline.Named("as given", $0) }
+            return ProfileReader(reader).conditions(keys, node).map { Timeline.NamedConditions("as given", $0) }
         }
         guard let text = reader.text(node, expected: "a profile's name or path, or {down: .., up: ..}") else {
             return nil
@@ -192,7 +192,7 @@ final class TimelineReader {
         do {
             let path = ProfileCatalogue.isPath(text) ? TextFile.path(text, inFolderOf: reader.file) : text
             let profile = try ProfileCatalogue.profile(path)
-            return Timeline.Named(profile.id, profile.conditions)
+            return Timeline.NamedConditions(profile.id, profile.conditions)
         } catch {
             reader.report("\(error)", at: node)
             return nil

@@ -175,18 +175,18 @@ struct Conduit {
     }
 
     /// Whether the socket at `side` is gone.
-    func isGone(_ side: Side) -> Bool { goneEnds[side.sends] }
+    func isGone(_ side: Side) -> Bool { goneEnds[side.sendDirection] }
 
     /// The socket is gone; what had been read of it may still be on its way.
-    mutating func noteGone(_ side: Side) { goneEnds[side.sends] = true }
+    mutating func noteGone(_ side: Side) { goneEnds[side.sendDirection] = true }
 
     mutating func markGone(_ side: Side) {
-        goneEnds[side.sends] = true
-        self[side.sends].inputIsClosed = true
+        goneEnds[side.sendDirection] = true
+        self[side.sendDirection].inputIsClosed = true
     }
 
     /// Whether a toxic has had us close the socket at `side`, after everything for it.
-    func isClosedByUs(_ side: Side) -> Bool { isClosing && self[side.opposite.sends].isFinished }
+    func isClosedByUs(_ side: Side) -> Bool { isClosing && self[side.opposite.sendDirection].isFinished }
 
     /// A fault keeps everything from the client, the server's end too.
     var isMuted: Bool { tracker?.isMuted == true }

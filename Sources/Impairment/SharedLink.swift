@@ -2,6 +2,7 @@ internal import DequeModule
 internal import HeapModule
 public import LinkModel
 public import NIOCore
+public import TCPModel
 
 /// Every conduit of one device, and the link they share: the machine that a driver feeds and obeys.
 ///
@@ -58,7 +59,7 @@ public struct SharedLink: ~Copyable {
     /// What captive portals say to what has just been handed to them.
     private var portalInputs = Deque<(flow: FlowID, input: Input)>()
     /// What the connections that are there were made under.
-    private var access: Access
+    private var access: ConnectionPolicy
     /// What is done to every connection's bytes before they enter, in the order in which it was added.
     public private(set) var toxics: [Toxic]
     /// How often toxics of a name have been added: each has its own chance.
@@ -136,8 +137,8 @@ public struct SharedLink: ~Copyable {
         isRecording: Bool = false
     ) {
         link = TCPLink(
-            conditions, seed: seed, name: name, client: client, server: server, readsAtOnce: false,
-            isRecording: isRecording)
+            conditions, seed: seed, name: name, client: client, server: server, readsImmediately: false,
+            recordsPackets: isRecording)
         self.isRecording = isRecording
         self.seed = seed
         self.name = name
@@ -146,7 +147,7 @@ public struct SharedLink: ~Copyable {
         self.orphanLimits = orphanLimits
         self.watch = watch
         plan = FaultPlan(watch?.rules ?? [])
-        access = conditions.access
+        access = conditions.connectionPolicy
     }
 
     // MARK: What can be asked
@@ -157,8 +158,8 @@ public struct SharedLink: ~Copyable {
     /// When ``advance(to:)`` must be called next.
     public var nextDue: Instant? {
         let own = min(orphans.first?.until ?? .never, toxicAlarms.min?.time ?? .never)
-        if own == .never { return link.nextDue }
-        return link.nextDue.map { min($0, own) } ?? own
+        if own == .never { return link.nextDeadline }
+        return link.nextDeadline.map { min($0, own) } ?? own
     }
 
     /// How many connections there are.
@@ -218,7 +219,7 @@ public struct SharedLink: ~Copyable {
             let own = min(alarm?.time ?? .never, orphans.first?.until ?? .never)
             // What the link does before may call for something that is due earlier than what is known now.
             let mayWake = !toxics.isEmpty || alarm != nil
-            let next = mayWake ? min(own, max(now, link.nextDue ?? .never)) : own
+            let next = mayWake ? min(own, max(now, link.nextDeadline ?? .never)) : own
             guard next <= time else { return run(to: time, &eventsLeft) }
             guard run(to: next, &eventsLeft), eventsLeft > 0 else { return false }
             if own > next { continue }
@@ -245,30 +246,30 @@ public struct SharedLink: ~Copyable {
     private mutating func run(to time: Instant, _ eventsLeft: inout Int) -> Bool {
         repeat {
             notePackets()
-            while eventsLeft > 0, link.runNext(until: time) {
+            while eventsLeft > 0, link.advance(to: time) {
                 eventsLeft -= 1
                 // Before what has arrived leaves the conduit.
                 notePackets()
-                while let occurrence = link.takeOccurrence() {
+                while let occurrence = link.takeEvent() {
                     now = max(now, occurrence.time)
                     react(to: occurrence)
                 }
-                if link.conditions.access != access { accessChanges() }
+                if link.conditions.connectionPolicy != access { accessChanges() }
             }
             while let (id, input) = portalInputs.popFirst() { take(input, on: id) }
             countToxicPieces(&eventsLeft)
-            if eventsLeft == 0, let due = link.nextDue, due <= time {
+            if eventsLeft == 0, let due = link.nextDeadline, due <= time {
                 now = max(now, due)
                 return false
             }
-        } while link.nextDue.map { $0 <= time } == true
+        } while link.nextDeadline.map { $0 <= time } == true
         now = max(now, time)
         return true
     }
 
     /// What was made under other conditions does not go on.
     private mutating func accessChanges() {
-        access = link.conditions.access
+        access = link.conditions.connectionPolicy
         abortAll()
     }
 
@@ -294,7 +295,7 @@ public struct SharedLink: ~Copyable {
     public mutating func setConditions(_ new: Conditions, at time: Instant) {
         advance(to: time)
         link.setConditions(new)
-        if new.access != access { accessChanges() }
+        if new.connectionPolicy != access { accessChanges() }
     }
 
     /// Cuts every connection with a RST to both sockets, at once.
@@ -307,23 +308,23 @@ public struct SharedLink: ~Copyable {
     public mutating func follow(_ timeline: Timeline, from offset: Nanoseconds = .zero, at time: Instant) {
         advance(to: time)
         link.follow(timeline, from: offset, at: now)
-        if link.conditions.access != access { accessChanges() }
+        if link.conditions.connectionPolicy != access { accessChanges() }
     }
 
     /// Loses everything in a direction from `time` on, or no longer, whatever the conditions say meanwhile.
     public mutating func setCut(_ isCut: PerDirection<Bool>, at time: Instant) {
         advance(to: time)
-        link.setCut(isCut)
+        link.setOutage(isCut)
     }
 
     /// Whether nothing gets through in a direction.
     public func isDead(_ direction: Direction) -> Bool {
-        link.isCut[direction] || link.conditions[direction].loss == .all
+        link.hasOutage[direction] || link.conditions[direction].loss == .one
     }
 
     /// How a client that wants to connect is treated.
     public var reachability: Reachability {
-        if link.conditions.access.isRefusal { return .refused }
+        if link.conditions.connectionPolicy.refusesConnections { return .refused }
         return isDead(.up) || isDead(.down) ? .silent : .open
     }
 
@@ -344,10 +345,10 @@ public struct SharedLink: ~Copyable {
     ///   - beginning: When it began, if it was there before. A `timeout` toxic that has been removed since then closes it, as
     ///     if it had been on the link all the time.
     public mutating func open(
-        at time: Instant, chance: ConnectionChance? = nil, isEstablished: Bool = false, beginning: Instant? = nil
+        at time: Instant, chance: ConnectionSeed? = nil, isEstablished: Bool = false, beginning: Instant? = nil
     ) -> FlowID {
         advance(to: time)
-        let id = link.open(at: now, chance: chance, isEstablished: isEstablished)
+        let id = link.open(at: now, seed: chance, isEstablished: isEstablished)
         while conduits.count <= id.index { conduits.append(nil) }
         conduits[id.index] = Conduit()
         if watch != nil { conduits[id.index]?.tracker = ExchangeTracker() }
@@ -386,21 +387,21 @@ public struct SharedLink: ~Copyable {
             if let direction = conduits[id.index]?.closesWhenConnected { return closeBoth(id, direction) }
             deliver(id, .up)
         case .drained(let side):
-            let direction = side.opposite.sends
+            let direction = side.opposite.sendDirection
             conduits[id.index]?[direction].handedOver = 0
             conduits[id.index]?[direction].awaitsDrain = false
             deliver(id, direction)
         case .bytes(let buffer, from: let side):
-            bytesRead[side.sends] += buffer.readableBytes
+            bytesRead[side.sendDirection] += buffer.readableBytes
             if conduits[id.index]?.isClosing == true { return }
-            if conduits[id.index]?[side.sends].toxics == nil { return enter(buffer, id, side.sends) }
-            conduits[id.index]?[side.sends].toxics?.take(buffer.compact, at: now)
-            runToxics(id, side.sends)
+            if conduits[id.index]?[side.sendDirection].toxics == nil { return enter(buffer, id, side.sendDirection) }
+            conduits[id.index]?[side.sendDirection].toxics?.take(buffer.compact, at: now)
+            runToxics(id, side.sendDirection)
         case .inputClosed(let side):
-            guard conduits[id.index]?[side.sends].inputIsClosed == false else { return }
-            if conduits[id.index]?[side.sends].toxics == nil { return closeInput(side, id) }
-            conduits[id.index]?[side.sends].toxics?.finish(.finished)
-            runToxics(id, side.sends)
+            guard conduits[id.index]?[side.sendDirection].inputIsClosed == false else { return }
+            if conduits[id.index]?[side.sendDirection].toxics == nil { return closeInput(side, id) }
+            conduits[id.index]?[side.sendDirection].toxics?.finish(.finished)
+            runToxics(id, side.sendDirection)
         case .gone(.server) where conduits[id.index]?.isMuted == true:
             conduits[id.index]?.markGone(.server)
             endIfOver(id)
@@ -409,14 +410,14 @@ public struct SharedLink: ~Copyable {
             conduits[id.index]?.noteGone(side)
             endIfOver(id)
         case .gone(let side):
-            guard conduits[id.index]?[side.sends].toxics?.holdsSomething == true else { return lose(side, id) }
+            guard conduits[id.index]?[side.sendDirection].toxics?.holdsSomething == true else { return lose(side, id) }
             // What it had sent before comes first.
             if conduits[id.index]?.isGone(side) == true { return }
             conduits[id.index]?.noteGone(side)
-            conduits[id.index]?[side.sends].toxics?.finish(.gone)
+            conduits[id.index]?[side.sendDirection].toxics?.finish(.gone)
             adopt(id)
-            if holds(id) { runToxics(id, side.sends) }
-            if holds(id) { deliver(id, side.opposite.sends) }
+            if holds(id) { runToxics(id, side.sendDirection) }
+            if holds(id) { deliver(id, side.opposite.sendDirection) }
         }
     }
 
@@ -542,7 +543,7 @@ public struct SharedLink: ~Copyable {
     private func heldByRemovedTimeout(_ id: FlowID, since beginning: Instant) -> Direction? {
         removedTimeouts.first { removed in
             var coins = coins(of: removed.toxic, edition: removed.edition, seed: removed.seed, for: id)
-            return removed.time >= beginning && coins.chance(removed.toxic.toxicity)
+            return removed.time >= beginning && coins.bool(probability: removed.toxic.toxicity)
         }?.toxic.stream
     }
 
@@ -720,9 +721,9 @@ public struct SharedLink: ~Copyable {
             // Its bytes may all be out already.
             noteExit(0, id, .down)
         }
-        conduits[id.index]?[side.sends].inputIsClosed = true
+        conduits[id.index]?[side.sendDirection].inputIsClosed = true
         if side == .server && conduits[id.index]?.isMuted == true { return endIfOver(id) }
-        link.finish(id, side.sends, at: now)
+        link.finish(id, side.sendDirection, at: now)
     }
 
     private mutating func report(_ events: [ExchangeEvent], _ id: FlowID) {
@@ -742,7 +743,7 @@ public struct SharedLink: ~Copyable {
         guard let state = conduits[id.index]?[direction].entry, !state.isClosed, buffer.readableBytes > 0 else {
             return
         }
-        let arrivesNow = link.isStraight(id, direction, at: now)
+        let arrivesNow = link.canBypassModel(id, direction, at: now)
         if !arrivesNow { link.send(buffer.readableBytes, on: id, direction, at: now) }
         if arrivesNow && state.isFree && conduits[id.index]?.isGone(direction.receiver) == false {
             let receiver = direction.receiver
@@ -772,11 +773,11 @@ public struct SharedLink: ~Copyable {
     ///
     /// - Parameter dropsUnsent: Whether the RST goes at once, and what has not been sent is forgotten.
     private mutating func lose(_ side: Side, _ id: FlowID, dropsUnsent: Bool = false) {
-        guard conduits[id.index]?.lostEnds[side.sends] == false else { return }
-        conduits[id.index]?.lostEnds[side.sends] = true
+        guard conduits[id.index]?.lostEnds[side.sendDirection] == false else { return }
+        conduits[id.index]?.lostEnds[side.sendDirection] = true
         conduits[id.index]?.markGone(side)
-        dropToxics(id, side.sends)
-        let isWaiting = !dropsUnsent && (conduits[id.index]?[side.sends].bytes.count ?? 0) > 0
+        dropToxics(id, side.sendDirection)
+        let isWaiting = !dropsUnsent && (conduits[id.index]?[side.sendDirection].bytes.count ?? 0) > 0
         if side == .client && !link.hasReachedServer(id) && (!isWaiting || isDead(.up) || isDead(.down)) {
             // The server never heard of this connection, and has nothing to hear: there is nobody to tell over the link.
             order(.reset(.server), id)
@@ -784,13 +785,13 @@ public struct SharedLink: ~Copyable {
             return
         }
         if dropsUnsent {
-            let forgotten = link.bytesUnsent(id, side.sends)
-            conduits[id.index]?[side.sends].bytes.dropLast(forgotten)
+            let forgotten = link.bytesUnsent(id, side.sendDirection)
+            conduits[id.index]?[side.sendDirection].bytes.dropLast(forgotten)
             bytesHeld -= forgotten
         }
-        conduits[id.index]?[side.sends].passesAllBeforeReset = !dropsUnsent
+        conduits[id.index]?[side.sendDirection].passesAllBeforeReset = !dropsUnsent
         link.abort(id, from: side, afterSending: !dropsUnsent, at: now)
-        deliver(id, side.opposite.sends)
+        deliver(id, side.opposite.sendDirection)
         endIfOver(id)
         if holds(id) { adopt(id) }
     }
@@ -815,12 +816,12 @@ public struct SharedLink: ~Copyable {
         end(id)
     }
 
-    private mutating func react(to occurrence: FlowOccurrence) {
+    private mutating func react(to occurrence: TimedFlowEvent) {
         let id = occurrence.flow
         guard holds(id) else { return }
         switch occurrence.event {
         case .established: break
-        case .room(let direction): regulate(id, direction)
+        case .writable(let direction): regulate(id, direction)
         case .delivered(let bytes, let direction):
             conduits[id.index]?[direction].arrived += bytes
             deliver(id, direction)
@@ -887,7 +888,7 @@ public struct SharedLink: ~Copyable {
         guard let (isClosed, wasFull, held, arrivedStraight) = conduits[id.index]?[direction].inflow, !isClosed
         else { return }
         let share = laneShare
-        let hasRoom = link.sendRoom(id, direction) > 0
+        let hasRoom = link.sendBufferSpace(id, direction) > 0
         let isFull = held >= share || arrivedStraight >= limits.straightBytesMax || !hasRoom
         if !wasFull && isFull {
             conduits[id.index]?[direction].isFull = true

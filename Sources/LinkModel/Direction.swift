@@ -1,22 +1,22 @@
 /// One of the two ends of a connection.
 public enum Side: Hashable, Sendable, CaseIterable {
-    /// The end that opened the connection: the app, the device.
+    /// The end that opens the connection: the app, the device.
     case client
-    /// The end that was called: the upstream.
+    /// The end that accepts the connection: the upstream.
     case server
 
     /// The other end.
     public var opposite: Side { self == .client ? .server : .client }
 
     /// The direction in which this end sends.
-    public var sends: Direction { self == .client ? .up : .down }
+    public var sendDirection: Direction { self == .client ? .up : .down }
 }
 
-/// One of the two directions of a link; each has a rate, a delay and a queue of its own.
+/// One of the two directions of a link. Each has its own rate, delay and queue.
 public enum Direction: Hashable, Sendable, CaseIterable {
-    /// From the client to the server; Toxiproxy's stream `upstream`.
+    /// Client to server; Toxiproxy's stream `upstream`.
     case up
-    /// From the server to the client; Toxiproxy's stream `downstream`.
+    /// Server to client; Toxiproxy's stream `downstream`.
     case down
 
     /// The other direction.
@@ -36,7 +36,8 @@ public struct PerDirection<Value> {
     /// The value for server to client.
     public var down: Value
 
-    /// Pairs two values.
+    /// Creates a pair of values.
+    @inlinable
     public init(up: Value, down: Value) {
         self.up = up
         self.down = down

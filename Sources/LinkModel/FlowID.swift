@@ -1,9 +1,16 @@
-/// Names one connection on a link for as long as it is there; a name is never used twice.
+/// The identifier of one flow on a link, unique over the link's lifetime.
 public struct FlowID: Hashable, Sendable, CustomStringConvertible {
-    /// The flow's place in the link's table; places are used again.
+    /// The index of the flow's slot in the link's table. Slots are reused.
     public let index: Int
-    /// How often the place had been used before.
+    /// The number of earlier uses of the slot.
     public let generation: UInt32
+
+    /// Creates an identifier.
+    @inlinable
+    package init(index: Int, generation: UInt32) {
+        self.index = index
+        self.generation = generation
+    }
 
     public var description: String { "\(index).\(generation)" }
 }

@@ -1,7 +1,8 @@
-//  LinkModel: the network itself, as arithmetic.
+//  LinkModel: the network as arithmetic.
 //
-//  Owns: link conditions, the pipe of one direction (rate, bounded queue, delay, loss), the shared link with
-//  its one heap of due events, and how a connection's segments share it (handshake, data, FIN, RST).
+//  Owns: link conditions and timelines, the pipe of one direction (loss, bounded queue, rate, delay), and the packet link of
+//  both directions with its packets in flight. Determinism/ holds times, random streams and stable hashes.
 //
-//  Does not own: bytes (it counts them), sockets, clocks, threads, chance, files. Time comes in as an
-//  argument; what happened comes out as events. The same code runs under the live proxy and in virtual time.
+//  Does not own: the payload of packets (it counts bytes), protocols (TCPModel), sockets, clocks, threads, files. Time is an
+//  argument, events are results, and all randomness follows from a seed. The same code runs under the live proxy and in
+//  virtual time.

@@ -1,14 +1,15 @@
-/// Packets by their number: the first that enters a direction of a link is 1.
+/// A set of packet numbers; the first packet that enters a direction of a link is number 1.
 public struct PacketNumbers: Hashable, Sendable, CustomStringConvertible {
     /// The numbers, in order, without overlap.
     private let ranges: [ClosedRange<Int>]
 
-    /// A list has no more ranges than these.
+    /// The most ranges of a list.
     public static let rangesMax = 10_000
-    /// The highest number that can be named.
+    /// The highest packet number.
     public static let numberMax = 1_000_000_000
 
-    /// Creates a list from ranges in any order; `nil` if it is too long or a number is not within 1 to ``numberMax``.
+    /// Creates a set from ranges in any order; `nil` if there are none or too many, or a number is not within 1 to
+    /// ``numberMax``.
     public init?(_ ranges: [ClosedRange<Int>]) {
         guard !ranges.isEmpty, ranges.count <= PacketNumbers.rangesMax else { return nil }
         var merged: [ClosedRange<Int>] = []
@@ -23,7 +24,7 @@ public struct PacketNumbers: Hashable, Sendable, CustomStringConvertible {
         self.ranges = merged
     }
 
-    /// Whether a number is among them.
+    /// Returns whether the set contains a number.
     public func contains(_ number: Int) -> Bool {
         var low = 0
         var high = ranges.count

@@ -1,35 +1,35 @@
-/// The length of a direction's drop-tail queue, in packets or in bytes.
+/// The limit of a direction's drop-tail queue, in packets or in bytes.
 ///
-/// As in dummynet (`dummynet_io` in xnu's `ip_dummynet.c`): a packet finds no place when there are already as many
-/// packets as the limit says, or more bytes than it says. The packet being sent counts.
+/// As in dummynet (`dummynet_io` in xnu's `ip_dummynet.c`), a packet is dropped when the queue holds as many packets as
+/// the limit, or more bytes than the limit. The packet being transmitted counts.
 public enum QueueLimit: Hashable, Sendable, CustomStringConvertible {
     /// Packets, within ``packetsAllowed``.
     case packets(Int)
     /// Bytes of whole IP packets, within ``bytesAllowed``.
     case bytes(Int)
 
-    /// The lengths in packets that can be modelled.
+    /// The supported limits in packets.
     public static let packetsAllowed = 1...100_000
-    /// The lengths in bytes that can be modelled.
+    /// The supported limits in bytes.
     public static let bytesAllowed = 1...150_000_000
 
-    /// Creates a length in packets, or `nil` outside ``packetsAllowed``.
+    /// Creates a limit in packets, or `nil` outside ``packetsAllowed``.
     public init?(packets: Int) {
         guard QueueLimit.packetsAllowed.contains(packets) else { return nil }
         self = .packets(packets)
     }
 
-    /// Creates a length in bytes, or `nil` outside ``bytesAllowed``.
+    /// Creates a limit in bytes, or `nil` outside ``bytesAllowed``.
     public init?(bytes: Int) {
         guard QueueLimit.bytesAllowed.contains(bytes) else { return nil }
         self = .bytes(bytes)
     }
 
-    /// 50 packets: what dummynet gives a pipe that does not ask (`set_fs_parms` in xnu's `ip_dummynet.c`), and
-    /// so what Apple's Network Link Conditioner runs with.
+    /// 50 packets: dummynet's default (`set_fs_parms` in xnu's `ip_dummynet.c`), which Apple's Network Link Conditioner
+    /// uses.
     public static let standard = QueueLimit.packets(50)
 
-    /// Whether a queue of so much has no place for another packet.
+    /// Returns whether a queue of this length drops another packet.
     func isFull(packets: Int, bytes: Int) -> Bool {
         switch self {
         case .packets(let limit): packets >= limit
@@ -37,8 +37,8 @@ public enum QueueLimit: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// About as many bytes as fit, for people: packets count 1500.
-    public var bytesAtMost: Int {
+    /// The limit in bytes for display; packets count as 1500 bytes.
+    public var approximateBytes: Int {
         switch self {
         case .packets(let limit): Int(Int64(limit).multipliedSaturating(by: 1500))
         case .bytes(let limit): limit

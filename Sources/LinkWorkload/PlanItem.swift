@@ -1,6 +1,6 @@
 internal import LinkModel
 
-/// One kind of transfer, as the measurements on real kernels name them.
+/// One kind of transfer. The kinds match those of the measurements on real kernels.
 public enum PlanItem: Hashable, Sendable {
     /// 100 B up, 200 B down.
     case ttfb
@@ -8,25 +8,25 @@ public enum PlanItem: Hashable, Sendable {
     case down(bytes: Int)
     /// `bytes` up, 1 B down.
     case up(bytes: Int)
-    /// So many exchanges of `bytes` each way.
+    /// `count` exchanges of `bytes` each way.
     case pingPong(count: Int, bytes: Int)
     /// A handshake.
     case connect
-    /// 1 kB down every 100 ms; an outage of so many seconds begins 2 s after the first byte.
+    /// 1 kB down every 100 ms, with an outage 2 s after the first byte.
     case outageDrip(seconds: Int)
-    /// A download of `bytes`; an outage of so many seconds begins `after` milliseconds into it.
+    /// A download of `bytes`, with an outage `after` milliseconds after its start.
     case outageBulk(seconds: Int, bytes: Int, after: Int)
-    /// An exchange, a pause, an outage; a request 0.3 to 0.6 s into it.
+    /// An exchange, then an outage, with a request 0.3 to 0.6 s after the start of the outage.
     case outageRequest(seconds: Int)
-    /// An outage; a connection begun 0.2 to 0.7 s into it.
+    /// An outage, with a connection attempt 0.2 to 0.7 s after its start.
     case outageConnect(seconds: Int)
 
-    /// Bytes and seconds beyond these are refused.
+    /// The largest transfer in bytes.
     public static let bytesMax = 1 << 30
-    /// The longest outage.
+    /// The longest outage in seconds.
     public static let secondsMax = 3600
 
-    /// Reads `ttfb`, `down:N`, `up:N`, `pp:K[:S]`, `conn`, `odrip:D`, `obulk:D:N[:A]`, `oreq:D`, `oconn:D`.
+    /// Parses `ttfb`, `down:N`, `up:N`, `pp:K[:S]`, `conn`, `odrip:D`, `obulk:D:N[:A]`, `oreq:D`, `oconn:D`.
     public init?(_ text: some StringProtocol) {
         let words = text.split(separator: ":", omittingEmptySubsequences: false)
         guard let kind = words.first else { return nil }
@@ -73,7 +73,7 @@ public enum PlanItem: Hashable, Sendable {
         }
     }
 
-    /// The word of the kind.
+    /// The name of the kind.
     public var kind: String {
         switch self {
         case .ttfb: "ttfb"
@@ -100,7 +100,7 @@ public enum PlanItem: Hashable, Sendable {
         }
     }
 
-    /// The outage, if the item has one.
+    /// The length of the outage, if there is one.
     var outage: Nanoseconds? {
         switch self {
         case .outageDrip(let seconds), .outageBulk(let seconds, _, _), .outageRequest(let seconds),

@@ -1,37 +1,37 @@
 public import LinkModel
 
-/// What an application saw of one transfer; all times are spans.
+/// The measurements of one transfer, as an application sees it.
 public struct TrialResult: Hashable, Sendable {
-    /// What was transferred.
+    /// The kind of transfer.
     public let item: PlanItem
-    /// From `connect()` to its return.
+    /// The time from `connect()` to its return.
     public var connect: Nanoseconds?
-    /// From the request to the answer's first byte.
+    /// The time from the request to the first byte of the response.
     public var first: Nanoseconds?
-    /// From the request to the last byte.
+    /// The time from the request to the last byte.
     public var done: Nanoseconds?
-    /// From `connect()` to the last byte.
+    /// The time from `connect()` to the last byte.
     public var total: Nanoseconds?
-    /// Each exchange.
+    /// The time of each exchange.
     public var exchanges: [Nanoseconds] = []
-    /// From the end of the outage to the first new byte.
+    /// The time from the end of the outage to the first new byte.
     public var resume: Nanoseconds?
-    /// From the end of the outage until nothing was overdue any more.
+    /// The time from the end of the outage until no data was overdue.
     public var caught: Nanoseconds?
-    /// From the end of the outage to the last byte.
+    /// The time from the end of the outage to the last byte.
     public var after: Nanoseconds?
-    /// Bytes that had come before the first new one.
+    /// The bytes received before the first new one.
     public var got: Int?
-    /// The link is slower than what it should carry: it never caught up.
+    /// Whether the link is slower than the data, which stays overdue.
     public var isBehind = false
-    /// It was over before the outage.
+    /// Whether the transfer ended before the outage.
     public var isEarly = false
-    /// Why it failed, if it did.
+    /// The cause of the failure; `nil` on success.
     public var failure: String?
 
     init(_ item: PlanItem) { self.item = item }
 
-    /// One line of JSON with times in milliseconds.
+    /// Returns the result as one line of JSON with times in milliseconds.
     public func json(profile: String, repetition: Int) -> String {
         var parts = ["\"k\":\"\(item.kind)\""]
         if let number = item.number { parts.append("\"n\":\(number)") }
@@ -56,7 +56,7 @@ public struct TrialResult: Hashable, Sendable {
         return "{\(parts.joined(separator: ","))}"
     }
 
-    /// Milliseconds with three decimals, rounded, without floating point.
+    /// Returns milliseconds with three decimals, rounded, without floating point.
     static func milliseconds(_ span: Nanoseconds) -> String {
         let microseconds = (span.count + 500) / 1000
         let fraction = String(microseconds % 1000 + 1000).dropFirst()

@@ -1,32 +1,34 @@
 public import LinkModel
+public import TCPModel
 
-/// Trials one after the other on one link, each on a connection of its own that ends with a RST; between two the link
-/// drains, and some 100 ms pass.
+/// A series of trials on one link. Each trial has its own connection, which ends with a RST; between two trials the link
+/// drains and some 100 ms pass.
 public struct Trials: ~Copyable {
     private var link: TCPLink
-    private var chance: RandomStream
+    private var random: RandomStream
     private var now = Instant(.seconds(1))
 
-    /// A trial without progress for so long has failed; so has one with an outage after three times its length more.
-    public static let patience = Nanoseconds.seconds(120)
-    /// Draining takes no longer.
+    /// The time without progress after which a trial has failed. A trial with an outage has at least three times the
+    /// outage's length, plus a minute.
+    public static let progressTimeout = Nanoseconds.seconds(120)
+    /// The longest time for draining the link.
     private static let drainMax = Nanoseconds.seconds(15)
     private static let requestBytes = 100
 
-    /// Trials on a new link.
+    /// Creates trials on a new link.
     public init(_ conditions: Conditions, seed: UInt64, client: StackPreset = .linux, server: StackPreset = .linux) {
         link = TCPLink(conditions, seed: seed, client: client, server: server)
-        chance = RandomStream(seed: seed, "workload")
+        random = RandomStream(seed: seed, "workload")
     }
 
-    /// Trials on a new link whose conditions follow a timeline; it goes on while trials follow each other.
+    /// Creates trials on a new link whose conditions follow a timeline, which continues from trial to trial.
     public init(following timeline: Timeline, seed: UInt64, client: StackPreset = .linux, server: StackPreset = .linux)
     {
         self.init(.clear, seed: seed, client: client, server: server)
         link.follow(timeline, at: now)
     }
 
-    /// Packets offered to either direction so far, lost and dropped ones included.
+    /// The packets offered in both directions so far, including lost and dropped ones.
     public var packetsOffered: Int {
         [Direction.up, .down].reduce(0) { sum, direction in
             let counters = link.counters(direction)
@@ -36,68 +38,70 @@ public struct Trials: ~Copyable {
 
     /// Runs one trial.
     public mutating func run(_ item: PlanItem) -> TrialResult {
-        var trial = Trial(item, start: now, chance: chance)
+        var trial = Trial(item, start: now, random: random)
         let result = trial.run(on: &link)
-        chance = trial.chance
+        random = trial.random
         now = trial.now
-        link.setCut(PerDirection(up: false, down: false))
+        link.setOutage(PerDirection(up: false, down: false))
         drain(trial.flow)
-        now = now + Nanoseconds(50_000_000 + chance.below(100_000_000))
+        now = now + Nanoseconds(50_000_000 + random.integer(below: 100_000_000))
         return result
     }
 
     private mutating func drain(_ flow: FlowID?) {
         let limit = now + Self.drainMax
         if let flow { link.abort(flow, from: .client, at: now) }
-        while !link.isQuiet, let due = link.nextDue, due <= limit, link.runNext(until: due) { now = max(now, due) }
+        while !link.isIdle, let deadline = link.nextDeadline, deadline <= limit, link.advance(to: deadline) {
+            now = max(now, deadline)
+        }
         if let flow { link.remove(flow) }
-        while link.takeOccurrence() != nil {}
+        while link.takeEvent() != nil {}
     }
 }
 
-/// One trial: both applications and the outage, as events beside the link's.
+/// One trial: both applications and the outage, in addition to the link's events.
 private struct Trial {
-    private(set) var chance: RandomStream
+    private(set) var random: RandomStream
     private(set) var now: Instant
     private(set) var flow: FlowID?
     private let item: PlanItem
     private var result: TrialResult
     private var isDone = false
 
-    // What the applications will do, in order of time.
-    private enum Act { case connect, beginOutage, endOutage, drip, ask }
-    private var agenda: [(time: Instant, act: Act)] = []
+    private enum Action { case connect, beginOutage, endOutage, drip, sendRequest }
+    /// The planned actions, in order of time.
+    private var schedule: [(time: Instant, action: Action)] = []
 
     private var connectAt: Instant
-    private var askedAt: Instant
-    private var healedAt: Instant?
+    private var requestedAt: Instant
+    private var outageEndedAt: Instant?
     private var received = 0
     private var serverReceived = 0
     private var firstAt: Instant?
     private var dripsLeft = 0
     private var lastProgress: Instant
 
-    private static let dripEvery = Nanoseconds.milliseconds(100)
+    private static let dripInterval = Nanoseconds.milliseconds(100)
     private static let dripBytes = 1000
 
-    init(_ item: PlanItem, start: Instant, chance: RandomStream) {
+    init(_ item: PlanItem, start: Instant, random: RandomStream) {
         self.item = item
-        self.chance = chance
+        self.random = random
         now = start
         connectAt = start
-        askedAt = start
+        requestedAt = start
         lastProgress = start
         result = TrialResult(item)
     }
 
-    private mutating func random(_ milliseconds: ClosedRange<Int64>) -> Nanoseconds {
+    private mutating func randomSpan(_ milliseconds: ClosedRange<Int64>) -> Nanoseconds {
         .milliseconds(milliseconds.lowerBound)
-            + Nanoseconds(chance.below((milliseconds.upperBound - milliseconds.lowerBound) * 1_000_000))
+            + Nanoseconds(random.integer(below: (milliseconds.upperBound - milliseconds.lowerBound) * 1_000_000))
     }
 
-    private mutating func plan(_ act: Act, at time: Instant) {
-        let place = agenda.firstIndex { $0.time > time } ?? agenda.count
-        agenda.insert((time, act), at: place)
+    private mutating func plan(_ action: Action, at time: Instant) {
+        let index = schedule.firstIndex { $0.time > time } ?? schedule.count
+        schedule.insert((time, action), at: index)
     }
 
     private mutating func planOutage(at start: Instant) {
@@ -109,73 +113,73 @@ private struct Trial {
     mutating func run(on link: inout TCPLink) -> TrialResult {
         if case .outageConnect = item {
             planOutage(at: now)
-            let wait = random(200...700)
+            let wait = randomSpan(200...700)
             plan(.connect, at: now + wait)
         } else {
             plan(.connect, at: now)
         }
         let outage = item.outage ?? .zero
-        let patience = max(Trials.patience, outage + outage + outage + .seconds(60)) + outage
+        let timeout = max(Trials.progressTimeout, outage + outage + outage + .seconds(60)) + outage
         while !isDone {
-            let planned = agenda.first?.time ?? .never
-            let due = link.nextDue ?? .never
-            let next = min(planned, due)
+            let planned = schedule.first?.time ?? .never
+            let deadline = link.nextDeadline ?? .never
+            let next = min(planned, deadline)
             if next == .never {
-                result.failure = "stalled: nothing is due"
+                result.failure = "stalled: no event is due"
                 break
             }
-            if next - lastProgress > patience {
-                result.failure = "no progress within \(patience.count / 1_000_000_000) s"
+            if next - lastProgress > timeout {
+                result.failure = "no progress within \(timeout.count / 1_000_000_000) s"
                 break
             }
             now = next
             if planned <= next {
-                act(agenda.removeFirst().act, &link)
+                perform(schedule.removeFirst().action, &link)
             } else {
-                _ = link.runNext(until: next)
-                while !isDone, let occurrence = link.takeOccurrence() { take(occurrence, &link) }
+                _ = link.advance(to: next)
+                while !isDone, let event = link.takeEvent() { receive(event, &link) }
             }
         }
         return result
     }
 
-    private mutating func act(_ act: Act, _ link: inout TCPLink) {
-        switch act {
+    private mutating func perform(_ action: Action, _ link: inout TCPLink) {
+        switch action {
         case .connect:
             connectAt = now
             flow = link.open(at: now)
         case .beginOutage:
-            link.setCut(PerDirection(up: true, down: true))
+            link.setOutage(PerDirection(up: true, down: true))
         case .endOutage:
-            link.setCut(PerDirection(up: false, down: false))
-            healedAt = now
+            link.setOutage(PerDirection(up: false, down: false))
+            outageEndedAt = now
             lastProgress = now
         case .drip:
             guard let flow, dripsLeft > 0 else { return }
             dripsLeft -= 1
             link.send(Self.dripBytes, on: flow, .down, at: now)
-            plan(.drip, at: now + Self.dripEvery)
-        case .ask:
-            ask(200, &link)
+            plan(.drip, at: now + Self.dripInterval)
+        case .sendRequest:
+            sendRequest(200, &link)
         }
     }
 
-    private mutating func ask(_ bytes: Int, _ link: inout TCPLink) {
+    private mutating func sendRequest(_ bytes: Int, _ link: inout TCPLink) {
         guard let flow else { return }
-        askedAt = now
+        requestedAt = now
         link.send(bytes, on: flow, .up, at: now)
     }
 
-    private mutating func take(_ occurrence: FlowOccurrence, _ link: inout TCPLink) {
-        guard occurrence.flow == flow else { return }
-        switch occurrence.event {
+    private mutating func receive(_ event: TimedFlowEvent, _ link: inout TCPLink) {
+        guard event.flow == flow else { return }
+        switch event.event {
         case .established(.client): connected(&link)
-        case .delivered(let bytes, .up): serverGot(bytes, &link)
-        case .delivered(let bytes, .down): clientGot(bytes, &link)
+        case .delivered(let bytes, .up): serverReceive(bytes, &link)
+        case .delivered(let bytes, .down): clientReceive(bytes, &link)
         case .reset:
             result.failure = "reset"
             isDone = true
-        case .established, .finished, .room: break
+        case .established, .finished, .writable: break
         }
     }
 
@@ -183,23 +187,23 @@ private struct Trial {
         lastProgress = now
         result.connect = now - connectAt
         switch item {
-        case .ttfb, .down: ask(100, &link)
-        case .up(let bytes): ask(bytes, &link)
-        case .pingPong(_, let bytes): ask(bytes, &link)
+        case .ttfb, .down: sendRequest(100, &link)
+        case .up(let bytes): sendRequest(bytes, &link)
+        case .pingPong(_, let bytes): sendRequest(bytes, &link)
         case .connect: finish()
-        case .outageDrip: ask(100, &link)
-        case .outageRequest: ask(200, &link)
+        case .outageDrip: sendRequest(100, &link)
+        case .outageRequest: sendRequest(200, &link)
         case .outageBulk(_, _, let after):
-            let begin = now + .milliseconds(Int64(after)) + random(0...100)
+            let begin = now + .milliseconds(Int64(after)) + randomSpan(0...100)
             planOutage(at: begin)
-            ask(100, &link)
+            sendRequest(100, &link)
         case .outageConnect:
-            result.resume = max(now - (healedAt ?? now), .zero)
+            result.resume = max(now - (outageEndedAt ?? now), .zero)
             isDone = true
         }
     }
 
-    private mutating func serverGot(_ bytes: Int, _ link: inout TCPLink) {
+    private mutating func serverReceive(_ bytes: Int, _ link: inout TCPLink) {
         guard let flow else { return }
         lastProgress = now
         let before = serverReceived
@@ -215,19 +219,19 @@ private struct Trial {
         case .outageRequest where before / 200 < serverReceived / 200: link.send(200, on: flow, .down, at: now)
         case .outageDrip(let seconds) where before < 100 && serverReceived >= 100:
             dripsLeft = (60 + 3 * seconds) * 10
-            act(.drip, &link)
+            perform(.drip, &link)
         default: break
         }
     }
 
-    private mutating func clientGot(_ bytes: Int, _ link: inout TCPLink) {
+    private mutating func clientReceive(_ bytes: Int, _ link: inout TCPLink) {
         lastProgress = now
         let before = received
         received += bytes
         if firstAt == nil {
             firstAt = now
             if case .outageDrip = item {
-                let begin = now + .seconds(2) + random(0...100)
+                let begin = now + .seconds(2) + randomSpan(0...100)
                 planOutage(at: begin)
             }
         }
@@ -237,50 +241,54 @@ private struct Trial {
         case .up: finish()
         case .pingPong(let count, let size):
             guard before / size < received / size else { return }
-            result.exchanges.append(now - askedAt)
-            if result.exchanges.count == count { finish() } else { ask(size, &link) }
+            result.exchanges.append(now - requestedAt)
+            if result.exchanges.count == count { finish() } else { sendRequest(size, &link) }
         case .outageBulk(_, let size, _):
-            noteResume(before)
+            recordResume(before)
             guard received >= size else { return }
             finish()
-            if let healedAt, result.resume != nil { result.after = now - healedAt } else { result.isEarly = true }
-        case .outageDrip(let seconds): dripped(before, seconds)
+            if let outageEndedAt, result.resume != nil {
+                result.after = now - outageEndedAt
+            } else {
+                result.isEarly = true
+            }
+        case .outageDrip(let seconds): receiveDrip(before, seconds)
         case .outageRequest:
             if before < 200 && received >= 200 {
                 planOutage(at: now + .seconds(1))
-                let wait = random(1300...1600)
-                plan(.ask, at: now + wait)
+                let wait = randomSpan(1300...1600)
+                plan(.sendRequest, at: now + wait)
             } else if received >= 400 {
                 finish()
-                result.resume = max(now - (healedAt ?? now), .zero)
+                result.resume = max(now - (outageEndedAt ?? now), .zero)
             }
         case .connect, .outageConnect: break
         }
     }
 
-    private mutating func noteResume(_ before: Int) {
-        guard let healedAt, result.resume == nil else { return }
-        result.resume = now - healedAt
+    private mutating func recordResume(_ before: Int) {
+        guard let outageEndedAt, result.resume == nil else { return }
+        result.resume = now - outageEndedAt
         result.got = before
     }
 
-    private mutating func dripped(_ before: Int, _ seconds: Int) {
-        guard let healedAt, let firstAt else { return }
-        noteResume(before)
-        let overdue = Int((now - firstAt).count / Self.dripEvery.count) * Self.dripBytes
+    private mutating func receiveDrip(_ before: Int, _ seconds: Int) {
+        guard let outageEndedAt, let firstAt else { return }
+        recordResume(before)
+        let overdue = Int((now - firstAt).count / Self.dripInterval.count) * Self.dripBytes
         if received >= overdue {
-            result.caught = now - healedAt
+            result.caught = now - outageEndedAt
             isDone = true
-        } else if now - healedAt > .seconds(Int64(max(20, 2 * seconds))) {
+        } else if now - outageEndedAt > .seconds(Int64(max(20, 2 * seconds))) {
             result.isBehind = true
             isDone = true
         }
     }
 
     private mutating func finish() {
-        // Exchanges are timed from the first request.
+        // Exchanges are measured from the first request.
         let requestAt = result.connect.map { connectAt + $0 } ?? connectAt
-        if case .outageRequest = item { result.done = now - askedAt } else { result.done = now - requestAt }
+        if case .outageRequest = item { result.done = now - requestedAt } else { result.done = now - requestAt }
         if case .ttfb = item { result.first = firstAt.map { $0 - requestAt } }
         if case .down = item { result.first = firstAt.map { $0 - requestAt } }
         result.total = now - connectAt

@@ -1,4 +1,5 @@
 public import LinkModel
+public import TCPModel
 
 /// A modelled packet as the IPv4 bytes that two kernels would have sent: sizes, sequence numbers, options and checksums are
 /// those of a connection over Ethernet with timestamps, window scaling and SACK.
@@ -18,21 +19,21 @@ public struct PacketPicture: Sendable {
     /// The packet's bytes; shorter than its ``PacketRecord/bytes`` if it had a payload that is not given.
     public func bytes(of record: PacketRecord, payload: [UInt8]?) -> [UInt8] {
         let direction = record.direction
-        let first = firstSequence(record.number)
+        let first = firstSequence(record.connectionNumber)
         let isHandshake = record.kind == .syn || record.kind == .synAck
         var sequence = first &+ UInt32(truncatingIfNeeded: record.range.lowerBound) &+ (isHandshake ? 0 : 1)
         // Who has sent no SYN has no numbers of its own (RFC 9293, 3.10.7.1).
-        if record.kind == .reset && record.isFirst { sequence = 0 }
+        if record.kind == .reset && record.isFirstOfSender { sequence = 0 }
         // A probe asks with a byte that has been acknowledged.
-        if record.isProbe { sequence &-= 1 }
-        let acknowledges = first &+ UInt32(truncatingIfNeeded: record.acknowledges) &+ 1
+        if record.isWindowProbe { sequence &-= 1 }
+        let acknowledges = first &+ UInt32(truncatingIfNeeded: record.ackNumber) &+ 1
         let options = options(record, first)
 
         var flags: UInt8 = 0
         switch record.kind {
         case .syn: flags = 0x02
         case .synAck: flags = 0x12
-        case .data: flags = 0x10 | (record.isPushed ? 0x08 : 0) | (record.isFinal ? 0x01 : 0)
+        case .data: flags = 0x10 | (record.isPSH ? 0x08 : 0) | (record.isFIN ? 0x01 : 0)
         case .ack: flags = 0x10
         case .reset: flags = 0x14
         }
@@ -71,13 +72,13 @@ public struct PacketPicture: Sendable {
     public static func comment(_ record: PacketRecord, cause: String?) -> String? {
         var remarks: [String] = []
         if record.isRetransmission { remarks.append("retransmission") }
-        if record.isProbe { remarks.append("window probe") }
-        if record.saysDuplicate { remarks.append("D-SACK") }
+        if record.isWindowProbe { remarks.append("window probe") }
+        if record.isDSACK { remarks.append("D-SACK") }
         switch record.fate {
         case .arrives: break
         case .lost: remarks.append("lost on the link")
         case .dropped: remarks.append("dropped: the queue is full")
-        case .cut: remarks.append("lost: nothing gets through")
+        case .outage: remarks.append("lost: nothing gets through")
         }
         if let cause { remarks.append(cause) }
         return remarks.isEmpty ? nil : remarks.joined(separator: "; ")
@@ -92,15 +93,15 @@ public struct PacketPicture: Sendable {
         if record.kind == .reset { return [] }
         var stamps: [UInt8] = [8, 10]
         stamps.appendBig(UInt32(truncatingIfNeeded: record.timestamp.sinceStart.count / 1_000_000))
-        stamps.appendBig(UInt32(truncatingIfNeeded: record.echo.sinceStart.count / 1_000_000))
+        stamps.appendBig(UInt32(truncatingIfNeeded: record.timestampEcho.sinceStart.count / 1_000_000))
         if record.kind == .syn || record.kind == .synAck {
             return [2, 4, 0x05, 0xB4, 4, 2] + stamps + [1, 3, 3, UInt8(Self.windowScale)]
         }
         var options = [1, 1] + stamps
-        var blocks = record.received
-        if record.saysDuplicate {
+        var blocks = record.sackRanges
+        if record.isDSACK {
             // Which bytes came twice is not modelled; a block below what is acknowledged says that some did (RFC 2883).
-            blocks.insert(max(0, record.acknowledges - 1)..<record.acknowledges, at: 0)
+            blocks.insert(max(0, record.ackNumber - 1)..<record.ackNumber, at: 0)
         }
         blocks = Array(blocks.prefix(3))
         // Only what was counted: a segment with data has no room for them.

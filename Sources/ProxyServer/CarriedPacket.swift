@@ -1,6 +1,7 @@
 internal import Impairment
 public import LinkModel
 public import NIOCore
+public import TCPModel
 
 #if canImport(Darwin)
     import Darwin

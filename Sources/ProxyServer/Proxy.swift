@@ -83,7 +83,7 @@ public final class Proxy: Sendable {
 
     /// Changes the conditions for everything that enters the link from now on; in force when the call returns.
     public func setConditions(_ conditions: Conditions) async {
-        let isImpairing = !conditions.isClear || conditions.access != .open
+        let isImpairing = !conditions.isClear || conditions.connectionPolicy != .open
         await change(isImpairing: isImpairing) { $0.setConditions(conditions) }
     }
 

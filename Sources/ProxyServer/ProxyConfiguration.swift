@@ -1,6 +1,7 @@
 public import Impairment
 public import LinkModel
 public import NIOCore
+public import TCPModel
 
 /// What a proxy is to do.
 public struct ProxyConfiguration: Sendable {

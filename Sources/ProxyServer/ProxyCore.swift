@@ -218,7 +218,7 @@ final class ProxyCore {
             body(self.linkLoop)
             // Connections accepted before a policy that accepts none are aborted; the others come back to the link.
             let isCut =
-                (self.linkLoop.conditions.access == .open ? nil : self.straightPath?.resetAll())
+                (self.linkLoop.conditions.connectionPolicy == .open ? nil : self.straightPath?.resetAll())
                 ?? self.eventLoop.makeSucceededVoidFuture()
             isCut.assumeIsolated().whenComplete { _ in self.takeArrivals() }
             let isCarriedOut = self.atMost(TurnBudget.waitMax, isCut.and(self.linkLoop.whenCaughtUp()).map { _ in })

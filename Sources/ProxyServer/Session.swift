@@ -1,6 +1,7 @@
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
+internal import TCPModel
 
 /// One proxied connection as sockets: the client's channel, the upstream's, and the link loop between them.
 ///
@@ -28,7 +29,7 @@ final class Session {
     /// Payload bytes that have been read from the client and from the server.
     private(set) var bytesRead: PerDirection<Int>
     /// What its chance goes by, if that is settled.
-    let chance: ConnectionChance?
+    let chance: ConnectionSeed?
     /// What it was at the relay, until both its sockets are here.
     private var past: HandedOver?
     /// Which sockets are not to be read when they come.
@@ -71,7 +72,7 @@ final class Session {
         self.past = past
         startedAt = past.startedAt
         bytesRead = past.status.bytesRead
-        chance = ConnectionChance(number: past.status.number, seed: past.seed)
+        chance = ConnectionSeed(number: past.status.number, seed: past.seed)
         clientAddress = past.status.client
         formerID = past.status.id
         hasDialled = past.server != nil
@@ -93,7 +94,7 @@ final class Session {
         for (side, socket) in [(Side.server, past.server), (.client, past.client)] {
             let descriptor = socket?.take() ?? -1
             guard descriptor >= 0 else { continue }
-            wrap(SocketEnd(side, of: self, hadFinished: past.isFinished[side.opposite.sends]), side, descriptor)
+            wrap(SocketEnd(side, of: self, hadFinished: past.isFinished[side.opposite.sendDirection]), side, descriptor)
         }
     }
 
@@ -190,7 +191,7 @@ final class Session {
 
     /// Takes a fact about one of the sockets.
     func report(_ input: Input) {
-        if case .bytes(let buffer, from: let side) = input { bytesRead[side.sends] += buffer.readableBytes }
+        if case .bytes(let buffer, from: let side) = input { bytesRead[side.sendDirection] += buffer.readableBytes }
         if let flow { loop.receive(input, on: flow) }
     }
 
@@ -200,7 +201,7 @@ final class Session {
     /// One of the channels is no more.
     func channelIsInactive(_ side: Side) {
         openChannels -= 1
-        ends[side.sends] = nil
+        ends[side.sendDirection] = nil
         loop.flush()
         endIfNothingIsLeft()
     }
@@ -219,29 +220,29 @@ final class Session {
     func carryOut(_ action: Action) -> Bool {
         switch action {
         case .write(let buffer, to: let side):
-            ends[side.sends]?.write(buffer)
+            ends[side.sendDirection]?.write(buffer)
             defer { hasUnflushed = true }
             return !hasUnflushed
         case .awaitDrain(let side):
-            ends[side.sends]?.awaitDrain()
+            ends[side.sendDirection]?.awaitDrain()
         case .closeOutput(let side):
-            ends[side.sends]?.closeOutput()
+            ends[side.sendDirection]?.closeOutput()
         case .close(let side):
-            ends[side.sends]?.closeAfterWrites()
+            ends[side.sendDirection]?.closeAfterWrites()
         case .flush(let side):
-            ends[side.sends]?.flush()
+            ends[side.sendDirection]?.flush()
         case .reset(let side):
             // The kernel may have connected already, and told nobody yet.
             if side == .server, ends.down == nil { for end in dialling { end.reset() } }
-            ends[side.sends]?.reset()
-            if ends[side.sends] == nil { pastSocket(side)?.reset() }
+            ends[side.sendDirection]?.reset()
+            if ends[side.sendDirection] == nil { pastSocket(side)?.reset() }
         case .resetAfterWrites(let side):
-            if let end = ends[side.sends] { end.resetAfterWrites() } else { return carryOut(.reset(side)) }
+            if let end = ends[side.sendDirection] { end.resetAfterWrites() } else { return carryOut(.reset(side)) }
         case .pauseReading(let side):
-            arrivesPaused[side.sends] = true
-            ends[side.sends]?.pauseReading()
+            arrivesPaused[side.sendDirection] = true
+            ends[side.sendDirection]?.pauseReading()
         case .resumeReading(let side):
-            arrivesPaused[side.sends] = false
+            arrivesPaused[side.sendDirection] = false
             if past == nil { resumeReading(side) }
         case .ended:
             flow = nil
@@ -254,7 +255,7 @@ final class Session {
     }
 
     private func resumeReading(_ side: Side) {
-        if !isStopped { ends[side.sends]?.resumeReading() }
+        if !isStopped { ends[side.sendDirection]?.resumeReading() }
     }
 
     private func pastSocket(_ side: Side) -> OwnedSocket? { side == .client ? past?.client : past?.server }

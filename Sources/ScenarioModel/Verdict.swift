@@ -340,5 +340,5 @@ struct Judge {
 
 extension Conditions {
     /// Whether nothing gets through in either direction.
-    public var isDead: Bool { up.loss == .all && down.loss == .all }
+    public var isDead: Bool { up.loss == .one && down.loss == .one }
 }

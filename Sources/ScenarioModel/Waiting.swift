@@ -47,7 +47,7 @@ extension History {
 
 extension Timeline.Phase {
     /// The conditions it names.
-    public var links: [Timeline.Named] {
+    public var links: [Timeline.NamedConditions] {
         switch self {
         case .hold(let link), .ramp(let link, _): [link]
         case .flap(let intervals, _): intervals.map(\.link)

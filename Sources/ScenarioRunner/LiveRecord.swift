@@ -153,7 +153,7 @@ final class LiveRecord: Sendable {
             add(
                 .request(
                     number, actor: device, method: head.method, row: subject,
-                    key: head.headers.first(NotesHTTP.idempotencyKeyName), bodyDigest: Self.digest(body)),
+                    key: head.headers.first(NotesHTTP.idempotencyKeyName), bodyDigest: FNV1a.digest(body)),
                 line: "\(device)  \(what)")
         case .arrived(let id): add(.arrived(exchange(device, id.number)))
         case .committed(let id, let status): add(.served(exchange(device, id.number), status: status))
@@ -196,11 +196,5 @@ final class LiveRecord: Sendable {
 
     private static func short(_ target: String) -> String {
         target == NotesHTTP.indexPath ? "index" : target == NotesHTTP.notesPath ? "notes" : String(target.prefix(40))
-    }
-
-    private static func digest(_ bytes: [UInt8]) -> UInt64 {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
-        return hash
     }
 }

@@ -207,9 +207,9 @@ public final class LiveRun: Sendable {
         while !Task.isCancelled {
             if isFirst || run.advance(to: Instant(record.time)) {
                 isFirst = false
-                try await put(run.current, as: run.name, on: device)
+                try await put(run.conditions, as: run.name, on: device)
             }
-            guard let next = run.nextChange else { return }
+            guard let next = run.nextDeadline else { return }
             try? await Task.sleep(for: .nanoseconds((next.sinceStart - record.time).count))
         }
     }
@@ -219,7 +219,7 @@ public final class LiveRun: Sendable {
         let isSignalled = device.network.last { $0.start <= time }?.isSignalled ?? true
         let isOnline = !(conditions.isDead && isSignalled)
         nameless.withLock { names in
-            if conditions.access == .dns { names.insert(device.name) } else { names.remove(device.name) }
+            if conditions.connectionPolicy == .dns { names.insert(device.name) } else { names.remove(device.name) }
         }
         await proxies.withLock { $0[device.name] }?.setConditions(conditions)
         record.network(device.name, link: name, isOnline: isOnline)

@@ -31,7 +31,7 @@ public struct RetryPolicy: Hashable, Sendable {
             doublings -= 1
         }
         whole = min(whole, longest.count)
-        return Nanoseconds(whole - chance.below(whole / 2 + 1))
+        return Nanoseconds(whole - chance.integer(below: whole / 2 + 1))
     }
 }
 

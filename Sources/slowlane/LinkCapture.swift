@@ -4,6 +4,7 @@ internal import NIOCore
 internal import PacketCapture
 internal import ProxyServer
 internal import Synchronization
+internal import TCPModel
 
 /// What a proxy's modelled link carries, as a capture that Wireshark reads.
 ///
@@ -42,7 +43,7 @@ final class LinkCapture: Sendable {
     /// Takes a packet. They come in the order in which they are offered to the link.
     func take(_ packet: CarriedPacket) {
         let record = packet.record
-        let isOutbound = record.direction == end.sends
+        let isOutbound = record.direction == end.sendDirection
         let time = (isOutbound ? record.time : record.arrival).sinceStart.count
         // What was lost on its way here was never here. Of what was lost on its way from here the bytes come again: without them
         // a reader puts the stream together from those that arrived.

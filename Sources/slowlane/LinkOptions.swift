@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import ConfigFiles
 internal import LinkModel
+internal import TCPModel
 
 /// What a link is like, as commands are told: by a profile, in netem's words, or by a timeline; and its chance.
 struct LinkOptions: ParsableArguments {

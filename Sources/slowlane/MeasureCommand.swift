@@ -5,6 +5,7 @@ internal import LinkModel
 internal import NIOCore
 internal import NIOPosix
 internal import ProxyServer
+internal import TCPModel
 
 /// `slowlane measure`.
 struct MeasureCommand: AsyncParsableCommand {
@@ -39,7 +40,7 @@ struct MeasureCommand: AsyncParsableCommand {
     func run() async throws {
         let console = Console()
         let profiles = try profiles.map { try Profile.forArgument($0, console) }
-        for profile in profiles where profile.conditions.up.loss == .all || profile.conditions.down.loss == .all {
+        for profile in profiles where profile.conditions.up.loss == .one || profile.conditions.down.loss == .one {
             console.print("error: nothing ever gets through '\(profile.id)'", to: .progress)
             throw ExitStatus.usage
         }
@@ -95,7 +96,7 @@ enum EchoEstimate {
     static func time(ofBytes size: Int, under conditions: Conditions) -> Nanoseconds {
         let (up, down) = (conditions.up, conditions.down)
         func put(_ bytes: Int, on direction: DirectionConditions) -> Nanoseconds {
-            direction.rate?.serialisation(ofBytes: bytes) ?? .zero
+            direction.rate?.serializationTime(ofBytes: bytes) ?? .zero
         }
         // SYN up, SYN-ACK down; the ACK leaves just before the first byte.
         let established =

@@ -93,7 +93,7 @@ struct ProfilesCommand: ParsableCommand {
                     case .flap(let intervals, let jitter):
                         "in turn "
                             + intervals.map { "\($0.link.name) \(Units.time($0.length))" }.joined(separator: ", ")
-                            + (jitter == .none ? "" : ", give or take \(jitter)")
+                            + (jitter == .zero ? "" : ", give or take \(jitter)")
                     }
                 rows.append([Units.time(entry.start), what])
             }
@@ -110,7 +110,7 @@ struct ProfilesCommand: ParsableCommand {
             console.print("round trip \(Units.delay(conditions.up.delay + conditions.down.delay)) without queues")
             for (name, direction) in [("down", conditions.down), ("up", conditions.up)] {
                 guard let rate = direction.rate else { continue }
-                let full = rate.serialisation(ofBytes: direction.queue.bytesAtMost)
+                let full = rate.serializationTime(ofBytes: direction.queue.approximateBytes)
                 console.print("a full queue \(name) adds \(Units.milliseconds(full))")
             }
             console.print("")

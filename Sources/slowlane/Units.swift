@@ -52,12 +52,12 @@ enum Units {
 
     /// `down 780 kbit/s 100 ms, up 330 kbit/s 100 ms`.
     static func conditions(_ conditions: Conditions) -> String {
-        switch conditions.access {
+        switch conditions.connectionPolicy {
         case .refuse: return "every connection is refused"
         case .dns: return "the server's name is unknown; who looks up none is refused"
         case .open, .portal: break
         }
-        let portal = conditions.access == .portal ? "a page of the network's own answers" : ""
+        let portal = conditions.connectionPolicy == .portal ? "a page of the network's own answers" : ""
         if conditions.isClear { return portal.isEmpty ? "nothing in force" : portal }
         var text = "down \(direction(conditions.down)), up \(direction(conditions.up))"
         if conditions.dnsDelay > .zero { text += ", DNS \(delay(conditions.dnsDelay))" }
@@ -65,15 +65,15 @@ enum Units {
     }
 
     private static func direction(_ conditions: DirectionConditions) -> String {
-        if conditions.loss == .all { return "100 % loss" }
+        if conditions.loss == .one { return "100 % loss" }
         let rate = conditions.trace.map { "trace of \($0.averageBitsPerSecond / 1000) kbit/s" }
         var text = "\(rate ?? conditions.rate?.description ?? "no cap") \(delay(conditions.delay))"
         if let jitter = conditions.jitter { text += " ±\(delay(jitter.span)) \(jitter.distribution.rawValue)" }
-        if conditions.loss != .none { text += " \(conditions.loss) loss" }
+        if conditions.loss != .zero { text += " \(conditions.loss) loss" }
         if conditions.bursts != nil { text += " bursts of loss" }
         if let lost = conditions.lostPackets { text += " without packets \(String("\(lost)".prefix(40)))" }
-        if conditions.duplication != .none { text += " \(conditions.duplication) twice" }
-        if conditions.reordering != .none { text += " \(conditions.reordering) overtaking" }
+        if conditions.duplication != .zero { text += " \(conditions.duplication) twice" }
+        if conditions.reordering != .zero { text += " \(conditions.reordering) overtaking" }
         return text
     }
 

@@ -16,9 +16,10 @@ import Testing
         let bursts = try NetemExpression.parse("loss gemodel 1% 25% 70% 0.5%").bursts
         #expect(
             bursts
-                == .perPacket(
-                    becomesBad: Loss(partsPerMillion: 10_000)!, becomesGood: Loss(partsPerMillion: 250_000)!,
-                    lossInBad: Loss(partsPerMillion: 700_000)!, lossInGood: Loss(partsPerMillion: 5000)!))
+                == .gilbertElliott(
+                    becomesBad: Probability(partsPerMillion: 10_000)!,
+                    becomesGood: Probability(partsPerMillion: 250_000)!,
+                    lossInBad: Probability(partsPerMillion: 700_000)!, lossInGood: Probability(partsPerMillion: 5000)!))
         let strange = try NetemExpression.parse("delay 10ms 5ms distribution pareto duplicate 1% reorder 25%")
         #expect(strange.jitter == Jitter(span: .milliseconds(5), distribution: .pareto))
         #expect(strange.duplication.partsPerMillion == 10_000)
@@ -26,13 +27,14 @@ import Testing
         #expect(
             try NetemExpression.parse("loss timed 20s 800ms 90%").bursts
                 == .timed(
-                    good: .seconds(20), bad: .milliseconds(800), lossInBad: Loss(partsPerMillion: 900_000)!,
-                    lossInGood: .none))
+                    good: .seconds(20), bad: .milliseconds(800), lossInBad: Probability(partsPerMillion: 900_000)!,
+                    lossInGood: .zero))
         #expect(
             try NetemExpression.parse("loss gemodel 10%").bursts
-                == .perPacket(
-                    becomesBad: Loss(partsPerMillion: 100_000)!, becomesGood: Loss(partsPerMillion: 900_000)!,
-                    lossInBad: .all, lossInGood: .none))
+                == .gilbertElliott(
+                    becomesBad: Probability(partsPerMillion: 100_000)!,
+                    becomesGood: Probability(partsPerMillion: 900_000)!,
+                    lossInBad: .one, lossInGood: .zero))
     }
 
     @Test(arguments: [

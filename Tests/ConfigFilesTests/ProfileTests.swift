@@ -24,7 +24,7 @@ import Testing
                 "dns-delay"
             ]
         // A network has no access; what is no network has.
-        let access = profile.conditions.access == .open ? [] : ["access"]
+        let access = profile.conditions.connectionPolicy == .open ? [] : ["access"]
         #expect(profile.figures.map(\.key) == keys + access)
         for figure in profile.figures {
             #expect(figure.source != nil && figure.grade != nil, "\(profile.id) \(figure.key)")
@@ -38,7 +38,7 @@ import Testing
         #expect(edge.up == DirectionConditions(rate: .kilobits(200), delay: .milliseconds(440)))
         let lte = try ProfileCatalogue.profile("lte").conditions
         #expect(lte.up == DirectionConditions(rate: .kilobits(10_000), delay: .milliseconds(65)))
-        #expect(try ProfileCatalogue.profile("loss100").conditions.up.loss == .all)
+        #expect(try ProfileCatalogue.profile("loss100").conditions.up.loss == .one)
         #expect(try ProfileCatalogue.profile("high-latency-dns").conditions.dnsDelay == .seconds(3))
         #expect(try ProfileCatalogue.profile("very-bad-network").conditions.down.loss.description == "10 %")
     }

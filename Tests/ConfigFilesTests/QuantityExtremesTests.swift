@@ -1,5 +1,6 @@
 import Foundation
 import LinkModel
+import TCPModel
 import TestSupport
 import Testing
 
@@ -39,7 +40,7 @@ import Testing
             if let time = try? Quantity.time(text) {
                 #expect(time >= .zero && time <= Timeline.timeMax, "\(text), seed \(seed)")
             }
-            if let queue = try? Quantity.queue(text) { #expect(queue.bytesAtMost > 0, "\(text), seed \(seed)") }
+            if let queue = try? Quantity.queue(text) { #expect(queue.approximateBytes > 0, "\(text), seed \(seed)") }
             _ = try? Quantity.jitter(text + [" normal", " pareto overtaking", ""].randomElement(using: &generator)!)
             _ = try? Quantity.bursts("timed \(text) \(Self.word(&generator))")
             _ = try? Quantity.packetNumbers("\(text)-\(Self.word(&generator)), \(Self.word(&generator))")
@@ -63,7 +64,7 @@ import Testing
             var link = TCPLink(Conditions(up: conditions, down: conditions), seed: seed)
             let flow = link.open(at: .start)
             link.send(100_000, on: flow, .up, at: .start)
-            for _ in 0..<500 where !link.runNext(until: Instant(.seconds(1_000_000))) { break }
+            for _ in 0..<500 where !link.advance(to: Instant(.seconds(1_000_000))) { break }
         }
         for _ in 0..<20 {
             let text = "0s: 3g, \(Self.word(&generator)): {ramp: edge, over: \(Self.word(&generator))}"

@@ -109,7 +109,7 @@ import Testing
             "timeline: 1\nname: Ramp\nat:\n  0s: 3g\n  30s: { ramp: edge, over: 1m }\n  40s: 3g\n")
         #expect(overlapping == ["t.yaml:5:3: the ramp is not over when the next entry begins"])
         let short = problems("timeline: 1\nname: R\nrepeat: 5s\nat:\n  0s: 3g\n  30s: edge\n")
-        #expect(short == ["t.yaml:3:9: it repeats before its last entry begins"])
+        #expect(short == ["t.yaml:3:9: the timeline repeats before its last entry begins"])
     }
 
     @Test func theBuiltInOnesAreJudgementAndNamedAsTheirFiles() {

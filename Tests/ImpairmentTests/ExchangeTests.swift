@@ -1,6 +1,7 @@
 import HTTPWire
 import LinkModel
 import NIOCore
+import TCPModel
 import TestSupport
 import Testing
 
@@ -351,7 +352,7 @@ import Testing
             for piece in [Array(bytes.prefix(cut)), Array(bytes.dropFirst(cut))] where !piece.isEmpty {
                 sockets.send(piece, from: side, id)
             }
-            sent[side.sends] += bytes
+            sent[side.sendDirection] += bytes
         }
         sockets.runToQuiet()
         #expect(sockets.end(.server, id).received == sent.up)

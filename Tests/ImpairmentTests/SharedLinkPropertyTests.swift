@@ -1,5 +1,6 @@
 import LinkModel
 import NIOCore
+import TCPModel
 import TestSupport
 import Testing
 
@@ -29,8 +30,8 @@ import Testing
             return DirectionConditions(
                 rate: rate, delay: Nanoseconds(.random(in: 0...500_000_000, using: &generator)),
                 loss: [
-                    .none, .none, .none, .all, Loss(partsPerMillion: 50_000) ?? .none,
-                    Loss(partsPerMillion: 300_000) ?? .none,
+                    .zero, .zero, .zero, .one, Probability(partsPerMillion: 50_000) ?? .zero,
+                    Probability(partsPerMillion: 300_000) ?? .zero,
                 ][
                     Int.random(in: 0..<6, using: &generator)], queue: queue)
         }
@@ -60,19 +61,19 @@ import Testing
             }
             let id = ids.randomElement(using: &generator)!
             let side = Bool.random(using: &generator) ? Side.client : .server
-            let isMute = peers[id]![side.sends].hasClosed || peers[id]![side.sends].isGone
+            let isMute = peers[id]![side.sendDirection].hasClosed || peers[id]![side.sendDirection].isGone
             switch choice {
             case 5..<50 where !isMute && !sockets.end(side, id).isPaused && !sockets.over.contains(id):
                 let count = Int.random(in: 1...Self.chunkBytesMax, using: &generator)
-                let start = peers[id]![side.sends].sent.count
+                let start = peers[id]![side.sendDirection].sent.count
                 let bytes = (0..<count).map { UInt8(truncatingIfNeeded: ($0 + start) &* 31 &+ id.index) }
-                peers[id]![side.sends].sent += bytes
+                peers[id]![side.sendDirection].sent += bytes
                 sockets.send(bytes, from: side, id)
             case 50..<56 where !isMute:
-                peers[id]![side.sends].hasClosed = true
+                peers[id]![side.sendDirection].hasClosed = true
                 sockets.tell(.inputClosed(side), id)
             case 56..<59:
-                peers[id]![side.sends].isGone = true
+                peers[id]![side.sendDirection].isGone = true
                 everReset.insert(id)
                 sockets.tell(.gone(side), id)
             case 59..<66:
@@ -104,7 +105,8 @@ import Testing
         }
         sockets.runToQuiet()
         for id in ids {
-            for side in Side.allCases where !peers[id]![side.sends].hasClosed && !peers[id]![side.sends].isGone {
+            for side in Side.allCases
+            where !peers[id]![side.sendDirection].hasClosed && !peers[id]![side.sendDirection].isGone {
                 sockets.tell(.inputClosed(side), id)
             }
         }

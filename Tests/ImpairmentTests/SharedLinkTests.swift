@@ -7,7 +7,7 @@ import Testing
 private let way = DirectionConditions(rate: .kilobits(800), delay: .milliseconds(50))
 private let slow = Conditions(up: way, down: way)
 private let dead = Conditions(
-    up: DirectionConditions(loss: .all), down: DirectionConditions(loss: .all))
+    up: DirectionConditions(loss: .one), down: DirectionConditions(loss: .one))
 private let hello = Array("hello".utf8)
 
 @Suite struct SharedLinkTests {
@@ -35,7 +35,7 @@ private let hello = Array("hello".utf8)
 
     @Test func aPortalAnswersOverTheLinkInTheServersPlace() {
         var conditions = slow
-        conditions.access = .portal
+        conditions.connectionPolicy = .portal
         var sockets = VirtualSockets(conditions)
         let id = sockets.open(connected: false)
         let wantsUpstream = sockets.box.link.wantsUpstream(id)
@@ -60,14 +60,14 @@ private let hello = Array("hello".utf8)
 
     @Test func aTimelineThatRefusesCutsWhatIsThere() throws {
         var refusing = Conditions.clear
-        refusing.access = .refuse
+        refusing.connectionPolicy = .refuse
         var sockets = VirtualSockets(.clear)
         sockets.follow(
             try Timeline([
-                Timeline.Entry(at: .zero, .hold(Timeline.Named("x", .clear))),
-                Timeline.Entry(at: .seconds(1), .hold(Timeline.Named("x", refusing))),
-                Timeline.Entry(at: .seconds(2), .hold(Timeline.Named("x", dead))),
-                Timeline.Entry(at: .seconds(3), .hold(Timeline.Named("x", .clear))),
+                Timeline.Entry(at: .zero, .hold(Timeline.NamedConditions("x", .clear))),
+                Timeline.Entry(at: .seconds(1), .hold(Timeline.NamedConditions("x", refusing))),
+                Timeline.Entry(at: .seconds(2), .hold(Timeline.NamedConditions("x", dead))),
+                Timeline.Entry(at: .seconds(3), .hold(Timeline.NamedConditions("x", .clear))),
             ]))
         let id = sockets.open()
         sockets.send(hello, from: .client, id)
@@ -88,12 +88,12 @@ private let hello = Array("hello".utf8)
 
     @Test func aRampToARefusalCutsAtItsEnd() throws {
         var refusing = Conditions.clear
-        refusing.access = .refuse
+        refusing.connectionPolicy = .refuse
         var sockets = VirtualSockets(.clear)
         sockets.follow(
             try Timeline([
-                Timeline.Entry(at: .zero, .hold(Timeline.Named("x", .clear))),
-                Timeline.Entry(at: .seconds(1), .ramp(to: Timeline.Named("x", refusing), over: .seconds(2))),
+                Timeline.Entry(at: .zero, .hold(Timeline.NamedConditions("x", .clear))),
+                Timeline.Entry(at: .seconds(1), .ramp(to: Timeline.NamedConditions("x", refusing), over: .seconds(2))),
             ]))
         let id = sockets.open()
         sockets.wait(.milliseconds(2999))
@@ -346,7 +346,7 @@ private let hello = Array("hello".utf8)
 
     @Test func lossIsRepairedByRetransmission() {
         var lossy = way
-        lossy.loss = Loss(partsPerMillion: 200_000) ?? .none
+        lossy.loss = Probability(partsPerMillion: 200_000) ?? .zero
         var sockets = VirtualSockets(Conditions(up: lossy, down: lossy))
         let id = sockets.open()
         let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }

@@ -1,5 +1,6 @@
 import LinkModel
 import NIOCore
+import TCPModel
 import TestSupport
 import Testing
 
@@ -254,7 +255,7 @@ private func ms(_ count: Int64) -> Nanoseconds { .milliseconds(count) }
         sockets.add(.latency(latency: 5, jitter: 0), name: "late")
         sockets.remove("late")
         func comes(_ number: Int, beganAt seconds: Int64) -> FlowID {
-            sockets.goOn(ConnectionChance(number: number, seed: 1), beginning: Instant(.seconds(seconds)))
+            sockets.goOn(ConnectionSeed(number: number, seed: 1), beginning: Instant(.seconds(seconds)))
         }
         let before = comes(0, beganAt: 9)
         sockets.send(bytes(5), from: .server, before)
@@ -279,7 +280,7 @@ private func ms(_ count: Int64) -> Nanoseconds { .milliseconds(count) }
             sockets.add(.timeout(timeout: 0), toxicity: 0.5)
             sockets.remove()
             if !isOnLink {
-                ids = (0..<40).map { sockets.goOn(ConnectionChance(number: $0, seed: 3), beginning: .start) }
+                ids = (0..<40).map { sockets.goOn(ConnectionSeed(number: $0, seed: 3), beginning: .start) }
             }
             return ids.map { sockets.over.contains($0) }
         }
@@ -448,12 +449,12 @@ private func ms(_ count: Int64) -> Nanoseconds { .milliseconds(count) }
 
     @Test func correlationMakesLossesComeInRuns() {
         func runs(_ correlation: Double) -> Int {
-            var process = CorrelatedLoss(rate: 0.1, correlation: correlation, coins: RandomStream(seed: 3, "test"))
+            var process = CorrelatedLoss(rate: 0.1, correlation: correlation, random: RandomStream(seed: 3, "test"))
             let coins = (0..<10_000).map { _ in process.losesNext() }
             return zip(coins, coins.dropFirst()).count { $0 && $1 }
         }
         #expect(runs(0) < 200 && runs(0.7) > 1000)
-        var always = CorrelatedLoss(rate: 7, correlation: -1, coins: RandomStream(seed: 3, "test"))
+        var always = CorrelatedLoss(rate: 7, correlation: -1, random: RandomStream(seed: 3, "test"))
         #expect((0..<100).allSatisfy { _ in always.losesNext() })
     }
 

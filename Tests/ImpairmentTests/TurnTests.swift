@@ -81,7 +81,7 @@ private let slow = Conditions(up: way, down: way)
         let connections = (0..<100).map { _ in sockets.open() }
         while sockets.isBehind { sockets.wait(.zero) }
         var refusing = Conditions.clear
-        refusing.access = .refuse
+        refusing.connectionPolicy = .refuse
         sockets.setConditions(refusing)
         #expect(sockets.isBehind && sockets.over.count < 100)
         while sockets.isBehind { sockets.wait(.zero) }

@@ -1,5 +1,6 @@
 import LinkModel
 import NIOCore
+import TCPModel
 
 @testable import Impairment
 
@@ -67,7 +68,7 @@ struct VirtualSockets {
     }
 
     /// A connection comes to the link that has gone past it so far; its upstream is there.
-    mutating func goOn(_ chance: ConnectionChance, beginning: Instant) -> FlowID {
+    mutating func goOn(_ chance: ConnectionSeed, beginning: Instant) -> FlowID {
         let id = box.link.open(at: now, chance: chance, isEstablished: true, beginning: beginning)
         ends[id] = PerDirection(up: End(), down: End())
         carryOut()
@@ -135,7 +136,7 @@ struct VirtualSockets {
     }
 
     /// What `side` of a connection has got.
-    func end(_ side: Side, _ id: FlowID) -> End { ends[id]?[side.sends] ?? End() }
+    func end(_ side: Side, _ id: FlowID) -> End { ends[id]?[side.sendDirection] ?? End() }
 
     private mutating func carryOut() {
         var drains: [(Side, FlowID)] = []
@@ -179,6 +180,6 @@ struct VirtualSockets {
     }
 
     private mutating func change(_ side: Side, _ id: FlowID, _ body: (inout End) -> Void) {
-        body(&ends[id, default: PerDirection(up: End(), down: End())][side.sends])
+        body(&ends[id, default: PerDirection(up: End(), down: End())][side.sendDirection])
     }
 }

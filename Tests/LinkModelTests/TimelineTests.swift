@@ -4,18 +4,18 @@ import Testing
 @testable import LinkModel
 
 @Suite struct TimelineTests {
-    private let slow = Timeline.Named(
+    private let slow = Timeline.NamedConditions(
         "slow", Conditions(up: .clear, down: DirectionConditions(rate: .kilobits(100), delay: .milliseconds(400))))
-    private let fast = Timeline.Named(
+    private let fast = Timeline.NamedConditions(
         "fast",
         Conditions(
             up: .clear,
             down: DirectionConditions(
-                rate: .kilobits(1100), delay: .milliseconds(100), loss: Loss(partsPerMillion: 10_000)!)))
+                rate: .kilobits(1100), delay: .milliseconds(100), loss: Probability(partsPerMillion: 10_000)!)))
 
     private func states(of run: inout TimelineRun, until end: Nanoseconds) -> [(time: Double, name: String)] {
         var seen = [(run.timeline.entries[0].start.inSeconds, run.name)]
-        while let change = run.nextChange, change.sinceStart <= end {
+        while let change = run.nextDeadline, change.sinceStart <= end {
             let hasChanged = run.advance(to: change)
             #expect(hasChanged)
             seen.append((change.sinceStart.inSeconds, run.name))
@@ -23,7 +23,7 @@ import Testing
         return seen
     }
 
-    @Test func stepsHoldUntilTheNextAndStartOver() throws {
+    @Test func entriesLastUntilTheNextAndTheTimelineRepeats() throws {
         let timeline = try Timeline(
             [.init(at: .zero, .hold(slow)), .init(at: .seconds(2), .hold(fast))], repeatsAfter: .seconds(5))
         var run = TimelineRun(timeline, startingAt: .start, seed: 1)
@@ -32,25 +32,27 @@ import Testing
         #expect(seen.map(\.name) == ["slow", "fast", "slow", "fast"])
     }
 
-    @Test func aRampIsEvenAndArrives() throws {
+    @Test func aRampIsLinearAndReachesItsTarget() throws {
         let timeline = try Timeline([
             .init(at: .zero, .hold(slow)), .init(at: .seconds(1), .ramp(to: fast, over: .seconds(10))),
         ])
         var run = TimelineRun(timeline, startingAt: .start, seed: 1)
         _ = run.advance(to: Instant(.seconds(6)))
-        #expect(run.current.down.rate == .kilobits(600))
-        #expect(run.current.down.delay == .milliseconds(250))
-        #expect(run.current.down.loss.partsPerMillion == 5000)
+        #expect(run.conditions.down.rate == .kilobits(600))
+        #expect(run.conditions.down.delay == .milliseconds(250))
+        #expect(run.conditions.down.loss.partsPerMillion == 5000)
         _ = run.advance(to: Instant(.seconds(11)))
-        #expect(run.current == fast.conditions)
-        #expect(run.nextChange == nil)
+        #expect(run.conditions == fast.conditions)
+        #expect(run.nextDeadline == nil)
     }
 
-    @Test func aFlapGoesBackAndForthAndItsTimesVary() throws {
+    @Test func aFlapAlternatesWithVaryingTimes() throws {
         let timeline = try Timeline([
             .init(
                 at: .zero,
-                .flap([.init(fast, .seconds(10)), .init(slow, .seconds(2))], jitter: Loss(partsPerMillion: 500_000)!))
+                .flap(
+                    [.init(fast, .seconds(10)), .init(slow, .seconds(2))],
+                    jitter: Probability(partsPerMillion: 500_000)!))
         ])
         func times(_ seed: UInt64) -> [Double] {
             var run = TimelineRun(timeline, startingAt: .start, seed: seed)
@@ -68,98 +70,101 @@ import Testing
         #expect(times(2) != first)
     }
 
-    /// Half-way in is the same as having waited.
-    @Test func seekingIsAsIfTimeHadPassed() throws {
+    /// A start half-way in gives the same state as waiting.
+    @Test func startingWithAnOffsetEqualsWaiting() throws {
         let timeline = try Timeline(
             [
-                .init(at: .zero, .flap([.init(fast, .seconds(1)), .init(slow, .seconds(1))], jitter: .all)),
+                .init(at: .zero, .flap([.init(fast, .seconds(1)), .init(slow, .seconds(1))], jitter: .one)),
                 .init(at: .seconds(20), .ramp(to: fast, over: .seconds(5))),
             ], repeatsAfter: .seconds(30))
         var waited = TimelineRun(timeline, startingAt: .start, seed: 9)
         _ = waited.advance(to: Instant(.milliseconds(52_500)))
         var sought = TimelineRun(timeline, startingAt: Instant(.zero - .milliseconds(52_500)), seed: 9)
         _ = sought.advance(to: .start)
-        #expect(sought.current == waited.current)
-        let ahead = try #require(sought.nextChange).sinceStart
-        #expect(try #require(waited.nextChange).sinceStart - .milliseconds(52_500) == ahead)
+        #expect(sought.conditions == waited.conditions)
+        let ahead = try #require(sought.nextDeadline).sinceStart
+        #expect(try #require(waited.nextDeadline).sinceStart - .milliseconds(52_500) == ahead)
     }
 
-    /// Jumping to a time gives the same as taking every change on the way.
-    @Test(arguments: 0..<100) func jumpingIsAsIfEveryChangeHadBeenTaken(seed: UInt64) {
+    /// One advance gives the same state as an advance for every change.
+    @Test(arguments: 0..<100) func oneAdvanceEqualsAnAdvanceForEveryChange(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
-        let timeline = TCPLinkPropertyTests.timeline(&generator)
+        let timeline = RandomConditions.timeline(&generator)
         let start = Instant(Nanoseconds(.random(in: -50_000_000_000...50_000_000_000, using: &generator)))
         var waited = TimelineRun(timeline, startingAt: start, seed: seed)
         var now = start
         for _ in 0..<5 {
             var sought = TimelineRun(timeline, startingAt: start, seed: seed)
             now = now + Nanoseconds(.random(in: 0...30_000_000_000, using: &generator))
-            while let change = waited.nextChange, change <= now { _ = waited.advance(to: change) }
+            while let change = waited.nextDeadline, change <= now { _ = waited.advance(to: change) }
             _ = sought.advance(to: now)
-            #expect(sought.current == waited.current, "seed \(seed)")
+            #expect(sought.conditions == waited.conditions, "seed \(seed)")
             #expect(sought.name == waited.name, "seed \(seed)")
-            #expect(sought.nextChange == waited.nextChange, "seed \(seed)")
+            #expect(sought.nextDeadline == waited.nextDeadline, "seed \(seed)")
         }
     }
 
-    /// A day of parts of 10 ms is 8.6 million changes, a century of them without end.
-    @Test func seekingTakesNoLongerForMoreParts() throws {
-        let flap = Timeline.Phase.flap([.init(fast, .milliseconds(10)), .init(slow, .milliseconds(10))], jitter: .none)
+    /// A day of intervals of 10 ms has 8.6 million changes.
+    @Test func theCostOfAnAdvanceDoesNotDependOnTheNumberOfIntervals() throws {
+        let flap = Timeline.Phase.flap([.init(fast, .milliseconds(10)), .init(slow, .milliseconds(10))], jitter: .zero)
         let rounds = try Timeline(
             [.init(at: .zero, flap), .init(at: .seconds(1), .ramp(to: slow, over: .seconds(1)))],
             repeatsAfter: .seconds(3))
         let spent = try ContinuousClock().measure {
             for offset in [Nanoseconds.seconds(86_399), .seconds(3_155_760_000), Nanoseconds(.max)] {
                 for timeline in [try Timeline([.init(at: .zero, flap)]), rounds] {
-                    var link = TCPLink(.clear, seed: 1)
+                    var link = PacketLink<Int>(.clear, seed: 1, name: "link")
                     link.follow(timeline, from: offset, at: .start)
-                    #expect(link.nextDue != nil)
+                    #expect(link.nextChange < .max)
                 }
             }
         }
-        #expect(spent < .milliseconds(500), "one change after the other it is some seconds: \(spent)")
+        #expect(spent < .milliseconds(500), "change by change it takes some seconds: \(spent)")
         var run = TimelineRun(try Timeline([.init(at: .zero, flap)]), startingAt: .start, seed: 1)
         _ = run.advance(to: Instant(.milliseconds(86_399_995)))
-        #expect(run.name == "slow" && run.nextChange == Instant(.seconds(86_400)))
+        #expect(run.name == "slow" && run.nextDeadline == Instant(.seconds(86_400)))
     }
 
-    @Test(arguments: [Access.refuse, .portal, .dns]) func aRampEndsInThePolicyOfItsTarget(_ access: Access) throws {
-        let closed = Timeline.Named("closed", Conditions(up: .clear, down: fast.conditions.down, access: access))
+    @Test(arguments: [ConnectionPolicy.refuse, .portal, .dns]) func aRampEndsWithThePolicyOfItsTarget(
+        _ target: ConnectionPolicy
+    ) throws {
+        let closed = Timeline.NamedConditions(
+            "closed", Conditions(up: .clear, down: fast.conditions.down, connectionPolicy: target))
         let timeline = try Timeline([
             .init(at: .zero, .hold(slow)), .init(at: .seconds(1), .ramp(to: closed, over: .seconds(10))),
             .init(at: .seconds(20), .ramp(to: slow, over: .seconds(10))),
         ])
         var run = TimelineRun(timeline, startingAt: .start, seed: 1)
-        func policy(at seconds: Int64) -> Access {
+        func policy(at seconds: Int64) -> ConnectionPolicy {
             _ = run.advance(to: Instant(.seconds(seconds)))
-            return run.current.access
+            return run.conditions.connectionPolicy
         }
         #expect(policy(at: 1) == .open)
-        #expect(policy(at: 10) == .open, "until its end the ramp can be felt")
-        #expect(policy(at: 11) == access)
-        #expect(run.current == closed.conditions)
-        #expect(policy(at: 19) == access)
-        #expect(policy(at: 20) == .open, "connections that are open keep going until the ramp ends")
+        #expect(policy(at: 10) == .open, "connections are open until the ramp ends")
+        #expect(policy(at: 11) == target)
+        #expect(run.conditions == closed.conditions)
+        #expect(policy(at: 19) == target)
+        #expect(policy(at: 20) == .open, "connections are open during the ramp")
         _ = run.advance(to: Instant(.seconds(30)))
-        #expect(run.current == slow.conditions)
+        #expect(run.conditions == slow.conditions)
     }
 
-    @Test func aChangeActsOnWhatEntersAfterwards() throws {
+    @Test func theLinkFollowsTheTimeline() throws {
         let timeline = try Timeline([.init(at: .zero, .hold(slow)), .init(at: .seconds(1), .hold(fast))])
-        var link = TCPLink(.clear, seed: 1)
-        link.follow(timeline, at: .start)
-        #expect(link.nextDue == Instant(.seconds(1)))
+        var link = PacketLink<Int>(.clear, seed: 1, name: "link")
+        link.follow(timeline, from: .zero, at: .start)
+        #expect(link.nextChange == 1_000_000_000)
         #expect(link.conditions == slow.conditions)
-        while link.runNext(until: Instant(.seconds(1))) {}
+        link.advanceTimeline()
         #expect(link.conditions == fast.conditions)
-        #expect(link.nextDue == nil)
+        #expect(link.nextChange == .max)
         link.follow(timeline, from: .seconds(3), at: Instant(.seconds(2)))
         #expect(link.conditions == fast.conditions)
         link.setConditions(.clear)
         #expect(link.timeline == nil)
     }
 
-    @Test func whatIsNoTimelineIsRefusedWithItsPlace() {
+    @Test func invalidTimelinesAreRejectedWithTheIndexOfTheEntry() {
         let cases: [(entries: [Timeline.Entry], repeats: Nanoseconds?, index: Int?)] = [
             ([], nil, nil),
             ([.init(at: .seconds(1), .hold(slow))], nil, 0),
@@ -178,17 +183,17 @@ import Testing
                     .init(at: .seconds(2), .hold(slow)),
                 ], nil, 1
             ),
-            ([.init(at: .zero, .flap([], jitter: .none))], nil, 0),
-            ([.init(at: .zero, .flap([.init(slow, .milliseconds(9))], jitter: .none))], nil, 0),
+            ([.init(at: .zero, .flap([], jitter: .zero))], nil, 0),
+            ([.init(at: .zero, .flap([.init(slow, .milliseconds(9))], jitter: .zero))], nil, 0),
             ([.init(at: .zero, .hold(slow)), .init(at: .seconds(5), .hold(fast))], .seconds(5), nil),
             ([.init(at: .zero, .hold(slow)), .init(at: .seconds(86_401), .hold(fast))], nil, 1),
             ([.init(at: .zero, .hold(slow))], .seconds(90_000), nil),
         ]
         for (number, bad) in cases.enumerated() {
-            let refusal = #expect(throws: Timeline.Refusal.self) {
+            let error = #expect(throws: TimelineError.self) {
                 _ = try Timeline(bad.entries, repeatsAfter: bad.repeats)
             }
-            #expect(refusal?.index == bad.index, "case \(number): \(refusal?.message ?? "")")
+            #expect(error?.index == bad.index, "case \(number): \(error?.message ?? "")")
         }
     }
 }

@@ -12,7 +12,7 @@ private let threeG = Conditions(
     @Test(arguments: [
         ("ttfb", 208), ("down:1024", 217), ("down:10240", 315), ("down:102400", 1357), ("down:1048576", 11_410),
         ("up:1024", 229), ("up:10240", 461), ("up:102400", 2774), ("up:1048576", 26_536),
-    ]) func threeGTakesWhatKernelsTook(_ item: String, _ milliseconds: Double) throws {
+    ]) func transfersOver3GTakeTheMeasuredTime(_ item: String, _ milliseconds: Double) throws {
         var trials = Trials(threeG, seed: 1)
         let result = trials.run(try #require(PlanItem(item)))
         let done = try #require(result.done)
@@ -20,11 +20,11 @@ private let threeG = Conditions(
         #expect(result.failure == nil)
     }
 
-    /// Seconds from healing to the first byte, 10th to 90th percentile as measured; a sawtooth, not a factor.
+    /// Seconds from the end of the outage to the first byte: the measured 10th to 90th percentile.
     @Test(arguments: [
         ("oconn:3", 0.5...0.9), ("oconn:10", 1.7...2.1), ("oreq:10", 0.7...1.1), ("odrip:10", 5.5...6.1),
         ("obulk:3:204800:1", 3.5...4.2),
-    ]) func outagesEndWhenKernelsTryAgain(_ item: String, _ seconds: ClosedRange<Double>) throws {
+    ]) func dataResumesAfterOutagesAtTheMeasuredTime(_ item: String, _ seconds: ClosedRange<Double>) throws {
         var trials = Trials(threeG, seed: 2)
         let item = try #require(PlanItem(item))
         let resumes = (0..<21).compactMap { _ in trials.run(item).resume?.inSeconds }.sorted()
@@ -32,9 +32,9 @@ private let threeG = Conditions(
         #expect(seconds.contains(resumes[10]), "\(resumes[10])")
     }
 
-    @Test func sameSeedSameLines() throws {
+    @Test func theSameSeedGivesTheSameResults() throws {
         let lossy = DirectionConditions(
-            rate: .kilobits(780), delay: .milliseconds(100), loss: Loss(partsPerMillion: 50_000)!)
+            rate: .kilobits(780), delay: .milliseconds(100), loss: Probability(partsPerMillion: 50_000)!)
         func lines(seed: UInt64) throws -> [String] {
             var trials = Trials(Conditions(up: lossy, down: lossy), seed: seed)
             let item = try #require(PlanItem("pp:20"))
@@ -47,7 +47,7 @@ private let threeG = Conditions(
     @Test(arguments: [
         "", "nonsense", "down", "down:", "down:0", "down:-1", "up:99", "pp:0", "pp:3:1", "obulk:3", "obulk:3:10:x",
         "oreq:0", "oreq:99999", "ttfb:1", "down:99999999999999999999", "odrip:3:4",
-    ]) func wrongItemsAreRefused(_ text: String) {
+    ]) func invalidItemsAreRejected(_ text: String) {
         #expect(PlanItem(text) == nil)
     }
 

@@ -1,6 +1,7 @@
 import Impairment
 import LinkModel
 import NIOCore
+import TCPModel
 import TestSupport
 import Testing
 
@@ -51,8 +52,10 @@ private func conversation(
 }
 
 private let lossy = Conditions(
-    up: DirectionConditions(rate: .kilobits(330), delay: .milliseconds(100), loss: Loss(partsPerMillion: 80_000)!),
-    down: DirectionConditions(rate: .kilobits(780), delay: .milliseconds(100), loss: Loss(partsPerMillion: 80_000)!))
+    up: DirectionConditions(
+        rate: .kilobits(330), delay: .milliseconds(100), loss: Probability(partsPerMillion: 80_000)!),
+    down: DirectionConditions(
+        rate: .kilobits(780), delay: .milliseconds(100), loss: Probability(partsPerMillion: 80_000)!))
 
 private let request =
     "PUT /notes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 6000\r\n\r\n" + String(repeating: "x", count: 6000)
@@ -126,7 +129,7 @@ struct ConnectionReaderTests {
         var frames = conversation("GET /all HTTP/1.0\r\n\r\n", untilClose, .clear, seed: 1)
         let last = try #require(frames.lastIndex { $0.record.direction == .down && $0.record.payloadBytes > 0 })
         // The FIN, in a segment of its own or with the last bytes, comes before the bytes in front of it.
-        let final = try #require(frames.lastIndex { $0.record.direction == .down && $0.record.isFinal })
+        let final = try #require(frames.lastIndex { $0.record.direction == .down && $0.record.isFIN })
         let place = final == last ? try #require(frames[..<last].lastIndex { $0.record.payloadBytes > 0 }) : last
         let late = frames.remove(at: place)
         frames.insert(late, at: final)

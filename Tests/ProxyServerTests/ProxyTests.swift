@@ -3,6 +3,7 @@ import LinkModel
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
+import TCPModel
 import TestSupport
 import Testing
 
@@ -33,7 +34,7 @@ enum Way: CaseIterable {
     var mayGoStraight: Bool { self == .straight }
 }
 
-private let dead = Conditions(up: DirectionConditions(loss: .all), down: DirectionConditions(loss: .all))
+private let dead = Conditions(up: DirectionConditions(loss: .one), down: DirectionConditions(loss: .one))
 private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
 
 @Suite(.timeLimit(.minutes(10))) struct ProxyTests {
@@ -184,7 +185,7 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
             var configuration = ProxyConfiguration(
                 listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: port),
                 conditions: Conditions(
-                    up: DirectionConditions(delay: .milliseconds(1), loss: Loss(partsPerMillion: 200_000)!),
+                    up: DirectionConditions(delay: .milliseconds(1), loss: Probability(partsPerMillion: 200_000)!),
                     down: .clear))
             configuration.seed = seed
             let seen = NIOLockedValueBox<[PacketRecord.Fate]>([])

@@ -13,16 +13,18 @@ import Testing
     import Musl
 #endif
 
-private let dead = Conditions(up: DirectionConditions(loss: .all), down: DirectionConditions(loss: .all))
-private let updead = Conditions(up: DirectionConditions(loss: .all), down: .clear)
-private let downdead = Conditions(up: .clear, down: DirectionConditions(loss: .all))
+private let dead = Conditions(up: DirectionConditions(loss: .one), down: DirectionConditions(loss: .one))
+private let updead = Conditions(up: DirectionConditions(loss: .one), down: .clear)
+private let downdead = Conditions(up: .clear, down: DirectionConditions(loss: .one))
 
 /// The methods that this machine allows.
 private let methods: [SilenceMethod] =
     SilenceMethod.best == .none
     ? [] : SilenceMethod.best == .socketFilter ? [.socketFilter, .acceptQueue] : [.acceptQueue]
 
-private func with(access: Access) -> Conditions { Conditions(up: .clear, down: .clear, access: access) }
+private func with(access: ConnectionPolicy) -> Conditions {
+    Conditions(up: .clear, down: .clear, connectionPolicy: access)
+}
 
 /// Sends a byte there and one back.
 private func exchange(_ client: TestSocket, _ server: TestSocket) throws {
@@ -96,7 +98,7 @@ private typealias Failure = TestSocket.Failure
     }
 
     @Test func refusalCutsConnectionsAndAnswersASynByARst() async throws {
-        for access in [Access.refuse, .dns] {
+        for access in [ConnectionPolicy.refuse, .dns] {
             try await withProxy(.clear) { proxy, listener in
                 let (client, server) = try await blocking {
                     (try TestSocket.connect(port: proxy.address.port), try listener.accept())

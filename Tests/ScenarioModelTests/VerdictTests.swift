@@ -228,9 +228,9 @@ private typealias Expectation = ScenarioModel.Expectation
         #expect(Judge.budget(ofOutage: .seconds(200)) == 15)
         var run = Run()
         var nothing = DirectionConditions.clear
-        nothing.loss = .all
-        let dead = Timeline.Named("dead", Conditions(up: nothing, down: nothing))
-        let clear = Timeline.Named("clear", .clear)
+        nothing.loss = .one
+        let dead = Timeline.NamedConditions("dead", Conditions(up: nothing, down: nothing))
+        let clear = Timeline.NamedConditions("clear", .clear)
         run.scenario.devices = [
             .init(
                 name: "A", user: "ada", startsSynced: true,

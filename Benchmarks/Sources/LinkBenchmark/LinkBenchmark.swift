@@ -1,28 +1,29 @@
 import Foundation
 import LinkModel
+import TCPModel
 
-/// How many packets a second the model carries, and what more connections cost.
+/// Measures the packets per second of the model and the cost of concurrent connections.
 @main struct LinkBenchmark {
     static func main() {
         if CommandLine.arguments.count == 3, let count = Int(CommandLine.arguments[2]), (1...1_000_000).contains(count) {
-            // For counting instructions: one scene, so many downloads, the packets on standard output.
+            // For counting instructions: a number of downloads in one scene. Prints the number of packets.
             guard let scene = Scene.all.first(where: { $0.name == CommandLine.arguments[1] }) else { return usage() }
             print(scene.downloads(count))
             return
         }
         guard CommandLine.arguments.count == 1 else { return usage() }
-        print("1 MB downloads, one after the other; the best of 5 rounds of 200")
+        print("1 MB downloads in sequence, best of 5 rounds of 200")
         for scene in Scene.all {
             let best = (0..<5).map { _ in time { scene.downloads(200) } }.min { $0.nanoseconds < $1.nanoseconds }!
             print("  \(padded(scene.name, 12)) \(String(format: "%.2f", Double(best.packets) * 1e3 / Double(best.nanoseconds))) million packets/s")
         }
-        print("connections at once over one link, some 1.5 million packets in all; the best of 3")
+        print("concurrent connections on one link, some 1.5 million packets in total, best of 3 rounds")
         var one = 0.0
         for count in [1, 100, 10_000] {
-            let best = (0..<3).map { _ in time { Scene.atOnce(count) } }.min { $0.nanoseconds < $1.nanoseconds }!
+            let best = (0..<3).map { _ in time { Scene.concurrentDownloads(count) } }.min { $0.nanoseconds < $1.nanoseconds }!
             let each = Double(best.nanoseconds) / Double(best.packets)
             if count == 1 { one = each }
-            print("  \(padded("\(count)", 12)) \(String(format: "%.0f ns a packet, %.2f x", each, each / one)) one connection")
+            print("  \(padded("\(count)", 12)) \(String(format: "%.0f ns/packet, %.2f x", each, each / one)) one connection")
         }
     }
 
@@ -47,7 +48,7 @@ import LinkModel
     }
 }
 
-/// A link to measure on.
+/// The conditions of a measurement.
 struct Scene: Sendable {
     let name: String
     let conditions: Conditions
@@ -62,12 +63,12 @@ struct Scene: Sendable {
             name: "3g-loss5",
             conditions: Conditions(
                 up: DirectionConditions(
-                    rate: .kilobits(330), delay: .milliseconds(100), loss: Loss(partsPerMillion: 50_000)!),
+                    rate: .kilobits(330), delay: .milliseconds(100), loss: Probability(partsPerMillion: 50_000)!),
                 down: DirectionConditions(
-                    rate: .kilobits(780), delay: .milliseconds(100), loss: Loss(partsPerMillion: 50_000)!))),
+                    rate: .kilobits(780), delay: .milliseconds(100), loss: Probability(partsPerMillion: 50_000)!))),
     ]
 
-    /// Downloads of 1 MB one after the other; gives the packets offered to the link.
+    /// Runs downloads of 1 MB in sequence. Returns the packets offered to the link.
     func downloads(_ count: Int) -> Int {
         var link = TCPLink(conditions, seed: 1)
         var now = Instant.start
@@ -75,18 +76,18 @@ struct Scene: Sendable {
             let flow = link.open(at: now)
             link.send(100, on: flow, .up, at: now)
             link.send(1 << 20, on: flow, .down, at: now)
-            while let due = link.nextDue {
-                now = due
-                _ = link.runNext(until: due)
-                while link.takeOccurrence() != nil {}
+            while let deadline = link.nextDeadline {
+                now = deadline
+                _ = link.advance(to: deadline)
+                while link.takeEvent() != nil {}
             }
             link.remove(flow)
         }
         return offered(link)
     }
 
-    /// Downloads at the same time.
-    static func atOnce(_ count: Int) -> Int {
+    /// Runs concurrent downloads. Returns the packets offered to the link.
+    static func concurrentDownloads(_ count: Int) -> Int {
         let direction = DirectionConditions(
             rate: .kilobits(10_000_000), delay: .milliseconds(20), queue: .packets(100_000))
         var link = TCPLink(Conditions(up: direction, down: direction), seed: 1)
@@ -94,9 +95,9 @@ struct Scene: Sendable {
             let flow = link.open(at: .start)
             link.send(1_448_000_000 / count, on: flow, .down, at: .start)
         }
-        while let due = link.nextDue {
-            _ = link.runNext(until: due)
-            while link.takeOccurrence() != nil {}
+        while let deadline = link.nextDeadline {
+            _ = link.advance(to: deadline)
+            while link.takeEvent() != nil {}
         }
         return offered(link)
     }

@@ -1,11 +1,11 @@
-// The load for comparing proxies: plain blocking sockets and threads, so that nothing of what is measured is in it.
+// The load generator of the proxy comparison: blocking sockets and threads, independent of the measured code.
 //
-//     Load server                          prints two ports: one that does what the first byte says, one that only accepts
-//     Load bulk PORT STREAMS SECONDS       bytes and seconds of downloads
-//     Load ping PORT COUNT                 microseconds of 1-byte exchanges: half of them, 99 % of them
-//     Load connections PORT AT-ONCE SECONDS  connections with one exchange each, a second
-//     Load copy UPSTREAM                   prints a port; copies from one blocking socket to the other: what copying costs at least
-//     Load hold PORT COUNT MEGABYTES       opens connections, lets each carry so much, says 'ready', holds them to the end of its input
+//     Load server                          prints two ports: one whose first byte selects the behaviour, one that only accepts
+//     Load bulk PORT STREAMS SECONDS       prints bytes and seconds of downloads
+//     Load ping PORT COUNT                 prints p50 and p99 of 1-byte exchanges in microseconds
+//     Load connections PORT CONCURRENCY SECONDS  prints connections per second, with one exchange each
+//     Load copy UPSTREAM                   prints a port; copies between blocking sockets: the minimum cost of copying
+//     Load hold PORT COUNT MEGABYTES       opens connections, downloads on each, prints 'ready', and holds them until its input ends
 
 import Foundation
 
@@ -91,14 +91,14 @@ func serve(_ descriptor: Int32, _ mode: UInt8, _ buffer: UnsafeMutableRawPointer
         while case let count = recv(descriptor, buffer, blockBytes, 0), count > 0, sendAll(descriptor, buffer, count) {}
     case UInt8(ascii: "C"): _ = sendAll(descriptor, buffer, 1)
     default:
-        // Kept open.
+        // The connection stays open.
         for _ in 0..<4 where !sendAll(descriptor, buffer, blockBytes) { return }
         return
     }
     close(descriptor)
 }
 
-/// Prints at once, also into a pipe.
+/// Prints without buffering.
 func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 
 func server() -> Never {
@@ -116,11 +116,11 @@ func server() -> Never {
                     close(descriptor)
                     continue
                 }
-                let asked = mode
+                let behaviour = mode
                 if mode == UInt8(ascii: "S") || mode == UInt8(ascii: "E") {
                     Thread.detachNewThread {
                         let own = block()
-                        serve(descriptor, asked, own)
+                        serve(descriptor, behaviour, own)
                         own.deallocate()
                     }
                 } else {
@@ -145,7 +145,7 @@ func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
     group.wait()
 }
 
-/// Each place belongs to one thread.
+/// A counter for each thread.
 final class Counts: @unchecked Sendable {
     let values: UnsafeMutablePointer<Int>
     let count: Int
@@ -198,15 +198,15 @@ case "ping":
     times.sort()
     print(Double(times[count / 2]) / 1000, Double(times[count * 99 / 100]) / 1000)
 case "connections":
-    let (port, atOnce, seconds) = (number(1), number(2), Double(arguments[3])!)
-    let counts = Counts(atOnce)
+    let (port, concurrency, seconds) = (number(1), number(2), Double(arguments[3])!)
+    let counts = Counts(concurrency)
     let start = now()
     let end = start + UInt64(seconds * 1e9)
-    onThreads(atOnce) { index in
+    onThreads(concurrency) { index in
         var byte: UInt8 = 0
         while now() < end {
             let descriptor = dial(port)
-            guard sendAll(descriptor, "C", 1), recv(descriptor, &byte, 1, 0) == 1 else { fatalError("no answer") }
+            guard sendAll(descriptor, "C", 1), recv(descriptor, &byte, 1, 0) == 1 else { fatalError("no response") }
             // The server closes first.
             _ = recv(descriptor, &byte, 1, 0)
             close(descriptor)

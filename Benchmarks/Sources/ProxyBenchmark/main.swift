@@ -1,9 +1,9 @@
-// How late a live proxy is against its model, and what that costs: 1, 50 and 500 saturated links on one event loop, and
-// one link as fast as it goes. The load comes from a second process, on another core where that can be had.
+// Measures the lateness of a live proxy relative to its model, and its CPU time: 1, 50 and 500 saturated links on one event
+// loop, and one link without a rate limit. A second process generates the load, on another core if possible.
 //
-//     ProxyBenchmark [seconds [word]] all scenes, or those with the word in their name
-//     ProxyBenchmark load [ticks]     the load: a server and clients, told on standard input where to connect; with 'ticks'
-//                                     the server sends a little now and then, and not as much as it can
+//     ProxyBenchmark [seconds [word]] runs all scenes, or those with the word in their name
+//     ProxyBenchmark load [ticks]     generates the load: a server, and clients for the ports on standard input; with
+//                                     'ticks' the server sends 100 bytes every 250 ms instead of as much as possible
 
 import Foundation
 import Histogram
@@ -13,7 +13,7 @@ import NIOCore
 import NIOPosix
 import ProxyServer
 
-/// Sends without end, as fast as the socket takes it.
+/// Sends continuously, as fast as the socket permits.
 final class Source: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     private let chunk = ByteBuffer(repeating: 65, count: 64 << 10)
@@ -69,11 +69,11 @@ func load(ticks: Bool) throws {
             }
             .connect(host: "127.0.0.1", port: port).wait()
     }
-    // The end of standard input is the end of everything.
+    // The process ends with its standard input.
     exit(0)
 }
 
-/// Used on the one event loop of all proxies.
+/// The lateness of writes; used on the event loop of all proxies only.
 final class Lateness: @unchecked Sendable {
     private var histogram = Histogram<UInt64>(highestTrackableValue: 60_000_000_000, numberOfSignificantValueDigits: .two)
     private var isCounting = false
@@ -121,7 +121,7 @@ func run(_ scene: Scene, seconds: Double) async throws {
     if CommandLine.arguments.count > 2, !scene.name.contains(CommandLine.arguments[2]) { return }
     let child = Process()
     let program = CommandLine.arguments[0]
-    // On a core of its own, if taskset is there.
+    // On a separate core, if taskset is available.
     child.executableURL = URL(filePath: "/bin/sh")
     child.arguments = ["-c", "exec $(command -v taskset >/dev/null && echo taskset -c 1) \"$0\" load \(scene.toxics.isEmpty ? "" : "ticks")", program]
     let (input, output) = (Pipe(), Pipe())
@@ -129,7 +129,7 @@ func run(_ scene: Scene, seconds: Double) async throws {
     child.standardOutput = output
     try child.run()
     let text = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-    guard let upstream = Int(text.trimmingCharacters(in: .whitespacesAndNewlines)) else { fatalError("no load: \(text)") }
+    guard let upstream = Int(text.trimmingCharacters(in: .whitespacesAndNewlines)) else { fatalError("the load process did not print its port: \(text)") }
 
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let loop = group.next()
@@ -173,13 +173,13 @@ func run(_ scene: Scene, seconds: Double) async throws {
     let within = histogram.percentileAtOrBelowValue(1_000_000)
     print(
         "\(scene.name): \(histogram.totalCount) writes, "
-            + "late by \(microseconds(50)) us (half), \(microseconds(99)) us (99 %), \(microseconds(99.9)) us (99.9 %), "
-            + "\(microseconds(100)) us (all); within 1 ms \(String(format: "%.2f", within)) %")
-    // Without conditions no packets are modelled.
+            + "lateness p50 \(microseconds(50)) us, p99 \(microseconds(99)) us, p99.9 \(microseconds(99.9)) us, "
+            + "max \(microseconds(100)) us; within 1 ms \(String(format: "%.2f", within)) %")
+    // Without conditions no packets are modelled: count writes.
     let events = rate > 0 ? rate : Double(histogram.totalCount) / passed
     print(
         String(
-            format: "    %.0f \(rate > 0 ? "packets" : "writes")/s, %.0f %% of a core, %.1f us each", events,
+            format: "    %.0f \(rate > 0 ? "packets" : "writes")/s, %.0f %% of a core, %.1f us per event", events,
             100 * used / passed, 1e6 * used / passed / events))
     for limit in [20, 50, 100, 150, 200, 500, 1000, 2000, 5000, 10_000] {
         let share = histogram.percentileAtOrBelowValue(UInt64(limit) * 1000)
@@ -216,6 +216,6 @@ if CommandLine.arguments.dropFirst().first == "load" {
     try await run(
         Scene(name: "500 saturated Edge links", links: 500, connections: 1, conditions: edge), seconds: seconds)
     try await run(
-        Scene(name: "1 link of 1 ms without a cap, 8 downloads", links: 1, connections: 8, conditions: fast),
+        Scene(name: "1 link of 1 ms without a rate limit, 8 downloads", links: 1, connections: 8, conditions: fast),
         seconds: seconds)
 }

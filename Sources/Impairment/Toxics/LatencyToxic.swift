@@ -32,6 +32,6 @@ struct LatencyToxic: ToxicMachine {
     /// From `-jitter` up to, not including, `+jitter` beside the latency; never less than none.
     private mutating func delay() -> Nanoseconds {
         guard jitter > 0 else { return max(.zero, latency) }
-        return max(.zero, latency + .milliseconds(chance.below(2 * jitter) - jitter))
+        return max(.zero, latency + .milliseconds(chance.integer(below: 2 * jitter) - jitter))
     }
 }

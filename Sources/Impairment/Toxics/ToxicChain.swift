@@ -69,7 +69,7 @@ struct ToxicChain {
     /// Puts a toxic nearest the link. Its chance is drawn from `coins`.
     mutating func add(_ toxic: Toxic, coins: RandomStream, at now: Instant) {
         var coins = coins
-        let isDrawn = coins.chance(toxic.toxicity)
+        let isDrawn = coins.bool(probability: toxic.toxicity)
         let machine = Self.machine(isDrawn ? toxic.effect : .noop, &coins, passed: 0, at: now)
         stages.append(
             Stage(toxic: toxic, machine: machine, input: ToxicInput(at: now), coins: coins, isDrawn: isDrawn))
@@ -87,7 +87,7 @@ struct ToxicChain {
         if stages[index].machine.mustCloseOnRemoval { stages[index].hasSwallowed = true }
         stages[index].toxic = toxic
         stages[index].due = nil
-        stages[index].isDrawn = stages[index].coins.chance(toxic.toxicity)
+        stages[index].isDrawn = stages[index].coins.bool(probability: toxic.toxicity)
         let effect = stages[index].isDrawn ? toxic.effect : .noop
         let passed = stages[index].passed
         stages[index].machine = Self.machine(effect, &stages[index].coins, passed: passed, at: now)
@@ -139,7 +139,7 @@ struct ToxicChain {
                 continue
             }
             losses.append(
-                CorrelatedLoss(rate: rate, correlation: correlation, coins: Self.split(&stages[index].coins)))
+                CorrelatedLoss(rate: rate, correlation: correlation, random: Self.split(&stages[index].coins)))
         }
     }
 

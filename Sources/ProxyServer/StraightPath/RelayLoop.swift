@@ -334,10 +334,10 @@ extension RelayLoop {
             let now = NIODeadline.now()
             let due = connection.abortDue ?? now + RelayedConnection.abortDelayMax
             let survivors = [Side.client, .server].filter {
-                !connection.ends[$0.sends].isLost && !connection.ends[$0.sends].hasFailed
+                !connection.ends[$0.sendDirection].isLost && !connection.ends[$0.sendDirection].hasFailed
             }
             let isDrained = survivors.allSatisfy { side in
-                let lane = connection.lanes[side.opposite.sends]
+                let lane = connection.lanes[side.opposite.sendDirection]
                 return lane.isAtEnd && lane.held == 0 && !connection.hasUnacknowledged(side)
             }
             if isDrained || due <= now { return end(connection, resetting: survivors) }
@@ -595,8 +595,8 @@ extension RelayLoop {
 
         /// Closes both sockets, and forgets the connection.
         private func end(_ connection: RelayedConnection, resetting sides: [Side] = []) {
-            for side in sides where connection.ends[side.sends].descriptor >= 0 {
-                ResetOnClose.arm(connection.ends[side.sends].descriptor)
+            for side in sides where connection.ends[side.sendDirection].descriptor >= 0 {
+                ResetOnClose.arm(connection.ends[side.sendDirection].descriptor)
             }
             // Before the port can be somebody else's.
             connection.dialRecords = []

@@ -165,8 +165,8 @@
 
         /// A socket takes nothing any more. What it has received can still be read, to its end.
         func lose(_ side: Side) {
-            ends[side.sends].isLost = true
-            ends[side.sends].mayRead = true
+            ends[side.sendDirection].isLost = true
+            ends[side.sendDirection].mayRead = true
         }
 
         /// Whether a socket is lost.
@@ -174,7 +174,7 @@
 
         /// Whether a socket has bytes that its peer's kernel has not acknowledged.
         func hasUnacknowledged(_ side: Side) -> Bool {
-            SystemSocket.unacknowledgedBytes(of: ends[side.sends].descriptor) > 0
+            SystemSocket.unacknowledgedBytes(of: ends[side.sendDirection].descriptor) > 0
         }
 
         /// The receiving socket takes no more for now.

@@ -1,0 +1,16 @@
+/// The treatment of connections, independent of packet conditions.
+///
+/// A change of the policy aborts every open connection.
+public enum ConnectionPolicy: String, CaseIterable, Hashable, Sendable {
+    /// Connections reach the server.
+    case open
+    /// A SYN is answered with a RST.
+    case refuse
+    /// The server's name does not resolve. A client that connects by address gets a RST.
+    case dns
+    /// A captive portal answers HTTP requests with its own page.
+    case portal
+
+    /// Whether a SYN is answered with a RST.
+    public var refusesConnections: Bool { self == .refuse || self == .dns }
+}

@@ -1,0 +1,22 @@
+/// A loss process of one connection and direction in which a loss makes the next one more likely.
+public struct CorrelatedLoss: Sendable, Hashable {
+    /// The probability of a loss, 0 to 1.
+    public let rate: Double
+    /// The increase of the probability after a loss.
+    public let correlation: Double
+    private var lostLast = false
+    private var random: RandomStream
+
+    /// Creates a loss process. Both numbers are clamped to 0 to 1.
+    public init(rate: Double, correlation: Double, random: RandomStream) {
+        self.rate = min(1, max(0, rate))
+        self.correlation = min(1, max(0, correlation))
+        self.random = random
+    }
+
+    /// Returns whether the next packet is lost.
+    public mutating func losesNext() -> Bool {
+        lostLast = random.bool(probability: min(1, lostLast ? rate + correlation : rate))
+        return lostLast
+    }
+}

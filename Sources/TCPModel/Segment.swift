@@ -1,0 +1,74 @@
+/// A TCP segment without its payload: the header fields, in bytes of the stream.
+struct Segment: Sendable {
+    enum Kind: Sendable { case syn, synAck, data, ack, reset }
+
+    var kind: Kind
+    /// The sequence number of the first byte. A FIN counts as one byte of the stream, without payload.
+    var start: Int64 = 0
+    /// The sequence number after the last byte.
+    var end: Int64 = 0
+    /// Whether the last byte is the FIN.
+    var isFIN = false
+    /// Whether the segment probes a zero window: it repeats an acknowledged byte's number, without the byte.
+    var isWindowProbe = false
+    /// Whether the segment ends a write of the application (PSH).
+    var isPSH = false
+    /// The acknowledgment number: the first byte that the sender has not received.
+    var ackNumber: Int64 = 0
+    /// The SACK option (RFC 2018), the latest block first.
+    var sackBlocks = SACKBlocks()
+    /// Whether the segment reports a duplicate (D-SACK, RFC 2883).
+    var isDSACK = false
+    /// The timestamp option's value (RFC 7323).
+    var timestamp: Int64 = 0
+    /// The timestamp option's echo reply.
+    var timestampEcho: Int64 = 0
+    /// The receive window beyond `ackNumber`.
+    var window: Int64 = 0
+
+    /// The size of the IP packet.
+    var packetBytes: Int {
+        switch kind {
+        case .syn, .synAck: PacketSize.handshake
+        case .reset: PacketSize.reset
+        case .data: PacketSize.header + Int(end - start) - (isFIN ? 1 : 0)
+        // A SACK option takes 4 bytes (two of them padding) plus 8 per block; a D-SACK block counts as any other.
+        case .ack:
+            PacketSize.header
+                + (sackBlocks.count == 0 && !isDSACK ? 0 : 4 + 8 * min(3, sackBlocks.count + (isDSACK ? 1 : 0)))
+        }
+    }
+}
+
+/// Up to three SACK blocks, as many as fit beside timestamps. They are stored relative to the acknowledgment number, since
+/// a packet in flight is copied several times.
+struct SACKBlocks: Sendable {
+    private var offsets: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32) = (0, 0, 0, 0, 0, 0)
+    private var blocks: UInt8 = 0
+
+    var count: Int { Int(blocks) }
+
+    /// Returns the block at `index`, given the segment's acknowledgment number.
+    func range(_ index: Int, from base: Int64) -> Range<Int64> {
+        let (start, end) =
+            switch index {
+            case 0: (offsets.0, offsets.1)
+            case 1: (offsets.2, offsets.3)
+            default: (offsets.4, offsets.5)
+            }
+        return base + Int64(start)..<base + Int64(end)
+    }
+
+    /// Appends a block above `base`. A fourth block, or one out of the header's range, is omitted.
+    mutating func append(_ block: Range<Int64>, from base: Int64) {
+        guard let start = UInt32(exactly: block.lowerBound - base), let end = UInt32(exactly: block.upperBound - base)
+        else { return }
+        switch blocks {
+        case 0: (offsets.0, offsets.1) = (start, end)
+        case 1: (offsets.2, offsets.3) = (start, end)
+        case 2: (offsets.4, offsets.5) = (start, end)
+        default: return
+        }
+        blocks += 1
+    }
+}

@@ -1,0 +1,513 @@
+internal import DequeModule
+internal import HeapModule
+public import LinkModel
+
+/// TCP connections over one shared link, counting bytes: two endpoints per connection, one link for all of them.
+///
+///     open/send/finish/abort -> client TCPEndpoint -> link up   -> server TCPEndpoint -> TimedFlowEvent
+///                               client TCPEndpoint <- link down <- server TCPEndpoint
+///
+/// Bytes are delayed as TCP delays them: packets are lost, dropped and retransmitted, windows grow and shrink, and the
+/// delivered bytes are always the next of the stream. All randomness follows from the seed; each connection has its own
+/// random streams (`link/up/conn/7/loss`), so that the losses of one do not shift those of another.
+public struct TCPLink: ~Copyable {
+    /// A box that keeps an endpoint, some kilobytes that each packet accesses, in place. Only the link refers to it, and the
+    /// link cannot be copied.
+    private final class EndpointBox {
+        var endpoint: TCPEndpoint
+
+        init(_ endpoint: TCPEndpoint) { self.endpoint = endpoint }
+
+        @inline(__always)
+        func withEndpoint<Result>(_ body: (inout TCPEndpoint) -> Result) -> Result { body(&endpoint) }
+    }
+
+    private struct Connection {
+        var generation: UInt32 = 0
+        var isInUse = false
+        var endpoints: PerDirection<EndpointBox>
+        var flows: PerDirection<PacketPipe.FlowState>
+        /// Losses of this connection alone, in addition to the link's.
+        var losses = PerDirection(up: [CorrelatedLoss](), down: [CorrelatedLoss]())
+        var scheduled = PerDirection(up: ScheduledTimers(), down: ScheduledTimers())
+        /// The number of the connection, from 0.
+        var number = 0
+        /// The byte after the last that each end has sent.
+        var dataSentUpTo = PerDirection(up: Int64(0), down: Int64(0))
+        /// The same for records, with -1 before the SYN.
+        var recordedUpTo = PerDirection(up: Int64(-1), down: Int64(-1))
+    }
+
+    /// The times of an endpoint's two entries in the timer heap; `.max` is none. Timers are moved to a later time far more
+    /// often than they fire, so that an entry stays in the heap and is checked when it fires.
+    private struct ScheduledTimers {
+        var main = Int64.max
+        var ack = Int64.max
+    }
+
+    private struct Timer: Comparable, Sendable {
+        let time: Int64
+        let sequence: UInt64
+        let flow: FlowID
+        let side: Side
+        /// Whether the entry is for a delayed ACK; otherwise for the other timers.
+        let isAck: Bool
+
+        static func < (left: Timer, right: Timer) -> Bool {
+            left.time != right.time ? left.time < right.time : left.sequence < right.sequence
+        }
+    }
+
+    private var link: PacketLink<Segment>
+    private let readsImmediately: Bool
+    private let stacks: PerDirection<StackPreset>
+    private var timers = Heap<Timer>()
+    private var connections: [Connection] = []
+    /// The sequence number of the first byte of new connections; other than 0 in tests of long streams only.
+    var firstByte: Int64 = 0
+    private var freeSlots: [Int] = []
+    private var connectionsOpened = 0
+    private var events = Deque<TimedFlowEvent>()
+    private let recordsPackets: Bool
+    private var records = Deque<PacketRecord>()
+
+    /// The coarsest tick of the modelled timers: 512 jiffies of 4 ms.
+    private static let clockPhaseMax = Nanoseconds.milliseconds(2048)
+
+    /// Creates a link without connections.
+    ///
+    /// - Parameters:
+    ///   - seed: The random seed.
+    ///   - name: The prefix of the names of random streams: `link/A`.
+    ///   - client: The TCP parameters of the clients' kernels.
+    ///   - server: The TCP parameters of the servers' kernels.
+    ///   - readsImmediately: Whether applications read data as soon as it arrives. Otherwise ``read(_:on:_:at:)`` must be
+    ///     called, and the receive window closes if it is not.
+    ///   - recordsPackets: Whether ``takeRecord()`` returns every packet; no bytes bypass the model then.
+    public init(
+        _ conditions: Conditions, seed: UInt64, name: String = "link", client: StackPreset = .linux,
+        server: StackPreset = .linux, readsImmediately: Bool = true, recordsPackets: Bool = false
+    ) {
+        link = PacketLink(conditions, seed: seed, name: name)
+        self.readsImmediately = readsImmediately
+        self.recordsPackets = recordsPackets
+        stacks = PerDirection(up: client.bounded, down: server.bounded)
+    }
+
+    // MARK: State
+
+    /// The conditions for packets that enter now, unless a direction has an outage.
+    public var conditions: Conditions { link.conditions }
+
+    /// The timeline that changes the conditions, if there is one.
+    public var timeline: TimelineRun? { link.timeline }
+
+    /// The directions in which no packet passes, whatever the conditions.
+    public var hasOutage: PerDirection<Bool> { link.hasOutage }
+
+    /// The time of the next event; `nil` if no event is due.
+    public var nextDeadline: Instant? {
+        let time = min(min(timers.min?.time ?? .max, link.nextArrival.time), link.nextChange)
+        return time == .max ? nil : Instant(Nanoseconds(time))
+    }
+
+    /// Returns the packet counters of a direction.
+    public func counters(_ direction: Direction) -> PipeCounters { link.counters(direction) }
+
+    /// The number of connections.
+    public var connectionCount: Int { connections.count - freeSlots.count }
+
+    /// Whether no packet is in flight.
+    public var isIdle: Bool { link.isIdle }
+
+    /// Returns whether a connection exists.
+    public func contains(_ id: FlowID) -> Bool {
+        connections[id.index].isInUse && connections[id.index].generation == id.generation
+    }
+
+    /// Returns the connection in the slot `index`, if there is one.
+    public func connection(at index: Int) -> FlowID? {
+        guard connections.indices.contains(index), connections[index].isInUse else { return nil }
+        return FlowID(index: index, generation: connections[index].generation)
+    }
+
+    /// Returns the number of packets in a direction's queue, the one being transmitted included.
+    public mutating func queueDepth(_ direction: Direction, at now: Instant) -> Int {
+        link.queueDepth(direction, at: now.bounded)
+    }
+
+    /// Returns whether the SYN has reached the server.
+    public func hasReachedServer(_ id: FlowID) -> Bool {
+        contains(id) && connections[id.index].endpoints.down.endpoint.state != .closed
+    }
+
+    /// Returns whether bytes may bypass the model, because the model would deliver them at once and after no others.
+    public func canBypassModel(_ id: FlowID, _ direction: Direction, at now: Instant) -> Bool {
+        guard !recordsPackets, contains(id),
+            link.passesAtOnce(connections[id.index].flows[direction], direction, at: now.bounded)
+        else { return false }
+        let endpoints = connections[id.index].endpoints
+        let sender = endpoints[direction].endpoint
+        return connections[id.index].losses[direction].isEmpty && sender.state == .established
+            && endpoints[direction.opposite].endpoint.state == .established
+            && sender.sender.bytesHeld == 0
+    }
+
+    /// Returns the bytes that an end has written and never sent.
+    public func bytesUnsent(_ id: FlowID, _ direction: Direction) -> Int {
+        guard contains(id) else { return 0 }
+        return Int(connections[id.index].endpoints[direction].endpoint.sender.bytesUnsent)
+    }
+
+    /// The state of an end's sender, as a kernel's `TCP_INFO`.
+    public struct Info: Hashable, Sendable {
+        /// The congestion window in segments.
+        public let congestionWindow: Int
+        /// The slow-start threshold in segments; `nil` before the first loss.
+        public let slowStartThreshold: Int?
+        /// The smoothed round trip.
+        public let roundTrip: Nanoseconds
+        /// The retransmission timeout.
+        public let retransmissionTimeout: Nanoseconds
+        /// The segments sent and not acknowledged.
+        public let segmentsOutstanding: Int
+    }
+
+    /// Returns the state of an end's sender.
+    public func info(_ id: FlowID, _ side: Side) -> Info? {
+        guard contains(id) else { return nil }
+        let sender = connections[id.index].endpoints[side.sendDirection].endpoint.sender
+        return Info(
+            congestionWindow: Int(sender.cubic.cwnd),
+            slowStartThreshold: sender.cubic.ssthresh == Cubic.infiniteSsthresh ? nil : Int(sender.cubic.ssthresh),
+            roundTrip: Nanoseconds(sender.estimator.srtt), retransmissionTimeout: Nanoseconds(sender.estimator.rto),
+            segmentsOutstanding: sender.outstanding.count)
+    }
+
+    /// Returns the number of a connection, from 0, since the start or the last ``reseed(_:)``.
+    public func number(of id: FlowID) -> Int { contains(id) ? connections[id.index].number : 0 }
+
+    /// Returns the free bytes of an end's send buffer; ``FlowEvent/writable(_:)`` reports space after a full buffer.
+    public func sendBufferSpace(_ id: FlowID, _ direction: Direction) -> Int {
+        guard contains(id) else { return 0 }
+        return Int(max(0, connections[id.index].endpoints[direction].endpoint.sendBufferSpace))
+    }
+
+    // MARK: Conditions
+
+    /// Changes the conditions for packets that enter from now on, and ends the timeline. A change of rate empties the queue:
+    /// connections do not wait for packets sent before.
+    public mutating func setConditions(_ new: Conditions) { link.setConditions(new) }
+
+    /// Starts a timeline that changes the conditions.
+    ///
+    /// - Parameter offset: The part of the timeline that has passed already.
+    public mutating func follow(_ timeline: Timeline, from offset: Nanoseconds = .zero, at now: Instant) {
+        link.follow(timeline, from: offset, at: Instant(Nanoseconds(now.bounded)))
+    }
+
+    /// Starts or ends an outage of each direction. The conditions and the timeline stay as they are.
+    public mutating func setOutage(_ hasOutage: PerDirection<Bool>) { link.setOutage(hasOutage) }
+
+    /// Switches to another random seed and numbers connections from 0 again. Open connections keep their random streams.
+    public mutating func reseed(_ seed: UInt64) {
+        link.reseed(seed)
+        connectionsOpened = 0
+    }
+
+    /// Sets the losses of a connection's data segments in one direction, in addition to the link's.
+    public mutating func setLosses(_ losses: [CorrelatedLoss], on id: FlowID, _ direction: Direction) {
+        guard contains(id) else { return }
+        connections[id.index].losses[direction] = losses
+    }
+
+    // MARK: Connections
+
+    /// Opens a connection.
+    ///
+    /// - Parameters:
+    ///   - seed: The number and the seed of the connection's random streams; by default the next ones of this link.
+    ///   - isEstablished: Whether the handshake has taken place elsewhere, in no time.
+    public mutating func open(
+        at now: Instant, seed connectionSeed: ConnectionSeed? = nil, isEstablished: Bool = false
+    ) -> FlowID {
+        let number = connectionSeed?.number ?? connectionsOpened
+        let seed = connectionSeed?.seed ?? link.seed
+        if connectionSeed == nil { connectionsOpened += 1 }
+        // The phase of the kernels' clocks when a connection opens is arbitrary.
+        var clock = RandomStream(seed: seed, "\(link.name)/conn/\(number)/clock")
+        let clockPhase = Nanoseconds(clock.integer(below: Self.clockPhaseMax.count))
+        func endpoint(_ side: Side) -> EndpointBox {
+            EndpointBox(
+                TCPEndpoint(
+                    side, stacks[side.sendDirection], clockPhase: clockPhase, readsImmediately: readsImmediately,
+                    first: firstByte))
+        }
+        var connection = Connection(
+            isInUse: true,
+            endpoints: PerDirection(up: endpoint(.client), down: endpoint(.server)),
+            flows: link.makeFlow(seed: seed, name: "conn/\(number)"),
+            number: number, dataSentUpTo: PerDirection(up: firstByte, down: firstByte))
+        let index: Int
+        if let slot = freeSlots.popLast() {
+            index = slot
+            connection.generation = connections[slot].generation
+            connections[slot] = connection
+        } else {
+            index = connections.count
+            connections.append(connection)
+        }
+        let id = FlowID(index: index, generation: connection.generation)
+        if isEstablished {
+            establishAtOnce(id, at: now.bounded)
+        } else {
+            let lookup = min(link.conditions.dnsDelay, DirectionConditions.spanMax).count
+            perform(id, .client, at: now) { $0.open(after: lookup, at: $1) }
+        }
+        return id
+    }
+
+    /// Passes SYN, SYN-ACK and ACK from end to end without the link.
+    private mutating func establishAtOnce(_ id: FlowID, at now: Int64) {
+        let endpoints = connections[id.index].endpoints
+        endpoints.up.withEndpoint { $0.open(after: 0, at: now) }
+        for direction in [Direction.up, .down, .up] {
+            var segments: [Segment] = []
+            endpoints[direction].withEndpoint { swap(&segments, &$0.outbox) }
+            for segment in segments { _ = endpoints[direction.opposite].withEndpoint { $0.receive(segment, at: now) } }
+        }
+    }
+
+    /// Records that the receiving application of `direction` has read `bytes`.
+    public mutating func read(_ bytes: Int, on id: FlowID, _ direction: Direction, at now: Instant) {
+        guard contains(id), bytes > 0, !readsImmediately else { return }
+        perform(id, direction.receiver, at: now) { $0.read(Int64(bytes), at: $1) }
+    }
+
+    /// Writes `bytes` to the send buffer, which also accepts bytes beyond ``sendBufferSpace(_:_:)``. Bytes after
+    /// ``finish(_:_:at:)`` are ignored.
+    public mutating func send(_ bytes: Int, on id: FlowID, _ direction: Direction, at now: Instant) {
+        guard contains(id), bytes > 0 else { return }
+        perform(id, direction.sender, at: now) { $0.write(Int64(bytes), at: $1) }
+    }
+
+    /// Closes an end's sending side: a FIN follows the last byte.
+    public mutating func finish(_ id: FlowID, _ direction: Direction, at now: Instant) {
+        guard contains(id) else { return }
+        perform(id, direction.sender, at: now) { $0.finish(at: $1) }
+    }
+
+    /// Aborts a connection at one end: a RST is sent, and answers segments that arrive later.
+    ///
+    /// - Parameter afterSending: Whether all written data is sent first, as far as the windows permit. Losses are not
+    ///   repaired then: the RST does not wait for acknowledgments.
+    public mutating func abort(_ id: FlowID, from side: Side, afterSending: Bool = false, at now: Instant) {
+        guard contains(id) else { return }
+        perform(id, side, at: now) { $0.abort(afterSending: afterSending, at: $1) }
+    }
+
+    /// Removes a connection. Its packets on the link still occupy the queue.
+    public mutating func remove(_ id: FlowID) {
+        guard contains(id) else { return }
+        connections[id.index].isInUse = false
+        connections[id.index].generation &+= 1
+        freeSlots.append(id.index)
+    }
+
+    // MARK: Time
+
+    /// Runs the first event due at or before `now`. Returns `false` if there is none; call it until then, and take the flow
+    /// events after each call.
+    public mutating func advance(to now: Instant) -> Bool {
+        let limit = now.bounded
+        let timer = timers.min
+        let timerTime = timer?.time ?? .max
+        let arrival = link.nextArrival
+        if link.nextChange <= limit, link.nextChange <= timerTime, link.nextChange <= arrival.time {
+            link.advanceTimeline()
+            return true
+        }
+        if let timer, timerTime <= limit, (timerTime, timer.sequence) < (arrival.time, arrival.sequence) {
+            timers.removeMin()
+            if contains(timer.flow) { fire(timer) }
+            return true
+        }
+        guard arrival.time <= limit, let packet = link.takeArrival(arrival.direction) else { return false }
+        if contains(packet.flow) { receive(packet, arrival.direction) }
+        return true
+    }
+
+    /// Takes the record of the next packet that was offered.
+    public mutating func takeRecord() -> PacketRecord? { records.popFirst() }
+
+    /// Takes the next flow event.
+    public mutating func takeEvent() -> TimedFlowEvent? { events.popFirst() }
+
+    // MARK: Private
+
+    private mutating func receive(_ packet: PacketInFlight<Segment>, _ direction: Direction) {
+        let id = packet.flow
+        let now = packet.arrival
+        let side = direction.receiver
+        let box = connections[id.index].endpoints[side.sendDirection]
+        let result = box.withEndpoint { $0.receive(packet.payload, at: now) }
+        precondition(
+            box.endpoint.receiver.rcvNxt <= connections[id.index].dataSentUpTo[direction],
+            "bytes were delivered that were never sent")
+        transmit(id, side, at: now)
+        let time = Instant(Nanoseconds(now))
+        if result.isEstablished {
+            events.append(TimedFlowEvent(flow: id, event: .established(side), time: time))
+        }
+        if result.bytes > 0 {
+            events.append(
+                TimedFlowEvent(flow: id, event: .delivered(bytes: Int(result.bytes), direction), time: time))
+        }
+        if result.isWritable {
+            events.append(TimedFlowEvent(flow: id, event: .writable(side.sendDirection), time: time))
+        }
+        if result.isFinal { events.append(TimedFlowEvent(flow: id, event: .finished(direction), time: time)) }
+        if result.isReset { events.append(TimedFlowEvent(flow: id, event: .reset(direction), time: time)) }
+    }
+
+    private mutating func fire(_ timer: Timer) {
+        let id = timer.flow
+        let direction = timer.side.sendDirection
+        // An entry that an earlier one has replaced is ignored.
+        if timer.isAck {
+            guard connections[id.index].scheduled[direction].ack == timer.time else { return }
+            connections[id.index].scheduled[direction].ack = .max
+        } else {
+            guard connections[id.index].scheduled[direction].main == timer.time else { return }
+            connections[id.index].scheduled[direction].main = .max
+        }
+        let box = connections[id.index].endpoints[direction]
+        if box.endpoint.nextDeadline <= timer.time { box.endpoint.fireTimers(at: timer.time) }
+        transmit(id, timer.side, at: timer.time)
+    }
+
+    private mutating func perform(
+        _ id: FlowID, _ side: Side, at now: Instant, _ action: (inout TCPEndpoint, Int64) -> Void
+    ) {
+        let now = now.bounded
+        action(&connections[id.index].endpoints[side.sendDirection].endpoint, now)
+        transmit(id, side, at: now)
+    }
+
+    /// Offers an endpoint's segments to the link and schedules its timers.
+    private mutating func transmit(_ id: FlowID, _ side: Side, at now: Int64) {
+        let direction = side.sendDirection
+        let index = id.index
+        let box = connections[index].endpoints[direction]
+        var outbox: [Segment] = []
+        let (mainDeadline, ackDeadline) = box.withEndpoint { endpoint in
+            // The array is swapped out and back to keep its storage.
+            swap(&outbox, &endpoint.outbox)
+            return (min(endpoint.senderDeadline, endpoint.handshakeDeadline), endpoint.ackDeadline)
+        }
+        if !outbox.isEmpty {
+            for segment in outbox { offer(segment, of: id, direction, at: now) }
+            outbox.removeAll(keepingCapacity: true)
+        }
+        box.withEndpoint { swap(&outbox, &$0.outbox) }
+        // A timer after the end of modelled time never fires.
+        let end = Instant.endCount
+        if mainDeadline <= end && mainDeadline < connections[index].scheduled[direction].main {
+            connections[index].scheduled[direction].main = mainDeadline
+            timers.insert(
+                Timer(time: mainDeadline, sequence: link.takeSequence(), flow: id, side: side, isAck: false))
+        }
+        if ackDeadline <= end && ackDeadline < connections[index].scheduled[direction].ack {
+            connections[index].scheduled[direction].ack = ackDeadline
+            timers.insert(Timer(time: ackDeadline, sequence: link.takeSequence(), flow: id, side: side, isAck: true))
+        }
+    }
+
+    @inline(__always)
+    private mutating func offer(_ segment: Segment, of id: FlowID, _ direction: Direction, at now: Int64) {
+        let index = id.index
+        if segment.kind == .data {
+            if !segment.isWindowProbe {
+                if segment.start < connections[index].dataSentUpTo[direction] {
+                    link.recordRetransmission(direction)
+                } else {
+                    connections[index].dataSentUpTo[direction] = segment.end
+                }
+            }
+            if losesSegment(id, direction) {
+                link.recordLoss(direction)
+                if recordsPackets { record(segment, id, direction, arrival: nil, isLost: true, at: now) }
+                return
+            }
+        }
+        let lostBefore = recordsPackets ? link.counters(direction).packetsLost : 0
+        let arrival = link.offer(
+            segment, bytes: segment.packetBytes, of: id, state: &connections[index].flows[direction], direction,
+            at: now)
+        if recordsPackets {
+            let isLost = link.counters(direction).packetsLost > lostBefore
+            record(segment, id, direction, arrival: arrival, isLost: isLost, at: now)
+        }
+    }
+
+    /// Returns whether one of the connection's own loss processes loses the next segment. Each process advances with every
+    /// segment.
+    private mutating func losesSegment(_ id: FlowID, _ direction: Direction) -> Bool {
+        guard !connections[id.index].losses[direction].isEmpty else { return false }
+        var isLost = false
+        for position in connections[id.index].losses[direction].indices {
+            if connections[id.index].losses[direction][position].losesNext() { isLost = true }
+        }
+        return isLost
+    }
+
+    private mutating func record(
+        _ segment: Segment, _ id: FlowID, _ direction: Direction, arrival: Int64?, isLost: Bool, at now: Int64
+    ) {
+        let recordedUpTo = connections[id.index].recordedUpTo[direction]
+        let next = max(0, recordedUpTo)
+        let isHandshake = segment.kind == .syn || segment.kind == .synAck
+        let range =
+            switch segment.kind {
+            case .data where !segment.isWindowProbe: segment.start..<segment.end
+            case .data, .ack, .reset: next..<next
+            case .syn, .synAck: Int64(0)..<0
+            }
+        connections[id.index].recordedUpTo[direction] = max(next, range.upperBound)
+        let fate: PacketRecord.Fate =
+            if arrival != nil {
+                .arrives
+            } else if isLost {
+                link.isBlocked(direction) ? .outage : .lost
+            } else {
+                .dropped
+            }
+        let kind: PacketRecord.Kind =
+            switch segment.kind {
+            case .syn: .syn
+            case .synAck: .synAck
+            case .data: .data
+            case .ack: .ack
+            case .reset: .reset
+            }
+        records.append(
+            PacketRecord(
+                flow: id, connectionNumber: connections[id.index].number, direction: direction,
+                time: Instant(Nanoseconds(now)),
+                arrival: arrival.map { Instant(Nanoseconds($0)) } ?? Instant(Nanoseconds(now))
+                    + link.conditions[direction].delay,
+                kind: kind,
+                fate: fate, range: range, isFIN: segment.isFIN,
+                isPSH: segment.isPSH, isWindowProbe: segment.isWindowProbe, isFirstOfSender: recordedUpTo < 0,
+                isRetransmission: isHandshake ? recordedUpTo >= 0 : range.lowerBound < next,
+                ackNumber: kind == .reset
+                    ? connections[id.index].endpoints[direction].endpoint.receiver.rcvNxt : segment.ackNumber,
+                sackRanges: (0..<segment.sackBlocks.count).map {
+                    segment.sackBlocks.range($0, from: segment.ackNumber)
+                },
+                isDSACK: segment.isDSACK, window: segment.window,
+                timestamp: Instant(Nanoseconds(segment.timestamp)),
+                timestampEcho: Instant(Nanoseconds(segment.timestampEcho)),
+                bytes: segment.packetBytes))
+    }
+}
