@@ -9,7 +9,6 @@ internal import NIOCore
 /// Holds the bytes of both streams and the state of both sockets. ``LinkModel/TCPLink`` decides when bytes arrive: it knows how
 /// many, the conduit knows which.
 struct Conduit {
-    let id: FlowID
     var up = Stream()
     var down = Stream()
     /// The captive portal that takes the place of the server, if there is one.
@@ -28,9 +27,8 @@ struct Conduit {
     /// A toxic closes both sockets: bytes that are read are discarded.
     var isClosing = false
 
-    init(_ id: FlowID, upstreamIsConnected: Bool) {
-        self.id = id
-        up.isConnected = upstreamIsConnected
+    init() {
+        up.isConnected = false
     }
 
     subscript(direction: Direction) -> Stream {
