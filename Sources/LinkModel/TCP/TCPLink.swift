@@ -452,8 +452,13 @@ public struct TCPLink: ~Copyable {
         self.isRecording = isRecording
         if !isRecording { return }
         for index in connections.indices where connections[index].isInUse {
-            for direction in Direction.allCases where connections[index].ends[direction].end.phase != .closed {
-                connections[index].sentUpTo[direction] = connections[index].dataSentUpTo[direction]
+            for direction in Direction.allCases {
+                // Before the handshake the first recorded packet counts as the first one.
+                switch connections[index].ends[direction].end.phase {
+                case .closed, .synSent: break
+                case .synReceived, .established, .reset:
+                    connections[index].sentUpTo[direction] = connections[index].dataSentUpTo[direction]
+                }
             }
         }
     }

@@ -1,29 +1,29 @@
 public import LinkModel
 public import NIOCore
 
-/// Names a connection of one machine.
+/// The identifier of a connection of one machine.
 public struct HTTPConnectionID: Hashable, Comparable, Sendable {
-    /// Counted from 0.
+    /// The number of connections that were opened before.
     public let number: Int
 
     public static func < (left: HTTPConnectionID, right: HTTPConnectionID) -> Bool { left.number < right.number }
 }
 
-/// Names an exchange of one machine.
+/// The identifier of an exchange of one machine.
 public struct HTTPExchangeID: Hashable, Comparable, Sendable {
-    /// Counted from 0.
+    /// The number of exchanges that were started before.
     public let number: Int
 
     public static func < (left: HTTPExchangeID, right: HTTPExchangeID) -> Bool { left.number < right.number }
 }
 
-/// A request with its body; `Host` and `Content-Length` are added.
+/// A request with its body. The machine adds `Host` and `Content-Length`.
 public struct HTTPClientRequest: Sendable {
     /// The method.
     public var method: String
     /// The path and query.
     public var target: String
-    /// Further headers.
+    /// Further header fields.
     public var headers: HTTPHeaders
     /// The body.
     public var body: [UInt8]
@@ -37,70 +37,70 @@ public struct HTTPClientRequest: Sendable {
     }
 }
 
-/// A whole answer.
+/// A whole response.
 public struct HTTPClientResponse: Sendable {
     /// The head.
     public let head: HTTPResponseHead
     /// The body.
     public let body: [UInt8]
-    /// What stood after a chunked body.
+    /// The trailer fields of a chunked body.
     public let trailers: HTTPHeaders
 }
 
-/// How long the parts of an exchange may take.
+/// The time-outs of an exchange and its connection.
 public struct HTTPTimeouts: Hashable, Sendable {
-    /// Until a connection is up.
+    /// The time to establish a connection.
     public var connect = Nanoseconds.seconds(10)
-    /// From the request to the answer's first byte.
+    /// The time from the request to the first byte of the response.
     public var firstByte = Nanoseconds.seconds(30)
-    /// Between bytes of an answer.
+    /// The time between bytes of a response.
     public var idle = Nanoseconds.seconds(20)
-    /// The whole exchange, waiting for a connection included.
+    /// The time of the whole exchange, including the wait for a connection.
     public var exchange = Nanoseconds.seconds(90)
-    /// How long an unused connection is kept.
+    /// The time that an unused connection is kept open.
     public var idleConnection = Nanoseconds.seconds(15)
 
     /// The times above.
     public init() {}
 }
 
-/// Why a connection could not be had.
-public enum HTTPConnectFailure: Hashable, Sendable {
-    /// Nobody listens there.
+/// The reason why a connection could not be established.
+public enum HTTPConnectError: Hashable, Sendable {
+    /// The server refused the connection (ECONNREFUSED).
     case refused
-    /// There is no way there.
+    /// There is no route to the server.
     case unreachable
-    /// Nobody answers.
+    /// The server did not answer in time.
     case timedOut
-    /// The name is unknown.
+    /// The server's name is unknown.
     case nameNotFound
-    /// Something else.
+    /// Another reason, in words.
     case other(String)
 }
 
-/// How a connection came to its end.
+/// The way in which a connection ended.
 public enum HTTPCloseReason: Hashable, Sendable {
     /// By FIN.
     case fin
     /// By RST.
     case reset
-    /// By something else.
+    /// In another way, in words.
     case other(String)
 }
 
-/// Why there is no answer, and how far the request had got.
-public struct HTTPClientFailure: Error, Hashable, Sendable, CustomStringConvertible {
-    /// How far the exchange had got: what the caller may assume.
+/// The reason why an exchange has no response, and its progress.
+public struct HTTPClientError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The progress of the exchange: whether the server may have executed the request.
     public enum Phase: Hashable, Sendable {
-        /// Not a byte of the request can have reached the server.
+        /// No byte of the request can have reached the server.
         case notSent
-        /// The server may have got the request, and carried it out, or not.
+        /// The server may have received and executed the request.
         case sent
-        /// The server has begun to answer.
-        case answering
+        /// The server has begun to respond.
+        case responding
     }
 
-    /// What ran out.
+    /// A time-out.
     public enum Timeout: String, Hashable, Sendable {
         /// ``HTTPTimeouts/connect``.
         case connect
@@ -112,28 +112,27 @@ public struct HTTPClientFailure: Error, Hashable, Sendable, CustomStringConverti
         case exchange = "whole exchange"
     }
 
-    /// What happened.
+    /// A cause.
     public enum Reason: Hashable, Sendable {
-        /// No connection.
-        case connect(HTTPConnectFailure)
-        /// A time-out.
+        /// No connection could be established.
+        case connect(HTTPConnectError)
+        /// A time-out has expired.
         case timedOut(Timeout)
-        /// The connection was closed before the answer was whole.
+        /// The connection was closed before the response was complete.
         case closedByPeer(HTTPCloseReason)
-        /// The answer, or the request, is not HTTP.
+        /// The response, or the request, is not HTTP.
         case malformed(HTTPError)
-        /// The answer's body is too large.
+        /// The response's body is too large.
         case bodyTooLarge
-        /// The caller has cancelled it.
+        /// The caller has cancelled the exchange.
         case cancelled
     }
 
-    /// What happened.
+    /// The cause.
     public let reason: Reason
-    /// How far it had got.
+    /// The progress of the exchange.
     public let phase: Phase
-    /// Whether the connection had served an exchange before: then the server may have closed it while the request was
-    /// under way.
+    /// Whether the connection had carried an exchange before: the server may have closed it while the request was on its way.
     public var wasReused = false
 
     init(_ reason: Reason, _ phase: Phase) {
@@ -144,29 +143,29 @@ public struct HTTPClientFailure: Error, Hashable, Sendable, CustomStringConverti
     public var description: String {
         switch reason {
         case .connect(.refused): "connection refused"
-        case .connect(.unreachable): "no route"
-        case .connect(.timedOut): "nobody answers"
+        case .connect(.unreachable): "no route to host"
+        case .connect(.timedOut): "connection timed out"
         case .connect(.nameNotFound): "unknown host"
-        case .connect(.other(let text)): "no connection: \(text)"
-        case .timedOut(let which): "timed out (\(which.rawValue))"
-        case .closedByPeer(.fin): "closed before the answer was whole"
-        case .closedByPeer(.reset): "reset before the answer was whole"
+        case .connect(.other(let text)): "cannot connect: \(text)"
+        case .timedOut(let timeout): "timed out (\(timeout.rawValue))"
+        case .closedByPeer(.fin): "closed before the response was complete"
+        case .closedByPeer(.reset): "reset before the response was complete"
         case .closedByPeer(.other(let text)): "connection lost: \(text)"
         case .malformed(let error): "not HTTP: \(error)"
-        case .bodyTooLarge: "the answer is too large"
+        case .bodyTooLarge: "response body too large"
         case .cancelled: "cancelled"
         }
     }
 }
 
-/// Something for the driver to do.
+/// An instruction for the driver.
 public enum HTTPClientAction: Sendable {
     /// Open a connection.
     case connect(HTTPConnectionID)
     /// Write these bytes.
     case write(HTTPConnectionID, ByteBuffer)
-    /// Close: with a RST if abortive. Nothing more is said of the connection.
+    /// Close the connection, with a RST if abortive; no further action is for it.
     case close(HTTPConnectionID, isAbortive: Bool)
-    /// An exchange is over.
-    case finished(HTTPExchangeID, Result<HTTPClientResponse, HTTPClientFailure>)
+    /// Report the result of an exchange.
+    case finished(HTTPExchangeID, Result<HTTPClientResponse, HTTPClientError>)
 }
