@@ -104,7 +104,7 @@ public struct HTTPClientMachine: Sendable {
         fail(id, .cancelled, at: now)
     }
 
-    /// A connection is established.
+    /// Reports an established connection.
     public mutating func connected(_ id: HTTPConnectionID, at now: Instant) {
         guard connections[id]?.state == .connecting else { return }
         connections[id]?.state = .idle
@@ -112,7 +112,7 @@ public struct HTTPClientMachine: Sendable {
         dispatch(at: now)
     }
 
-    /// A connection could not be established; the oldest waiting exchange fails with it.
+    /// Reports a connection that could not be established; the oldest waiting exchange fails with it.
     public mutating func connectFailed(_ id: HTTPConnectionID, reason: HTTPConnectError, at now: Instant) {
         guard connections[id]?.state == .connecting else { return }
         connections[id] = nil
@@ -120,7 +120,7 @@ public struct HTTPClientMachine: Sendable {
         dispatch(at: now)
     }
 
-    /// Bytes were received.
+    /// Reports bytes that were received.
     public mutating func received(_ bytes: ByteBuffer, on id: HTTPConnectionID, at now: Instant) {
         guard let exchange = connections[id]?.exchange else {
             // Bytes without a request.
@@ -133,7 +133,7 @@ public struct HTTPClientMachine: Sendable {
         read(id, exchange, at: now)
     }
 
-    /// A connection was closed by its peer, or has failed.
+    /// Reports a connection that was closed by its peer, or has failed.
     public mutating func closed(_ id: HTTPConnectionID, how: HTTPCloseReason, at now: Instant) {
         guard let connection = connections[id] else { return }
         if let exchange = connection.exchange, how == .fin {

@@ -50,10 +50,11 @@ public struct HTTPParser: Sendable {
 
     // MARK: Inputs
 
-    /// A request was sent: its method decides about the body of the response (HEAD has none, CONNECT may open a tunnel).
+    /// Reports that a request was sent. Its method decides about the body of the response: HEAD has none, CONNECT may open a
+    /// tunnel.
     public mutating func requestSent(method: String) { methods.append(method) }
 
-    /// Bytes of the stream were received.
+    /// Reports bytes of the stream.
     public mutating func received(_ bytes: ByteBuffer) {
         var bytes = bytes
         if case .failed = state { return }
@@ -61,7 +62,7 @@ public struct HTTPParser: Sendable {
         buffer.writeBuffer(&bytes)
     }
 
-    /// The stream has ended.
+    /// Reports the end of the stream.
     public mutating func streamEnded() { streamHasEnded = true }
 
     // MARK: Outputs

@@ -15,15 +15,3 @@ public enum HTTPPart: Sendable {
     /// Bytes after an upgrade or a CONNECT, which are not HTTP.
     case opaque(ByteBuffer, Range<Int64>)
 }
-
-/// The delimitation of a body (RFC 9112, 6.3).
-public enum HTTPBodyFraming: Hashable, Sendable {
-    /// There is no body.
-    case none
-    /// The body has this number of bytes.
-    case length(Int64)
-    /// The body is chunked.
-    case chunked
-    /// The body lasts until the connection closes.
-    case untilClose
-}

@@ -66,7 +66,7 @@ struct ExchangeTracker {
 
     // MARK: Inputs
 
-    /// Bytes were read from the client.
+    /// Reports bytes read from the client.
     mutating func receivedRequestBytes(_ bytes: ByteBuffer, _ registry: inout ExchangeRegistry) {
         if hasGivenUp { return }
         do {
@@ -106,7 +106,7 @@ struct ExchangeTracker {
         }
     }
 
-    /// Bytes were read from the server. ``takeAction()`` returns those that may enter the link.
+    /// Reports bytes read from the server. ``takeAction()`` returns those that may enter the link.
     mutating func receivedResponseBytes(_ bytes: ByteBuffer, _ registry: inout ExchangeRegistry) {
         let start = responseBytes
         responseBytes += Int64(bytes.readableBytes)
@@ -124,13 +124,13 @@ struct ExchangeTracker {
         if mustAbort { actions.append(.abort) }
     }
 
-    /// The server has closed its sending side, which may be the end of a response.
+    /// Reports that the server has closed its sending side, which may be the end of a response.
     mutating func responseStreamEnded(_ registry: inout ExchangeRegistry) {
         responses.streamEnded()
         if parseResponses(&registry) { actions.append(.abort) }
     }
 
-    /// Bytes were written to the server.
+    /// Reports bytes written to the server.
     mutating func wroteRequestBytes(_ count: Int) {
         written.up += Int64(count)
         for index in exchanges.indices where !exchanges[index].requestIsDelivered {
@@ -140,7 +140,7 @@ struct ExchangeTracker {
         }
     }
 
-    /// Bytes were written to the client.
+    /// Reports bytes written to the client.
     mutating func wroteResponseBytes(_ count: Int) {
         written.down += Int64(count)
         while let first = exchanges.first, let end = first.responseEnd, end <= written.down {
@@ -149,7 +149,7 @@ struct ExchangeTracker {
         }
     }
 
-    /// The connection has ended.
+    /// Reports the end of the connection.
     mutating func connectionEnded() {
         if hasGivenUp { return }
         for exchange in exchanges { report(.interrupted(exchange.id)) }
