@@ -4,7 +4,7 @@ internal import NIOCore
 
 /// One proxied connection as sockets: the client's channel, the upstream's, and the link loop between them.
 ///
-/// Translates in both directions and decides nothing: what the sockets report becomes an ``Impairment/Input``,
+/// Translates in both directions and decides nothing: what the sockets report becomes an ``Impairment/SocketEvent``,
 /// what the conduit asks for becomes a call on a channel.
 final class Session {
     private let loop: LinkLoop
@@ -189,7 +189,7 @@ final class Session {
     func readLater(_ end: SocketEnd) { loop.readLater(end) }
 
     /// Takes a fact about one of the sockets.
-    func report(_ input: Input) {
+    func report(_ input: SocketEvent) {
         if case .bytes(let buffer, from: let side) = input { bytesRead[side.sends] += buffer.readableBytes }
         if let flow { loop.receive(input, on: flow) }
     }
@@ -216,7 +216,7 @@ final class Session {
     // MARK: From the conduit
 
     /// Does what the conduit asks for; `true` if the session must be flushed.
-    func carryOut(_ action: Action) -> Bool {
+    func carryOut(_ action: SocketAction) -> Bool {
         switch action {
         case .write(let buffer, to: let side):
             ends[side.sends]?.write(buffer)
