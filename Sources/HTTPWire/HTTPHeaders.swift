@@ -1,4 +1,4 @@
-public import NIOCore
+internal import NIOCore
 
 /// The header fields of a message, in order.
 public struct HTTPHeaders: Hashable, Sendable, Sequence {

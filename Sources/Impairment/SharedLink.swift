@@ -1,6 +1,6 @@
 internal import DequeModule
 public import LinkModel
-public import NIOCore
+internal import NIOCore
 
 /// All conduits of one device and the link that they share.
 ///
