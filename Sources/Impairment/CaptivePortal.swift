@@ -50,12 +50,12 @@ struct CaptivePortal {
     private static func respond(
         to request: HTTPRequestHead, into responses: inout ByteBuffer
     ) throws(HTTPError) {
-        var headers = HTTPHeaders()
-        headers.add("Content-Type", "text/html; charset=utf-8")
-        headers.add("Content-Length", "\(page.utf8.count)")
-        headers.add("Cache-Control", "no-store")
-        if !request.keepsAlive { headers.add("Connection", "close") }
-        try HTTPResponseHead(status: 200, reason: "OK", headers: headers).write(into: &responses)
+        var fields = [
+            (name: "Content-Type", value: "text/html; charset=utf-8"),
+            (name: "Content-Length", value: "\(page.utf8.count)"), (name: "Cache-Control", value: "no-store"),
+        ]
+        if !request.keepsAlive { fields.append((name: "Connection", value: "close")) }
+        try HTTPResponseHead(status: 200, reason: "OK", fields: fields).write(into: &responses)
         if request.method != "HEAD" { responses.writeString(page) }
     }
 }
