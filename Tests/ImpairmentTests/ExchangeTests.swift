@@ -287,9 +287,9 @@ import Testing
         }
         sockets.runToQuiet()
         for number in 0..<20 {
-            let told = sockets.exchangeEvents.filter { $0.hasPrefix("\(number) ") && !$0.hasSuffix(" request delivered") }
-            #expect(told.count == 3 && told[0].hasPrefix("\(number) requested PUT"), comment)
-            #expect(Array(told.dropFirst()) == Array(expected[2 * number...2 * number + 1]), comment)
+            let events = sockets.exchangeEvents.filter { $0.hasPrefix("\(number) ") && !$0.hasSuffix(" request delivered") }
+            #expect(events.count == 3 && events[0].hasPrefix("\(number) requested PUT"), comment)
+            #expect(Array(events.dropFirst()) == Array(expected[2 * number...2 * number + 1]), comment)
         }
         #expect(!sockets.exchangeEvents.contains { $0.hasPrefix("not HTTP") || $0.hasSuffix("interrupted") }, comment)
     }
