@@ -1,17 +1,11 @@
 internal import HTTPWire
+internal import LinkModel
 internal import NIOCore
 
-/// A network that answers HTTP itself: whatever is asked, status 200 and a page of its own.
+/// A network that responds to HTTP requests itself: status 200 and a sign-in page for every request.
 struct CaptivePortal {
     private var parser = HTTPParser(.requests)
     private var head: HTTPRequestHead?
-
-    /// What it says to bytes of a client.
-    enum Answer {
-        case bytes(ByteBuffer, isLast: Bool)
-        /// They are no HTTP, as when a client begins with TLS.
-        case hangsUp
-    }
 
     static let page = """
         <!doctype html>
@@ -24,36 +18,53 @@ struct CaptivePortal {
 
         """
 
-    /// Takes bytes of a client's requests.
-    mutating func take(_ bytes: ByteBuffer) -> Answer {
-        parser.append(bytes)
-        var answers = ByteBuffer()
+    /// Executes an action for the server's socket. Returns the events of that socket.
+    ///
+    /// - Parameter mayRespond: Whether there is room for responses. A client that sends requests and does not read the responses
+    ///   is closed.
+    mutating func process(_ action: SocketAction, mayRespond: Bool) -> [SocketEvent] {
+        switch action {
+        case .write(let bytes, to: _): mayRespond ? respond(to: bytes) : [.gone(.server)]
+        case .awaitDrain: [.drained(.server)]
+        case .closeOutput: [.inputClosed(.server)]
+        case .close: [.gone(.server)]
+        case .reset, .resetAfterWrites, .flush, .pauseReading, .resumeReading, .ended: []
+        }
+    }
+
+    /// Responds to the requests in bytes of the client. Bytes that are not HTTP close the connection, as when a client begins with
+    /// TLS.
+    private mutating func respond(to bytes: ByteBuffer) -> [SocketEvent] {
+        parser.received(bytes)
+        var responses = ByteBuffer()
         do throws(HTTPError) {
-            while let part = try parser.next() {
+            while let part = try parser.takePart() {
                 switch part {
                 case .requestHead(let request, _): head = request
                 case .end:
                     guard let request = head else { continue }
                     head = nil
-                    try Self.answer(request, into: &answers)
-                    if !request.keepsAlive { return .bytes(answers, isLast: true) }
-                case .opaque: return .hangsUp
+                    try Self.respond(to: request, into: &responses)
+                    if !request.keepsAlive { return [.bytes(responses, from: .server), .inputClosed(.server)] }
+                case .opaque: return [.gone(.server)]
                 default: break
                 }
             }
         } catch {
-            return .hangsUp
+            return [.gone(.server)]
         }
-        return .bytes(answers, isLast: false)
+        return responses.readableBytes > 0 ? [.bytes(responses, from: .server)] : []
     }
 
-    private static func answer(_ request: HTTPRequestHead, into answers: inout ByteBuffer) throws(HTTPError) {
-        var headers = HTTPHeaders()
-        headers.add("Content-Type", "text/html; charset=utf-8")
-        headers.add("Content-Length", "\(page.utf8.count)")
-        headers.add("Cache-Control", "no-store")
-        if !request.keepsAlive { headers.add("Connection", "close") }
-        try HTTPResponseHead(status: 200, reason: "OK", headers: headers).write(into: &answers)
-        if request.method != "HEAD" { answers.writeString(page) }
+    private static func respond(
+        to request: HTTPRequestHead, into responses: inout ByteBuffer
+    ) throws(HTTPError) {
+        var fields = [
+            (name: "Content-Type", value: "text/html; charset=utf-8"),
+            (name: "Content-Length", value: "\(page.utf8.count)"), (name: "Cache-Control", value: "no-store"),
+        ]
+        if !request.keepsAlive { fields.append((name: "Connection", value: "close")) }
+        try HTTPResponseHead(status: 200, reason: "OK", fields: fields).write(into: &responses)
+        if request.method != "HEAD" { responses.writeString(page) }
     }
 }

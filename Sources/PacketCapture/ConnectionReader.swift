@@ -152,11 +152,11 @@ public struct ConnectionReader: Sendable {
         do throws(HTTPError) {
             if isUp {
                 if !bytes.isEmpty && connection.requestStart == nil { connection.requestStart = time }
-                connection.requests.append(ByteBuffer(bytes: bytes))
-                while let part = try connection.requests.next() {
+                connection.requests.received(ByteBuffer(bytes: bytes))
+                while let part = try connection.requests.takePart() {
                     switch part {
                     case .requestHead(let head, let range):
-                        connection.answers.expect(method: head.method)
+                        connection.answers.requestSent(method: head.method)
                         connection.requestOffset = range.lowerBound
                         connection.open.append(
                             Request(
@@ -173,9 +173,9 @@ public struct ConnectionReader: Sendable {
                 }
             } else {
                 if !bytes.isEmpty && connection.answerStart == nil { connection.answerStart = time }
-                connection.answers.append(ByteBuffer(bytes: bytes))
-                if isFinished { connection.answers.finish() }
-                while let part = try connection.answers.next() {
+                connection.answers.received(ByteBuffer(bytes: bytes))
+                if isFinished { connection.answers.streamEnded() }
+                while let part = try connection.answers.takePart() {
                     switch part {
                     case .responseHead(let head, let range, let isInterim):
                         if isInterim { continue }

@@ -61,11 +61,11 @@ final class LinkLoop {
             configuration.conditions, seed: configuration.seed, name: configuration.linkName,
             client: configuration.clientStack, server: configuration.serverStack,
             limits: configuration.buffers, orphanLimits: configuration.orphans, toxics: configuration.toxics,
-            watch: configuration.watch,
-            isRecording: configuration.onPacket != nil)
+            exchangeTracking: configuration.watch,
+            observation: configuration.onPacket != nil ? .packets : [])
         link.eventsPerCallMax = TurnBudget.eventsMax
         origin = .now()
-        if let timeline = configuration.timeline { link.follow(timeline, at: .start) }
+        if let timeline = configuration.timeline { link.startTimeline(timeline, at: .start) }
         reachability = link.reachability
         place = clock.enter(self)
     }
@@ -81,7 +81,7 @@ final class LinkLoop {
         let id = link.open(
             at: now, chance: session.chance ?? ConnectionSeed(number: numbers.take(), seed: seed),
             isEstablished: session.chance != nil,
-            beginning: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)))
+            openedAt: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)))
         while sessions.count <= id.index { sessions.append(nil) }
         // The last actions of the connection whose place this takes may not have been carried out.
         if let (flow, session) = sessions[id.index] { displaced[flow] = session }
@@ -100,14 +100,14 @@ final class LinkLoop {
     }
 
     /// Whether a connection wants a socket to the upstream.
-    func wantsUpstream(_ id: FlowID) -> Bool { link.wantsUpstream(id) }
+    func wantsUpstream(_ id: FlowID) -> Bool { link.needsUpstream(id) }
 
     /// How clients that want to connect are to be treated.
     var currentReachability: Reachability { link.reachability }
 
     /// Cuts every connection.
     func reset() {
-        change { $0.reset(at: $1) }
+        change { $0.abortConnections(at: $1) }
     }
 
     /// Lets something of the link be other from now on; it is in force when this returns.
@@ -118,7 +118,7 @@ final class LinkLoop {
     }
 
     /// Takes a fact about a session; what is written because of it goes out with the next ``flush()``.
-    func receive(_ input: Input, on id: FlowID) {
+    func receive(_ input: SocketEvent, on id: FlowID) {
         if isShutDown { return }
         link.receive(input, on: id, at: now)
         settle()
@@ -139,12 +139,12 @@ final class LinkLoop {
 
     /// Lets a timeline change the conditions, as if `offset` of it had passed.
     func follow(_ timeline: Timeline, from offset: Nanoseconds) {
-        change { $0.follow(timeline, from: offset, at: $1) }
+        change { $0.startTimeline(timeline, from: offset, at: $1) }
     }
 
     /// Loses everything in a direction, or no longer.
     func setCut(_ isCut: PerDirection<Bool>) {
-        change { $0.setCut(isCut, at: $1) }
+        change { $0.setOutage(isCut, at: $1) }
     }
 
     /// Adds, changes or removes a toxic; in force on every connection when this returns.
@@ -169,7 +169,7 @@ final class LinkLoop {
     }
 
     /// Whether connections may go past the link.
-    var isTransparent: Bool { link.isTransparent }
+    var isTransparent: Bool { link.isPassThrough }
 
     /// The connections there are.
     func connections() -> [ConnectionStatus] {
@@ -186,7 +186,7 @@ final class LinkLoop {
     /// Cuts one connection; `false` if it is no more.
     func cut(_ id: FlowID, byReset: Bool) -> Bool {
         guard link.connections.contains(id) else { return false }
-        change { $0.cut(id, byReset: byReset, at: $1) }
+        change { $0.closeConnection(id, abortively: byReset, at: $1) }
         return true
     }
 
@@ -278,7 +278,7 @@ final class LinkLoop {
     }
 
     /// The session of an order; with its last order it is forgotten.
-    private func session(_ order: SharedLink.Order) -> Session? {
+    private func session(_ order: SharedLink.TimedAction) -> Session? {
         let isLast = if case .ended = order.action { true } else { false }
         if let (flow, session) = sessions[order.flow.index], flow == order.flow {
             if isLast { sessions[order.flow.index] = nil }
@@ -302,7 +302,7 @@ final class LinkLoop {
 
     /// Tells of exchanges, packets and a changed reachability.
     private func tellWhatHappened() {
-        while let report = link.takeReport() { onExchange?(report.event) }
+        while let report = link.takeExchangeEvent() { onExchange?(report.event) }
         if let onPacket {
             while let packet = link.takePacket() {
                 onPacket(
@@ -319,7 +319,7 @@ final class LinkLoop {
     }
 
     private func setTimer() {
-        guard !isBehind, let due = link.nextDue, !isShutDown else { return }
+        guard !isBehind, let due = link.nextDeadline, !isShutDown else { return }
         let deadline = origin + .nanoseconds(due.sinceStart.count)
         if let wakesAt, wakesAt <= deadline { return }
         wakesAt = deadline

@@ -62,7 +62,7 @@ final class Listener {
     }
 
     /// How clients are kept from being answered, while they are.
-    var silence: SilenceMethod? { present == .silent ? method : nil }
+    var silence: SilenceMethod? { present == .blackholed ? method : nil }
 
     /// Takes the port; gives its number.
     func open() throws -> Int {
@@ -119,7 +119,7 @@ final class Listener {
 
     /// A read of a listening socket is an accept.
     private func setReading() {
-        let isKeptFull = present == .silent && method == .acceptQueue
+        let isKeptFull = present == .blackholed && method == .acceptQueue
         try? channel?.syncOptions?.setOption(.autoRead, value: accepts && !isKeptFull && !isLent)
     }
 
@@ -154,12 +154,12 @@ final class Listener {
         if present == wanted { return settle() }
         switch (present, wanted) {
         case (.refused, _): listen()
-        case (.silent, _):
+        case (.blackholed, _):
             present = .open
             endSilence()
             move()
-        case (.open, .silent):
-            present = .silent
+        case (.open, .blackholed):
+            present = .blackholed
             beginSilence()
             move()
         case (.open, _): stopListening()

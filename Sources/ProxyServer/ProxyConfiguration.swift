@@ -34,7 +34,7 @@ public struct ProxyConfiguration: Sendable {
     /// How new connections are kept from being answered while nothing gets through; `nil` is the best way there is.
     public var silence: SilenceMethod?
     /// How exchanges are followed, and which faults are done to them; `nil` is not at all.
-    public var watch: ExchangeWatch?
+    public var watch: ExchangeTracking?
     /// Told on the proxy's event loop what becomes true of exchanges; must not block.
     public var onExchange: (@Sendable (ExchangeEvent) -> Void)?
 

@@ -67,9 +67,9 @@ public struct LinkStatus: Hashable, Sendable {
 
     init(_ link: inout SharedLink) {
         conditions = link.conditions
-        isDead = PerDirection(up: link.isDead(.up), down: link.isDead(.down))
+        isDead = PerDirection(up: link.hasOutage(.up), down: link.hasOutage(.down))
         bytesRead = link.bytesRead
-        stalls = link.stalls
+        stalls = link.readPauses
         bytesCarried = link.bytesCarried
         queueDepth = PerDirection(up: link.queueDepth(.up), down: link.queueDepth(.down))
         counters = PerDirection(up: link.counters(.up), down: link.counters(.down))

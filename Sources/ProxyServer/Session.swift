@@ -5,7 +5,7 @@ internal import TCPModel
 
 /// One proxied connection as sockets: the client's channel, the upstream's, and the link loop between them.
 ///
-/// Translates in both directions and decides nothing: what the sockets report becomes an ``Impairment/Input``,
+/// Translates in both directions and decides nothing: what the sockets report becomes an ``Impairment/SocketEvent``,
 /// what the conduit asks for becomes a call on a channel.
 final class Session {
     private let loop: LinkLoop
@@ -217,7 +217,7 @@ final class Session {
     // MARK: From the conduit
 
     /// Does what the conduit asks for; `true` if the session must be flushed.
-    func carryOut(_ action: Action) -> Bool {
+    func carryOut(_ action: SocketAction) -> Bool {
         switch action {
         case .write(let buffer, to: let side):
             ends[side.sendDirection]?.write(buffer)

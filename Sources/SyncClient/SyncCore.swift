@@ -108,14 +108,12 @@ final class SyncCore {
     // MARK: The network
 
     private func send(_ request: SyncRequest) {
-        var headers = HTTPHeaders()
-        headers.add("Authorization", authorization)
-        headers.add("Accept", "application/json")
-        for (name, value) in request.headers { headers.add(name, value) }
+        var fields = [(name: "Authorization", value: authorization), (name: "Accept", value: "application/json")]
+        fields += request.headers
         onEvent(.sent(exchange: request.id.number, method: request.method, target: request.target))
         let id = http.start(
             HTTPClientRequest(
-                method: request.method, target: request.target, headers: headers, body: Array(request.body.utf8)),
+                method: request.method, target: request.target, fields: fields, body: Array(request.body.utf8)),
             at: now)
         exchanges[id] = request.id
     }
@@ -180,13 +178,13 @@ final class SyncCore {
         channels.removeValue(forKey: id)?.close(promise: nil)
     }
 
-    private func finish(_ id: HTTPExchangeID, _ result: Result<HTTPClientResponse, HTTPClientFailure>) {
+    private func finish(_ id: HTTPExchangeID, _ result: Result<HTTPClientResponse, HTTPClientError>) {
         guard let exchange = exchanges.removeValue(forKey: id) else { return }
         let input: SyncEngine.Input
         switch result {
         case .success(let response):
             onEvent(.answered(exchange: exchange.number, status: response.head.status))
-            let headers = response.head.headers.map { (name: $0.name, value: $0.value) }
+            let headers = response.head.fieldLines
             input = .answered(exchange, SyncAnswer(status: response.head.status, headers: headers, body: response.body))
         case .failure(let failure):
             onEvent(.failed(exchange: exchange.number, reason: "\(failure)"))
@@ -199,7 +197,7 @@ final class SyncCore {
         }
     }
 
-    private static func reason(of error: any Error) -> HTTPConnectFailure {
+    private static func reason(of error: any Error) -> HTTPConnectError {
         if let error = error as? IOError, error.errnoCode == ECONNREFUSED { return .refused }
         if let error = error as? NIOConnectionError {
             if error.connectionErrors.isEmpty { return .nameNotFound }
@@ -216,7 +214,7 @@ final class SyncCore {
         timer = eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak self] in
             guard let self else { return }
             self.timer = nil
-            self.http.timePasses(to: self.now)
+            self.http.advance(to: self.now)
             if let wake = self.engine.nextWake, wake <= self.now { try? self.take(.wake) }
             self.carryOut()
         }

@@ -68,7 +68,7 @@ public struct TCPLink: ~Copyable {
     private var freeSlots: [Int] = []
     private var connectionsOpened = 0
     private var events = Deque<TimedFlowEvent>()
-    private let recordsPackets: Bool
+    private var recordsPackets: Bool
     private var records = Deque<PacketRecord>()
 
     /// The coarsest tick of the modelled timers: 512 jiffies of 4 ms.
@@ -335,6 +335,22 @@ public struct TCPLink: ~Copyable {
         guard arrival.time <= limit, let packet = link.takeArrival(arrival.direction) else { return false }
         if contains(packet.flow) { receive(packet, arrival.direction) }
         return true
+    }
+
+    /// Starts or stops recording packets; ``takeRecord()`` still returns packets recorded before.
+    public mutating func setRecording(_ recordsPackets: Bool) {
+        self.recordsPackets = recordsPackets
+        if !recordsPackets { return }
+        for index in connections.indices where connections[index].isInUse {
+            for direction in Direction.allCases {
+                // Before the handshake the first recorded packet counts as the first one.
+                switch connections[index].ends[direction].end.phase {
+                case .closed, .synSent: break
+                case .synReceived, .established, .reset:
+                    connections[index].sentUpTo[direction] = connections[index].dataSentUpTo[direction]
+                }
+            }
+        }
     }
 
     /// Takes the record of the next packet that was offered.

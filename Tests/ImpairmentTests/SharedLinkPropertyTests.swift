@@ -6,8 +6,8 @@ import Testing
 
 @testable import Impairment
 
-/// Random facts in random order: whatever happens, bytes keep their order, none is invented, none is lost without a
-/// reset, and no more is held than the limits say.
+/// Random events in random order: bytes keep their order, none is invented, none is lost without a reset, and the limits on bytes
+/// held apply.
 @Suite struct SharedLinkPropertyTests {
     private static let limits = BufferLimits(
         bytesMaxTotal: 200_000, bytesMaxPerDirection: 50_000, bytesMinPerDirection: 5_000,
@@ -41,15 +41,15 @@ import Testing
             dnsDelay: Int.random(in: 0..<10, using: &generator) == 0 ? .milliseconds(300) : .zero)
     }
 
-    // 250 runs of 80 facts: 20 000 inputs.
-    @Test(arguments: 0..<250) func orderCompletenessAndBoundsHold(seed: UInt64) {
+    // 250 runs of 80 events: 20 000 inputs.
+    @Test(arguments: 0..<250) func randomEventsKeepBytesInOrderCompleteAndWithinLimits(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var sockets = VirtualSockets(
-            Self.conditions(&generator), limits: Self.limits, isRecording: seed % 2 == 1)
+            Self.conditions(&generator), limits: Self.limits, observation: seed % 2 == 1 ? .packets : [])
         var peers: [FlowID: PerDirection<Peer>] = [:]
         var ids: [FlowID] = []
         var everReset: Set<FlowID> = []
-        let note = Comment(rawValue: "seed \(seed)")
+        let comment = Comment(rawValue: "seed \(seed)")
 
         for _ in 0..<80 {
             let choice = Int.random(in: 0..<100, using: &generator)
@@ -63,21 +63,21 @@ import Testing
             let side = Bool.random(using: &generator) ? Side.client : .server
             let isMute = peers[id]![side.sendDirection].hasClosed || peers[id]![side.sendDirection].isGone
             switch choice {
-            case 5..<50 where !isMute && !sockets.end(side, id).isPaused && !sockets.over.contains(id):
+            case 5..<50 where !isMute && !sockets.socket(side, id).isPaused && !sockets.ended.contains(id):
                 let count = Int.random(in: 1...Self.chunkBytesMax, using: &generator)
                 let start = peers[id]![side.sendDirection].sent.count
                 let bytes = (0..<count).map { UInt8(truncatingIfNeeded: ($0 + start) &* 31 &+ id.index) }
                 peers[id]![side.sendDirection].sent += bytes
                 sockets.send(bytes, from: side, id)
             case 50..<56 where !isMute:
-                peers[id]![side.sendDirection].hasClosed = true
-                sockets.tell(.inputClosed(side), id)
+                peers[id]![side.sends].hasClosed = true
+                sockets.report(.inputClosed(side), id)
             case 56..<59:
                 peers[id]![side.sendDirection].isGone = true
                 everReset.insert(id)
-                sockets.tell(.gone(side), id)
+                sockets.report(.gone(side), id)
             case 59..<66:
-                sockets.tell(.connected, id)
+                sockets.report(.connected, id)
             case 66..<74:
                 sockets.setRead(Bool.random(using: &generator), side, id)
             case 74..<80:
@@ -90,66 +90,65 @@ import Testing
                 for direction in Direction.allCases {
                     let bytes = sockets.box.link.bytesHeld(id, direction)
                     held += bytes
-                    #expect(bytes <= Self.limits.bytesMaxPerDirection + Self.chunkBytesMax, note)
+                    #expect(bytes <= Self.limits.bytesMaxPerDirection + Self.chunkBytesMax, comment)
                 }
             }
-            #expect(held == sockets.box.link.bytesHeld, note)
+            #expect(held == sockets.box.link.bytesHeld, comment)
         }
-        Self.expectPrefixes(ids, peers, sockets, note)
+        Self.expectPrefixes(ids, peers, sockets, comment)
 
-        // Heal, read everything, close everything: what was sent arrives, and everything ends.
+        // Without conditions, all bytes sent arrive once they are read, and all connections end.
         sockets.setConditions(.clear)
         for id in ids {
-            sockets.tell(.connected, id)
+            sockets.report(.connected, id)
             for side in Side.allCases { sockets.setRead(true, side, id) }
         }
         sockets.runToQuiet()
         for id in ids {
-            for side in Side.allCases
-            where !peers[id]![side.sendDirection].hasClosed && !peers[id]![side.sendDirection].isGone {
-                sockets.tell(.inputClosed(side), id)
+            for side in Side.allCases where !peers[id]![side.sends].hasClosed && !peers[id]![side.sends].isGone {
+                sockets.report(.inputClosed(side), id)
             }
         }
         sockets.runToQuiet()
-        Self.expectPrefixes(ids, peers, sockets, note)
+        Self.expectPrefixes(ids, peers, sockets, comment)
         for id in ids where !everReset.contains(id) {
-            #expect(sockets.over.contains(id), note)
+            #expect(sockets.ended.contains(id), comment)
             for direction in Direction.allCases {
-                #expect(sockets.end(direction.receiver, id).received == peers[id]![direction].sent, note)
-                #expect(sockets.end(direction.receiver, id).gotFin, note)
-                #expect(!sockets.end(direction.receiver, id).gotReset, note)
+                #expect(sockets.socket(direction.receiver, id).received == peers[id]![direction].sent, comment)
+                #expect(sockets.socket(direction.receiver, id).gotFin, comment)
+                #expect(!sockets.socket(direction.receiver, id).gotReset, comment)
             }
         }
-        Self.expectTruePayloads(peers, sockets, note)
-        #expect(sockets.box.link.bytesHeld == 0, note)
-        #expect(sockets.box.link.nextDue == nil, note)
-        #expect(sockets.box.link.connectionCount == 0, note)
+        Self.expectTruePayloads(peers, sockets, comment)
+        #expect(sockets.box.link.bytesHeld == 0, comment)
+        #expect(sockets.box.link.nextDeadline == nil, comment)
+        #expect(sockets.box.link.connectionCount == 0, comment)
     }
 
-    /// What is recorded as a packet's payload is what was sent, and of what is sent for the first time all is there.
+    /// A recorded payload is the bytes that were sent; only a retransmission may have none.
     private static func expectTruePayloads(
-        _ peers: [FlowID: PerDirection<Peer>], _ sockets: VirtualSockets, _ note: Comment
+        _ peers: [FlowID: PerDirection<Peer>], _ sockets: VirtualSockets, _ comment: Comment
     ) {
         for packet in sockets.packets where packet.record.payloadBytes > 0 {
             let record = packet.record
             let start = Int(record.range.lowerBound)
             let sent = peers[record.flow]![record.direction].sent[start..<start + record.payloadBytes]
             if let payload = packet.payload {
-                #expect(payload.readableBytesView.elementsEqual(sent), note)
+                #expect(payload.readableBytesView.elementsEqual(sent), comment)
             } else {
-                #expect(record.isRetransmission, note)
+                #expect(record.isRetransmission, comment)
             }
         }
     }
 
     private static func expectPrefixes(
-        _ ids: [FlowID], _ peers: [FlowID: PerDirection<Peer>], _ sockets: VirtualSockets, _ note: Comment
+        _ ids: [FlowID], _ peers: [FlowID: PerDirection<Peer>], _ sockets: VirtualSockets, _ comment: Comment
     ) {
         for id in ids {
             for direction in Direction.allCases {
-                let received = sockets.end(direction.receiver, id).received[...]
-                #expect(received.count <= peers[id]![direction].sent.count, note)
-                #expect(peers[id]![direction].sent.prefix(received.count) == received, note)
+                let received = sockets.socket(direction.receiver, id).received[...]
+                #expect(received.count <= peers[id]![direction].sent.count, comment)
+                #expect(peers[id]![direction].sent.prefix(received.count) == received, comment)
             }
         }
     }

@@ -13,7 +13,7 @@ private let ports = PerDirection<UInt16>(up: 40_000, down: 8000)
 private func conversation(
     _ request: String, _ answer: String, _ conditions: Conditions, seed: UInt64
 ) -> [(frame: [UInt8], time: Int64, record: PacketRecord)] {
-    var link = SharedLink(conditions, seed: seed, isRecording: true)
+    var link = SharedLink(conditions, seed: seed, observation: .packets)
     var frames: [(frame: [UInt8], time: Int64, record: PacketRecord)] = []
     var now = Instant.start
     let id = link.open(at: now)
@@ -22,7 +22,7 @@ private func conversation(
     var arrived = 0
     var hasAnswered = false
     var isOver = false
-    while !isOver, let due = link.nextDue {
+    while !isOver, let due = link.nextDeadline {
         now = max(now, due)
         link.advance(to: now)
         while let order = link.takeAction() {

@@ -1,0 +1,19 @@
+/// A request with its body. The machine adds `Host` and `Content-Length`.
+public struct HTTPClientRequest: Sendable {
+    /// The method.
+    public var method: String
+    /// The path and query.
+    public var target: String
+    /// Further header fields.
+    public var fields: [(name: String, value: String)]
+    /// The body.
+    public var body: [UInt8]
+
+    /// Creates a request.
+    public init(method: String, target: String, fields: [(name: String, value: String)] = [], body: [UInt8] = []) {
+        self.method = method
+        self.target = target
+        self.fields = fields
+        self.body = body
+    }
+}
