@@ -75,10 +75,19 @@ let package = Package(
             name: "SyncStore", dependencies: ["SyncEngine", "NotesContract", "LinkModel", grdb],
             swiftSettings: settings),
         .target(name: "CRelay"),
+        .target(name: "SystemSockets", dependencies: ["CRelay", nioCore], swiftSettings: settings),
+        .target(
+            name: "SpliceRelay",
+            dependencies: [
+                "CRelay", "SystemSockets", "LinkModel", nioCore, nioLocks,
+                .product(name: "HeapModule", package: "swift-collections"),
+            ],
+            swiftSettings: settings
+        ),
         .target(
             name: "ProxyServer",
             dependencies: [
-                "CRelay", "Impairment", "LinkModel", nioCore, nioPosix, nioLocks, logging,
+                "SpliceRelay", "SystemSockets", "Impairment", "LinkModel", nioCore, nioPosix, nioLocks, logging,
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings
@@ -171,8 +180,8 @@ let package = Package(
         .testTarget(
             name: "ProxyServerTests",
             dependencies: [
-                "ProxyServer", "Impairment", "HTTPWire", "LinkModel", "NotesServer", "NotesService", "TestSupport",
-                nioCore, nioPosix, nioLocks, logging,
+                "ProxyServer", "SpliceRelay", "SystemSockets", "Impairment", "HTTPWire", "LinkModel", "NotesServer",
+                "NotesService", "TestSupport", nioCore, nioPosix, nioLocks, logging,
             ],
             swiftSettings: settings
         ),

@@ -1,22 +1,22 @@
 internal import NIOCore
+internal import SystemSockets
 
-/// A client that one relay has let in, on its way to the one that carries it; ``HandedOver`` is what leaves a relay.
-struct Arrival: Sendable {
-    /// A dial that has begun.
+/// A client connection on its way from the relay that accepted it to the relay that forwards it.
+struct AcceptedConnection: Sendable {
+    /// A dial that has been started.
     struct Dial: Sendable {
         let server: OwnedSocket
-        /// The addresses left to try.
-        let addresses: ArraySlice<SocketAddress>
-        /// Set if it may lead to a proxy of this process.
-        let record: LoopDetector.Dial?
+        let remainingAddresses: ArraySlice<SocketAddress>
+        /// See ``RelayPortConfiguration/recordDial``.
+        let record: DialRecord?
     }
 
     let client: OwnedSocket
     let number: Int
     let seed: UInt64
     let startedAt: NIODeadline
-    /// The proxies of this process that it has passed.
-    let passed: [LoopDetector.ProxyNumber]
-    /// `nil` while nobody has asked where it goes.
+    /// See ``RelayPortConfiguration/admit``.
+    let proxiesPassed: [Int]
+    /// `nil` if the upstream's addresses are not known yet.
     let dial: Result<Dial, IOError>?
 }

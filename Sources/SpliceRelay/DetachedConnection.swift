@@ -1,20 +1,21 @@
-internal import LinkModel
-internal import NIOCore
+package import LinkModel
+package import NIOCore
+package import SystemSockets
 
-/// A connection that the relay carried, and that somebody else goes on with.
-struct HandedOver: Sendable {
-    let status: ConnectionStatus
-    /// The seed that its number goes with.
-    let seed: UInt64
-    let startedAt: NIODeadline
-    let client: OwnedSocket
-    /// `nil` while nobody has answered the dial.
-    let server: OwnedSocket?
-    /// What has been read, and not been handed to the other socket.
-    let pending: PerDirection<ByteBuffer>
-    /// Which directions' FIN has been passed on.
-    let isFinished: PerDirection<Bool>
-    /// The proxies of this process that it has passed before this one, and the records of its dials if they may lead to another.
-    let passed: [LoopDetector.ProxyNumber]
-    let dials: [LoopDetector.Dial]
+/// A connection taken out of a relay, with everything needed to continue it elsewhere.
+package struct DetachedConnection: Sendable {
+    package let status: RelayedConnectionStatus
+    /// The random seed that the connection's number belongs to.
+    package let seed: UInt64
+    package let client: OwnedSocket
+    /// `nil` if no dial was established.
+    package let server: OwnedSocket?
+    /// Bytes read from a socket and not written to the other; not counted in ``RelayedTraffic/bytesRead``.
+    package let pending: PerDirection<ByteBuffer>
+    /// The directions in which a FIN was forwarded.
+    package let isFinished: PerDirection<Bool>
+    /// See ``RelayPortConfiguration/admit``.
+    package let proxiesPassed: [Int]
+    /// See ``RelayPortConfiguration/recordDial``.
+    package let dialRecords: [DialRecord]
 }

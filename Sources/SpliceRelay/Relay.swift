@@ -1,9 +1,9 @@
-internal import NIOConcurrencyHelpers
-internal import NIOCore
-internal import Synchronization
-
 #if os(Linux)
     internal import CRelay
+    internal import NIOConcurrencyHelpers
+    package import NIOCore
+    internal import Synchronization
+    internal import SystemSockets
 
     #if canImport(Glibc)
         import Glibc
@@ -11,67 +11,75 @@ internal import Synchronization
         import Musl
     #endif
 
-    /// A thread that carries the bytes of connections for which nothing is in force from socket to socket, past SwiftNIO and
-    /// past the model: `splice(2)` moves them without copying them to us.
+    /// A handle to a relay thread, which forwards connections from socket to socket by `splice(2)`, without copying the bytes to
+    /// user space, while no conditions apply.
     ///
-    /// All proxies of the process share a few of them: a proxy's clients are let in by one, and carried by whichever carries
-    /// least. Whoever wants something of one leaves a job.
-    final class Relay: Sendable {
-        /// Its place among all.
-        let index: Int
-        /// Not a `Mutex`: where that is contended it does not say to ThreadSanitizer what came before what.
+    /// All proxies of the process share the relays: one of them accepts a proxy's clients, and each connection is forwarded by the
+    /// relay with the fewest. Other threads send closures to a relay.
+    package final class Relay: Sendable {
+        /// The position in ``all``.
+        package let index: Int
+        /// Not a `Mutex`: contended, that does not report its happens-before edges to ThreadSanitizer.
         private let jobs = NIOLockedValueBox<[@Sendable (RelayLoop) -> Void]>([])
-        /// Connections that it carries, with those that are on their way to it.
-        private let load = Atomic<Int>(0)
-        /// Written to when there are jobs.
-        private let bell: CInt
+        /// Connections forwarded here, including those handed over and not yet received.
+        private let connectionCount = Atomic<Int>(0)
+        /// An eventfd that wakes the thread when there are jobs.
+        private let wakeupFD: CInt
 
-        /// One for each processor, but not more than four; made when they are first asked for. None if the system gives none.
-        static let all: [Relay] = {
+        /// One relay for each processor, at most four, started on first use; fewer or none if the system cannot provide them.
+        package static let all: [Relay] = {
             var relays: [Relay] = []
-            for index in 0..<min(System.coreCount, 4) {
+            for index in 0..<min(System.coreCount, countMax) {
                 guard let relay = try? Relay(index) else { break }
                 relays.append(relay)
             }
             return relays
         }()
 
-        private static let ports = Atomic<UInt32>(0)
-        private static let proxies = Atomic<Int>(0)
+        private static let countMax = 4
+        private static let portCount = Atomic<UInt32>(0)
+        private static let proxyCount = Atomic<Int>(0)
 
-        /// Who lets the next proxy's clients in.
-        static func forNextProxy() -> Relay? {
-            all.isEmpty ? nil : all[proxies.add(1, ordering: .relaxed).oldValue % all.count]
+        /// Returns the relay that accepts the next proxy's clients, each in turn; `nil` if there is none.
+        package static func forNextProxy() -> Relay? {
+            all.isEmpty ? nil : all[proxyCount.add(1, ordering: .relaxed).oldValue % all.count]
         }
 
         private init(_ index: Int) throws {
             self.index = index
             let epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
             guard epoll >= 0 else { throw IOError(errnoCode: errno, reason: "epoll_create1") }
-            bell = eventfd(0, CInt(EFD_NONBLOCK) | CInt(EFD_CLOEXEC))
-            guard bell >= 0 else {
+            wakeupFD = eventfd(0, CInt(EFD_NONBLOCK) | CInt(EFD_CLOEXEC))
+            guard wakeupFD >= 0 else {
+                let code = errno
                 SystemSocket.close(epoll)
-                throw IOError(errnoCode: errno, reason: "eventfd")
+                throw IOError(errnoCode: code, reason: "eventfd")
+            }
+            let wakeupError = Self.registerWakeup(wakeupFD, with: epoll, relay: index)
+            guard wakeupError == 0 else {
+                SystemSocket.close(epoll)
+                SystemSocket.close(wakeupFD)
+                throw IOError(errnoCode: wakeupError, reason: "epoll_ctl")
             }
             var thread = pthread_t()
-            let start = Unmanaged.passRetained(Start(relay: self, epoll: epoll))
+            let start = Unmanaged.passRetained(ThreadStart(relay: self, epoll: epoll))
             let code = pthread_create(
                 &thread, nil,
                 { argument in
-                    let start = Unmanaged<Start>.fromOpaque(argument!).takeRetainedValue()
+                    let start = Unmanaged<ThreadStart>.fromOpaque(argument!).takeRetainedValue()
                     RelayLoop(start.relay, epoll: start.epoll).run()
                 }, start.toOpaque())
             guard code == 0 else {
                 start.release()
                 SystemSocket.close(epoll)
-                SystemSocket.close(bell)
+                SystemSocket.close(wakeupFD)
                 throw IOError(errnoCode: code, reason: "pthread_create")
             }
             pthread_detach(thread)
         }
 
-        /// What the thread begins with.
-        private final class Start: Sendable {
+        /// The thread's argument.
+        private final class ThreadStart: Sendable {
             let relay: Relay
             let epoll: CInt
 
@@ -81,48 +89,52 @@ internal import Synchronization
             }
         }
 
-        /// A name for a port that nothing has had.
-        static func newPort() -> RelayToken {
-            RelayToken(.listener, relay: 0, index: 0, generation: ports.add(1, ordering: .relaxed).newValue)
+        /// Returns a token that no port has had.
+        package static func makePortToken() -> RelayToken {
+            RelayToken(.listener, relay: 0, index: 0, generation: portCount.add(1, ordering: .relaxed).newValue)
         }
 
-        /// Who is to carry one more connection that has come to this one: itself, unless another carries clearly less, since to
-        /// go there costs a wake. The connection counts from now on, until ``hasLess()``.
-        func forOneMore(mayBeAnother: Bool) -> Relay {
-            var (chosen, least) = (self, load.load(ordering: .relaxed))
-            for other in Self.all where mayBeAnother && other !== self {
-                let load = other.load.load(ordering: .relaxed)
-                if load + load / 4 < least { (chosen, least) = (other, load) }
+        /// Returns the relay for one more connection accepted here, and counts the connection there until
+        /// ``connectionClosed()``. That is this relay unless another has more than a fifth fewer connections, because a handover
+        /// costs a wakeup.
+        func assignConnection(allowOthers: Bool) -> Relay {
+            var (chosen, least) = (self, connectionCount.load(ordering: .relaxed))
+            for other in Self.all where allowOthers && other !== self {
+                let count = other.connectionCount.load(ordering: .relaxed)
+                if count + count / 4 < least { (chosen, least) = (other, count) }
             }
-            chosen.load.add(1, ordering: .relaxed)
+            chosen.connectionCount.add(1, ordering: .relaxed)
             return chosen
         }
 
-        /// It carries one connection less.
-        func hasLess() { load.subtract(1, ordering: .relaxed) }
+        /// Counts one connection less.
+        func connectionClosed() {
+            let before = connectionCount.subtract(1, ordering: .relaxed).oldValue
+            precondition(before > 0, "a relayed connection was closed twice")
+        }
 
-        /// Has something done on the relay's thread.
-        func perform(_ job: @escaping @Sendable (RelayLoop) -> Void) {
+        /// Runs a closure on the relay's thread.
+        package func perform(_ job: @escaping @Sendable (RelayLoop) -> Void) {
             let isFirst = jobs.withLockedValue { jobs in
                 jobs.append(job)
                 return jobs.count == 1
             }
-            if isFirst { eventfd_write(bell, 1) }
+            if isFirst { eventfd_write(wakeupFD, 1) }
         }
 
-        /// Asks the relay's thread something; the answer comes to `eventLoop`.
-        func ask<Answer: Sendable>(
-            on eventLoop: any EventLoop, _ question: @escaping @Sendable (RelayLoop) -> Answer
-        ) -> EventLoopFuture<Answer> {
-            let promise = eventLoop.makePromise(of: Answer.self)
-            perform { promise.succeed(question($0)) }
+        /// Runs a closure on the relay's thread; the future completes on `eventLoop` with its result.
+        package func submit<Output: Sendable>(
+            on eventLoop: any EventLoop, _ job: @escaping @Sendable (RelayLoop) -> Output
+        ) -> EventLoopFuture<Output> {
+            let promise = eventLoop.makePromise(of: Output.self)
+            perform { promise.succeed(job($0)) }
             return promise.futureResult
         }
 
-        /// Whether somebody waits for the thread.
-        var hasJobs: Bool { jobs.withLockedValue { !$0.isEmpty } }
+        /// Whether closures wait for the thread.
+        package var hasJobs: Bool { jobs.withLockedValue { !$0.isEmpty } }
 
-        /// The jobs there are, with the bell silent until the next; for the thread.
+        /// Returns the waiting closures; the next one wakes the thread again. Called on the relay's thread.
         func takeJobs() -> [@Sendable (RelayLoop) -> Void] {
             jobs.withLockedValue { jobs in
                 defer { jobs = [] }
@@ -130,29 +142,12 @@ internal import Synchronization
             }
         }
 
-        /// What wakes the thread.
-        func listenToBell(_ epoll: CInt, as token: UInt64) {
+        /// Registers the descriptor that wakes the thread; returns 0 or the errno.
+        private static func registerWakeup(_ descriptor: CInt, with epoll: CInt, relay index: Int) -> CInt {
             var event = epoll_event()
             event.events = EPOLLIN.rawValue | EPOLLET.rawValue
-            event.data.u64 = token
-            epoll_ctl(epoll, EPOLL_CTL_ADD, bell, &event)
-        }
-    }
-#else
-    /// There is none here: everything goes through SwiftNIO.
-    final class Relay: Sendable {
-        static let all: [Relay] = []
-
-        static func forNextProxy() -> Relay? { nil }
-
-        static func newPort() -> RelayToken { RelayToken(.listener, relay: 0, index: 0, generation: 0) }
-
-        func perform(_ job: @escaping @Sendable (RelayLoop) -> Void) {}
-
-        func ask<Answer: Sendable>(
-            on eventLoop: any EventLoop, _ question: @escaping @Sendable (RelayLoop) -> Answer
-        ) -> EventLoopFuture<Answer> {
-            eventLoop.makeFailedFuture(IOError(errnoCode: 0, reason: "no relay"))
+            event.data.u64 = RelayToken(.wakeup, relay: index, index: 0, generation: 0).bits
+            return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 ? 0 : errno
         }
     }
 #endif

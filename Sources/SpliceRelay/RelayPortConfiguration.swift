@@ -1,50 +1,67 @@
-internal import Impairment
-internal import NIOCore
+package import NIOCore
+package import SystemSockets
 
-/// What a proxy wants of the relays.
-struct RelayOrder: Sendable {
-    /// Where connections go; `nil` is to be asked for each.
+/// An entry in a register of dials, withdrawn when its last reference goes.
+package typealias DialRecord = any AnyObject & Sendable
+
+/// How relays treat one proxy's connections. The closures are called on relay threads and must not block.
+package struct RelayPortConfiguration: Sendable {
+    /// The upstream's addresses; `nil` requests them for each connection by ``resolveUpstream``.
     let addresses: [SocketAddress]?
-    /// Asks for the addresses of one connection; ``RelayLoop/dial(_:_:)`` is the answer.
-    let lookUp: @Sendable (RelayToken) -> Void
+    /// How long all dials of one connection may take together.
     let connectTimeout: TimeAmount
-    let unreachableUpstream: UnreachableUpstream
-    let limits: BufferLimits
-    let keepAlive: KeepAlive
-    /// Names the proxy.
-    let proxy: LoopDetector.ProxyNumber
-    /// Told of a connection that was refused because it has passed the proxy before.
-    let onLoop: @Sendable () -> Void
-    let places: Places
+    /// How long after one dial the next address is dialled (RFC 8305, Connection Attempt Delay).
+    let attemptDelay: TimeAmount
+    /// Whether a client gets a RST if the upstream cannot be reached; otherwise it gets a FIN.
+    let resetsClientOnDialFailure: Bool
+    /// The limits on connections.
+    let slots: ConnectionSlots
+    /// The source of connection numbers.
     let numbers: ConnectionNumbers
-    /// What the numbers go with.
+    /// The random seed that the numbers belong to.
     let seed: UInt64
-    /// Told of the dials that failed.
+    /// Returns how many bytes one direction of a connection may hold now.
+    let bytesHeldMax: @Sendable () -> Int
+    /// Decides about an accepted socket: returns the numbers of the proxies of this process that its connection has passed, or
+    /// `nil` to reset it.
+    let admit: @Sendable (CInt) -> [Int]?
+    /// Sets options of an upstream socket before it connects.
+    let configureUpstreamSocket: @Sendable (CInt) -> Void
+    /// Records a dial before it starts, and binds its socket if the record needs a local port. Takes the socket, the address and
+    /// the result of ``admit``; returns `nil` if the dial needs no record. The record lives until the socket closes.
+    let recordDial: @Sendable (CInt, SocketAddress, [Int]) -> DialRecord?
+    /// Requests the upstream's addresses for a connection; they are passed to ``RelayLoop/dial(_:_:)``.
+    let resolveUpstream: @Sendable (RelayToken) -> Void
+    /// Called when all dials of a connection have failed, with the last error.
     let onDialFailed: @Sendable (any Error) -> Void
-    /// Told when connections have to wait: there is no place, or accepting one failed.
-    let onWaiting: @Sendable (IOError?) -> Void
-}
+    /// Called when clients wait in the kernel's backlog: with `nil` if no slot is free, with the error if `accept` failed.
+    let onAcceptPaused: @Sendable (IOError?) -> Void
 
-/// Names something that a relay watches; never used twice.
-struct RelayToken: Hashable, Sendable {
-    enum Kind: UInt64 {
-        case bell, listener, client, server
+    /// Creates a configuration; the parameters are described at the properties.
+    package init(
+        addresses: [SocketAddress]?, connectTimeout: TimeAmount, attemptDelay: TimeAmount,
+        resetsClientOnDialFailure: Bool, slots: ConnectionSlots, numbers: ConnectionNumbers, seed: UInt64,
+        bytesHeldMax: @escaping @Sendable () -> Int,
+        admit: @escaping @Sendable (CInt) -> [Int]?,
+        configureUpstreamSocket: @escaping @Sendable (CInt) -> Void,
+        recordDial: @escaping @Sendable (CInt, SocketAddress, [Int]) -> DialRecord?,
+        resolveUpstream: @escaping @Sendable (RelayToken) -> Void,
+        onDialFailed: @escaping @Sendable (any Error) -> Void,
+        onAcceptPaused: @escaping @Sendable (IOError?) -> Void
+    ) {
+        self.addresses = addresses
+        self.connectTimeout = connectTimeout
+        self.attemptDelay = attemptDelay
+        self.resetsClientOnDialFailure = resetsClientOnDialFailure
+        self.slots = slots
+        self.numbers = numbers
+        self.seed = seed
+        self.bytesHeldMax = bytesHeldMax
+        self.admit = admit
+        self.configureUpstreamSocket = configureUpstreamSocket
+        self.recordDial = recordDial
+        self.resolveUpstream = resolveUpstream
+        self.onDialFailed = onDialFailed
+        self.onAcceptPaused = onAcceptPaused
     }
-
-    let bits: UInt64
-
-    init(bits: UInt64) { self.bits = bits }
-
-    init(_ kind: Kind, relay: Int, index: Int, generation: UInt32) {
-        bits = UInt64(generation) << 32 | UInt64(relay) << 26 | UInt64(index) << 2 | kind.rawValue
-    }
-
-    var kind: Kind { Kind(rawValue: bits & 3)! }
-    /// The place of the relay that it is at; of a port's, nothing.
-    var relay: Int { Int(bits >> 26 & 0x3F) }
-    var index: Int { Int(bits >> 2 & 0xFF_FFFF) }
-    var generation: UInt32 { UInt32(bits >> 32) }
-
-    /// The same connection's other socket, or the same.
-    func of(_ kind: Kind) -> RelayToken { RelayToken(bits: bits & ~3 | kind.rawValue) }
 }

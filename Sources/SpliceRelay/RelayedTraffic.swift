@@ -1,15 +1,21 @@
-internal import LinkModel
+package import LinkModel
 
-/// What a port's connections have carried.
-struct RelayedTraffic: Sendable {
-    var accepted = 0
-    var bytesRead = PerDirection(up: 0, down: 0)
-    var bytesCarried = PerDirection(up: 0, down: 0)
-    var stalls = PerDirection(up: 0, down: 0)
-    /// Payload bytes read and not handed to a socket.
-    var bytesHeld = 0
+/// Counters of a port's connections.
+package struct RelayedTraffic: Sendable {
+    /// Connections accepted.
+    package var accepted = 0
+    /// Payload bytes read, by direction.
+    package var bytesRead = PerDirection(up: 0, down: 0)
+    /// Payload bytes written, by direction.
+    package var bytesCarried = PerDirection(up: 0, down: 0)
+    /// Times a receiving socket was full, so that reading from the sender was paused (back-pressure).
+    package var stalls = PerDirection(up: 0, down: 0)
+    /// Payload bytes read and not written.
+    package var bytesHeld = 0
 
-    static func += (left: inout RelayedTraffic, right: RelayedTraffic) {
+    package init() {}
+
+    package static func += (left: inout RelayedTraffic, right: RelayedTraffic) {
         left.accepted += right.accepted
         left.bytesHeld += right.bytesHeld
         for direction in Direction.allCases {

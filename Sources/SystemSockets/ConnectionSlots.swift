@@ -1,50 +1,49 @@
 internal import Synchronization
 
-/// How many connections of a proxy there are, wherever they are carried, and how many there may be.
-final class Places: Sendable {
-    let max: Int
-    private let taken = Atomic<Int>(0)
+/// The number of a proxy's connections, on the fast path and on the link together, and its limits.
+package final class ConnectionSlots: Sendable {
+    /// The proxy's own limit.
+    package let max: Int
+    private let used = Atomic<Int>(0)
     private let files: FileBudget
 
-    init(max: Int, files: FileBudget = .shared) {
+    /// - Parameter files: The limit that all proxies of the process share.
+    package init(max: Int, files: FileBudget = .shared) {
         self.max = max
         self.files = files
     }
 
-    var count: Int { taken.load(ordering: .relaxed) }
-    var isFull: Bool { room != .free }
+    /// The number of connections.
+    package var count: Int { used.load(ordering: .relaxed) }
+    /// Whether a limit is reached.
+    package var isFull: Bool { availability != .available }
 
-    /// Whether there is room for one more connection, and which limit is reached if not.
-    enum Room {
-        case free
-        /// The proxy's own; ``release()`` tells when that is over.
-        case proxyIsFull
-        /// The process's. No event tells when that is over, so ask again later.
-        case processIsFull
+    /// Whether there is a slot for one more connection, and otherwise which limit is reached.
+    package enum Availability: Sendable {
+        case available
+        /// The proxy's own limit; ``ConnectionSlots/release()`` reports when it is no longer reached.
+        case proxyLimit
+        /// The limit of the process. No event reports when it is no longer reached; callers poll.
+        case processLimit
     }
 
-    var room: Room { count >= max ? .proxyIsFull : files.isFull ? .processIsFull : .free }
+    /// Whether there is a slot now.
+    package var availability: Availability {
+        count >= max ? .proxyLimit : files.isFull ? .processLimit : .available
+    }
 
-    /// Takes a place for somebody who is in.
-    func take() {
-        taken.add(1, ordering: .relaxed)
+    /// Takes a slot for an accepted connection.
+    package func acquire() {
+        used.add(1, ordering: .relaxed)
         files.take()
     }
 
-    /// Gives a place back; `true` if there was none before.
+    /// Frees a slot; returns `true` if the proxy's limit was reached before.
     @discardableResult
-    func release() -> Bool {
+    package func release() -> Bool {
         files.release()
-        return taken.subtract(1, ordering: .relaxed).oldValue >= max
+        let before = used.subtract(1, ordering: .relaxed).oldValue
+        precondition(before > 0, "a connection slot was released twice")
+        return before >= max
     }
-}
-
-/// Numbers a proxy's connections in the order in which they come, wherever they are carried: their chance goes by it.
-final class ConnectionNumbers: Sendable {
-    private let next = Atomic<Int>(0)
-
-    func take() -> Int { next.add(1, ordering: .relaxed).oldValue }
-
-    /// The next is number 0.
-    func restart() { next.store(0, ordering: .relaxed) }
 }

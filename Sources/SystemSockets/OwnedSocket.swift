@@ -1,24 +1,25 @@
 internal import Synchronization
 
-/// A socket that is closed when nobody wants it any more.
-final class OwnedSocket: Sendable {
+/// A socket descriptor that is closed when its last reference goes, unless its ownership was transferred.
+package final class OwnedSocket: Sendable {
     private let descriptor: Atomic<CInt>
 
-    init(_ descriptor: CInt) { self.descriptor = Atomic(descriptor) }
+    /// Takes ownership of a descriptor.
+    package init(_ descriptor: CInt) { self.descriptor = Atomic(descriptor) }
 
     deinit {
-        let left = take()
-        if left >= 0 { SystemSocket.close(left) }
+        let descriptor = take()
+        if descriptor >= 0 { SystemSocket.close(descriptor) }
     }
 
-    /// Gives it to somebody who will close it; -1 if it has been given already.
-    func take() -> CInt { descriptor.exchange(-1, ordering: .relaxed) }
+    /// Transfers the descriptor to the caller, which must close it; returns -1 if it was transferred before.
+    package func take() -> CInt { descriptor.exchange(-1, ordering: .relaxed) }
 
-    /// Closes it with a RST.
-    func reset() {
-        let left = take()
-        if left < 0 { return }
-        ResetOnClose.arm(left)
-        SystemSocket.close(left)
+    /// Closes the socket with a RST.
+    package func reset() {
+        let descriptor = take()
+        if descriptor < 0 { return }
+        ResetOnClose.arm(descriptor)
+        SystemSocket.close(descriptor)
     }
 }
