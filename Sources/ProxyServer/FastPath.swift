@@ -1,61 +1,64 @@
 internal import LinkModel
 internal import NIOCore
+internal import SpliceRelay
 
-/// Where a proxy's connections go while nothing is in force: to the relays. One of them lets clients in, all carry their bytes
-/// past the model. Before something comes in force they give them back.
+/// A proxy's fast path: the relays that forward its connections past the model while no conditions apply. One relay accepts, all
+/// forward. Before conditions apply the connections are taken back.
 ///
-/// Lives and is used on its proxy's event loop only.
-final class StraightPath {
+/// Used on its proxy's event loop only.
+final class FastPath {
     private let eventLoop: any EventLoop
-    /// Who lets clients in.
-    private let home: Relay
+    /// The relay that accepts the proxy's clients.
+    private let acceptor: Relay
     private let others: [Relay]
-    private let order: () -> RelayOrder
-    /// The proxy's port at the relays, while it has one.
+    private let makeConfiguration: () -> RelayPortConfiguration
+    /// The proxy's port at the relays, while it is open.
     private var port: RelayToken?
-    /// Who still has it.
-    private var holders: [Relay] = []
-    /// Set once the port's connections are to come back; says when nothing is read of them any more.
+    /// The relays at which the port is open.
+    private var openRelays: [Relay] = []
+    /// Set while connections are to be taken back; succeeds when the relays have stopped reading and accepting.
     private var frozen: EventLoopFuture<Void>?
     private weak var listener: Listener?
-    /// What was carried at ports that are closed.
-    private var past = RelayedTraffic()
-    /// Done when everything that has been asked has been answered.
-    private var turn: EventLoopFuture<Void>
+    /// The traffic of ports that are closed.
+    private var closedTraffic = RelayedTraffic()
+    /// Succeeds when every earlier request is complete.
+    private var lastRequest: EventLoopFuture<Void>
 
-    /// `nil` if this machine has no relay.
-    init?(on eventLoop: any EventLoop, _ order: @escaping () -> RelayOrder) {
-        guard let home = Relay.forNextProxy() else { return nil }
-        self.home = home
+    /// Returns `nil` if this machine has no relays.
+    init?(on eventLoop: any EventLoop, _ makeConfiguration: @escaping () -> RelayPortConfiguration) {
+        guard let acceptor = Relay.forNextProxy() else { return nil }
+        self.acceptor = acceptor
         self.eventLoop = eventLoop
-        self.order = order
-        others = Relay.all.filter { $0 !== home }
-        turn = eventLoop.makeSucceededVoidFuture()
+        self.makeConfiguration = makeConfiguration
+        others = Relay.all.filter { $0 !== acceptor }
+        lastRequest = eventLoop.makeSucceededVoidFuture()
     }
 
-    /// Whether the relays have the proxy's clients.
+    /// Whether the relays accept and forward the proxy's connections.
     var isOpen: Bool { port != nil && frozen == nil }
 
-    /// Whether the relays have connections that are to come back.
+    /// Whether the relays have connections that are to be taken back.
     var isDraining: Bool { frozen != nil }
 
-    /// Has a relay let the listener's clients in from now on, if the listener is ready for that.
+    /// Lets a relay accept the listener's clients, if the port is closed and the listener can lend its socket.
     func open(_ listener: Listener) {
         guard port == nil, let descriptor = listener.lend() else { return }
         self.listener = listener
-        let port = Relay.newPort()
+        let port = Relay.makePortToken()
         self.port = port
-        holders = [home] + others
-        let (order, home) = (order(), home)
-        for other in others { other.perform { $0.open(port, order, home: home, listener: nil) } }
-        home.perform { $0.open(port, order, home: home, listener: descriptor) }
+        openRelays = [acceptor] + others
+        let (configuration, acceptor) = (makeConfiguration(), acceptor)
+        for other in others {
+            other.perform { $0.open(port, configuration, acceptor: acceptor, listener: nil) }
+        }
+        acceptor.perform { $0.open(port, configuration, acceptor: acceptor, listener: descriptor) }
     }
 
-    /// Has the relays let nobody in and read nothing any more; the connections come back by ``take(_:)``.
+    /// Stops the relays from accepting and reading. The connections are then taken back by ``detach(upTo:)``.
     func freeze() -> EventLoopFuture<Void> {
         if port == nil { return eventLoop.makeSucceededVoidFuture() }
         if let frozen { return frozen }
-        let done = ask {
+        let done = request {
             $0.freeze($1)
         } then: { _ in
             self.listener?.takeBack() ?? ()
@@ -64,147 +67,149 @@ final class StraightPath {
         return done
     }
 
-    /// Takes some of the connections back that are to come back, of each relay's the liveliest first.
-    func take(_ count: Int) -> EventLoopFuture<[HandedOver]>.Isolated {
-        let share = max(1, count / max(1, holders.count))
-        return letGo { $0.take($1, share) }
+    /// Takes connections of a frozen port back, each relay's most recently active first.
+    func detach(upTo count: Int) -> EventLoopFuture<[DetachedConnection]>.Isolated {
+        let share = max(1, count / max(1, openRelays.count))
+        return requestDetachment { $0.detach(from: $1, upTo: share) }
     }
 
-    /// Has the relays let go of everything, some connections at a time; gives those that are to go on elsewhere.
-    func close(_ ending: RelayLoop.Ending) -> EventLoopFuture<[HandedOver]>.Isolated {
-        letGo { $0.close($1, ending, connectionsMax: Self.connectionsPerJob) }.flatMap { connections in
+    /// Closes the port and its connections, some at a time; returns those that are to continue elsewhere.
+    func close(_ mode: RelayCloseMode) -> EventLoopFuture<[DetachedConnection]>.Isolated {
+        requestDetachment { $0.close($1, mode, connectionsMax: Self.connectionsPerRequest) }.flatMap { connections in
             if self.port == nil { return self.eventLoop.makeSucceededFuture(connections) }
-            return self.close(ending).map { connections + $0 }.nonisolated()
+            return self.close(mode).map { connections + $0 }.nonisolated()
         }
     }
 
     /// The most connections that a relay closes before its other connections have their turn.
-    private static let connectionsPerJob = 64
+    private static let connectionsPerRequest = 64
 
-    private func letGo(
-        _ question: @escaping @Sendable (RelayLoop, RelayToken) -> RelayLoop.Left
-    ) -> EventLoopFuture<[HandedOver]>.Isolated {
-        ask(question) { answers in
-            for (relay, left) in answers {
-                guard let traffic = left.traffic else { continue }
-                self.holders.removeAll { $0 === relay }
-                self.past += traffic
+    private func requestDetachment(
+        _ job: @escaping @Sendable (RelayLoop, RelayToken) -> RelayDetachment
+    ) -> EventLoopFuture<[DetachedConnection]>.Isolated {
+        request(job) { results in
+            for (relay, detachment) in results {
+                guard let traffic = detachment.finalTraffic else { continue }
+                self.openRelays.removeAll { $0 === relay }
+                self.closedTraffic += traffic
             }
-            if self.port != nil && self.holders.isEmpty {
+            if self.port != nil && self.openRelays.isEmpty {
                 self.port = nil
                 self.frozen = nil
                 self.listener?.takeBack()
             }
-            return answers.flatMap { $0.answer.connections }
+            return results.flatMap { $0.output.connections }
         }.assumeIsolated()
     }
 
-    /// There may be a place for a client that waits.
-    func placeIsFree() {
-        if let port { home.perform { $0.placeIsFree(port) } }
+    /// Lets the accepting relay accept waiting clients after a slot was released.
+    func slotReleased() {
+        if let port { acceptor.perform { $0.slotReleased(port) } }
     }
 
-    /// Where a connection that asked goes.
+    /// Dials the addresses that a connection has requested.
     func dial(_ connection: RelayToken, _ addresses: Result<[SocketAddress], any Error>) {
         Relay.all[connection.relay].perform { $0.dial(connection, addresses) }
     }
 
-    /// Draws from another seed from the next connection on, which is number 0.
+    /// Sets the random seed of later connections and restarts their numbers at 0.
     func reseed(_ seed: UInt64) -> EventLoopFuture<Void> {
-        ask {
+        request {
             $0.reseed($1, seed)
         } then: { _ in
         }
     }
 
-    /// Aborts every connection that is there now, some at a time.
-    func resetAll() -> EventLoopFuture<Void> {
-        ask {
-            $0.tokens($1)
+    /// Aborts every connection that exists now, some at a time.
+    func abortAll() -> EventLoopFuture<Void> {
+        request {
+            $0.connectionTokens(of: $1)
         } then: {
-            $0.map { (relay: $0.relay, connections: $0.answer[...]) }
-        }.assumeIsolated().flatMap { self.reset($0) }.nonisolated()
+            $0.map { (relay: $0.relay, connections: $0.output[...]) }
+        }.assumeIsolated().flatMap { self.abort($0) }.nonisolated()
     }
 
-    private func reset(_ left: [(relay: Relay, connections: ArraySlice<RelayToken>)]) -> EventLoopFuture<Void> {
-        let left = left.filter { !$0.connections.isEmpty }
-        if left.isEmpty { return eventLoop.makeSucceededVoidFuture() }
-        let done = inTurn {
+    private func abort(_ remaining: [(relay: Relay, connections: ArraySlice<RelayToken>)]) -> EventLoopFuture<Void> {
+        let remaining = remaining.filter { !$0.connections.isEmpty }
+        if remaining.isEmpty { return eventLoop.makeSucceededVoidFuture() }
+        let done = afterEarlierRequests {
             let eventLoop = self.eventLoop
-            let resets = left.map { relay, connections in
-                relay.ask(on: eventLoop) { loop in
-                    for connection in connections.prefix(Self.connectionsPerJob) { _ = loop.reset(connection) }
+            let aborts = remaining.map { relay, connections in
+                relay.submit(on: eventLoop) { loop in
+                    for connection in connections.prefix(Self.connectionsPerRequest) { _ = loop.abort(connection) }
                 }
             }
-            return EventLoopFuture.andAllSucceed(resets, on: eventLoop)
+            return EventLoopFuture.andAllSucceed(aborts, on: eventLoop)
         }
         return done.assumeIsolated().flatMap {
-            self.reset(left.map { ($0.relay, $0.connections.dropFirst(Self.connectionsPerJob)) })
+            self.abort(remaining.map { ($0.relay, $0.connections.dropFirst(Self.connectionsPerRequest)) })
         }.nonisolated()
     }
 
-    /// What has been carried since the start.
+    /// Returns the traffic since the proxy's start.
     func traffic() -> EventLoopFuture<RelayedTraffic>.Isolated {
-        ask {
-            $0.traffic($1)
+        request {
+            $0.traffic(of: $1)
         } then: {
-            $0.reduce(into: self.past) { $0 += $1.answer }
+            $0.reduce(into: self.closedTraffic) { $0 += $1.output }
         }.assumeIsolated()
     }
 
-    /// The connections there are.
+    /// Returns the status of each connection.
     func connections() -> EventLoopFuture<[ConnectionStatus]> {
-        ask {
-            $0.statuses($1)
+        request {
+            $0.statuses(of: $1)
         } then: {
-            $0.flatMap(\.answer)
+            $0.flatMap { $0.output.map(ConnectionStatus.init(_:)) }
         }
     }
 
-    /// Cuts one connection with a RST; `false` if it is no more.
-    func reset(_ connection: RelayToken) -> EventLoopFuture<Bool> { ask(of: connection) { $0.reset(connection) } }
-
-    /// Has its relay let go of one connection; `nil` if it is no more.
-    func handOver(_ connection: RelayToken) -> EventLoopFuture<HandedOver?> {
-        ask(of: connection) { $0.handOver(connection) }
+    /// Aborts one connection; `false` if it is gone.
+    func abort(_ connection: RelayToken) -> EventLoopFuture<Bool> {
+        request(about: connection) { $0.abort(connection) }
     }
 
-    // MARK: Asking
+    /// Takes one connection back; `nil` if it is gone.
+    func detach(_ connection: RelayToken) -> EventLoopFuture<DetachedConnection?> {
+        request(about: connection) { $0.detach(connection) }
+    }
 
-    /// Asks whoever has the port, first of all the one that lets clients in: by then the others know of whomever it has let in
-    /// before.
-    private func ask<Answer: Sendable, Result: Sendable>(
-        _ question: @escaping @Sendable (RelayLoop, RelayToken) -> Answer,
-        then body: @escaping ([(relay: Relay, answer: Answer)]) -> Result
+    // MARK: Requests
+
+    /// Runs a job at every relay where the port is open: first at the accepting one, after which the others know every connection
+    /// that it has accepted before.
+    private func request<Output: Sendable, Result: Sendable>(
+        _ job: @escaping @Sendable (RelayLoop, RelayToken) -> Output,
+        then body: @escaping ([(relay: Relay, output: Output)]) -> Result
     ) -> EventLoopFuture<Result> {
-        inTurn {
+        afterEarlierRequests {
             let eventLoop = self.eventLoop
             guard let port = self.port else { return eventLoop.makeSucceededFuture(body([])) }
-            let ask = { (relay: Relay) in
-                relay.ask(on: eventLoop) { question($0, port) }.map { (relay: relay, answer: $0) }
+            let submit = { (relay: Relay) in
+                relay.submit(on: eventLoop) { job($0, port) }.map { (relay: relay, output: $0) }
             }
-            let first = self.holders.prefix { $0 === self.home }
-            let others = self.holders.dropFirst(first.count)
-            return EventLoopFuture.whenAllSucceed(first.map(ask), on: eventLoop).assumeIsolated().flatMap { first in
-                EventLoopFuture.whenAllSucceed(others.map(ask), on: eventLoop).assumeIsolated()
+            let first = self.openRelays.prefix { $0 === self.acceptor }
+            let others = self.openRelays.dropFirst(first.count)
+            return EventLoopFuture.whenAllSucceed(first.map(submit), on: eventLoop).assumeIsolated().flatMap { first in
+                EventLoopFuture.whenAllSucceed(others.map(submit), on: eventLoop).assumeIsolated()
                     .map { body(first + $0) }.nonisolated()
             }.nonisolated()
         }
     }
 
-    private func ask<Answer: Sendable>(
-        of connection: RelayToken, _ question: @escaping @Sendable (RelayLoop) -> Answer
-    ) -> EventLoopFuture<Answer> {
-        inTurn { Relay.all[connection.relay].ask(on: self.eventLoop, question) }
+    private func request<Output: Sendable>(
+        about connection: RelayToken, _ job: @escaping @Sendable (RelayLoop) -> Output
+    ) -> EventLoopFuture<Output> {
+        afterEarlierRequests { Relay.all[connection.relay].submit(on: self.eventLoop, job) }
     }
 
-    /// Asks something when everything before it has been answered: the answers of several relays are of different moments, and
-    /// between them no connection may change its place.
-    private func inTurn<Answer: Sendable>(
-        _ ask: @escaping () -> EventLoopFuture<Answer>
-    ) -> EventLoopFuture<Answer> {
-        let answer = turn.assumeIsolated().flatMap { ask() }.nonisolated()
-        turn = answer.map { _ in }
-        return answer
+    /// Runs requests one after the other: the relays reply at different times, and no connection may move between a relay and the
+    /// link in between.
+    private func afterEarlierRequests<Output: Sendable>(
+        _ request: @escaping () -> EventLoopFuture<Output>
+    ) -> EventLoopFuture<Output> {
+        let output = lastRequest.assumeIsolated().flatMap { request() }.nonisolated()
+        lastRequest = output.map { _ in }
+        return output
     }
 }
