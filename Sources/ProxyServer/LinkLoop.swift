@@ -1,6 +1,7 @@
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
+internal import SystemSockets
 
 /// Drives one ``Impairment/SharedLink`` on one event loop: real time in, actions out, woken when something is due.
 ///
@@ -78,7 +79,7 @@ final class LinkLoop {
     /// Enters a session whose client has connected; it calls ``begin()`` once it knows its name.
     func open(_ session: Session) -> FlowID {
         let id = link.open(
-            at: now, chance: session.chance ?? ConnectionChance(number: numbers.take(), seed: seed),
+            at: now, chance: session.chance ?? ConnectionChance(number: numbers.next(), seed: seed),
             isEstablished: session.chance != nil,
             beginning: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)))
         while sessions.count <= id.index { sessions.append(nil) }

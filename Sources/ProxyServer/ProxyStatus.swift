@@ -1,5 +1,6 @@
 internal import Impairment
 public import LinkModel
+internal import SpliceRelay
 
 /// Where a proxy stands at a moment.
 public struct ProxyStatus: Hashable, Sendable {
