@@ -178,6 +178,11 @@ let package = Package(
             name: "ConfigFilesTests", dependencies: ["ConfigFiles", "LinkModel", "ScenarioModel", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
+            name: "SpliceRelayTests",
+            dependencies: ["SpliceRelay", "SystemSockets", "LinkModel", "TestSupport", nioCore],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "ProxyServerTests",
             dependencies: [
                 "ProxyServer", "SpliceRelay", "SystemSockets", "Impairment", "HTTPWire", "LinkModel", "NotesServer",
