@@ -46,7 +46,7 @@
                     configureUpstreamSocket: { _ in }, recordDial: { _, _, _ in nil },
                     resolveUpstream: { connection in relay.perform { $0.dial(connection, .success([address])) } },
                     onDialFailed: { _ in errors.dial.set() }, onAcceptPaused: { _ in errors.accept.set() })
-                let (listener, clientPort) = try Self.listen()
+                let (listener, clientPort) = try Self.makeListener()
                 let token = token
                 relay.perform { $0.open(token, configuration, acceptor: relay, listener: listener) }
                 self.relay = relay
@@ -61,11 +61,11 @@
             }
 
             /// Returns a non-blocking listening socket.
-            private static func listen() throws -> (OwnedSocket, Int) {
+            private static func makeListener() throws -> (OwnedSocket, Int) {
                 let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0)
                 let address = try SocketAddress(ipAddress: "127.0.0.1", port: 0)
                 let isBound = address.withSockAddr { bind(descriptor, $0, socklen_t($1)) } == 0
-                try #require(isBound && Glibc.listen(descriptor, 100) == 0)
+                try #require(isBound && listen(descriptor, 100) == 0)
                 return (OwnedSocket(descriptor), try SystemSocket.localAddress(of: descriptor).port ?? 0)
             }
 
@@ -101,6 +101,18 @@
             while await !condition() {
                 try #require(ContinuousClock.now < deadline, "not within 30 s: \(what)")
                 try await Task.sleep(for: .milliseconds(2))
+            }
+        }
+
+        /// Waits until the relay holds bytes and reads no more, because the receiver is full.
+        private func waitUntilPaused(_ port: Port) async throws {
+            var read = 0
+            var unchanged = 0
+            try await eventually("reading pauses") {
+                let traffic = await port.run { $0.traffic(of: $1) }
+                unchanged = traffic.bytesHeld > 0 && traffic.bytesRead.up == read ? unchanged + 1 : 0
+                read = traffic.bytesRead.up
+                return unchanged >= 100
             }
         }
 
@@ -141,7 +153,7 @@
                     while true { try client.send([UInt8](repeating: 5, count: 1000)) }
                 }
             }
-            try await eventually("the relay holds bytes") { await port.run { $0.traffic(of: $1).bytesHeld } > 0 }
+            try await waitUntilPaused(port)
             await port.run { $0.freeze($1) }
             let held = await port.run { $0.traffic(of: $1).bytesHeld }
             let detachment = await port.run { $0.detach(from: $1, upTo: 10) }
@@ -164,7 +176,7 @@
             let (client, server) = try await port.connectThrough()
             server.shrinkReceiveBuffer()
             let sending = Task { try? await blocking { try client.send([UInt8](repeating: 5, count: 30_000_000)) } }
-            try await eventually("the relay holds bytes") { await port.run { $0.traffic(of: $1).bytesHeld } > 0 }
+            try await waitUntilPaused(port)
             let detachment = await port.run { $0.close($1, .drain, connectionsMax: 10) }
             #expect(detachment.connections.map(\.status.number) == [1] && detachment.finalTraffic != nil)
             try await blocking { () throws -> Void in
