@@ -178,7 +178,7 @@
         /// Marks the receiving socket as full: reading from the sender pauses.
         private func receiverIsFull(_ direction: Direction) {
             sockets[direction.opposite].isWritable = false
-            port.traffic.stalls[direction] += 1
+            port.traffic.readPauses[direction] += 1
         }
 
         /// Removes and returns the held bytes.

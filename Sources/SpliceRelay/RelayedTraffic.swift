@@ -9,7 +9,7 @@ package struct RelayedTraffic: Sendable {
     /// Payload bytes written, by direction.
     package var bytesCarried = PerDirection(up: 0, down: 0)
     /// Times a receiving socket was full, so that reading from the sender was paused (back-pressure).
-    package var stalls = PerDirection(up: 0, down: 0)
+    package var readPauses = PerDirection(up: 0, down: 0)
     /// Payload bytes read and not written.
     package var bytesHeld = 0
 
@@ -21,7 +21,7 @@ package struct RelayedTraffic: Sendable {
         for direction in Direction.allCases {
             left.bytesRead[direction] += right.bytesRead[direction]
             left.bytesCarried[direction] += right.bytesCarried[direction]
-            left.stalls[direction] += right.stalls[direction]
+            left.readPauses[direction] += right.readPauses[direction]
         }
     }
 }
