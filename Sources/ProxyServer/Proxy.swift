@@ -4,6 +4,7 @@ public import Logging
 internal import NIOConcurrencyHelpers
 public import NIOCore
 internal import NIOPosix
+internal import SpliceRelay
 
 /// A TCP proxy whose traffic takes as long as its ``LinkModel/Conditions`` say.
 ///

@@ -3,6 +3,8 @@ internal import LinkModel
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
+internal import SpliceRelay
+internal import SystemSockets
 
 /// A proxy's state on its event loop: the listener, the sessions, the link loop.
 final class ProxyCore {
@@ -12,8 +14,8 @@ final class ProxyCore {
     private let logger: Logger
     private var listener: Listener?
     private var sessions: [ObjectIdentifier: Session] = [:]
-    private let places: Places
-    private var straightPath: StraightPath?
+    private let places: ConnectionSlots
+    private var straightPath: FastPath?
     private var isTakingArrivals = false
     private var isAskingAgain = false
     private var accepted = 0
@@ -51,22 +53,20 @@ final class ProxyCore {
         self.upstream = upstream
         self.eventLoop = eventLoop
         self.logger = logger
-        places = Places(max: configuration.connectionsMax)
+        places = ConnectionSlots(max: configuration.connectionsMax)
         numbers = ConnectionNumbers()
         linkLoop = LinkLoop(configuration, numbers: numbers, on: eventLoop)
         guard configuration.mayGoStraight, configuration.isUnwatched else { return }
-        straightPath = StraightPath(on: eventLoop) { [unowned self] in
+        straightPath = FastPath(on: eventLoop) { [unowned self] in
             let bound = NIOLoopBound(self, eventLoop: eventLoop)
             let eventLoop = eventLoop
-            return RelayOrder(
-                addresses: upstream.immediate.map { $0.filter { !isOwn($0) } },
-                lookUp: { connection in eventLoop.execute { bound.value.lookUp(connection) } },
-                connectTimeout: configuration.connectTimeout, unreachableUpstream: configuration.unreachableUpstream,
-                limits: configuration.buffers, keepAlive: configuration.keepAlive, proxy: number,
+            return RelayPortConfiguration(
+                configuration, proxy: number, addresses: upstream.immediate.map { $0.filter { !isOwn($0) } },
+                slots: places, numbers: numbers, seed: linkLoop.seed,
+                resolveUpstream: { connection in eventLoop.execute { bound.value.lookUp(connection) } },
                 onLoop: { eventLoop.execute { bound.value.recordLoop() } },
-                places: places, numbers: numbers, seed: linkLoop.seed,
                 onDialFailed: { error in eventLoop.execute { bound.value.dialHasFailed(error) } },
-                onWaiting: { error in eventLoop.execute { bound.value.clientsWait(error) } })
+                onAcceptPaused: { error in eventLoop.execute { bound.value.clientsWait(error) } })
         }
     }
 
@@ -163,7 +163,7 @@ final class ProxyCore {
     private func takeArrivals() {
         guard let straightPath, straightPath.isDraining, !isTakingArrivals else { return }
         isTakingArrivals = true
-        straightPath.take(TurnBudget.connectionsMax).whenSuccess { connections in
+        straightPath.detach(upTo: TurnBudget.connectionsMax).whenSuccess { connections in
             self.isTakingArrivals = false
             // Without an owner their sockets close by themselves.
             if self.isClosed { return connections.forEach { _ in self.places.release() } }
@@ -179,7 +179,7 @@ final class ProxyCore {
     }
 
     /// Goes on with a connection that the relay has carried.
-    private func goOn(from past: HandedOver) {
+    private func goOn(from past: DetachedConnection) {
         let session = Session(goingOnFrom: past, on: linkLoop) { [weak self] session in self?.dial(for: session) }
         session.onEnd = { [weak self, unowned session] in self?.forget(session) }
         sessions[ObjectIdentifier(session)] = session
@@ -233,7 +233,7 @@ final class ProxyCore {
     func reset() -> EventLoopFuture<Void> {
         linkLoop.reset()
         guard let straightPath else { return atMost(TurnBudget.waitMax, linkLoop.whenCaughtUp()) }
-        let isReset = straightPath.resetAll().assumeIsolated().flatMap {
+        let isReset = straightPath.abortAll().assumeIsolated().flatMap {
             // Those that were on their way from the one to the other are here by now.
             self.linkLoop.reset()
             self.letIn()
@@ -256,9 +256,9 @@ final class ProxyCore {
     /// Accepts clients, or lets them wait, as there are places.
     private func letIn() {
         if isStopping { return }
-        let room = places.room
-        listener?.setAccepting(room == .free)
-        guard room == .processIsFull, !isAskingAgain else { return }
+        let room = places.availability
+        listener?.setAccepting(room == .available)
+        guard room == .processLimit, !isAskingAgain else { return }
         isAskingAgain = true
         eventLoop.assumeIsolated().scheduleTask(in: Self.placeCheckInterval) {
             self.isAskingAgain = false
@@ -297,12 +297,12 @@ final class ProxyCore {
         case .relay(let token):
             guard let straightPath else { return eventLoop.makeSucceededFuture(false) }
             if byReset {
-                return straightPath.reset(token).assumeIsolated().map { isCut in
+                return straightPath.abort(token).assumeIsolated().map { isCut in
                     self.letIn()
                     return isCut || self.cutOnLink(id, byReset: true)
                 }.nonisolated()
             }
-            return straightPath.handOver(token).assumeIsolated().map { past in
+            return straightPath.detach(token).assumeIsolated().map { past in
                 if let past { self.goOn(from: past) }
                 return self.cutOnLink(id, byReset: false)
             }.nonisolated()
@@ -366,7 +366,7 @@ final class ProxyCore {
         try prepare(channel, .client)
         try channel.pipeline.syncOperations.addHandler(SocketEnd(.client, of: session))
         sessions[ObjectIdentifier(session)] = session
-        places.take()
+        places.acquire()
         accepted += 1
         limitReads()
         if places.isFull {
@@ -377,7 +377,7 @@ final class ProxyCore {
 
     private func tellFull() {
         guard isTime(&lastFullLine) else { return }
-        if places.room == .processIsFull {
+        if places.availability == .processLimit {
             let count = FileBudget.shared.connectionsMax
             return logger.warning(
                 "all proxies together have \(count) connections, the limit for 'ulimit -n': new ones wait; raise it")
@@ -486,7 +486,7 @@ final class ProxyCore {
         limitReads()
         let wasFull = places.release()
         letIn()
-        if wasFull { straightPath?.placeIsFree() }
+        if wasFull { straightPath?.slotReleased() }
         if sessions.isEmpty { allClosed?.succeed() }
     }
 
@@ -499,7 +499,7 @@ final class ProxyCore {
 
     // MARK: The end
 
-    private func closeStraightPath(_ ending: RelayLoop.Ending) -> EventLoopFuture<Void>.Isolated {
+    private func closeStraightPath(_ ending: RelayCloseMode) -> EventLoopFuture<Void>.Isolated {
         let left = straightPath?.close(ending) ?? eventLoop.makeSucceededFuture([]).assumeIsolated()
         return left.map { connections in for past in connections { self.goOn(from: past) } }
     }
@@ -511,7 +511,7 @@ final class ProxyCore {
         let deadline = NIODeadline.now() + grace
         let promise = eventLoop.makePromise(of: Bool.self)
         stopped = promise.futureResult
-        closeStraightPath(.drained).whenSuccess { _ in
+        closeStraightPath(.drain).whenSuccess { _ in
             self.forgetListener()
             self.drain(until: deadline, promise)
         }
@@ -544,7 +544,7 @@ final class ProxyCore {
             self.listener = nil
             // What closing would make the link do is nobody's business any more.
             self.linkLoop.shutDown()
-            let relayed = self.closeStraightPath(.closed).nonisolated()
+            let relayed = self.closeStraightPath(.discard).nonisolated()
             let closed = self.atMost(TurnBudget.waitMax, self.closeAll(tellsLoss: false).and(relayed).map { _ in })
             return closed.and(listenerIsClosed).map { _ in }
         }.nonisolated()

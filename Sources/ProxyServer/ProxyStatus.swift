@@ -1,5 +1,6 @@
 internal import Impairment
 public import LinkModel
+internal import SpliceRelay
 
 /// Where a proxy stands at a moment.
 public struct ProxyStatus: Hashable, Sendable {
@@ -83,7 +84,7 @@ public struct LinkStatus: Hashable, Sendable {
         for direction in Direction.allCases {
             bytesRead[direction] += traffic.bytesRead[direction]
             bytesCarried[direction] += traffic.bytesCarried[direction]
-            stalls[direction] += traffic.stalls[direction]
+            stalls[direction] += traffic.readPauses[direction]
         }
     }
 

@@ -21,7 +21,7 @@ final class Session {
     let passed: [LoopDetector.ProxyNumber]
     /// Records the dial if it may lead to a proxy of this process, under a port of ours.
     var recordDial: (_ localPort: Int) -> LoopDetector.Dial? = { _ in nil }
-    private var recordedDials: [LoopDetector.Dial] = []
+    private var recordedDials: [DialRecord] = []
     private var hasDialled = false
     private var hasEnded = false
     /// When its client connected.
@@ -31,7 +31,7 @@ final class Session {
     /// What its chance goes by, if that is settled.
     let chance: ConnectionSeed?
     /// What it was at the relay, until both its sockets are here.
-    private var past: HandedOver?
+    private var past: DetachedConnection?
     /// Which sockets are not to be read when they come.
     private var arrivesPaused = PerDirection(up: false, down: false)
     private var hasUnflushed = false
@@ -63,14 +63,14 @@ final class Session {
 
     /// Goes on with a connection that the relay has carried. It is on the link when this returns; its sockets come later, by
     /// ``attach(_:)``.
-    init(goingOnFrom past: HandedOver, on loop: LinkLoop, dial: @escaping (Session) -> Void) {
+    init(goingOnFrom past: DetachedConnection, on loop: LinkLoop, dial: @escaping (Session) -> Void) {
         client = nil
-        passed = past.passed
-        recordedDials = past.dials
+        passed = past.proxiesPassed
+        recordedDials = past.dialRecords
         self.loop = loop
         self.dial = dial
         self.past = past
-        startedAt = past.startedAt
+        startedAt = past.status.startedAt
         bytesRead = past.status.bytesRead
         chance = ConnectionSeed(number: past.status.number, seed: past.seed)
         clientAddress = past.status.client

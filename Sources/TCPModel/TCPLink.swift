@@ -344,10 +344,10 @@ public struct TCPLink: ~Copyable {
         for index in connections.indices where connections[index].isInUse {
             for direction in Direction.allCases {
                 // Before the handshake the first recorded packet counts as the first one.
-                switch connections[index].ends[direction].end.phase {
+                switch connections[index].endpoints[direction].endpoint.phase {
                 case .closed, .synSent: break
                 case .synReceived, .established, .reset:
-                    connections[index].sentUpTo[direction] = connections[index].dataSentUpTo[direction]
+                    connections[index].recordedUpTo[direction] = connections[index].dataSentUpTo[direction]
                 }
             }
         }
