@@ -314,7 +314,7 @@
         /// How it stands.
         var status: ConnectionStatus {
             ConnectionStatus(
-                id: ConnectionID(place: .relay(token)), number: number, client: RelayLoop.peer(of: ends.up.descriptor),
+                id: ConnectionID(carrier: .relay(token)), number: number, client: RelayLoop.peer(of: ends.up.descriptor),
                 age: Nanoseconds((NIODeadline.now() - startedAt).nanoseconds),
                 bytesRead: PerDirection(up: lanes.up.bytesRead, down: lanes.down.bytesRead),
                 bytesHeld: PerDirection(up: lanes.up.held, down: lanes.down.held))
