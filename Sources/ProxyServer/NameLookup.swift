@@ -20,7 +20,7 @@ enum NameLookup {
         guard code == 0 else {
             throw ProxyError(
                 code: .cannotResolve, endpoint: endpoint,
-                reason: code == EAI_NONAME ? "the name has no address" : String(cString: gai_strerror(code)))
+                reason: code == EAI_NONAME ? "its name has no address" : String(cString: gai_strerror(code)))
         }
         var addresses: [SocketAddress] = []
         var entry = list
@@ -38,7 +38,7 @@ enum NameLookup {
             }
         }
         guard !addresses.isEmpty else {
-            throw ProxyError(code: .cannotResolve, endpoint: endpoint, reason: "the name has no address")
+            throw ProxyError(code: .cannotResolve, endpoint: endpoint, reason: "its name has no address")
         }
         return addresses
     }
