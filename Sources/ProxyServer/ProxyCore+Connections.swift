@@ -4,7 +4,7 @@ internal import Logging
 internal import NIOCore
 internal import NIOPosix
 
-/// Accepting clients, dialing the upstream, and the warnings about both.
+/// Accepting clients, dialling the upstream, and the warnings about both.
 extension ProxyCore {
     /// The error that closes the channel of a filler connection.
     private struct FillerConnectionError: Error {}
@@ -70,7 +70,7 @@ extension ProxyCore {
         readSizeLimit.value = max(Self.conditionedReadBytesMax, share / Int(Self.readsPerCycle))
     }
 
-    // MARK: Dialing
+    // MARK: Dialling
 
     func dial(for session: Session) {
         let proxyNumber = proxyNumber

@@ -16,7 +16,7 @@ final class Session {
     private var handlers: PerDirection<SocketHandler?> = PerDirection(up: nil, down: nil)
     private var openChannels = 0
     /// The sockets of dials under way; the first that connects becomes the upstream's socket.
-    private var dialing: [SocketHandler] = []
+    private var dialling: [SocketHandler] = []
     /// The proxies of this process that the connection has passed through before this one.
     let passed: [LoopDetector.ProxyNumber]
     /// Records a dial from a local port if the upstream may be a proxy of this process.
@@ -139,7 +139,7 @@ final class Session {
 
     /// Handles the start of a dial to one of the upstream's addresses.
     func upstreamDialStarted(_ handler: SocketHandler) {
-        dialing.append(handler)
+        dialling.append(handler)
         if flow == nil { handler.close() }
     }
 
@@ -150,8 +150,8 @@ final class Session {
 
     /// Closes the sockets of all dials under way except `connected`.
     private func cancelDials(except connected: SocketHandler? = nil) {
-        let others = dialing.filter { $0 !== connected }
-        dialing = []
+        let others = dialling.filter { $0 !== connected }
+        dialling = []
         for handler in others { handler.discard() }
     }
 
@@ -236,7 +236,7 @@ final class Session {
             handlers[side.sends]?.flush()
         case .reset(let side):
             // The kernel may have completed a dial whose event has not been delivered yet.
-            if side == .server, handlers.down == nil { for handler in dialing { handler.reset() } }
+            if side == .server, handlers.down == nil { for handler in dialling { handler.reset() } }
             handlers[side.sends]?.reset()
             if handlers[side.sends] == nil { detachedSocket(side)?.reset() }
         case .resetAfterWrites(let side):
