@@ -135,7 +135,7 @@ import Testing
             }
             let read = try await Self.bytesReadInTheEnd(proxy)
             #expect(await proxy.status().link.bytesHeld > 0)
-            await proxy.setConditions(late)
+            await proxy.setConditions(delayed)
             try await Task.sleep(for: .milliseconds(500))
             // A modelled send buffer at first, and what the relay had held.
             #expect(await proxy.status().link.bytesHeld <= 2 << 20)
@@ -208,7 +208,7 @@ import Testing
                             await proxy.add(Toxic(name: "t", stream: .down, effect: .latency(latency: 2, jitter: 0)))
                             await proxy.removeToxics(["t"])
                         } else {
-                            await proxy.setConditions(late)
+                            await proxy.setConditions(delayed)
                             await proxy.setConditions(.clear)
                         }
                         // New ones go past the model meanwhile, and on the link.
@@ -305,8 +305,8 @@ import Testing
                 // The last one of each is cut.
                 let last = Dictionary(zip(places, 0...)) { $1 }
                 for number in last.values {
-                    #expect(await proxy.cut(connections[number].id, byReset: true))
-                    #expect(!(await proxy.cut(connections[number].id, byReset: true)))
+                    #expect(await proxy.closeConnection(connections[number].id, abortively: true))
+                    #expect(!(await proxy.closeConnection(connections[number].id, abortively: true)))
                 }
                 let left = numbers.filter { !last.values.contains($0) }
                 #expect(await proxy.connections().map(\.number) == left)
@@ -395,7 +395,7 @@ import Testing
                 try await Self.hold(relays, until: mayGoOn)
                 let client = try await blocking { try TestSocket.connect(port: proxy.address.port) }
                 // What the relay meets next: a client, whom it dials for; then, before it asks the sockets again, this.
-                async let changed: Void = proxy.setConditions(late)
+                async let changed: Void = proxy.setConditions(delayed)
                 try await eventually("the change has been asked for") { relays.contains(where: \.hasJobs) }
                 mayGoOn.set()
                 await changed
@@ -477,9 +477,9 @@ import Testing
             let third = try await Self.connect(proxy, listener)
             let ids = await proxy.connections().map(\.id)
             #expect(ids.count == 3)
-            #expect(await proxy.cut(ids[0], byReset: true))
-            #expect(await proxy.cut(ids[1], byReset: false))
-            #expect(!(await proxy.cut(ids[0], byReset: true)))
+            #expect(await proxy.closeConnection(ids[0], abortively: true))
+            #expect(await proxy.closeConnection(ids[1], abortively: false))
+            #expect(!(await proxy.closeConnection(ids[0], abortively: true)))
             try await blocking { () throws -> Void in
                 #expect(first.0.receiveToFailure().code == ECONNRESET)
                 #expect(first.1.receiveToFailure().code == ECONNRESET)
@@ -487,7 +487,7 @@ import Testing
                 try third.0.send([1])
                 #expect(try third.1.receive(exactly: 1) == [1])
             }
-            await proxy.reset()
+            await proxy.abortConnections()
             try await blocking { #expect(third.0.receiveToFailure().code == ECONNRESET) }
         }
     }
@@ -496,9 +496,9 @@ import Testing
     @Test func aNumberIsTheSameOnEitherWay() async throws {
         let toxicHalf = Toxic(name: "half", stream: .down, toxicity: 0.5, effect: .limitData(bytes: 1))
         /// Which of twelve connections get one byte of two, the toxic being there from the `first` on.
-        func short(from first: Int, mayGoStraight: Bool = true) async throws -> [Bool] {
+        func short(from first: Int, allowsFastPath: Bool = true) async throws -> [Bool] {
             let all = NIOLockedValueBox<[Bool]>([])
-            try await withProxy(.clear, mayGoStraight: mayGoStraight) {
+            try await withProxy(.clear, allowsFastPath: allowsFastPath) {
                 $0.seed = 7
             } _: { proxy, listener in
                 var found: [Bool] = []
@@ -518,7 +518,7 @@ import Testing
         }
         let whole = try await short(from: 0)
         #expect(whole.contains(true) && whole.contains(false))
-        #expect(try await short(from: 0, mayGoStraight: false) == whole)
+        #expect(try await short(from: 0, allowsFastPath: false) == whole)
         #expect(try await short(from: 5).suffix(7) == whole.suffix(7))
     }
 
