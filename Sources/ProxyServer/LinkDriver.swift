@@ -68,6 +68,8 @@ final class LinkDriver {
         if let timeline = configuration.timeline { link.follow(timeline, at: .start) }
         lastReachability = link.reachability
         timerSlot = timerQueue.register(self)
+        // A timeline changes the conditions, and with them the treatment of new connections, before anything has connected.
+        armTimer()
     }
 
     // MARK: State
