@@ -85,7 +85,11 @@ let package = Package(
         ),
         .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"]), .brew(["libpcap"])]),
         .target(
-            name: "PacketCapture", dependencies: ["CPcap", "HTTPWire", "LinkModel", nioCore], swiftSettings: settings),
+            name: "PacketCapture",
+            dependencies: [
+                "CPcap", "HTTPWire", "LinkModel", nioCore, .product(name: "HeapModule", package: "swift-collections"),
+            ],
+            swiftSettings: settings),
         .target(
             name: "HTTPServing", dependencies: ["HTTPWire", httpTypes, nioCore, nioPosix], swiftSettings: settings),
         // Layer 2: whole programs.
@@ -127,7 +131,6 @@ let package = Package(
                 nioPosix,
                 logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings
         ),
