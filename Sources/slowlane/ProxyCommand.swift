@@ -6,6 +6,7 @@ internal import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import PacketCapture
+internal import PacketCapture
 internal import ProxyServer
 
 /// `slowlane proxy`.
@@ -114,7 +115,13 @@ struct ProxyCommand: AsyncParsableCommand {
             course = TimelineCourse(file)
         }
         let capture = try pcapng.map { try linkCapture($0, listen: listen, upstream: upstream, console) }
-        if let capture { configuration.onPacket = { capture.take($0) } }
+        if let capture {
+            configuration.onPacket = {
+                capture.append(
+                    $0.record, payload: $0.payload, cause: $0.cause, ports: $0.ports,
+                    startUnixNanoseconds: $0.startUnixNanoseconds)
+            }
+        }
         // Signals are caught before anybody can know that we listen.
         let happenings = Happenings()
         let proxy: Proxy
@@ -156,7 +163,7 @@ struct ProxyCommand: AsyncParsableCommand {
     ) throws -> LinkCapture {
         do {
             return try LinkCapture(
-                path, at: Self.ends[pcapngAt] ?? .server,
+                path, at: Self.ends[pcapngAt] ?? .server, application: "slowlane \(SlowlaneVersion.current)",
                 interface: "modelled link \(listen) -> \(upstream), at the \(pcapngAt)'s end")
         } catch {
             console.print("error: --pcapng \(error)", to: .progress)
