@@ -6,7 +6,6 @@ internal import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import PacketCapture
-internal import PacketCapture
 internal import ProxyServer
 
 /// `slowlane proxy`.
