@@ -75,10 +75,19 @@ let package = Package(
             name: "SyncStore", dependencies: ["SyncEngine", "NotesContract", "LinkModel", grdb],
             swiftSettings: settings),
         .target(name: "CRelay"),
+        .target(name: "SystemSockets", dependencies: ["CRelay", nioCore], swiftSettings: settings),
+        .target(
+            name: "SpliceRelay",
+            dependencies: [
+                "CRelay", "SystemSockets", "LinkModel", nioCore, nioLocks,
+                .product(name: "HeapModule", package: "swift-collections"),
+            ],
+            swiftSettings: settings
+        ),
         .target(
             name: "ProxyServer",
             dependencies: [
-                "CRelay", "Impairment", "LinkModel", nioCore, nioPosix, nioLocks, logging,
+                "SpliceRelay", "SystemSockets", "Impairment", "LinkModel", nioCore, nioPosix, nioLocks, logging,
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings
@@ -172,10 +181,15 @@ let package = Package(
             name: "ConfigFilesTests", dependencies: ["ConfigFiles", "LinkModel", "ScenarioModel", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
+            name: "SpliceRelayTests",
+            dependencies: ["SpliceRelay", "SystemSockets", "LinkModel", "TestSupport", nioCore],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "ProxyServerTests",
             dependencies: [
-                "ProxyServer", "Impairment", "HTTPWire", "LinkModel", "NotesServer", "NotesService", "TestSupport",
-                nioCore, nioPosix, nioLocks, logging,
+                "ProxyServer", "SpliceRelay", "SystemSockets", "Impairment", "HTTPWire", "LinkModel", "NotesServer",
+                "NotesService", "TestSupport", nioCore, nioPosix, nioLocks, logging,
             ],
             swiftSettings: settings
         ),

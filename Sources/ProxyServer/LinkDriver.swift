@@ -1,6 +1,7 @@
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
+internal import SystemSockets
 
 /// The driver of one ``Impairment/SharedLink`` on an event loop: passes real time and socket events to the link, executes its actions,
 /// and arms a timer for its next deadline.
@@ -119,7 +120,7 @@ final class LinkDriver {
     /// Opens a flow for a session whose client has connected. The session calls ``start()`` after it has stored the flow ID.
     func open(_ session: Session) -> FlowID {
         let id = link.open(
-            at: now, chance: session.seed ?? ConnectionChance(number: numbers.take(), seed: seed),
+            at: now, chance: session.seed ?? ConnectionChance(number: numbers.next(), seed: seed),
             isEstablished: session.seed != nil,
             beginning: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)))
         while sessions.count <= id.index { sessions.append(nil) }

@@ -2,6 +2,7 @@ internal import Impairment
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
+internal import SystemSockets
 
 #if canImport(Darwin)
     import Darwin

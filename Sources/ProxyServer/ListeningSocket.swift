@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import SystemSockets
 
 #if canImport(Darwin)
     import Darwin

@@ -4,6 +4,7 @@ public import Logging
 internal import NIOConcurrencyHelpers
 public import NIOCore
 internal import NIOPosix
+internal import SpliceRelay
 
 /// A TCP proxy that delays traffic as its ``LinkModel/Conditions`` say.
 ///

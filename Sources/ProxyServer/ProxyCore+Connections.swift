@@ -3,6 +3,7 @@ internal import LinkModel
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
+internal import SystemSockets
 
 /// Accepting clients, dialling the upstream, and the warnings about both.
 extension ProxyCore {
@@ -27,7 +28,7 @@ extension ProxyCore {
         try setSocketOptions(of: channel, .client)
         try channel.pipeline.syncOperations.addHandler(SocketHandler(.client, of: session))
         sessions[ObjectIdentifier(session)] = session
-        slots.take()
+        slots.acquire()
         connectionsAccepted += 1
         updateReadSizes()
         if slots.isFull {
@@ -42,7 +43,7 @@ extension ProxyCore {
         updateReadSizes()
         let wasFull = slots.release()
         updateAccepting()
-        if wasFull { fastPath?.placeIsFree() }
+        if wasFull { fastPath?.slotReleased() }
         if sessions.isEmpty { allSessionsEnded?.succeed() }
     }
 
@@ -162,7 +163,7 @@ extension ProxyCore {
 
     private func warnThatConnectionsWait() {
         guard warningIsDue(&lastFullWarning) else { return }
-        if slots.room == .processIsFull {
+        if slots.availability == .processLimit {
             let count = FileBudget.shared.connectionsMax
             return logger.warning(
                 "\(count) connections are open in all proxies, the limit; new ones wait; raise 'ulimit -n'")

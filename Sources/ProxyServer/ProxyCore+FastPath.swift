@@ -2,24 +2,25 @@ internal import Impairment
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
+internal import SpliceRelay
+internal import SystemSockets
 
 /// The fast path: the relays carry connections while no conditions apply, and return them to the link before a change.
 extension ProxyCore {
     /// Returns `nil` if the system has no fast path or the link is observed.
-    func makeFastPath() -> StraightPath? {
+    func makeFastPath() -> FastPath? {
         guard configuration.allowsFastPath, configuration.isUnobserved else { return nil }
-        return StraightPath(on: eventLoop) { [unowned self] in
+        return FastPath(on: eventLoop) { [unowned self] in
             let bound = NIOLoopBound(self, eventLoop: eventLoop)
             let eventLoop = eventLoop
-            return RelayOrder(
+            return RelayPortConfiguration(
+                configuration, proxy: proxyNumber,
                 addresses: upstream.immediate.map { $0.filter { !isOwnAddress($0) } },
-                lookUp: { connection in eventLoop.execute { bound.value.resolveUpstream(for: connection) } },
-                connectTimeout: configuration.connectTimeout, unreachableUpstream: configuration.unreachableUpstream,
-                limits: configuration.buffers, keepAlive: configuration.keepAlive, proxy: proxyNumber,
+                slots: slots, numbers: numbers, seed: linkDriver.seed,
+                resolveUpstream: { connection in eventLoop.execute { bound.value.resolveUpstream(for: connection) } },
                 onLoop: { eventLoop.execute { bound.value.loopDetected() } },
-                places: slots, numbers: numbers, seed: linkDriver.seed,
                 onDialFailed: { error in eventLoop.execute { bound.value.dialFailed(error) } },
-                onWaiting: { error in eventLoop.execute { bound.value.acceptPaused(error) } })
+                onAcceptPaused: { error in eventLoop.execute { bound.value.acceptPaused(error) } })
         }
     }
 
@@ -35,7 +36,7 @@ extension ProxyCore {
     func retrieveConnections() {
         guard let fastPath, fastPath.isDraining, !isRetrieving else { return }
         isRetrieving = true
-        fastPath.take(TurnBudget.connectionsMax).whenSuccess { connections in
+        fastPath.detach(upTo: TurnBudget.connectionsMax).whenSuccess { connections in
             self.isRetrieving = false
             // The sockets of connections without a session are closed by their owners.
             if self.isClosed { return connections.forEach { _ in self.slots.release() } }
@@ -51,7 +52,7 @@ extension ProxyCore {
     }
 
     /// Continues a connection of the fast path on the link.
-    func resume(_ detached: HandedOver) {
+    func resume(_ detached: DetachedConnection) {
         let session = Session(resuming: detached, on: linkDriver) { [weak self] session in self?.dial(for: session) }
         session.onEnd = { [weak self, unowned session] in self?.sessionEnded(session) }
         sessions[ObjectIdentifier(session)] = session
@@ -110,12 +111,12 @@ extension ProxyCore {
         case .relay(let token):
             guard let fastPath else { return eventLoop.makeSucceededFuture(false) }
             if abortively {
-                return fastPath.reset(token).assumeIsolated().map { wasReset in
+                return fastPath.abort(token).assumeIsolated().map { wasReset in
                     self.updateAccepting()
                     return wasReset || self.closeMovedConnection(id, abortively: true)
                 }.nonisolated()
             }
-            return fastPath.handOver(token).assumeIsolated().map { detached in
+            return fastPath.detach(token).assumeIsolated().map { detached in
                 if let detached { self.resume(detached) }
                 return self.closeMovedConnection(id, abortively: false)
             }.nonisolated()
@@ -132,7 +133,7 @@ extension ProxyCore {
     func abortConnections() -> EventLoopFuture<Void> {
         linkDriver.abortConnections()
         guard let fastPath else { return withTimeout(TurnBudget.waitMax, linkDriver.whenCaughtUp()) }
-        let areReset = fastPath.resetAll().assumeIsolated().flatMap {
+        let areReset = fastPath.abortAll().assumeIsolated().flatMap {
             // Connections that were moving from the fast path are on the link now.
             self.linkDriver.abortConnections()
             self.updateAccepting()

@@ -1,5 +1,6 @@
 internal import Impairment
 internal import NIOCore
+internal import SpliceRelay
 
 /// Stopping with a grace period, and closing at once.
 extension ProxyCore {
@@ -10,7 +11,7 @@ extension ProxyCore {
         let deadline = NIODeadline.now() + grace
         let promise = eventLoop.makePromise(of: Bool.self)
         stopResult = promise.futureResult
-        closeFastPath(.drained).whenSuccess { _ in
+        closeFastPath(.drain).whenSuccess { _ in
             self.closeListener()
             self.drain(until: deadline, promise)
         }
@@ -46,7 +47,7 @@ extension ProxyCore {
             self.listener = nil
             // Before the sessions are closed: the link's reactions to it are not needed.
             self.linkDriver.shutDown()
-            let fastPathIsClosed = self.closeFastPath(.closed).nonisolated()
+            let fastPathIsClosed = self.closeFastPath(.discard).nonisolated()
             let sessionsAreClosed = self.closeSessions(resettingOnLoss: false)
             let isClosed = self.withTimeout(TurnBudget.waitMax, sessionsAreClosed.and(fastPathIsClosed).map { _ in })
             return isClosed.and(listenerIsClosed).map { _ in }
@@ -54,7 +55,7 @@ extension ProxyCore {
     }
 
     /// Closes the fast path; connections with bytes in flight continue on the link.
-    private func closeFastPath(_ ending: RelayLoop.Ending) -> EventLoopFuture<Void>.Isolated {
+    private func closeFastPath(_ ending: RelayCloseMode) -> EventLoopFuture<Void>.Isolated {
         let remaining = fastPath?.close(ending) ?? eventLoop.makeSucceededFuture([]).assumeIsolated()
         return remaining.map { connections in for connection in connections { self.resume(connection) } }
     }

@@ -3,6 +3,8 @@ internal import LinkModel
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
+internal import SpliceRelay
+internal import SystemSockets
 
 /// The state of a proxy on its event loop: the listener, the sessions, the link driver and the fast path.
 ///
@@ -15,7 +17,7 @@ final class ProxyCore {
     var listener: Listener?
     var sessions: [ObjectIdentifier: Session] = [:]
     /// The slots of all connections, on the link and on the fast path.
-    let slots: Places
+    let slots: ConnectionSlots
     let numbers: ConnectionNumbers
     let upstream: UpstreamAddresses
     /// Identifies the proxy among those of the process, for the loop detector.
@@ -27,7 +29,7 @@ final class ProxyCore {
     let readSizeLimit = ReadBufferAllocator.Limit(ProxyCore.readBytesMax)
     private var slotCheckIsScheduled = false
 
-    var fastPath: StraightPath?
+    var fastPath: FastPath?
     /// Whether connections are being retrieved from the fast path.
     var isRetrieving = false
 
@@ -61,7 +63,7 @@ final class ProxyCore {
         self.upstream = upstream
         self.eventLoop = eventLoop
         self.logger = logger
-        slots = Places(max: configuration.connectionsMax)
+        slots = ConnectionSlots(max: configuration.connectionsMax)
         numbers = ConnectionNumbers()
         linkDriver = LinkDriver(configuration, numbers: numbers, on: eventLoop)
         fastPath = makeFastPath()
@@ -138,9 +140,9 @@ final class ProxyCore {
     /// Accepts new connections if a slot is free; otherwise they wait in the kernel's backlog.
     func updateAccepting() {
         if isStopping { return }
-        let room = slots.room
-        listener?.setAccepting(room == .free)
-        guard room == .processIsFull, !slotCheckIsScheduled else { return }
+        let availability = slots.availability
+        listener?.setAccepting(availability == .available)
+        guard availability == .processLimit, !slotCheckIsScheduled else { return }
         slotCheckIsScheduled = true
         eventLoop.assumeIsolated().scheduleTask(in: Self.slotCheckInterval) {
             self.slotCheckIsScheduled = false
@@ -166,7 +168,7 @@ final class ProxyCore {
             body(self.linkDriver)
             // A policy that does not accept connections aborts those on the fast path; otherwise they move to the link.
             let areAborted =
-                (self.linkDriver.conditions.access == .open ? nil : self.fastPath?.resetAll())
+                (self.linkDriver.conditions.access == .open ? nil : self.fastPath?.abortAll())
                 ?? self.eventLoop.makeSucceededVoidFuture()
             areAborted.assumeIsolated().whenComplete { _ in self.retrieveConnections() }
             let isExecuted = self.withTimeout(

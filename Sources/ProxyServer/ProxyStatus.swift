@@ -1,5 +1,6 @@
 internal import Impairment
 public import LinkModel
+internal import SpliceRelay
 
 /// The state of a proxy at one moment.
 public struct ProxyStatus: Hashable, Sendable {
@@ -83,7 +84,7 @@ public struct LinkStatus: Hashable, Sendable {
         for direction in Direction.allCases {
             bytesRead[direction] += traffic.bytesRead[direction]
             bytesCarried[direction] += traffic.bytesCarried[direction]
-            readPauses[direction] += traffic.stalls[direction]
+            readPauses[direction] += traffic.readPauses[direction]
         }
     }
 

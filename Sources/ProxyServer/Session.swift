@@ -1,6 +1,8 @@
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
+internal import SpliceRelay
+internal import SystemSockets
 
 /// One proxied connection: the client's socket, the upstream's socket, and its flow on the link.
 ///
@@ -21,7 +23,7 @@ final class Session {
     let passed: [LoopDetector.ProxyNumber]
     /// Records a dial from a local port if the upstream may be a proxy of this process.
     var recordDial: (_ localPort: Int) -> LoopDetector.Dial? = { _ in nil }
-    private var recordedDials: [LoopDetector.Dial] = []
+    private var recordedDials: [DialRecord] = []
     private var dialIsFinished = false
     private var hasEnded = false
     /// When the client connected.
@@ -31,7 +33,7 @@ final class Session {
     /// The random seed of a connection from the fast path; `nil` for a new connection, which gets the next one of the link.
     let seed: ConnectionChance?
     /// The connection's state on the fast path, until both its sockets have channels.
-    private var detached: HandedOver?
+    private var detached: DetachedConnection?
     /// Directions whose sender must not be read when its channel becomes active.
     private var startsPaused = PerDirection(up: false, down: false)
     private var hasUnflushedWrites = false
@@ -64,18 +66,18 @@ final class Session {
     }
 
     /// Creates the session of a connection from the fast path. ``resume()`` opens its flow, and ``attach(_:)`` its channels.
-    init(resuming detached: HandedOver, on driver: LinkDriver, dial: @escaping (Session) -> Void) {
+    init(resuming detached: DetachedConnection, on driver: LinkDriver, dial: @escaping (Session) -> Void) {
         clientChannel = nil
-        passed = detached.passed
-        recordedDials = detached.dials
+        passed = detached.proxiesPassed
+        recordedDials = detached.dialRecords
         self.driver = driver
         self.dial = dial
         self.detached = detached
-        startedAt = detached.startedAt
+        startedAt = detached.status.startedAt
         bytesRead = detached.status.bytesRead
         seed = ConnectionChance(number: detached.status.number, seed: detached.seed)
-        clientAddress = detached.status.client
-        relayID = detached.status.id
+        clientAddress = detached.status.client.map(Endpoint.init(_:))
+        relayID = ConnectionID(carrier: .relay(detached.status.token))
         dialIsFinished = detached.server != nil
     }
 

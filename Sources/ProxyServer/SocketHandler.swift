@@ -1,6 +1,7 @@
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
+internal import SystemSockets
 
 /// The channel handler of one of a session's two sockets.
 ///

@@ -2,6 +2,7 @@ import Impairment
 import LinkModel
 import NIOCore
 import NIOPosix
+import SystemSockets
 import TestSupport
 import Testing
 
@@ -58,14 +59,14 @@ import Testing
 
         @Test func proxiesShareOneBudget() {
             let budget = FileBudget(files: 40)
-            let (one, other) = (Places(max: 100, files: budget), Places(max: 100, files: budget))
-            for _ in 0..<budget.connectionsMax { one.take() }
-            #expect(other.room == .processIsFull && one.room == .processIsFull)
+            let (one, other) = (ConnectionSlots(max: 100, files: budget), ConnectionSlots(max: 100, files: budget))
+            for _ in 0..<budget.connectionsMax { one.acquire() }
+            #expect(other.availability == .processLimit && one.availability == .processLimit)
             one.release()
             #expect(!other.isFull)
-            let small = Places(max: 1, files: FileBudget(files: 1000))
-            small.take()
-            #expect(small.room == .proxyIsFull, "the proxy's own limit is reached first")
+            let small = ConnectionSlots(max: 1, files: FileBudget(files: 1000))
+            small.acquire()
+            #expect(small.availability == .proxyLimit, "the proxy's own limit is reached first")
         }
     }
 #endif

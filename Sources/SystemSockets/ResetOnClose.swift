@@ -1,4 +1,4 @@
-internal import NIOCore
+package import NIOCore
 
 #if canImport(Darwin)
     import Darwin
@@ -9,15 +9,15 @@ internal import NIOCore
 #endif
 
 /// Makes the close of a socket a RST (`SO_LINGER` with a time of zero) instead of a FIN.
-enum ResetOnClose {
+package enum ResetOnClose {
     private static let atOnce = linger(l_onoff: 1, l_linger: 0)
 
-    static func arm(_ channel: any Channel) {
+    package static func arm(_ channel: any Channel) {
         guard let options = channel as? any SocketOptionProvider else { return }
         _ = options.setSoLinger(atOnce)
     }
 
-    static func arm(_ descriptor: CInt) {
+    package static func arm(_ descriptor: CInt) {
         var option = atOnce
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }

@@ -1,4 +1,4 @@
-internal import NIOCore
+package import NIOCore
 
 #if os(Linux)
     internal import CRelay
@@ -13,9 +13,9 @@ internal import NIOCore
 #endif
 
 /// Calls on sockets that are not SwiftNIO's.
-enum SystemSocket {
+package enum SystemSocket {
     /// Closes a descriptor.
-    static func close(_ descriptor: CInt) {
+    package static func close(_ descriptor: CInt) {
         #if canImport(Darwin)
             _ = Darwin.close(descriptor)
         #elseif canImport(Glibc)
@@ -26,7 +26,7 @@ enum SystemSocket {
     }
 
     /// Bytes that a socket's peer has not acknowledged; 0 where the system does not tell (macOS).
-    static func unacknowledgedBytes(of descriptor: CInt) -> Int {
+    package static func unacknowledgedBytes(of descriptor: CInt) -> Int {
         #if os(Linux)
             return Int(crelay_unacknowledged(descriptor))
         #else
@@ -39,7 +39,7 @@ enum SystemSocket {
 
     #if os(Linux)
         /// What epoll would report of a socket now; nothing if there is none. Their bits are poll's.
-        static func events(of descriptor: CInt) -> UInt32 {
+        package static func events(of descriptor: CInt) -> UInt32 {
             var request = pollfd(
                 fd: descriptor, events: Int16(truncatingIfNeeded: POLLIN | POLLPRI | POLLOUT | POLLRDHUP), revents: 0)
             return isReady(&request) ? UInt32(UInt16(bitPattern: request.revents)) : 0
@@ -49,12 +49,12 @@ enum SystemSocket {
     #endif
 
     /// Where a socket is.
-    static func localAddress(of descriptor: CInt) throws -> SocketAddress {
+    package static func localAddress(of descriptor: CInt) throws -> SocketAddress {
         try address { getsockname(descriptor, $0, $1) }
     }
 
     /// Where its peer is.
-    static func remoteAddress(of descriptor: CInt) throws -> SocketAddress {
+    package static func remoteAddress(of descriptor: CInt) throws -> SocketAddress {
         try address { getpeername(descriptor, $0, $1) }
     }
 
@@ -82,7 +82,7 @@ enum SystemSocket {
 
 extension SocketAddress {
     /// Any address and any port of its family.
-    var wildcard: SocketAddress? {
+    package var wildcard: SocketAddress? {
         switch self {
         case .v4: try? SocketAddress(ipAddress: "0.0.0.0", port: 0)
         case .v6: try? SocketAddress(ipAddress: "::", port: 0)

@@ -1,5 +1,6 @@
 #if os(Linux)
     internal import CRelay
+    internal import SystemSockets
 
     #if canImport(Glibc)
         import Glibc
@@ -7,10 +8,11 @@
         import Musl
     #endif
 
-    /// A pipe between two sockets.
+    /// A kernel pipe through which bytes are spliced from one socket to another.
     struct Pipe {
         let entry: CInt
         let exit: CInt
+        /// Its capacity in bytes.
         let size: Int
 
         func close() {
@@ -19,25 +21,26 @@
         }
     }
 
-    /// Pipes that nobody uses at the moment. A connection has one for as long as there is something in it.
+    /// A relay's pipes. A direction of a connection has one only while bytes are in it.
     final class PipePool {
         private var free: [Pipe] = []
         private var count = 0
-        /// How many there may be.
+        /// The limit on pipes, used and free.
         private let countMax: Int
-        /// Empty pipes that are kept.
+        /// The limit on free pipes.
         private let freeMax: Int
 
-        /// What a pipe is to hold: as much as Linux lets anybody have (`fs.pipe-max-size`).
+        /// The capacity requested in bytes: what Linux grants an unprivileged process by default (`fs.pipe-max-size`).
         private static let size = 1 << 20
 
-        /// - Parameter pools: How many there are.
-        init(pools: Int) {
+        /// - Parameter poolCount: How many pools share the process's open files.
+        init(poolCount: Int) {
             // A pipe takes two files.
-            countMax = max(8, FileBudget.filesMax / FileBudget.pipeShare / 2) / pools
-            freeMax = 16 / pools
+            countMax = max(8, FileBudget.filesMax / FileBudget.pipeShare / 2) / poolCount
+            freeMax = 16 / poolCount
         }
 
+        /// Returns a free or new pipe; `nil` at the limit, or if the system refuses one.
         func take() -> Pipe? {
             if let pipe = free.popLast() { return pipe }
             guard count < countMax else { return nil }
@@ -48,15 +51,16 @@
             return Pipe(entry: ends[1], exit: ends[0], size: Int(size))
         }
 
-        /// Takes a lane's pipe back; one with something in it is of no use to others.
-        func give(_ lane: inout RelayedConnection.Lane) {
-            guard let pipe = lane.pipe else { return }
-            lane.pipe = nil
-            if lane.held == 0 && free.count < freeMax {
+        /// Takes a stream's pipe back. A pipe with bytes in it is closed, not reused.
+        func recycle(from stream: inout RelayedConnection.Stream) {
+            guard let pipe = stream.pipe else { return }
+            stream.pipe = nil
+            if stream.bytesHeld == 0 && free.count < freeMax {
                 free.append(pipe)
             } else {
                 pipe.close()
                 count -= 1
+                precondition(count >= 0, "a pipe was returned twice")
             }
         }
     }

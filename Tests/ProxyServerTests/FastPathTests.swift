@@ -2,6 +2,7 @@ import Impairment
 import LinkModel
 import NIOConcurrencyHelpers
 import NIOCore
+import SpliceRelay
 import TestSupport
 import Testing
 
@@ -15,14 +16,14 @@ import Testing
     import Musl
 #endif
 
-/// What changes while connections go past the model changes nothing of their bytes.
+/// Connections on the fast path, and their move to the link when conditions apply.
 ///
-/// One test at a time: they share the relays, and some keep those from working.
-@Suite(.serialized, .timeLimit(.minutes(10))) struct StraightPathTests {
+/// Serialized: the tests share the relays, and some block them.
+@Suite(.serialized, .timeLimit(.minutes(10))) struct FastPathTests {
     private static let latency = Toxic(
         name: "late", stream: .down, effect: .latency(latency: 60, jitter: 0))
 
-    /// Bytes that show where they stand: the same comes again after a length that no buffer has.
+    /// Returns bytes whose period is no buffer's size, so that a lost or repeated buffer shows.
     private static func pattern(_ count: Int, _ seed: UInt8) -> [UInt8] {
         let piece = (0..<65_537).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) &+ seed }
         var bytes: [UInt8] = []
@@ -32,7 +33,7 @@ import Testing
         return bytes
     }
 
-    /// Compared as memory, off the threads on which the other tests wait.
+    /// Compares as memory, which is fast in a debug build.
     private static func isSame(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         left.count == right.count
             && left.withUnsafeBytes { left in
@@ -43,7 +44,7 @@ import Testing
     }
 
     private static func isOnRelay(_ proxy: Proxy) async -> Bool {
-        await proxy.connections().allSatisfy { if case .relay = $0.id.place { true } else { false } }
+        await proxy.connections().allSatisfy { if case .relay = $0.id.carrier { true } else { false } }
     }
 
     private static func connect(_ proxy: Proxy, _ listener: TestSocket) async throws -> (TestSocket, TestSocket) {
@@ -51,8 +52,8 @@ import Testing
         return try await blocking { (try TestSocket.connect(port: port), try listener.accept()) }
     }
 
-    /// What has been read of the server once nothing moves any more.
-    private static func bytesReadInTheEnd(_ proxy: Proxy) async throws -> Int {
+    /// Waits until nothing more is read from the server, because the receiver is full; returns the bytes read.
+    private static func bytesReadWhenPaused(_ proxy: Proxy) async throws -> Int {
         var read = 0
         var times = 0
         while times < 8 {
@@ -64,7 +65,7 @@ import Testing
         return read
     }
 
-    @Test func whileNothingIsInForceTheRelayCarries() async throws {
+    @Test func withoutConditionsTheRelayForwardsConnections() async throws {
         try await withProxy(.clear) { proxy, listener in
             let (client, server) = try await Self.connect(proxy, listener)
             try await blocking {
@@ -83,11 +84,11 @@ import Testing
             let after = await proxy.connections()
             #expect(after.map(\.number) == [0] && after.first?.bytesRead == PerDirection(up: 3, down: 0))
             #expect(await proxy.status().connectionsOpen == 1)
-            // Who comes once nothing is in force any more goes past the model again.
+            // A connection made after the conditions are gone uses the fast path.
             await proxy.removeToxics(["late"])
             let others = try await Self.connect(proxy, listener)
             #if os(Linux)
-                let places = await proxy.connections().map(\.id.place)
+                let places = await proxy.connections().map(\.id.carrier)
                 #expect(places.count == 2)
                 if case .relay = places.last {} else { Issue.record("\(places)") }
             #endif
@@ -96,9 +97,9 @@ import Testing
         }
     }
 
-    /// What the relay holds for a receiver that takes nothing goes on in order, and is counted once.
+    /// Bytes that the relay holds for a receiver that does not read arrive in order, and are counted once.
     @Test(arguments: [1_000, 100_000, 20_000_000])
-    func whatIsHeldComesFirst(_ size: Int) async throws {
+    func bytesHeldByTheRelayArriveFirst(_ size: Int) async throws {
         try await withProxy(.clear) { proxy, listener in
             let (client, server) = try await Self.connect(proxy, listener)
             let bytes = Self.pattern(size, 1)
@@ -110,7 +111,7 @@ import Testing
                     server.finish()
                 }
             }
-            _ = try await Self.bytesReadInTheEnd(proxy)
+            _ = try await Self.bytesReadWhenPaused(proxy)
             if size > 10_000_000 { #expect(await proxy.status().link.bytesHeld > 0) }
             await proxy.add(Self.latency)
             let isWhole = try await blocking { Self.isSame(try client.receiveToEnd(), bytes + more) }
@@ -126,18 +127,17 @@ import Testing
         }
     }
 
-    /// A sender that was held up before is held up after.
-    @Test func whoWasHeldUpStaysSo() async throws {
+    @Test func aPausedSenderStaysPausedWhenConditionsApply() async throws {
         try await withProxy(.clear) { proxy, listener in
             let (client, server) = try await Self.connect(proxy, listener)
             let sending = Task {
                 try? await blocking { while true { try server.send([UInt8](repeating: 9, count: 100_000)) } }
             }
-            let read = try await Self.bytesReadInTheEnd(proxy)
+            let read = try await Self.bytesReadWhenPaused(proxy)
             #expect(await proxy.status().link.bytesHeld > 0)
             await proxy.setConditions(delayed)
             try await Task.sleep(for: .milliseconds(500))
-            // A modelled send buffer at first, and what the relay had held.
+            // The modelled send buffer and what the relay held.
             #expect(await proxy.status().link.bytesHeld <= 2 << 20)
             let link = await proxy.status().link
             let more = link.bytesRead.down - read
@@ -149,8 +149,8 @@ import Testing
     }
 
     #if os(Linux)
-        /// What comes after urgent data arrives, in small pieces and in large ones, and before a FIN.
-        @Test(arguments: [3, 20_000, 500_000]) func urgentDataHoldNothingUp(_ size: Int) async throws {
+        /// Bytes after urgent data arrive, whether they are copied or spliced, and before a FIN.
+        @Test(arguments: [3, 20_000, 500_000]) func urgentDataDoNotStopForwarding(_ size: Int) async throws {
             try await withProxy(.clear) { proxy, listener in
                 let (client, server) = try await Self.connect(proxy, listener)
                 let (first, second) = (Self.pattern(size, 1), Self.pattern(size, 2))
@@ -161,14 +161,14 @@ import Testing
                     client.finish()
                 }
                 let isWhole = try await blocking { Self.isSame(try server.receiveToEnd(), first + second) }
-                // The urgent byte goes its own way, as it does where programs read without it.
+                // The urgent byte is out of band: a program that does not ask for it does not read it.
                 #expect(isWhole)
             }
         }
     #endif
 
-    /// Streams both ways while toxics and conditions come and go: every byte arrives, in order, once.
-    @Test(arguments: 0..<6 as Range<UInt8>) func changesUnderWayLoseNothing(_ seed: UInt8) async throws {
+    /// Toxics and conditions are added and removed while bytes flow both ways: every byte arrives once and in order.
+    @Test(arguments: 0..<6 as Range<UInt8>) func changesDuringTransfersLoseNoBytes(_ seed: UInt8) async throws {
         try await withProxy(.clear) { proxy, listener in
             let streams = 4
             // Some directions end long before the others.
@@ -211,7 +211,7 @@ import Testing
                             await proxy.setConditions(delayed)
                             await proxy.setConditions(.clear)
                         }
-                        // New ones go past the model meanwhile, and on the link.
+                        // New connections start on the fast path and on the link.
                         _ = try await Self.connect(proxy, listener)
                     }
                 }
@@ -224,7 +224,7 @@ import Testing
         }
     }
 
-    /// Who has sent its FIN at the relay, and hears the rest on the link.
+    /// The client's FIN passes at the relay, the server's last bytes on the link.
     @Test(arguments: [0, 5]) func aHalfClosedConnectionEndsInOrder(_ pause: Int) async throws {
         try await withProxy(.clear) { proxy, listener in
             let (client, server) = try await Self.connect(proxy, listener)
@@ -234,7 +234,7 @@ import Testing
                 try server.send([1, 2, 3])
             }
             if pause > 0 { try await Task.sleep(for: .milliseconds(pause)) }
-            // What comes now is read by the one or by the other.
+            // The relay or the link reads these bytes.
             async let added: Void = proxy.add(Self.latency)
             try await blocking {
                 try server.send([4, 5, 6])
@@ -246,13 +246,13 @@ import Testing
         }
     }
 
-    /// How a sender ends whose receiver takes nothing.
-    @Test(arguments: [false, true]) func whoIsHeldUpIsHeardInTheEnd(_ isReset: Bool) async throws {
+    /// The receiver does not read until the sender has ended.
+    @Test(arguments: [false, true]) func aPausedSendersFINOrRSTReachesTheReceiver(_ isReset: Bool) async throws {
         try await withProxy(.clear) { proxy, listener in
             let (client, server) = try await Self.connect(proxy, listener)
             let bytes = Self.pattern(20_000_000, 3)
             let sending = Task { try await blocking { try server.send(bytes) } }
-            let read = try await Self.bytesReadInTheEnd(proxy)
+            let read = try await Self.bytesReadWhenPaused(proxy)
             #expect(read < bytes.count)
             if isReset {
                 server.reset()
@@ -271,23 +271,23 @@ import Testing
     }
 
     #if os(Linux)
-        /// Connections are numbered as they come, and meet the server so, whichever relay carries them.
+        /// Connections are numbered, and their upstream connections opened, in accept order, whichever relay forwards them.
         @Test func theRelaysShareConnections() async throws {
             try await withProxy(.clear) { proxy, listener in
                 let relays = Relay.all.count
                 let port = proxy.address.port
                 var clients: [TestSocket] = []
-                var places: [Int] = []
-                // Until each has some; more are needed while others' connections are at the relays, too.
+                var relayIndices: [Int] = []
+                // Until each relay has some; connections of other tests may occupy them.
                 repeat {
                     clients += try await blocking { try (0..<8).map { _ in try TestSocket.connect(port: port) } }
                     let count = clients.count
-                    try await eventually("they are let in") { await proxy.connections().count == count }
-                    places = await proxy.connections().map {
-                        if case .relay(let token) = $0.id.place { token.relay } else { -1 }
+                    try await eventually("they are accepted") { await proxy.connections().count == count }
+                    relayIndices = await proxy.connections().map {
+                        if case .relay(let token) = $0.id.carrier { token.relay } else { -1 }
                     }
-                } while Set(places).count < relays && clients.count < 400
-                #expect(Set(places) == Set(0..<relays))
+                } while Set(relayIndices).count < relays && clients.count < 400
+                #expect(Set(relayIndices) == Set(0..<relays))
                 let numbers = Array(0..<clients.count)
                 let connections = await proxy.connections()
                 #expect(connections.map(\.number) == numbers)
@@ -302,8 +302,8 @@ import Testing
                     }
                     return servers
                 }
-                // The last one of each is cut.
-                let last = Dictionary(zip(places, 0...)) { $1 }
+                // The last connection of each relay is aborted.
+                let last = Dictionary(zip(relayIndices, 0...)) { $1 }
                 for number in last.values {
                     #expect(await proxy.closeConnection(connections[number].id, abortively: true))
                     #expect(!(await proxy.closeConnection(connections[number].id, abortively: true)))
@@ -312,7 +312,7 @@ import Testing
                 #expect(await proxy.connections().map(\.number) == left)
                 await proxy.add(Self.latency)
                 try await eventually("all are on the link") {
-                    await proxy.connections().allSatisfy { if case .link = $0.id.place { true } else { false } }
+                    await proxy.connections().allSatisfy { if case .link = $0.id.carrier { true } else { false } }
                 }
                 #expect(await proxy.connections().map(\.number) == left)
                 try await blocking { () throws -> Void in
@@ -325,8 +325,7 @@ import Testing
             }
         }
 
-        /// A place that one relay's connection leaves is for a client that another lets in.
-        @Test func aPlaceIsAPlaceAtEveryRelay() async throws {
+        @Test func aSlotFreedAtOneRelayIsUsedByAnother() async throws {
             try await withProxy(.clear, connectionsMax: 4) { proxy, listener in
                 var open: [(TestSocket, TestSocket)] = []
                 for _ in 0..<4 { open.append(try await Self.connect(proxy, listener)) }
@@ -343,28 +342,28 @@ import Testing
             }
         }
 
-        /// Who comes after the relay that lets clients in has heard of another seed, and before the others have, keeps its number.
-        @Test func anotherSeedBeginsOnce() async throws {
+        /// A client that is accepted after the accepting relay was reseeded and before the others were keeps its number.
+        @Test func reseedingRestartsNumbersOnce() async throws {
             try await withProxy(.clear) { proxy, listener in
                 var sockets = [try await Self.connect(proxy, listener)]
                 let flags = Relay.all.map { _ in Flag() }
-                defer { for mayGoOn in flags { mayGoOn.set() } }
-                for (relay, mayGoOn) in zip(Relay.all, flags) { try await Self.hold([relay], until: mayGoOn) }
+                defer { for flag in flags { flag.set() } }
+                for (relay, flag) in zip(Relay.all, flags) { try await Self.block([relay], until: flag) }
                 async let reseeded: Void = proxy.reseed(9)
-                // The first to be asked is who lets clients in.
-                try await eventually("it is asked") { Relay.all.contains(where: \.hasJobs) }
-                let asked = Relay.all.first(where: \.hasJobs)
-                let home = try #require(asked)
-                flags[home.index].set()
-                try await eventually("the others are asked") {
-                    Relay.all.allSatisfy { $0 === home || $0.hasJobs }
+                // The accepting relay gets the request first.
+                try await eventually("a relay has the request") { Relay.all.contains(where: \.hasJobs) }
+                let first = Relay.all.first(where: \.hasJobs)
+                let acceptor = try #require(first)
+                flags[acceptor.index].set()
+                try await eventually("the other relays have the request") {
+                    Relay.all.allSatisfy { $0 === acceptor || $0.hasJobs }
                 }
                 let port = proxy.address.port
                 let client = try await blocking { try TestSocket.connect(port: port) }
-                let isIn = Flag()
-                home.perform { _ in isIn.set() }
-                try await eventually("it is let in") { isIn.isSet }
-                for mayGoOn in flags { mayGoOn.set() }
+                let isAccepted = Flag()
+                acceptor.perform { _ in isAccepted.set() }
+                try await eventually("the client is accepted") { isAccepted.isSet }
+                for flag in flags { flag.set() }
                 await reseeded
                 sockets.append((client, try await blocking { try listener.accept() }))
                 sockets.append(try await Self.connect(proxy, listener))
@@ -373,44 +372,43 @@ import Testing
             }
         }
 
-        /// Keeps relays from doing anything.
-        private static func hold(_ relays: [Relay], until mayGoOn: Flag) async throws {
-            let areHeld = relays.map { _ in Flag() }
-            for (relay, isHeld) in zip(relays, areHeld) {
+        /// Blocks the threads of relays until a flag is set.
+        private static func block(_ relays: [Relay], until flag: Flag) async throws {
+            let areBlocked = relays.map { _ in Flag() }
+            for (relay, isBlocked) in zip(relays, areBlocked) {
                 relay.perform { _ in
-                    isHeld.set()
-                    while !mayGoOn.isSet { usleep(500) }
+                    isBlocked.set()
+                    while !flag.isSet { usleep(500) }
                 }
             }
-            try await eventually("the relays are held") { areHeld.allSatisfy(\.isSet) }
+            try await eventually("the relays are blocked") { areBlocked.allSatisfy(\.isSet) }
         }
 
-        /// The server has let a connection in, and the relay has not heard of it when something comes in force.
-        @Test func whoHasBeenLetInIsNotDialledAgain() async throws {
+        /// The server has accepted a connection, and the relay has not handled the event when conditions apply.
+        @Test func anEstablishedDialIsKeptWhenConditionsApply() async throws {
             let relays = Relay.all
             try #require(!relays.isEmpty)
             try await withProxy(.clear) { proxy, listener in
-                let mayGoOn = Flag()
-                defer { mayGoOn.set() }
-                try await Self.hold(relays, until: mayGoOn)
+                let mayContinue = Flag()
+                defer { mayContinue.set() }
+                try await Self.block(relays, until: mayContinue)
                 let client = try await blocking { try TestSocket.connect(port: proxy.address.port) }
-                // What the relay meets next: a client, whom it dials for; then, before it asks the sockets again, this.
+                // The relay then accepts the client and dials; then, before it calls epoll again, it gets the change.
                 async let changed: Void = proxy.setConditions(delayed)
-                try await eventually("the change has been asked for") { relays.contains(where: \.hasJobs) }
-                mayGoOn.set()
+                try await eventually("the change has been requested") { relays.contains(where: \.hasJobs) }
+                mayContinue.set()
                 await changed
                 try await blocking { () throws -> Void in
                     let server = try listener.accept()
                     try client.send([1])
                     #expect(try server.receive(exactly: 1) == [1])
-                    #expect(!listener.isReadable(within: 50), "the server meets one connection")
+                    #expect(!listener.isReadable(within: 50), "the server gets one connection")
                 }
             }
         }
     #endif
 
-    /// A connection that says nothing hears of what comes in force, too.
-    @Test func whoIsSilentIsNotForgotten() async throws {
+    @Test func aToxicAppliesToAnIdleConnection() async throws {
         try await withProxy(.clear) { proxy, listener in
             let (client, server) = try await Self.connect(proxy, listener)
             let start = ContinuousClock.now
@@ -423,8 +421,8 @@ import Testing
         }
     }
 
-    /// A toxic that is gone again before everybody has come to it has held them all the same.
-    @Test func aTimeoutRemovedAtOnceClosesEverybody() async throws {
+    /// A toxic that is removed before all connections have moved to the link still applies to all of them.
+    @Test func aTimeoutToxicRemovedAtOnceClosesAllConnections() async throws {
         try await withProxy(.clear, connectionsMax: 500) { proxy, listener in
             var ends: [TestSocket] = []
             for _ in 0..<100 {
@@ -438,11 +436,11 @@ import Testing
             await proxy.add(Toxic(name: "hold", stream: .down, effect: .timeout(timeout: 0)))
             await proxy.removeToxics(["hold"])
             let all = ends
-            // A read that waits in vain fails after a minute.
+            // A read without a result fails after a minute.
             try await blocking { () throws -> Void in
                 for end in all { #expect(try end.receiveToEnd().isEmpty) }
             }
-            // A later connection has not met the toxic.
+            // The toxic does not apply to a later connection.
             let (client, server) = try await Self.connect(proxy, listener)
             try await blocking { () throws -> Void in
                 try server.send([2])
@@ -451,7 +449,7 @@ import Testing
         }
     }
 
-    @Test func whatIsRefusedCutsEverybody() async throws {
+    @Test func refusingClientsAbortsAllConnections() async throws {
         try await withProxy(.clear, connectionsMax: 500) { proxy, listener in
             var ends: [TestSocket] = []
             for _ in 0..<100 {
@@ -470,7 +468,7 @@ import Testing
         }
     }
 
-    @Test func oneIsCut() async throws {
+    @Test func singleConnectionsAreClosedByRSTOrFIN() async throws {
         try await withProxy(.clear) { proxy, listener in
             let first = try await Self.connect(proxy, listener)
             let second = try await Self.connect(proxy, listener)
@@ -492,10 +490,10 @@ import Testing
         }
     }
 
-    /// Chance goes by a connection's number, whatever way those before it went.
-    @Test func aNumberIsTheSameOnEitherWay() async throws {
+    /// Random streams depend on a connection's number, whether the connections before it used the fast path or not.
+    @Test func aConnectionsRandomStreamDoesNotDependOnTheFastPath() async throws {
         let toxicHalf = Toxic(name: "half", stream: .down, toxicity: 0.5, effect: .limitData(bytes: 1))
-        /// Which of twelve connections get one byte of two, the toxic being there from the `first` on.
+        /// Returns which of twelve connections get one byte of two, with the toxic added before connection `first`.
         func short(from first: Int, allowsFastPath: Bool = true) async throws -> [Bool] {
             let all = NIOLockedValueBox<[Bool]>([])
             try await withProxy(.clear, allowsFastPath: allowsFastPath) {
@@ -522,7 +520,7 @@ import Testing
         #expect(try await short(from: 5).suffix(7) == whole.suffix(7))
     }
 
-    @Test func aLimitCountsBothWays() async throws {
+    @Test func theConnectionLimitCountsFastPathAndLinkTogether() async throws {
         try await withProxy(.clear, connectionsMax: 3) { proxy, listener in
             var sockets = [try await Self.connect(proxy, listener)]
             await proxy.add(Self.latency)
@@ -532,7 +530,7 @@ import Testing
             #expect(await proxy.status().isFull)
             let waiting = try await blocking { try TestSocket.connect(port: proxy.address.port) }
             #expect(!listener.isReadable(within: 200), "the fourth waits")
-            // One that is on the link ends: the relay lets the next one in.
+            // A connection on the link ends, and the relay accepts the next client.
             sockets.removeFirst()
             let server = try await blocking { try listener.accept() }
             try await blocking {
@@ -544,13 +542,13 @@ import Testing
         }
     }
 
-    /// A client that is gone is noticed though what it sent cannot be passed on.
-    @Test func whoIsGoneIsNoticedBehindAFullPipe() async throws {
+    /// A client's RST is noticed while the bytes it sent before cannot be written.
+    @Test func aRSTIsNoticedBehindAFullPipe() async throws {
         try await withProxy(.clear) { proxy, listener in
             let (client, server) = try await Self.connect(proxy, listener)
             server.shrinkReceiveBuffer()
             let sending = Task { try? await blocking { try client.send([UInt8](repeating: 1, count: 20_000_000)) } }
-            try await eventually("the relay holds something") { await proxy.status().link.bytesHeld > 0 }
+            try await eventually("the relay holds bytes") { await proxy.status().link.bytesHeld > 0 }
             client.reset()
             _ = await sending.value
             try await eventually("the session is over") { await proxy.status().connectionsOpen == 0 }

@@ -11,33 +11,33 @@ internal import Synchronization
 /// How many connections all proxies of the process may have together, so that files are left for the API, for logs and databases.
 ///
 /// A connection counts two sockets. While the budget is exhausted, new connections wait in the kernel's backlog.
-final class FileBudget: Sendable {
-    static let shared = FileBudget(files: FileBudget.filesMax)
+package final class FileBudget: Sendable {
+    package static let shared = FileBudget(files: FileBudget.filesMax)
 
     /// Files that proxied connections leave to everything else: the API's connections, listening sockets, event loops, databases,
     /// logs. Never more than half of all.
-    static let filesReserved = 1024
+    package static let filesReserved = 1024
     /// The share of the files that the fast path's pipes may take; see ``PipePool``.
-    static let pipeShare = 8
+    package static let pipeShare = 8
 
     /// The most connections.
-    let connectionsMax: Int
+    package let connectionsMax: Int
     private let taken = Atomic<Int>(0)
 
     /// - Parameter files: How many files the process may have open.
-    init(files: Int) {
+    package init(files: Int) {
         let reserve = min(Self.filesReserved, files / 2)
         connectionsMax = max(1, (files - reserve - files / Self.pipeShare) / 2)
     }
 
-    var isFull: Bool { taken.load(ordering: .relaxed) >= connectionsMax }
+    package var isFull: Bool { taken.load(ordering: .relaxed) >= connectionsMax }
 
-    func take() { taken.add(1, ordering: .relaxed) }
+    package func take() { taken.add(1, ordering: .relaxed) }
 
-    func release() { taken.subtract(1, ordering: .relaxed) }
+    package func release() { taken.subtract(1, ordering: .relaxed) }
 
     /// How many files the system lets the process open (`ulimit -n`).
-    static var filesMax: Int {
+    package static var filesMax: Int {
         var limit = rlimit()
         #if canImport(Darwin)
             let code = getrlimit(RLIMIT_NOFILE, &limit)

@@ -1,0 +1,22 @@
+internal import NIOCore
+internal import SystemSockets
+
+/// A client connection on its way from the relay that accepted it to the relay that forwards it.
+struct AcceptedConnection: Sendable {
+    /// A dial that has been started.
+    struct Dial: Sendable {
+        let server: OwnedSocket
+        let remainingAddresses: ArraySlice<SocketAddress>
+        /// See ``RelayPortConfiguration/recordDial``.
+        let record: DialRecord?
+    }
+
+    let client: OwnedSocket
+    let number: Int
+    let seed: UInt64
+    let startedAt: NIODeadline
+    /// See ``RelayPortConfiguration/admit``.
+    let proxiesPassed: [Int]
+    /// `nil` if the upstream's addresses are not known yet.
+    let dial: Result<Dial, IOError>?
+}

@@ -1,0 +1,98 @@
+#if os(Linux)
+    internal import CRelay
+    internal import HeapModule
+    internal import LinkModel
+    internal import NIOCore
+    internal import SystemSockets
+
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    extension RelayLoop {
+        /// Clients of one port accepted in one turn.
+        private static let acceptsPerTurn = 16
+        /// How long accepting pauses after it failed for lack of a resource.
+        private static let acceptPause = TimeAmount.milliseconds(100)
+
+        /// Accepts clients while there are slots.
+        func accept(_ port: RelayPort) {
+            guard let listener = port.listener, !port.isFrozen, !port.isAcceptPaused else { return }
+            port.isWaitingForSlot = false
+            for _ in 0..<Self.acceptsPerTurn {
+                let availability = port.configuration.slots.availability
+                if availability != .available {
+                    port.isWaitingForSlot = true
+                    if availability == .processLimit { pauseAccepting(port) }
+                    return port.configuration.onAcceptPaused(nil)
+                }
+                let client = crelay_accept(listener)
+                if client >= 0 {
+                    admit(client, port)
+                    continue
+                }
+                switch errno {
+                case EAGAIN: return
+                // The client has gone; the next one may be there.
+                case ECONNABORTED, EINTR, EPROTO: continue
+                // EMFILE, ENFILE, ENOBUFS, ENOMEM and others.
+                default:
+                    port.configuration.onAcceptPaused(IOError(errnoCode: errno, reason: "accept"))
+                    return pauseAccepting(port)
+                }
+            }
+            yielded.append(port.token)
+        }
+
+        private func pauseAccepting(_ port: RelayPort) {
+            port.isAcceptPaused = true
+            timers.insert(Timer(deadline: .now() + Self.acceptPause, token: port.token))
+        }
+
+        private func admit(_ descriptor: CInt, _ port: RelayPort) {
+            let client = OwnedSocket(descriptor)
+            let configuration = port.configuration
+            guard let proxiesPassed = configuration.admit(descriptor) else { return client.reset() }
+            configuration.slots.acquire()
+            port.traffic.accepted += 1
+            // Dialled here, whichever relay forwards it: upstream connections open in accept order.
+            let accepted = AcceptedConnection(
+                client: client, number: configuration.numbers.next(), seed: port.seed, startedAt: .now(),
+                proxiesPassed: proxiesPassed,
+                dial: configuration.addresses.map {
+                    Self.startDial($0[...], proxiesPassed: proxiesPassed, configuration)
+                })
+            let assigned = relay.assignConnection(allowOthers: accepted.dial != nil)
+            if assigned === relay { return add(accepted, port) }
+            let token = port.token
+            assigned.perform { loop in
+                // A port is opened at the acceptor last and closed there first.
+                guard let port = loop.ports[token] else {
+                    preconditionFailure("a connection was handed to a relay where its port is not open")
+                }
+                loop.add(accepted, port)
+            }
+        }
+
+        /// Starts to forward a connection, or to wait for its upstream.
+        private func add(_ accepted: AcceptedConnection, _ port: RelayPort) {
+            let index = freeIndices.popLast() ?? connections.count
+            if index == connections.count { connections.append(nil) }
+            generation &+= 1
+            let token = RelayToken(.client, relay: relay.index, index: index, generation: generation)
+            let connection = RelayedConnection(accepted, token: token, port: port)
+            connections[index] = connection
+            port.connections.insert(index)
+            if let dial = accepted.dial {
+                dialStarted(connection, dial)
+            } else {
+                port.configuration.resolveUpstream(token)
+            }
+            // The dial may have failed already.
+            guard connections[index] === connection else { return }
+            if !register(connection.sockets.up.descriptor, Self.socketEvents, token) { close(connection) }
+        }
+    }
+#endif

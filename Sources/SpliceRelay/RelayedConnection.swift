@@ -1,0 +1,111 @@
+#if os(Linux)
+    internal import LinkModel
+    internal import NIOCore
+    internal import SystemSockets
+
+    #if canImport(Glibc)
+        import Glibc
+    #elseif canImport(Musl)
+        import Musl
+    #endif
+
+    /// A connection that a relay forwards: the client's and the server's socket, and the bytes held between them.
+    final class RelayedConnection {
+        /// What is known of a socket.
+        struct Socket {
+            var descriptor: CInt
+            var isReadable = false
+            var isWritable = false
+            /// The peer has sent a FIN or a RST, or the socket has failed; a read returns which.
+            var hasHangup = false
+            /// The kernel has reported an error; bytes received before it can still be read.
+            var hasError = false
+            /// The peer is gone, so that writes fail; bytes received before can still be read.
+            var isPeerGone = false
+            /// Urgent data (TCP's URG) have arrived: a read stops before them although more bytes follow.
+            var hasUrgentData = false
+        }
+
+        /// One direction of the connection.
+        struct Stream {
+            /// Holds the bytes that were spliced.
+            var pipe: Pipe?
+            /// Holds the bytes that were copied, from `bufferOffset` on.
+            var buffer: UnsafeMutableRawPointer?
+            var bufferOffset = 0
+            /// The number of bytes in `pipe` or in `buffer`.
+            var bytesHeld = 0
+            var bytesRead = 0
+            /// Whether the next read goes through a pipe, because the last one filled the buffer.
+            var usesPipe = false
+            /// Whether the sender's FIN or RST was read.
+            var isAtEnd = false
+            var hasForwardedFIN = false
+        }
+
+        let port: RelayPort
+        let token: RelayToken
+        let number: Int
+        let seed: UInt64
+        let startedAt: NIODeadline
+        /// The sockets by the direction in which they send: the client's is `up`.
+        var sockets: PerDirection<Socket>
+        var streams = PerDirection(up: Stream(), down: Stream())
+        var isDialling = true
+        /// Upstream addresses not dialled yet.
+        var remainingAddresses: ArraySlice<SocketAddress> = []
+        /// Pending dials to earlier addresses; the first that is established is used.
+        var earlierDials: [CInt] = []
+        let proxiesPassed: [Int]
+        var dialRecords: [DialRecord] = []
+        /// The round in which a dial was last closed; later events of that round may belong to it.
+        var dialsClosedInRound: UInt64?
+        /// Whether the connection continues in the relay's next round.
+        var isYielded = false
+        /// When the next address is dialled, or the connection is given up; timers with another deadline are obsolete.
+        var dialTimer: NIODeadline?
+        /// When the connection is given up unless a dial is established.
+        var connectDeadline: NIODeadline { startedAt + port.configuration.connectTimeout }
+        /// The relay's round of the last event.
+        var lastActiveRound: UInt64 = 0
+        /// When a connection with a peer gone is aborted at the latest.
+        var abortDeadline: NIODeadline?
+        /// Whether a timer is pending that checks if the connection can be aborted.
+        var hasAbortTimer = false
+        /// How long the remaining peer has to acknowledge what was received before the other was gone: as long as TCP's
+        /// retransmissions need on a lossy network. A receiver that does not read gets no more time.
+        static let abortDelayMax = TimeAmount.seconds(5)
+
+        init(_ accepted: AcceptedConnection, token: RelayToken, port: RelayPort) {
+            self.port = port
+            self.token = token
+            number = accepted.number
+            seed = accepted.seed
+            startedAt = accepted.startedAt
+            proxiesPassed = accepted.proxiesPassed
+            let client = accepted.client.take()
+            precondition(client >= 0, "an accepted connection was given to two relays")
+            sockets = PerDirection(up: Socket(descriptor: client), down: Socket(descriptor: -1))
+        }
+
+        /// Whether a peer is gone.
+        var hasPeerGone: Bool { sockets.up.isPeerGone || sockets.down.isPeerGone }
+
+        /// Whether bytes were read and not written.
+        var holdsBytes: Bool { streams.up.bytesHeld > 0 || streams.down.bytesHeld > 0 }
+
+        /// Whether a peer has not acknowledged all bytes written to its socket.
+        func hasUnacknowledgedBytes(to side: Side) -> Bool {
+            SystemSocket.unacknowledgedBytes(of: sockets[side.sends].descriptor) > 0
+        }
+
+        /// The state now.
+        var status: RelayedConnectionStatus {
+            RelayedConnectionStatus(
+                token: token, number: number, client: try? SystemSocket.remoteAddress(of: sockets.up.descriptor),
+                startedAt: startedAt,
+                bytesRead: PerDirection(up: streams.up.bytesRead, down: streams.down.bytesRead),
+                bytesHeld: PerDirection(up: streams.up.bytesHeld, down: streams.down.bytesHeld))
+        }
+    }
+#endif
