@@ -62,7 +62,7 @@ final class LinkDriver {
             configuration.conditions, seed: configuration.seed, name: configuration.linkName,
             client: configuration.clientStack, server: configuration.serverStack,
             limits: configuration.buffers, orphanLimits: configuration.orphans, toxics: configuration.toxics,
-            watch: configuration.watch,
+            watch: configuration.exchangeTracking,
             isRecording: configuration.onPacket != nil)
         link.eventsPerCallMax = TurnBudget.eventsMax
         origin = .now()

@@ -33,7 +33,7 @@ public struct ProxyConfiguration: Sendable {
     /// How SYNs of new connections are dropped during an outage; `nil` selects the best available method.
     public var synDropMethod: SYNDropMethod?
     /// How HTTP exchanges are tracked, and the faults to inject into them; `nil` disables tracking.
-    public var watch: ExchangeWatch?
+    public var exchangeTracking: ExchangeWatch?
     /// Called on the proxy's event loop for each event of an exchange; must not block.
     public var onExchange: (@Sendable (ExchangeEvent) -> Void)?
 
@@ -48,7 +48,7 @@ public struct ProxyConfiguration: Sendable {
     var allowsFastPath = true
 
     /// Whether nothing observes the link. Connections may use the fast path only then.
-    var isUnobserved: Bool { watch == nil && onExchange == nil && onPacket == nil && onLateness == nil }
+    var isUnobserved: Bool { exchangeTracking == nil && onExchange == nil && onPacket == nil && onLateness == nil }
 
     /// The default of ``connectionsMax``.
     public static let connectionsMaxDefault = 10_000

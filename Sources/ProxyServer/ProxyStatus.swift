@@ -56,7 +56,7 @@ public struct LinkStatus: Hashable, Sendable {
     /// Payload bytes written to sockets since the start.
     public private(set) var bytesCarried: PerDirection<Int>
     /// Whether no packets pass in a direction (an outage or 100 % loss).
-    public let isBlackholed: PerDirection<Bool>
+    public let hasOutage: PerDirection<Bool>
     /// Packets in the queue.
     public let queueDepth: PerDirection<Int>
     /// Packet counters since the start.
@@ -68,7 +68,7 @@ public struct LinkStatus: Hashable, Sendable {
 
     init(_ link: inout SharedLink) {
         conditions = link.conditions
-        isBlackholed = PerDirection(up: link.isDead(.up), down: link.isDead(.down))
+        hasOutage = PerDirection(up: link.isDead(.up), down: link.isDead(.down))
         bytesRead = link.bytesRead
         readPauses = link.stalls
         bytesCarried = link.bytesCarried
@@ -89,5 +89,5 @@ public struct LinkStatus: Hashable, Sendable {
     }
 
     /// Whether no packets pass in at least one direction.
-    public var isStalled: Bool { isBlackholed.up || isBlackholed.down }
+    public var isStalled: Bool { hasOutage.up || hasOutage.down }
 }
