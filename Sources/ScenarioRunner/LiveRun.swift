@@ -161,7 +161,7 @@ public final class LiveRun: Sendable {
         configuration.seed = seed
         configuration.linkName = "link/\(device.name)"
         let record = record
-        configuration.watch = ExchangeWatch(
+        configuration.exchangeTracking = ExchangeWatch(
             rules: faults.map { index in
                 let fault = scenario.faults[index]
                 return FaultRule(
