@@ -1,7 +1,7 @@
 public import LinkModel
 
-/// An encoder of modelled packets as IPv4 and TCP headers with payload: sizes, sequence numbers, options and checksums are those of a
-/// connection over Ethernet with timestamps, window scaling and SACK.
+/// An encoder of modelled packets as IPv4 and TCP headers with payload: sizes, sequence numbers, options and checksums
+/// are those of a connection over Ethernet with timestamps, window scaling and SACK.
 public struct IPv4PacketEncoder: Sendable {
     /// The ports of the client (`up`) and of the server (`down`).
     public var ports: PerDirection<UInt16>
@@ -9,7 +9,8 @@ public struct IPv4PacketEncoder: Sendable {
     /// Creates an encoder.
     public init(ports: PerDirection<UInt16>) { self.ports = ports }
 
-    /// The addresses of the client, 10.0.0.2, and of the server, 10.0.0.1. They are always IPv4, as are the modelled sizes.
+    /// The addresses of the client, 10.0.0.2, and of the server, 10.0.0.1. They are always IPv4, as are the modelled
+    /// sizes.
     private static let addresses = PerDirection<[UInt8]>(up: [10, 0, 0, 2], down: [10, 0, 0, 1])
     private static let windowScale = 7
 
@@ -97,7 +98,8 @@ public struct IPv4PacketEncoder: Sendable {
         var options = [1, 1] + stamps
         var blocks = record.received
         if record.saysDuplicate {
-            // The model does not tell which bytes arrived twice; any block below the acknowledgment number is a D-SACK (RFC 2883).
+            // The model does not tell which bytes arrived twice; any block below the acknowledgment number is a D-SACK
+            // (RFC 2883).
             blocks.insert(max(0, record.acknowledges - 1)..<record.acknowledges, at: 0)
         }
         blocks = Array(blocks.prefix(3))

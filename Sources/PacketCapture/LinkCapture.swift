@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// A pcapng file of the packets on a modelled link, as captured at one of its ends.
 ///
-/// Packets that this end sends appear at the time they are sent, lost ones with a comment; packets that it receives appear at the time
-/// they arrive.
+/// Packets that this end sends appear at the time they are sent, lost ones with a comment; packets that it receives
+/// appear at the time they arrive.
 public final class LinkCapture: Sendable {
     /// A packet that is written once no earlier one can follow.
     private struct PendingPacket: Comparable {
@@ -58,7 +58,8 @@ public final class LinkCapture: Sendable {
         let time = (isOutbound ? record.time : record.arrival).sinceStart.count
         // This end does not see packets that are lost on their way to it.
         if record.fate != .arrives && !isOutbound { return }
-        // The bytes of lost packets follow in retransmissions. Without the first copy, a reader reassembles the stream from those.
+        // The bytes of lost packets follow in retransmissions. Without the first copy, a reader reassembles the stream
+        // from those.
         let payload = record.fate == .arrives ? payload : nil
         let bytes = IPv4PacketEncoder(ports: ports).encode(record, payload: payload.map { Array($0.readableBytesView) })
         let block = PcapNG.packet(
@@ -74,7 +75,8 @@ public final class LinkCapture: Sendable {
         }
     }
 
-    /// Writes the remaining packets and closes the file. Returns the number of packets that could not be written, and the cause.
+    /// Writes the remaining packets and closes the file. Returns the number of packets that could not be written, and
+    /// the cause.
     public func close() -> (packets: Int, reason: String?) {
         state.withLock { state in
             while let next = state.pending.popMin() { file.append(next.block) }

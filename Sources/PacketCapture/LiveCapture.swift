@@ -107,8 +107,8 @@ public final class LiveCapture: @unchecked Sendable {
         pcap_breakloop(handle)
     }
 
-    /// Reads packets until ``stop()`` is called, and passes each to `body`: the captured part of the frame, and the time in
-    /// nanoseconds since 1970. Returns the packet counters.
+    /// Reads packets until ``stop()`` is called, and passes each to `body`: the captured part of the frame, and the
+    /// time in nanoseconds since 1970. Returns the packet counters.
     public func run(_ body: (UnsafeRawBufferPointer, Int64) -> Void) throws(CaptureError) -> Counts {
         while !isStopped.withLock({ $0 }) {
             var header: UnsafeMutablePointer<pcap_pkthdr>?

@@ -63,7 +63,8 @@ struct StreamReassembler: Sendable {
         return ready
     }
 
-    /// Records that the peer has acknowledged all bytes before `sequenceNumber`. Those that are missing were not captured.
+    /// Records that the peer has acknowledged all bytes before `sequenceNumber`. Those that are missing were not
+    /// captured.
     mutating func recordAcknowledgment(_ sequenceNumber: UInt32) {
         guard let next, !isBroken else { return }
         // The FIN takes one sequence number without a byte.

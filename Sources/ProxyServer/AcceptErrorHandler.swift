@@ -1,6 +1,7 @@
 internal import NIOCore
 
-/// The channel handler of a listening socket that reports errors of `accept()`, such as EMFILE. NIO retries after a pause.
+/// The channel handler of a listening socket that reports errors of `accept()`, such as EMFILE. NIO retries after a
+/// pause.
 final class AcceptErrorHandler: ChannelInboundHandler {
     typealias InboundIn = Channel
 

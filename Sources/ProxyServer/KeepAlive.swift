@@ -10,9 +10,9 @@ public import NIOCore
 
 /// TCP keep-alive settings (RFC 1122, section 4.2.3.6), which end connections whose peer has disappeared.
 ///
-/// With the defaults an idle connection ends after two minutes. A connection with unacknowledged data is not probed: the kernel
-/// retransmits for some 15 minutes (`tcp_retries2`). `TCP_USER_TIMEOUT` would shorten that, but stays unset, because on Linux it also
-/// ends connections whose receiver does not read, which a proxy must keep.
+/// With the defaults an idle connection ends after two minutes. A connection with unacknowledged data is not probed:
+/// the kernel retransmits for some 15 minutes (`tcp_retries2`). `TCP_USER_TIMEOUT` would shorten that, but stays unset,
+/// because on Linux it also ends connections whose receiver does not read, which a proxy must keep.
 public struct KeepAlive: Hashable, Sendable {
     /// Idle time before the first probe, in whole seconds (`TCP_KEEPIDLE`).
     public var idle: TimeAmount

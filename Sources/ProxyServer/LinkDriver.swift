@@ -3,8 +3,8 @@ internal import LinkModel
 internal import NIOCore
 internal import SystemSockets
 
-/// The driver of one ``Impairment/SharedLink`` on an event loop: passes real time and socket events to the link, executes its actions,
-/// and arms a timer for its next deadline.
+/// The driver of one ``Impairment/SharedLink`` on an event loop: passes real time and socket events to the link,
+/// executes its actions, and arms a timer for its next deadline.
 ///
 /// Used on its event loop only.
 final class LinkDriver {
@@ -69,7 +69,8 @@ final class LinkDriver {
         if let timeline = configuration.timeline { link.follow(timeline, at: .start) }
         lastReachability = link.reachability
         timerSlot = timerQueue.register(self)
-        // A timeline changes the conditions, and with them the treatment of new connections, before anything has connected.
+        // A timeline changes the conditions, and with them the treatment of new connections, before anything has
+        // connected.
         armTimer()
     }
 
@@ -87,7 +88,8 @@ final class LinkDriver {
     /// Whether connections may bypass the link.
     var isTransparent: Bool { link.isTransparent }
 
-    /// Whether nothing more will arrive without a change of conditions: no bytes are in flight, except in a direction with an outage.
+    /// Whether nothing more will arrive without a change of conditions: no bytes are in flight, except in a direction
+    /// with an outage.
     var isQuiet: Bool { link.isQuiet && !hasBacklog }
 
     var toxics: [Toxic] { link.toxics }
@@ -117,7 +119,8 @@ final class LinkDriver {
 
     // MARK: Sessions
 
-    /// Opens a flow for a session whose client has connected. The session calls ``start()`` after it has stored the flow ID.
+    /// Opens a flow for a session whose client has connected. The session calls ``start()`` after it has stored the
+    /// flow ID.
     func open(_ session: Session) -> FlowID {
         let id = link.open(
             at: now, chance: session.seed ?? ConnectionChance(number: numbers.next(), seed: seed),
@@ -261,7 +264,8 @@ final class LinkDriver {
 
     // MARK: Execution
 
-    /// Flushes pending writes. Called at the end of a read cycle and of a timer run, so that many small writes share one system call.
+    /// Flushes pending writes. Called at the end of a read cycle and of a timer run, so that many small writes share
+    /// one system call.
     func flush() {
         let sessions = unflushedSessions
         unflushedSessions.removeAll(keepingCapacity: true)
@@ -275,7 +279,8 @@ final class LinkDriver {
 
     /// Executes the link's actions within the turn's budget, publishes its events, and arms the timer.
     private func process() {
-        // An action can make a socket report an event synchronously; the loop in executeActions() handles what follows from it.
+        // An action can make a socket report an event synchronously; the loop in executeActions() handles what follows
+        // from it.
         if isExecutingActions { return }
         if !hasBacklog { executeActions() }
         publishEvents()

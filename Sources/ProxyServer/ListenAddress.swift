@@ -3,7 +3,8 @@ internal import NIOPosix
 
 /// Parsing of addresses in Toxiproxy's notation.
 public enum ListenAddress {
-    /// Resolves a listening address `host:port`. Both may be names; an empty host is the wildcard address, an empty port a free port.
+    /// Resolves a listening address `host:port`. Both may be names; an empty host is the wildcard address, an empty
+    /// port a free port.
     ///
     /// - Returns: The numeric address, IPv4 if the name has one.
     public static func resolve(_ text: String) async throws(ProxyError) -> Endpoint {
@@ -26,8 +27,8 @@ public enum ListenAddress {
         }
     }
 
-    /// Parses an upstream address whose port is a number or a service name. Text that is neither becomes a host that cannot be
-    /// resolved, so that dials fail and not the call.
+    /// Parses an upstream address whose port is a number or a service name. Text that is neither becomes a host that
+    /// cannot be resolved, so that dials fail and not the call.
     public static func upstream(_ text: String) async -> Endpoint {
         if let endpoint = Endpoint(text), text.contains(":") { return endpoint }
         let (host, service) = split(text)
@@ -35,7 +36,8 @@ public enum ListenAddress {
         return Endpoint(host: host, port: port)
     }
 
-    /// Splits a text at its last colon into the host, without brackets, and the service; the host is `nil` if there is no colon.
+    /// Splits a text at its last colon into the host, without brackets, and the service; the host is `nil` if there is
+    /// no colon.
     private static func split(_ text: String) -> (host: String?, service: String) {
         if text.isEmpty { return ("", "0") }
         guard let colon = text.lastIndex(of: ":") else { return (nil, "") }

@@ -102,8 +102,8 @@ final class Listener {
         updateAutoRead()
     }
 
-    /// Duplicates the listening socket for the fast path, which accepts connections until ``takeBack()``. Returns `nil` if the socket
-    /// does not listen or not all connections are to be accepted.
+    /// Duplicates the listening socket for the fast path, which accepts connections until ``takeBack()``. Returns `nil`
+    /// if the socket does not listen or not all connections are to be accepted.
     func lend() -> OwnedSocket? {
         guard current == .open, target == .open, !isTransitioning, !isClosed, fillers.isEmpty else { return nil }
         var copy: CInt = -1
@@ -249,7 +249,8 @@ final class Listener {
         case .socketFilter: withDescriptor { _ = ListeningSocket.dropEverything($0) }
         case .acceptQueue:
             guard let channel, let address = channel.localAddress else { return }
-            // Connections that are in the queue already keep it full as well: their handshake is complete, and they stall.
+            // Connections that are in the queue already keep it full as well: their handshake is complete, and they
+            // stall.
             updateAutoRead()
             withDescriptor { ListeningSocket.setBacklog($0, 0) }
             if let filler = PortHold.connection(to: Self.reachableAddress(of: address)) { fillers.append(filler) }

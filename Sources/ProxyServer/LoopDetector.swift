@@ -1,11 +1,13 @@
 internal import NIOConcurrencyHelpers
 internal import NIOCore
 
-/// A detector of connections that return to a proxy through which they have passed, by whatever addresses: A -> A, or A -> B -> A.
+/// A detector of connections that return to a proxy through which they have passed, by whatever addresses: A -> A, or A
+/// -> B -> A.
 ///
-/// A proxy that dials a port on which a proxy of this process listens records the dial under its local port. The proxy that accepts
-/// the connection looks the dial up under the client's port, and resets the connection if it has passed through this proxy before;
-/// otherwise the loop would exhaust the process's file descriptors. Loops through other processes are not detected.
+/// A proxy that dials a port on which a proxy of this process listens records the dial under its local port. The proxy
+/// that accepts the connection looks the dial up under the client's port, and resets the connection if it has passed
+/// through this proxy before; otherwise the loop would exhaust the process's file descriptors. Loops through other
+/// processes are not detected.
 final class LoopDetector: Sendable {
     static let shared = LoopDetector()
 

@@ -4,8 +4,9 @@ internal import NIOPosix
 
 /// The name resolver of all proxies of the process, on threads of its own.
 ///
-/// Numeric hosts and `localhost` need no lookup. Concurrent callers of one name share one lookup, so that a name whose server
-/// does not respond blocks one thread. While ``lookupsMax`` lookups are under way, the lookup of a further name fails at once.
+/// Numeric hosts and `localhost` need no lookup. Concurrent callers of one name share one lookup, so that a name whose
+/// server does not respond blocks one thread. While ``lookupsMax`` lookups are under way, the lookup of a further name
+/// fails at once.
 final class NameResolver: Sendable {
     /// The resolver of the process.
     static let shared = NameResolver()
@@ -41,7 +42,8 @@ final class NameResolver: Sendable {
         return ["127.0.0.1", "::1"].compactMap { try? SocketAddress(ipAddress: $0, port: endpoint.port) }
     }
 
-    /// Returns all addresses of a host, in the system's order; fails after `time` even if the lookup is still under way.
+    /// Returns all addresses of a host, in the system's order; fails after `time` even if the lookup is still under
+    /// way.
     func addresses(
         of endpoint: Endpoint, within time: TimeAmount = NameResolver.timeMax, on eventLoop: any EventLoop
     ) -> EventLoopFuture<[SocketAddress]> {

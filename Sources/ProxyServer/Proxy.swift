@@ -22,8 +22,8 @@ public final class Proxy: Sendable {
     private let core: NIOLoopBound<ProxyCore>
     private let failure: NIOLockedValueBox<String?>
 
-    /// Why the proxy cannot listen, for instance because another process has bound the port while connections were refused; `nil` if it
-    /// can. The proxy retries every second.
+    /// Why the proxy cannot listen, for instance because another process has bound the port while connections were
+    /// refused; `nil` if it can. The proxy retries every second.
     public var listenFailure: String? { failure.withLockedValue { $0 } }
 
     private init(
@@ -124,8 +124,8 @@ public final class Proxy: Sendable {
         await query { $0.connections() }
     }
 
-    /// Closes one connection: with a RST to both sockets, or with a FIN after the bytes that have arrived. Returns `false` if it is
-    /// closed already.
+    /// Closes one connection: with a RST to both sockets, or with a FIN after the bytes that have arrived. Returns
+    /// `false` if it is closed already.
     public func closeConnection(_ id: ConnectionID, abortively: Bool) async -> Bool {
         await query { $0.closeConnection(id, abortively: abortively) }
     }
@@ -142,8 +142,8 @@ public final class Proxy: Sendable {
 
     // MARK: Stopping
 
-    /// Stops accepting and reading, waits until the bytes in flight have arrived, but not longer than `grace`, and closes all
-    /// connections. Returns when all sockets are closed.
+    /// Stops accepting and reading, waits until the bytes in flight have arrived, but not longer than `grace`, and
+    /// closes all connections. Returns when all sockets are closed.
     ///
     /// - Returns: Whether all bytes that were read have arrived.
     @discardableResult
@@ -153,8 +153,8 @@ public final class Proxy: Sendable {
         return (try? await done.get()) ?? false
     }
 
-    /// Closes the port and all connections at once, with a FIN after the bytes that the kernel has; bytes in flight on the link are
-    /// dropped. Returns the last status when all sockets are closed.
+    /// Closes the port and all connections at once, with a FIN after the bytes that the kernel has; bytes in flight on
+    /// the link are dropped. Returns the last status when all sockets are closed.
     @discardableResult
     public func close() async -> ProxyStatus {
         let core = core
@@ -188,7 +188,8 @@ public final class Proxy: Sendable {
         return try await NameResolver.shared.addresses(of: endpoint)
     }
 
-    /// Whether a dial to `address` reaches a listener on `listen`. ``LoopDetector`` finds the loops that addresses do not show.
+    /// Whether a dial to `address` reaches a listener on `listen`. ``LoopDetector`` finds the loops that addresses do
+    /// not show.
     static func reaches(_ listen: SocketAddress, from address: SocketAddress) -> Bool {
         guard listen.port == address.port, var host = LoopDetector.host(address), let own = LoopDetector.host(listen)
         else { return false }

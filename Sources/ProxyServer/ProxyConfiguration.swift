@@ -58,8 +58,8 @@ public struct ProxyConfiguration: Sendable {
     /// Called on the proxy's event loop for each packet on the modelled link; must not block. Disables the fast path.
     public var onPacket: (@Sendable (PacketEvent) -> Void)?
 
-    /// Called on the proxy's event loop with the time between a write's modelled time and the write; must not block. Disables the fast
-    /// path.
+    /// Called on the proxy's event loop with the time between a write's modelled time and the write; must not block.
+    /// Disables the fast path.
     public var onLateness: (@Sendable (Nanoseconds) -> Void)?
 
     /// Creates a configuration.

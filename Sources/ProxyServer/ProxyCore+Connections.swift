@@ -65,7 +65,8 @@ extension ProxyCore {
         }
     }
 
-    /// Limits reads in proportion to a connection's share of the buffers, since a pause takes effect only after a read cycle.
+    /// Limits reads in proportion to a connection's share of the buffers, since a pause takes effect only after a read
+    /// cycle.
     func updateReadSizes() {
         let share = configuration.buffers.bytesMax(connections: sessions.count)
         readSizeLimit.value = max(Self.conditionedReadBytesMax, share / Int(Self.readsPerCycle))

@@ -1,4 +1,3 @@
-internal import Impairment
 internal import Logging
 internal import NIOCore
 internal import NIOPosix

@@ -1,10 +1,10 @@
-internal import Impairment
 internal import NIOCore
 internal import SpliceRelay
 
 /// Stopping with a grace period, and closing at once.
 extension ProxyCore {
-    /// Stops accepting and reading, waits for the bytes in flight, and closes all connections. Returns whether all bytes arrived.
+    /// Stops accepting and reading, waits for the bytes in flight, and closes all connections. Returns whether all
+    /// bytes arrived.
     func stop(grace: TimeAmount) -> EventLoopFuture<Bool> {
         if let stopResult { return stopResult }
         isStopping = true

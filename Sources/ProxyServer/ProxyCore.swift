@@ -47,13 +47,13 @@ final class ProxyCore {
 
     /// The most bytes of one read. Reads start with 4 KiB and grow with the data that arrives.
     static let readBytesMax = 256 << 10
-    /// Reads of one socket per read cycle. A pause takes effect at the end of a cycle, so this bounds how far a connection can exceed
-    /// its share of the buffers.
+    /// Reads of one socket per read cycle. A pause takes effect at the end of a cycle, so this bounds how far a
+    /// connection can exceed its share of the buffers.
     static let readsPerCycle: UInt = 4
     /// The most bytes of one read, with one read per cycle, for connections that are opened under conditions.
     static let conditionedReadBytesMax = 16 << 10
-    /// Kernel buffers of connections that are opened under conditions: small, so that the model and not the kernel determines
-    /// back-pressure and memory.
+    /// Kernel buffers of connections that are opened under conditions: small, so that the model and not the kernel
+    /// determines back-pressure and memory.
     static let conditionedSocketBytes = 128 << 10
 
     init(
@@ -157,8 +157,8 @@ final class ProxyCore {
 
     /// Changes the link. The future succeeds when the change is in effect, for new connections too.
     ///
-    /// - Parameter impairs: Whether the change may impair connections that are not impaired now. Connections leave the fast path
-    ///   before it.
+    /// - Parameter impairs: Whether the change may impair connections that are not impaired now. Connections leave the
+    ///   fast path before it.
     func change(impairs: Bool, _ body: @escaping (LinkDriver) -> Void) -> EventLoopFuture<Void> {
         let isReady = impairs ? fastPath?.freeze() : nil
         return (isReady ?? eventLoop.makeSucceededVoidFuture()).assumeIsolated().flatMap {
@@ -184,7 +184,8 @@ final class ProxyCore {
     func reseed(_ seed: UInt64) -> EventLoopFuture<Void> {
         linkDriver.reseed(seed)
         if let fastPath, fastPath.isOpen {
-            // The relay that accepts connections sets both, so that no connection combines an old number with the new seed.
+            // The relay that accepts connections sets both, so that no connection combines an old number with the new
+            // seed.
             return fastPath.reseed(seed)
         }
         // A relay may accept connections until it is frozen.

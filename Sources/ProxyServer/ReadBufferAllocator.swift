@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// An allocator of read buffers: their size follows the amount of data per read, and no buffer is kept between reads.
 ///
-/// NIO's own allocators keep one buffer per channel, which is several hundred kilobytes for each connection that was ever busy.
-/// Allocating and freeing a large buffer takes less time than the `read()` it is for.
+/// NIO's own allocators keep one buffer per channel, which is several hundred kilobytes for each connection that was
+/// ever busy. Allocating and freeing a large buffer takes less time than the `read()` it is for.
 struct ReadBufferAllocator: RecvByteBufferAllocator {
     /// The size limit that all connections of a proxy share; lower with more connections.
     final class Limit: Sendable {
@@ -38,7 +38,8 @@ struct ReadBufferAllocator: RecvByteBufferAllocator {
         allocator.buffer(capacity: min(size, max(Self.minimum, limit.value)))
     }
 
-    /// Doubles the size after a read that filled its buffer, and halves it after two reads that filled at most half of it.
+    /// Doubles the size after a read that filled its buffer, and halves it after two reads that filled at most half of
+    /// it.
     mutating func record(actualReadBytes: Int) -> Bool {
         if actualReadBytes >= min(size, limit.value) && size < maximum {
             size = min(maximum, 2 * size)

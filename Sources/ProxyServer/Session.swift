@@ -6,8 +6,8 @@ internal import SystemSockets
 
 /// One proxied connection: the client's socket, the upstream's socket, and its flow on the link.
 ///
-/// Translates socket events into ``Impairment/Input`` and ``Impairment/Action`` into calls on channels. All decisions are the
-/// conduit's.
+/// Translates socket events into ``Impairment/Input`` and ``Impairment/Action`` into calls on channels. All decisions
+/// are the conduit's.
 final class Session {
     private let driver: LinkDriver
     private let dial: (Session) -> Void
@@ -30,7 +30,8 @@ final class Session {
     let startedAt: NIODeadline
     /// Payload bytes read from the client (`up`) and from the upstream (`down`).
     private(set) var bytesRead: PerDirection<Int>
-    /// The random seed of a connection from the fast path; `nil` for a new connection, which gets the next one of the link.
+    /// The random seed of a connection from the fast path; `nil` for a new connection, which gets the next one of the
+    /// link.
     let seed: ConnectionChance?
     /// The connection's state on the fast path, until both its sockets have channels.
     private var detached: DetachedConnection?
@@ -65,7 +66,8 @@ final class Session {
         clientAddress = client.remoteAddress.map(Endpoint.init(_:))
     }
 
-    /// Creates the session of a connection from the fast path. ``resume()`` opens its flow, and ``attach(_:)`` its channels.
+    /// Creates the session of a connection from the fast path. ``resume()`` opens its flow, and ``attach(_:)`` its
+    /// channels.
     init(resuming detached: DetachedConnection, on driver: LinkDriver, dial: @escaping (Session) -> Void) {
         clientChannel = nil
         passed = detached.proxiesPassed
@@ -88,7 +90,8 @@ final class Session {
         driver.start()
     }
 
-    /// Opens the channels of a connection from the fast path, the upstream's first. Neither is read before both are active.
+    /// Opens the channels of a connection from the fast path, the upstream's first. Neither is read before both are
+    /// active.
     ///
     /// - Parameter openChannel: Opens a channel for a socket, with the handler in its pipeline.
     func attach(_ openChannel: (SocketHandler, Side, CInt) -> Void) {
@@ -123,8 +126,8 @@ final class Session {
         driver.start()
     }
 
-    /// Handles a channel of a connection from the fast path becoming active. Once both are, the bytes that the fast path had read enter
-    /// the link first.
+    /// Handles a channel of a connection from the fast path becoming active. Once both are, the bytes that the fast
+    /// path had read enter the link first.
     private func socketAttached(_ handler: SocketHandler) {
         if flow == nil || isClosed { return handler.close() }
         handler.pauseReading()
@@ -290,8 +293,8 @@ final class Session {
 
     /// Closes both sockets now.
     ///
-    /// - Parameter resettingOnLoss: Whether to send a RST instead of a FIN if bytes in flight are dropped, so that the peer does not
-    ///   take what has arrived for the whole stream.
+    /// - Parameter resettingOnLoss: Whether to send a RST instead of a FIN if bytes in flight are dropped, so that the
+    ///   peer does not take what has arrived for the whole stream.
     func close(resettingOnLoss: Bool = true) {
         isClosed = true
         let resets = resettingOnLoss && (bytesUnsent > 0 || flow.map { driver.bytesHeld($0) > 0 } ?? false)

@@ -5,8 +5,8 @@ internal import SystemSockets
 
 /// The channel handler of one of a session's two sockets.
 ///
-/// Reports the socket's events to the session, gates reads for back-pressure, and closes the socket: the output after all pending
-/// writes (FIN), or both directions at once (FIN or RST).
+/// Reports the socket's events to the session, gates reads for back-pressure, and closes the socket: the output after
+/// all pending writes (FIN), or both directions at once (FIN or RST).
 final class SocketHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
@@ -24,7 +24,8 @@ final class SocketHandler: ChannelDuplexHandler {
     private var outputIsClosed = false
     private var isActive = false
     private var isClosing = false
-    /// Whether the fast path had sent the FIN before the socket was wrapped in a channel. NIO does not know of that FIN.
+    /// Whether the fast path had sent the FIN before the socket was wrapped in a channel. NIO does not know of that
+    /// FIN.
     private let finWasSent: Bool
 
     init(_ side: Side, of session: Session, finWasSent: Bool = false) {
@@ -102,7 +103,8 @@ final class SocketHandler: ChannelDuplexHandler {
         context.connect(to: address, promise: promise)
     }
 
-    /// Handles the channel's automatic read after each read cycle; defers it while reading is paused or the proxy has a backlog.
+    /// Handles the channel's automatic read after each read cycle; defers it while reading is paused or the proxy has a
+    /// backlog.
     func read(context: ChannelHandlerContext) {
         if isPaused {
             readIsPending = true
@@ -128,7 +130,8 @@ final class SocketHandler: ChannelDuplexHandler {
 
     func flush() { context?.flush() }
 
-    /// Reports `.drained` once all writes so far have been sent. The promise of an empty write succeeds after all earlier writes.
+    /// Reports `.drained` once all writes so far have been sent. The promise of an empty write succeeds after all
+    /// earlier writes.
     func awaitDrain() {
         guard let context else { return }
         let sent = context.eventLoop.makePromise(of: Void.self)
@@ -153,8 +156,8 @@ final class SocketHandler: ChannelDuplexHandler {
 
     /// Sends a FIN after all pending writes.
     ///
-    /// The close waits for the last write: if the peer has sent its FIN, closing the output closes the whole channel, and NIO then
-    /// drops pending writes.
+    /// The close waits for the last write: if the peer has sent its FIN, closing the output closes the whole channel,
+    /// and NIO then drops pending writes.
     func closeOutput() {
         guard let context, !outputIsClosing else { return }
         outputIsClosing = true
@@ -187,8 +190,8 @@ final class SocketHandler: ChannelDuplexHandler {
         context.close(promise: nil)
     }
 
-    /// Aborts the connection (RST) once the peer's kernel has acknowledged all written bytes, and after ``resetDelayMax`` at the
-    /// latest. An immediate RST would drop what the kernel has not sent yet.
+    /// Aborts the connection (RST) once the peer's kernel has acknowledged all written bytes, and after
+    /// ``resetDelayMax`` at the latest. An immediate RST would drop what the kernel has not sent yet.
     func resetAfterWrites() {
         guard let context else { return }
         isPaused = true
@@ -196,8 +199,8 @@ final class SocketHandler: ChannelDuplexHandler {
         resetOnceAcknowledged(until: .now() + Self.resetDelayMax, checkingAfter: Self.acknowledgmentCheckInterval)
     }
 
-    /// The longest time between a write and the RST that follows it: long enough for TCP's retransmissions on a lossy network, and a
-    /// bound for a receiver that does not read.
+    /// The longest time between a write and the RST that follows it: long enough for TCP's retransmissions on a lossy
+    /// network, and a bound for a receiver that does not read.
     static let resetDelayMax = TimeAmount.seconds(5)
     /// Time until the first check for acknowledgments; doubles with each check.
     private static let acknowledgmentCheckInterval = TimeAmount.milliseconds(2)

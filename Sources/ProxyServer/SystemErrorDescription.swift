@@ -19,7 +19,8 @@ public struct SystemErrorDescription: Hashable, Sendable, CustomStringConvertibl
     public init(_ error: any Error) {
         switch error {
         case let error as IOError:
-            self.init(errno: error.errnoCode)
+            text = Self.text(ofErrno: error.errnoCode)
+            errnoName = Self.names[error.errnoCode]
         case ChannelError.connectTimeout(let timeout):
             text = "no response within \(timeout.nanoseconds / 1_000_000) ms"
             errnoName = Self.names[ETIMEDOUT]
@@ -29,15 +30,11 @@ public struct SystemErrorDescription: Hashable, Sendable, CustomStringConvertibl
         }
     }
 
-    init(errno code: CInt) {
+    private static func text(ofErrno code: CInt) -> String {
         var buffer = [CChar](repeating: 0, count: 128)
-        if strerror_r(code, &buffer, buffer.count) == 0 {
-            let words = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-            text = words.prefix(1).lowercased() + words.dropFirst()
-        } else {
-            text = "error \(code)"
-        }
-        errnoName = Self.names[code]
+        guard strerror_r(code, &buffer, buffer.count) == 0 else { return "error \(code)" }
+        let words = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return words.prefix(1).lowercased() + words.dropFirst()
     }
 
     public var description: String { errnoName.map { "\(text) (\($0))" } ?? text }

@@ -5,8 +5,8 @@ internal import NIOPosix
 
 /// The timers and the deferred work of all link drivers of one event loop.
 ///
-/// One scheduled task of NIO serves all drivers, because a heap of two-word entries is cheaper to maintain than a scheduled task per
-/// driver. Used on its event loop only.
+/// One scheduled task of NIO serves all drivers, because a heap of two-word entries is cheaper to maintain than a
+/// scheduled task per driver. Used on its event loop only.
 final class TimerQueue {
     /// Two words without references, so that heap operations do no reference counting.
     private struct Timer: Comparable {
@@ -17,8 +17,8 @@ final class TimerQueue {
     }
 
     private let eventLoop: any EventLoop
-    /// Contains stale entries: a timer that was replaced stays in the heap and is ignored when it is due, since drivers replace their
-    /// timers far more often than timers fire.
+    /// Contains stale entries: a timer that was replaced stays in the heap and is ignored when it is due, since drivers
+    /// replace their timers far more often than timers fire.
     private var timers = Heap<Timer>()
     private var drivers: [LinkDriver?] = []
     private var freeSlots: [Int] = []
@@ -71,8 +71,8 @@ final class TimerQueue {
         yieldToTasks(roundsLeft: Self.taskRoundsMax)
     }
 
-    /// Schedules a turn after the tasks that opening and closing channels has submitted. NIO polls its sockets only when no task is
-    /// due.
+    /// Schedules a turn after the tasks that opening and closing channels has submitted. NIO polls its sockets only
+    /// when no task is due.
     private func yieldToTasks(roundsLeft: Int) {
         let start = NIODeadline.now()
         eventLoop.assumeIsolated().execute {
@@ -97,8 +97,8 @@ final class TimerQueue {
         scheduleTurn()
     }
 
-    /// Arms the timer of the driver in `slot`. The driver's ``LinkDriver/timerDeadline`` must equal `deadline`; an entry that differs
-    /// from it is stale.
+    /// Arms the timer of the driver in `slot`. The driver's ``LinkDriver/timerDeadline`` must equal `deadline`; an
+    /// entry that differs from it is stale.
     func schedule(_ slot: Int, at deadline: NIODeadline) {
         timers.insert(Timer(deadline: deadline, slot: slot))
         if timers.count > Self.timersMin + 4 * drivers.count { removeStaleTimers() }

@@ -1,7 +1,8 @@
 internal import Impairment
 internal import NIOCore
 
-/// The work that one proxy may do in one turn of its event loop, before other proxies, sockets and calls of that loop run.
+/// The work that one proxy may do in one turn of its event loop, before other proxies, sockets and calls of that loop
+/// run.
 ///
 /// The rest continues in the proxy's next turn. Until then none of its sockets is read, which bounds the backlog.
 struct TurnBudget {
@@ -13,8 +14,8 @@ struct TurnBudget {
     static let bytesMax = 1 << 20
     /// The most connections that are closed, or moved from the fast path to the link, in one turn.
     static let connectionsMax = 16
-    /// The pause before a proxy with a backlog continues. NIO runs due tasks before it polls its sockets, so a continuation without a
-    /// pause would starve them.
+    /// The pause before a proxy with a backlog continues. NIO runs due tasks before it polls its sockets, so a
+    /// continuation without a pause would starve them.
     static let pause = TimeAmount.microseconds(20)
     /// The longest that a call waits for its effect on connections; the rest happens after it has returned.
     static let waitMax = TimeAmount.milliseconds(50)

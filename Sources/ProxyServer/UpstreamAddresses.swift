@@ -1,8 +1,10 @@
 internal import NIOCore
 
-/// The upstream's addresses: looked up at the start, and refreshed in the background when a dial finds them older than ``ageMax``.
+/// The upstream's addresses: looked up at the start, and refreshed in the background when a dial finds them older than
+/// ``ageMax``.
 ///
-/// Dials never wait for a refresh. A lookup that fails leaves the addresses unchanged. Used on its proxy's event loop only.
+/// Dials never wait for a refresh. A lookup that fails leaves the addresses unchanged. Used on its proxy's event loop
+/// only.
 final class UpstreamAddresses {
     private let endpoint: Endpoint
     private let resolver: NameResolver

@@ -2,8 +2,8 @@ internal import NIOCore
 
 /// A dial to an upstream with one or more addresses: Happy Eyeballs (RFC 8305, section 5).
 ///
-/// Addresses are dialled in order, each ``attemptDelay`` after the previous one or as soon as that has failed. The first that connects
-/// is used. Used on its proxy's event loop only.
+/// Addresses are dialled in order, each ``attemptDelay`` after the previous one or as soon as that has failed. The
+/// first that connects is used. Used on its proxy's event loop only.
 final class UpstreamDial {
     /// RFC 8305's Connection Attempt Delay.
     static let attemptDelay = TimeAmount.milliseconds(250)

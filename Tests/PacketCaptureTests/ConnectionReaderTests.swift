@@ -6,11 +6,14 @@ import Testing
 
 @testable import PacketCapture
 
-private let ports = PerDirection<UInt16>(up: 40_000, down: 8000)
+let ports = PerDirection<UInt16>(up: 40_000, down: 8000)
 
 /// Returns the packets of one exchange over a modelled link, as frames.
-private func conversation(
-    _ request: String, _ response: String, _ conditions: Conditions, seed: UInt64
+///
+/// - Parameter observe: Called for every packet, including those without a frame.
+func conversation(
+    _ request: String, _ response: String, _ conditions: Conditions, seed: UInt64,
+    observe: (SharedLink.PacketReport) -> Void = { _ in }
 ) -> [(frame: [UInt8], time: Int64, record: PacketRecord)] {
     var link = SharedLink(conditions, seed: seed, isRecording: true)
     var frames: [(frame: [UInt8], time: Int64, record: PacketRecord)] = []
@@ -40,6 +43,7 @@ private func conversation(
             }
         }
         while let packet = link.takePacket() {
+            observe(packet)
             // A retransmission whose bytes are no longer held has no payload; the first copy has it.
             if packet.record.payloadBytes > 0 && packet.payload == nil { continue }
             let bytes = IPv4PacketEncoder(ports: ports)
@@ -50,13 +54,13 @@ private func conversation(
     return frames
 }
 
-private let lossy = Conditions(
+let lossy = Conditions(
     up: DirectionConditions(rate: .kilobits(330), delay: .milliseconds(100), loss: Loss(partsPerMillion: 80_000)!),
     down: DirectionConditions(rate: .kilobits(780), delay: .milliseconds(100), loss: Loss(partsPerMillion: 80_000)!))
 
-private let request =
+let request =
     "PUT /notes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 6000\r\n\r\n" + String(repeating: "x", count: 6000)
-private let response = "HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n" + String(repeating: "y", count: 90_000)
+let response = "HTTP/1.1 200 OK\r\nContent-Length: 90000\r\n\r\n" + String(repeating: "y", count: 90_000)
 
 struct ConnectionReaderTests {
     @Test(arguments: 0..<40 as Range<UInt64>) func anExchangeOverALossyLinkIsReadFromItsPackets(_ seed: UInt64) throws {

@@ -407,8 +407,8 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
         _ = listener
     }
 
-    /// Connections end while others begin, on a link with conditions: a reused flow index must not carry bytes from one connection to
-    /// another.
+    /// Connections end while others begin, on a link with conditions: a reused flow index must not carry bytes from one
+    /// connection to another.
     @Test func aReusedFlowIndexDoesNotMixConnections() async throws {
         let brief = Conditions(
             up: DirectionConditions(delay: .microseconds(300)), down: DirectionConditions(delay: .microseconds(200)))

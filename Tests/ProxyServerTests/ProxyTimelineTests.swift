@@ -18,7 +18,8 @@ private let refusal = Conditions(up: .clear, down: .clear, access: .refuse)
 
 /// A timeline that starts with the proxy changes the treatment of new connections although nothing is connected.
 ///
-/// The tests open no connection and read no status before the change is due: either would make the proxy process what is due.
+/// The tests open no connection and read no status before the change is due: either would make the proxy process what
+/// is due.
 @Suite(.timeLimit(.minutes(2))) struct ProxyTimelineTests {
     private static let changeTime = Nanoseconds.milliseconds(100)
     /// When the change has happened even on a busy machine.
