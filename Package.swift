@@ -104,7 +104,10 @@ let package = Package(
         ),
         .systemLibrary(name: "CPcap", pkgConfig: "libpcap", providers: [.apt(["libpcap-dev"]), .brew(["libpcap"])]),
         .target(
-            name: "PacketCapture", dependencies: ["CPcap", "HTTPWire", "LinkModel", "TCPModel", nioCore],
+            name: "PacketCapture",
+            dependencies: [
+                "CPcap", "HTTPWire", "LinkModel", "TCPModel", nioCore, .product(name: "HeapModule", package: "swift-collections"),
+            ],
             swiftSettings: settings),
         .target(
             name: "HTTPServing", dependencies: ["HTTPWire", httpTypes, nioCore, nioPosix], swiftSettings: settings),
@@ -149,7 +152,6 @@ let package = Package(
                 nioPosix,
                 logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings
         ),

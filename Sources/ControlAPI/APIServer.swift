@@ -42,7 +42,7 @@ public final class APIServer: Sendable {
             }
             return APIServer(host)
         } catch {
-            throw StartError(description: "\(host):\(port) cannot be had: \(SystemReason.of(error))")
+            throw StartError(description: "\(host):\(port) cannot be had: \(SystemErrorDescription(error))")
         }
     }
 

@@ -75,7 +75,7 @@ struct Traffic: Hashable {
         dialsFailed = status.dialsFailed
         received = status.link.bytesRead
         sent = status.link.bytesCarried
-        stalls = status.link.stalls
+        stalls = status.link.readPauses
         for direction in Direction.allCases {
             let counters = status.link.counters[direction]
             lost[direction] = counters.packetsLost + counters.packetsDropped

@@ -197,7 +197,7 @@ actor ProxyRegistry {
             var configuration = ProxyConfiguration(
                 listen: address, upstream: await ListenAddress.upstream(proxy.upstream),
                 connectionsMax: limits.connectionsMax)
-            configuration.resolvesEachTime = true
+            configuration.resolvesPerConnection = true
             configuration.unreachableUpstream = proxy.unreachableUpstream
             configuration.toxics = proxy.toxics.map(\.toxic)
             configuration.seed = proxy.seedOfNextStart
@@ -395,7 +395,7 @@ actor ProxyRegistry {
     private func put(_ link: LinkSetting, on running: Proxy?) async {
         switch link {
         case .holds(let conditions, _): await running?.setConditions(conditions)
-        case .follows(let file): await running?.follow(file.timeline)
+        case .follows(let file): await running?.startTimeline(file.timeline)
         }
     }
 

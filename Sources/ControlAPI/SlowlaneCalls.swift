@@ -115,7 +115,7 @@ extension API {
         }
         // Numbers begin again with a new seed: the youngest is meant.
         let meant = await proxy.running?.connections().filter { "\($0.number)" == number }.min { $0.age < $1.age }
-        guard let meant, await proxy.running?.cut(meant.id, byReset: byReset) == true else {
+        guard let meant, await proxy.running?.closeConnection(meant.id, abortively: byReset) == true else {
             throw APIFailure(.notFound, "connection not found")
         }
     }

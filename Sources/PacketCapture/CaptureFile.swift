@@ -2,10 +2,10 @@ internal import Dispatch
 internal import Foundation
 internal import Synchronization
 
-/// A file that packets are appended to from a loop that must not wait for a disk.
+/// A capture file that is written in the background, so that its caller never waits for the disk.
 ///
-/// What has not been written yet is bounded; beyond it packets are left out and counted. After an error nothing more is
-/// written, and the file is whole up to there.
+/// Packets that do not fit into the bounded buffer are dropped and counted. After an error nothing more is written, and
+/// the file is valid up to there.
 public final class CaptureFile: Sendable {
     private struct State {
         var pending: [UInt8] = []
@@ -19,33 +19,33 @@ public final class CaptureFile: Sendable {
     private let file: FileHandle
     private let queue = DispatchQueue(label: "slowlane.capture")
 
-    /// Bytes that may wait to be written.
+    /// The most bytes that wait to be written.
     public static let pendingBytesMax = 64 << 20
 
-    /// Why a file cannot be made.
-    public struct CannotCreate: Error, CustomStringConvertible {
+    /// An error that prevents the file from being created.
+    public struct CreationError: Error, CustomStringConvertible {
         let path: String
         let reason: String
 
-        public var description: String { "\(path): cannot be written: \(reason)" }
+        public var description: String { "cannot create \(path): \(reason)" }
     }
 
-    /// Makes the file anew and writes its head.
-    public init(_ path: String, head: [UInt8]) throws(CannotCreate) {
+    /// Creates or truncates the file and writes its header.
+    public init(_ path: String, header: [UInt8]) throws(CreationError) {
         let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw CannotCreate(path: path, reason: String(cString: strerror(errno)).lowercased())
+            throw CreationError(path: path, reason: String(cString: strerror(errno)).lowercased())
         }
         file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-        append(head)
+        append(header)
     }
 
-    /// Packets left out because the disk was too slow or refused, and why it refused.
+    /// The number of packets that were dropped, and the write error; `nil` if the disk was too slow.
     public var loss: (packets: Int, reason: String?) { state.withLock { ($0.dropped, $0.failure) } }
 
-    /// Appends what belongs together.
+    /// Appends a packet.
     public func append(_ bytes: [UInt8]) {
-        let begins = state.withLock { state in
+        let startsWriting = state.withLock { state in
             guard state.failure == nil, state.pending.count + bytes.count <= Self.pendingBytesMax else {
                 state.dropped += 1
                 return false
@@ -55,10 +55,10 @@ public final class CaptureFile: Sendable {
             defer { state.isWriting = true }
             return !state.isWriting
         }
-        if begins { queue.async { self.write() } }
+        if startsWriting { queue.async { self.write() } }
     }
 
-    /// Waits until everything is written.
+    /// Waits until all packets are written.
     public func close() { queue.sync { write() } }
 
     private func write() {
@@ -73,7 +73,7 @@ public final class CaptureFile: Sendable {
             do {
                 try file.write(contentsOf: Data(bytes))
             } catch {
-                // Half a packet would make the file unreadable.
+                // A partial packet would make the file invalid.
                 if let length { try? file.truncate(atOffset: length) }
                 state.withLock { state in
                     state.failure = Self.reason(error)

@@ -1,6 +1,6 @@
-//  PacketCapture: packets as they are on a wire, in both directions: read from an interface, and written as files.
+//  PacketCapture: packets of network interfaces and of modelled links.
 //
-//  Owns: live captures through libpcap, finding TCP segments in frames, putting streams together, the exchanges of
-//  HTTP in them, pcapng files, and the picture of a modelled packet as IPv4 bytes.
+//  Owns: live captures with libpcap, decoding of TCP segments, stream reassembly, the HTTP exchanges in the streams,
+//  pcapng files, and the encoding of modelled packets as IPv4.
 //
-//  Does not own: what HTTP is (HTTPWire), what the modelled link does (LinkModel).
+//  Does not own: HTTP parsing (HTTPWire), the modelled link (LinkModel).

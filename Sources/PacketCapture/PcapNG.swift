@@ -1,15 +1,15 @@
-/// Blocks of a pcapng file (draft-ietf-opsawg-pcapng), as bytes; appended to each other they are the file.
+/// The blocks of a pcapng file (draft-ietf-opsawg-pcapng), which is their concatenation.
 public enum PcapNG {
-    /// Packets that begin with their IPv4 or IPv6 header (LINKTYPE_RAW).
+    /// LINKTYPE_RAW: packets start with their IPv4 or IPv6 header.
     public static let linkTypeRaw: UInt16 = 101
 
-    /// What a file begins with: its section and its one interface, whose times are in nanoseconds.
-    public static func head(application: String, interface: String, linkType: UInt16 = linkTypeRaw) -> [UInt8] {
+    /// Returns the section header and the description of the file's one interface, with times in nanoseconds.
+    public static func header(application: String, interface: String, linkType: UInt16 = linkTypeRaw) -> [UInt8] {
         var section = Bytes()
         section.append(UInt32(0x1A2B_3C4D))
         section.append(UInt16(1))
         section.append(UInt16(0))
-        // How long the section is, is not said.
+        // The section's length is unspecified.
         section.append(UInt64.max)
         section.option(4, Array(application.utf8))
         section.endOptions()
@@ -24,13 +24,13 @@ public enum PcapNG {
         return section.block(0x0A0D_0D0A) + description.block(1)
     }
 
-    /// A packet.
+    /// Returns an enhanced packet block.
     ///
     /// - Parameters:
     ///   - time: Nanoseconds since 1970.
-    ///   - captured: Its first bytes, or all.
-    ///   - length: How many it had.
-    ///   - comment: What is to be said of it.
+    ///   - captured: The captured bytes: all, or the first ones.
+    ///   - length: The packet's length on the wire.
+    ///   - comment: The comment that Wireshark shows.
     public static func packet(
         at time: Int64, captured: [UInt8], length: Int, isOutbound: Bool, comment: String?
     ) -> [UInt8] {
@@ -49,7 +49,7 @@ public enum PcapNG {
         return packet.block(6)
     }
 
-    /// Little-endian, padded to four bytes.
+    /// A little-endian byte string, padded to four bytes.
     private struct Bytes {
         var bytes: [UInt8] = []
 

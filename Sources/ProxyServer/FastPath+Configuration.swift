@@ -64,7 +64,7 @@ extension ConnectionStatus {
     /// Describes a connection that a relay forwards.
     init(_ relayed: RelayedConnectionStatus) {
         self.init(
-            id: ConnectionID(place: .relay(relayed.token)), number: relayed.number,
+            id: ConnectionID(carrier: .relay(relayed.token)), number: relayed.number,
             client: relayed.client.map(Endpoint.init(_:)),
             age: Nanoseconds((NIODeadline.now() - relayed.startedAt).nanoseconds),
             bytesRead: relayed.bytesRead, bytesHeld: relayed.bytesHeld)

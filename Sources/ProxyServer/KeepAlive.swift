@@ -8,20 +8,20 @@ public import NIOCore
     import Musl
 #endif
 
-/// When a connection that says nothing is probed (RFC 1122, section 4.2.3.6), so that one whose peer has vanished ends.
+/// TCP keep-alive settings (RFC 1122, section 4.2.3.6), which end connections whose peer has disappeared.
 ///
-/// By default a peer that has vanished is noticed after two minutes of silence. One that vanishes with data on its way to it is
-/// not probed but sent that data again, for some 15 minutes (`tcp_retries2`). `TCP_USER_TIMEOUT`, which would shorten that, stays
-/// unset: Linux counts a receiver that does not read as silent too, and a proxy must not end those.
+/// With the defaults an idle connection ends after two minutes. A connection with unacknowledged data is not probed:
+/// the kernel retransmits for some 15 minutes (`tcp_retries2`). `TCP_USER_TIMEOUT` would shorten that, but stays unset,
+/// because on Linux it also ends connections whose receiver does not read, which a proxy must keep.
 public struct KeepAlive: Hashable, Sendable {
-    /// How long a connection is silent before the first probe; whole seconds.
+    /// Idle time before the first probe, in whole seconds (`TCP_KEEPIDLE`).
     public var idle: TimeAmount
-    /// The time between probes; whole seconds.
+    /// Time between probes, in whole seconds (`TCP_KEEPINTVL`).
     public var interval: TimeAmount
-    /// How many probes go unanswered before the connection ends.
+    /// Unacknowledged probes after which the connection ends (`TCP_KEEPCNT`).
     public var probes: Int
 
-    /// Creates times; the defaults are 60 s, 10 s and 6 probes.
+    /// Creates settings; the defaults are 60 s, 10 s and 6 probes.
     public init(idle: TimeAmount = .seconds(60), interval: TimeAmount = .seconds(10), probes: Int = 6) {
         self.idle = idle
         self.interval = interval
@@ -43,7 +43,7 @@ public struct KeepAlive: Hashable, Sendable {
         ]
     }
 
-    /// Sets the times of a socket; what a listening socket accepts has them from it.
+    /// Sets the options of a socket. Accepted sockets inherit them from the listening socket.
     func apply(to descriptor: CInt) {
         for option in options {
             var value = option.value
@@ -51,7 +51,7 @@ public struct KeepAlive: Hashable, Sendable {
         }
     }
 
-    /// The same for a channel, on its event loop.
+    /// Sets the options of a channel's socket; must be called on its event loop.
     func apply(to channel: any Channel) {
         try? channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
             apply(to: $0)

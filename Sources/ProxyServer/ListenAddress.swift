@@ -1,18 +1,19 @@
 internal import NIOCore
 internal import NIOPosix
 
-/// Addresses as Toxiproxy's users write them.
+/// Parsing of addresses in Toxiproxy's notation.
 public enum ListenAddress {
-    /// Looks up `host:port`, in which either may be a name or missing: no host is every interface, no port any free one.
+    /// Resolves a listening address `host:port`. Both may be names; an empty host is the wildcard address, an empty
+    /// port a free port.
     ///
-    /// - Returns: The numeric address, IPv4 if there is a choice.
+    /// - Returns: The numeric address, IPv4 if the name has one.
     public static func resolve(_ text: String) async throws(ProxyError) -> Endpoint {
         let (host, service) = split(text)
         guard let host, let port = await port(service) else {
             throw ProxyError(
-                code: .cannotListen, endpoint: Endpoint(host: text, port: 0), reason: "expected HOST:PORT")
+                code: .cannotBind, endpoint: Endpoint(host: text, port: 0), reason: "expected HOST:PORT")
         }
-        if host.isEmpty { return Endpoint(host: Self.everywhere, port: port) }
+        if host.isEmpty { return Endpoint(host: Self.wildcardHost, port: port) }
         let endpoint = Endpoint(host: host, port: port)
         if (try? SocketAddress(ipAddress: host, port: port)) != nil { return endpoint }
         do {
@@ -20,14 +21,14 @@ public enum ListenAddress {
             let chosen = addresses.first { $0.protocol == .inet } ?? addresses[0]
             return Endpoint(host: chosen.ipAddress ?? host, port: port)
         } catch let error as ProxyError {
-            throw ProxyError(code: .cannotListen, endpoint: endpoint, reason: error.reason)
+            throw ProxyError(code: .cannotBind, endpoint: endpoint, reason: error.reason)
         } catch {
-            throw ProxyError(code: .cannotListen, endpoint: endpoint, reason: "\(error)")
+            throw ProxyError(code: .cannotBind, endpoint: endpoint, reason: "\(error)")
         }
     }
 
-    /// The host and port that a text means, the port by its number or by the name of a service; what cannot be understood is a
-    /// host without an address.
+    /// Parses an upstream address whose port is a number or a service name. Text that is neither becomes a host that
+    /// cannot be resolved, so that dials fail and not the call.
     public static func upstream(_ text: String) async -> Endpoint {
         if let endpoint = Endpoint(text), text.contains(":") { return endpoint }
         let (host, service) = split(text)
@@ -35,7 +36,8 @@ public enum ListenAddress {
         return Endpoint(host: host, port: port)
     }
 
-    /// The host without brackets, and what stands behind the last colon; no host if there is no colon.
+    /// Splits a text at its last colon into the host, without brackets, and the service; the host is `nil` if there is
+    /// no colon.
     private static func split(_ text: String) -> (host: String?, service: String) {
         if text.isEmpty { return ("", "0") }
         guard let colon = text.lastIndex(of: ":") else { return (nil, "") }
@@ -54,7 +56,7 @@ public enum ListenAddress {
         return try? await NIOThreadPool.singleton.runIfActive { NameLookup.port(ofService: service) }
     }
 
-    /// Every interface, of both families where the system has both.
-    private static let everywhere =
+    /// The wildcard address: IPv6's if the system has IPv6, since it includes IPv4.
+    private static let wildcardHost =
         (try? PortHold(SocketAddress(ipAddress: "::", port: 0))) == nil ? "0.0.0.0" : "::"
 }

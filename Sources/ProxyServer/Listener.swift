@@ -12,255 +12,259 @@ internal import SystemSockets
     import Musl
 #endif
 
-/// A proxy's listening socket, and how it treats a client that knocks: its SYN is answered, lost or refused.
+/// A proxy's listening socket, and the treatment of new connections: accepted, refused, or their SYNs dropped.
 ///
-/// Lives and is used on its event loop only.
+/// Used on its event loop only.
 final class Listener {
     private let eventLoop: any EventLoop
     private let bootstrap: ServerBootstrap
     private let logger: Logger
-    private let method: SilenceMethod
-    /// What was asked for; with the real port once there was one.
-    private var asked: SocketAddress
-    private var hold: PortHold?
+    private let method: SYNDropMethod
+    /// The configured address; with the actual port once the socket has been bound.
+    private var configuredAddress: SocketAddress
+    private var portHold: PortHold?
     private var channel: (any Channel)?
-    /// What is to be, and what is.
-    private var wanted = Reachability.open
-    private var present = Reachability.refused
-    private var isMoving = false
+    private var target = Reachability.open
+    private var current = Reachability.refused
+    /// Whether a bind or close is under way.
+    private var isTransitioning = false
     private var hasListened = false
-    private var isToTryAgain = false
-    /// Whether there is room for more clients; otherwise they wait in the kernel's backlog.
+    private var retryIsScheduled = false
+    /// Whether new connections are accepted; otherwise they wait in the kernel's backlog.
     private var accepts = true
     private var isClosed = false
-    /// Somebody else lets clients in.
+    /// Whether the fast path accepts the connections.
     private var isLent = false
-    private var waiting: [EventLoopPromise<Void>] = []
-    /// Told why it cannot listen although it is to, and of `nil` when it can again.
+    private var transitionPromises: [EventLoopPromise<Void>] = []
+    /// Called with the cause when the socket cannot listen, and with `nil` when it listens again.
     var onFailure: (String?) -> Void = { _ in }
-    /// Told when the system has taken the socket away.
-    var onLoss: () -> Void = {}
-    /// Told when it may be lent that could not be.
+    /// Called when the system has closed the socket.
+    var onSocketClosed: () -> Void = {}
+    /// Called when the socket may be lent again.
     var onReady: () -> Void = {}
-    /// Connections of our own that keep the accept queue full, until they have been accepted.
+    /// The proxy's own connections that keep the accept queue full, until they are accepted.
     private var fillers: [PortHold.Filler] = []
 
-    /// Clients that the kernel may keep waiting for us; capped by the system (`net.core.somaxconn`).
+    /// The `listen()` backlog; the system limits it further (`net.core.somaxconn`).
     static let backlog: CInt = 4096
-    /// How long after it was needed a filler is kept, if it has not been accepted.
+    /// How long an unneeded filler is kept if it is not accepted.
     private static let fillerTimeMax = TimeAmount.seconds(5)
+    /// Time between attempts to listen again.
+    private static let retryInterval = TimeAmount.seconds(1)
 
-    /// - Parameter bootstrap: Makes the channels of the socket and of its clients.
+    /// - Parameter bootstrap: Opens the channels of the listening socket and of its clients.
     init(
-        _ address: SocketAddress, _ bootstrap: ServerBootstrap, _ method: SilenceMethod, on eventLoop: any EventLoop,
+        _ address: SocketAddress, _ bootstrap: ServerBootstrap, _ method: SYNDropMethod, on eventLoop: any EventLoop,
         logger: Logger
     ) {
-        asked = address
+        configuredAddress = address
         self.bootstrap = bootstrap
         self.method = method
         self.eventLoop = eventLoop
         self.logger = logger
     }
 
-    /// How clients are kept from being answered, while they are.
-    var silence: SilenceMethod? { present == .blackholed ? method : nil }
+    /// How SYNs are dropped; `nil` while they are not.
+    var activeSYNDropMethod: SYNDropMethod? { current == .silent ? method : nil }
 
-    /// Takes the port; gives its number.
+    /// Reserves the port. Returns its number.
     func open() throws -> Int {
         #if os(Linux)
-            let hold = try PortHold(asked)
-            self.hold = hold
+            let hold = try PortHold(configuredAddress)
+            portHold = hold
             return hold.address.port ?? 0
         #else
-            return asked.port ?? 0
+            return configuredAddress.port ?? 0
         #endif
     }
 
-    /// Treats clients so from now on; the future says when that is in force.
+    /// Sets the treatment of new connections. The future succeeds when it is in effect.
     func set(_ reachability: Reachability) -> EventLoopFuture<Void> {
         if isClosed { return eventLoop.makeSucceededVoidFuture() }
-        wanted = reachability
+        target = reachability
         if reachability == .refused { onFailure(nil) }
         let promise = eventLoop.makePromise(of: Void.self)
-        waiting.append(promise)
-        move()
+        transitionPromises.append(promise)
+        transition()
         return promise.futureResult
     }
 
-    /// Where the socket listens, once it does.
+    /// The address of the socket while it listens.
     var address: SocketAddress? { channel?.localAddress }
 
-    /// Its port.
+    /// The port of the socket while it listens.
     var port: Int? { address?.port }
 
-    /// Accepts clients, or lets them wait; in force at once.
+    /// Accepts new connections or leaves them in the kernel's backlog, in effect when the call returns.
     func setAccepting(_ accepts: Bool) {
         if accepts == self.accepts { return }
         self.accepts = accepts
-        setReading()
+        updateAutoRead()
     }
 
-    /// Gives a descriptor of the listening socket to somebody else, who lets clients in until ``takeBack()``; `nil` if it does not
-    /// listen, or not to everybody.
+    /// Duplicates the listening socket for the fast path, which accepts connections until ``takeBack()``. Returns `nil`
+    /// if the socket does not listen or not all connections are to be accepted.
     func lend() -> OwnedSocket? {
-        guard present == .open, wanted == .open, !isMoving, !isClosed, fillers.isEmpty else { return nil }
+        guard current == .open, target == .open, !isTransitioning, !isClosed, fillers.isEmpty else { return nil }
         var copy: CInt = -1
         withDescriptor { copy = fcntl($0, F_DUPFD_CLOEXEC, 0) }
         guard copy >= 0 else { return nil }
         isLent = true
-        setReading()
+        updateAutoRead()
         return OwnedSocket(copy)
     }
 
-    /// Lets clients in itself again.
+    /// Ends the loan: the listener accepts connections itself again.
     func takeBack() {
         isLent = false
-        setReading()
+        updateAutoRead()
     }
 
-    /// A read of a listening socket is an accept.
-    private func setReading() {
-        let isKeptFull = present == .blackholed && method == .acceptQueue
-        try? channel?.syncOptions?.setOption(.autoRead, value: accepts && !isKeptFull && !isLent)
+    /// A read of a listening channel is an accept.
+    private func updateAutoRead() {
+        let queueIsKeptFull = current == .silent && method == .acceptQueue
+        try? channel?.syncOptions?.setOption(.autoRead, value: accepts && !queueIsKeptFull && !isLent)
     }
 
-    /// Whether `channel` is a connection of our own, which nobody waits for.
+    /// Whether `channel` is a filler connection; the filler is released then.
     func isFiller(_ channel: any Channel) -> Bool {
         guard !fillers.isEmpty, let remote = channel.remoteAddress,
-            let place = fillers.firstIndex(where: {
+            let index = fillers.firstIndex(where: {
                 $0.address.port == remote.port && $0.address.ipAddress == remote.ipAddress
             })
         else { return false }
-        fillers.remove(at: place)
+        fillers.remove(at: index)
         return true
     }
 
-    /// Listens no more and lets the port go; the future says when it is gone.
+    /// Closes the socket and releases the port. The future succeeds when the socket is closed.
     @discardableResult
     func close() -> EventLoopFuture<Void> {
         isClosed = true
         let closed = channel?.closeFuture ?? eventLoop.makeSucceededVoidFuture()
         channel?.close(promise: nil)
         fillers = []
-        hold = nil
-        settle()
+        portHold = nil
+        completeTransition()
         return closed
     }
 
-    // MARK: From one to the other
+    // MARK: Transitions
 
-    private func move() {
-        if isMoving || isClosed { return }
-        if isToTryAgain && wanted != .refused { return settle() }
-        if present == wanted { return settle() }
-        switch (present, wanted) {
+    private func transition() {
+        if isTransitioning || isClosed { return }
+        if retryIsScheduled && target != .refused { return completeTransition() }
+        if current == target { return completeTransition() }
+        switch (current, target) {
         case (.refused, _): listen()
-        case (.blackholed, _):
-            present = .open
-            endSilence()
-            move()
-        case (.open, .blackholed):
-            present = .blackholed
-            beginSilence()
-            move()
+        case (.silent, _):
+            current = .open
+            stopDroppingSYNs()
+            transition()
+        case (.open, .silent):
+            current = .silent
+            startDroppingSYNs()
+            transition()
         case (.open, _): stopListening()
         }
     }
 
-    private func settle() {
-        let promises = waiting
-        waiting = []
+    private func completeTransition() {
+        let promises = transitionPromises
+        transitionPromises = []
         for promise in promises { promise.succeed() }
     }
 
     private func listen() {
-        isMoving = true
-        bootstrap.bind(to: hold?.address ?? asked).assumeIsolated().whenComplete { result in
-            self.isMoving = false
+        isTransitioning = true
+        bootstrap.bind(to: portHold?.address ?? configuredAddress).assumeIsolated().whenComplete { result in
+            self.isTransitioning = false
             switch result {
             case .success(let channel):
                 if self.isClosed { return channel.close(promise: nil) }
                 self.channel = channel
                 self.hasListened = true
                 self.onFailure(nil)
-                self.asked = channel.localAddress ?? self.asked
-                self.setReading()
-                self.present = .open
-                channel.closeFuture.assumeIsolated().whenComplete { _ in self.isGone(channel) }
-                self.move()
+                self.configuredAddress = channel.localAddress ?? self.configuredAddress
+                self.updateAutoRead()
+                self.current = .open
+                channel.closeFuture.assumeIsolated().whenComplete { _ in self.socketClosed(channel) }
+                self.transition()
                 self.onReady()
             case .failure(let error):
-                self.cannotListen(error)
+                self.listenFailed(error)
             }
         }
     }
 
-    private func cannotListen(_ error: any Error) {
-        // Recorded first: a caller that waits reads it as soon as its promise has failed.
-        if hasListened { onFailure(SystemReason.of(error)) }
-        let promises = waiting
-        waiting = []
+    private func listenFailed(_ error: any Error) {
+        let cause = SystemErrorDescription(error)
+        // Before the promises fail, because their callers read the cause.
+        if hasListened { onFailure(cause.text) }
+        let promises = transitionPromises
+        transitionPromises = []
         for promise in promises { promise.fail(error) }
-        // At the start whoever starts the proxy is told; later it goes on as soon as it can.
+        // At the start the caller gets the error; later the listener retries.
         guard hasListened else { return }
-        logger.error("cannot listen on \(asked) again: \(SystemReason.of(error)); trying every second")
-        tryAgain()
+        logger.error("cannot bind \(configuredAddress): \(cause); retrying every second")
+        scheduleRetry()
     }
 
-    private func tryAgain() {
-        if isToTryAgain { return }
-        isToTryAgain = true
-        eventLoop.assumeIsolated().scheduleTask(in: .seconds(1)) {
-            self.isToTryAgain = false
-            self.move()
+    private func scheduleRetry() {
+        if retryIsScheduled { return }
+        retryIsScheduled = true
+        eventLoop.assumeIsolated().scheduleTask(in: Self.retryInterval) {
+            self.retryIsScheduled = false
+            self.transition()
         }
     }
 
-    /// The system has taken the socket away, as when its network goes.
-    private func isGone(_ gone: any Channel) {
-        guard gone === channel, !isClosed, !isMoving else { return }
+    /// Handles a socket that the system has closed, as when its network interface goes away.
+    private func socketClosed(_ closed: any Channel) {
+        guard closed === channel, !isClosed, !isTransitioning else { return }
         channel = nil
-        present = .refused
-        onLoss()
+        current = .refused
+        onSocketClosed()
         onFailure("the system has closed the socket")
-        logger.error("the listening socket \(asked) is gone; trying to listen again every second")
-        tryAgain()
+        logger.error("the system has closed the listening socket \(configuredAddress); retrying every second")
+        scheduleRetry()
     }
 
     private func stopListening() {
-        guard let channel else { return }
-        isMoving = true
+        guard let channel else { preconditionFailure("an open listener has no channel") }
+        isTransitioning = true
         channel.close().assumeIsolated().whenComplete { _ in
-            self.isMoving = false
+            self.isTransitioning = false
             self.channel = nil
-            self.present = .refused
-            self.move()
+            self.current = .refused
+            self.transition()
         }
     }
 
-    // MARK: Silence
+    // MARK: Dropping SYNs
 
-    private func beginSilence() {
+    private func startDroppingSYNs() {
         switch method {
         case .none: break
         case .socketFilter: withDescriptor { _ = ListeningSocket.dropEverything($0) }
         case .acceptQueue:
             guard let channel, let address = channel.localAddress else { return }
-            // Clients that wait already keep the queue full themselves: they have connected, and stall.
-            setReading()
+            // Connections that are in the queue already keep it full as well: their handshake is complete, and they
+            // stall.
+            updateAutoRead()
             withDescriptor { ListeningSocket.setBacklog($0, 0) }
-            if let filler = PortHold.connection(to: Self.own(address)) { fillers.append(filler) }
+            if let filler = PortHold.connection(to: Self.reachableAddress(of: address)) { fillers.append(filler) }
         }
     }
 
-    private func endSilence() {
+    private func stopDroppingSYNs() {
         switch method {
         case .none: break
         case .socketFilter: withDescriptor { ListeningSocket.dropNothing($0) }
         case .acceptQueue:
             withDescriptor { ListeningSocket.setBacklog($0, Self.backlog) }
-            setReading()
-            // One that found no place never comes.
+            updateAutoRead()
+            // A filler that did not fit into the queue is never accepted.
             let old = fillers
             eventLoop.assumeIsolated().scheduleTask(in: Self.fillerTimeMax) {
                 self.fillers.removeAll { filler in old.contains { $0 === filler } }
@@ -273,8 +277,8 @@ final class Listener {
         try? channel?.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) { body($0) }
     }
 
-    /// Where a connection of our own reaches a listener: the loopback, if it listens everywhere.
-    private static func own(_ address: SocketAddress) -> SocketAddress {
+    /// Returns the address at which the proxy reaches its own listener: the loopback for a wildcard address.
+    private static func reachableAddress(of address: SocketAddress) -> SocketAddress {
         let loopback: String? =
             switch address.ipAddress {
             case "0.0.0.0": "127.0.0.1"

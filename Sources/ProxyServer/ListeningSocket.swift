@@ -9,17 +9,17 @@ internal import SystemSockets
     import Musl
 #endif
 
-/// How new connections are kept from being answered while nothing gets through.
-public enum SilenceMethod: String, Hashable, Sendable, CaseIterable {
-    /// A filter on the listening socket drops every packet (Linux; some kernels want CAP_NET_ADMIN for it).
+/// How SYNs of new connections are dropped during an outage.
+public enum SYNDropMethod: String, Hashable, Sendable, CaseIterable {
+    /// A socket filter on the listening socket drops all packets (Linux; some kernels require CAP_NET_ADMIN).
     case socketFilter = "socket filter"
-    /// The queue of connections that wait to be accepted is kept full, so that the kernel drops SYNs (Linux).
+    /// The accept queue is kept full, so that the kernel drops SYNs (Linux).
     case acceptQueue = "accept queue"
-    /// Not at all: they are answered, and then stall.
+    /// SYNs are not dropped: connections open, and then stall.
     case none = "none"
 
-    /// The best that works on this machine.
-    public static let best: SilenceMethod = {
+    /// The best method that this machine supports.
+    public static let best: SYNDropMethod = {
         #if os(Linux)
             guard let probe = try? PortHold(SocketAddress(ipAddress: "127.0.0.1", port: 0)) else { return .none }
             return ListeningSocket.dropEverything(probe.descriptor) ? .socketFilter : .acceptQueue
@@ -29,13 +29,13 @@ public enum SilenceMethod: String, Hashable, Sendable, CaseIterable {
     }()
 }
 
-/// What the system's own calls do to a listening socket; NIO has no names for them.
+/// System calls on a listening socket for which NIO has no API.
 enum ListeningSocket {
-    /// Attaches a filter that lets no packet through; `false` if that is not allowed.
+    /// Attaches a socket filter that drops all packets. Returns `false` if that is not permitted.
     static func dropEverything(_ descriptor: CInt) -> Bool {
         #if os(Linux)
             // struct sock_fprog { unsigned short len; struct sock_filter { u16 code; u8 jt, jf; u32 k; } *filter; },
-            // with the one instruction BPF_RET | BPF_K 0: keep no byte of the packet (linux/filter.h).
+            // with the single instruction BPF_RET | BPF_K 0: truncate the packet to 0 bytes (linux/filter.h).
             var instruction: UInt64 = UInt64(0x06).littleEndian
             return withUnsafeMutableBytes(of: &instruction) { filter in
                 let stride = MemoryLayout<UnsafeMutableRawPointer>.stride
@@ -53,7 +53,7 @@ enum ListeningSocket {
         #endif
     }
 
-    /// Takes the filter away.
+    /// Detaches the socket filter.
     static func dropNothing(_ descriptor: CInt) {
         #if os(Linux)
             var nothing: CInt = 0
@@ -61,16 +61,16 @@ enum ListeningSocket {
         #endif
     }
 
-    /// Sets how many connections may wait to be accepted; with 0 there is room for one.
+    /// Sets the limit of the accept queue; with 0 the queue holds one connection.
     static func setBacklog(_ descriptor: CInt, _ count: CInt) { _ = listen(descriptor, count) }
 }
 
-/// A socket bound to an address and never listening: the port stays ours while no socket listens on it.
+/// A bound socket that never listens and reserves the port while connections are refused.
 ///
-/// On Linux several sockets may be bound to a port with `SO_REUSEADDR` as long as one of them at most listens.
+/// On Linux several sockets with `SO_REUSEADDR` may be bound to a port, as long as at most one of them listens.
 final class PortHold {
     let descriptor: CInt
-    /// The address, with the real port if 0 was asked for.
+    /// The bound address, with the actual port if port 0 was requested.
     let address: SocketAddress
 
     init(_ address: SocketAddress) throws {
@@ -95,7 +95,7 @@ final class PortHold {
 
     deinit { close(descriptor) }
 
-    /// A connection to `listener` that says nothing: non-blocking, so that it never waits.
+    /// Opens an idle connection to `listener`, with a non-blocking `connect()`.
     static func connection(to listener: SocketAddress) -> Filler? {
         let descriptor = socket(CInt(listener.protocol.rawValue), stream, 0)
         guard descriptor >= 0 else { return nil }
@@ -108,7 +108,7 @@ final class PortHold {
         return Filler(descriptor: descriptor, address: address)
     }
 
-    /// A connection of our own that takes the last place in an accept queue; known by its address.
+    /// A connection of the proxy itself that fills the accept queue; recognised by its address.
     final class Filler {
         private let descriptor: CInt
         let address: SocketAddress

@@ -1,22 +1,24 @@
 internal import NIOConcurrencyHelpers
 internal import NIOCore
 
-/// Finds connections that come back to a proxy they have passed, whatever addresses they took: A -> A, or A -> B -> A.
+/// A detector of connections that return to a proxy through which they have passed, by whatever addresses: A -> A, or A
+/// -> B -> A.
 ///
-/// A proxy that dials a port on which a proxy of this process listens records the dial by its own port; the proxy that accepts the
-/// connection finds it by the client's. A connection that has passed a proxy before is refused: it would take every file of the
-/// process. Proxies of other processes are not seen.
+/// A proxy that dials a port on which a proxy of this process listens records the dial under its local port. The proxy
+/// that accepts the connection looks the dial up under the client's port, and resets the connection if it has passed
+/// through this proxy before; otherwise the loop would exhaust the process's file descriptors. Loops through other
+/// processes are not detected.
 final class LoopDetector: Sendable {
     static let shared = LoopDetector()
 
-    /// Names a proxy of the process.
+    /// The identity of a proxy in this process.
     typealias ProxyNumber = Int
 
-    /// A dial that may lead to a proxy of this process; forgotten with its last owner.
+    /// The record of a dial that may reach a proxy of this process; removed when its last reference is released.
     final class Dial: Sendable {
         fileprivate let localPort: Int
         private let number: Int
-        /// The proxies that the connection has passed, the dialling one last.
+        /// The proxies through which the connection has passed; the last one dials.
         let passed: [ProxyNumber]
         private let detector: LoopDetector
 
@@ -27,21 +29,21 @@ final class LoopDetector: Sendable {
             self.detector = detector
         }
 
-        deinit { detector.forget(localPort, number) }
+        deinit { detector.remove(localPort, number) }
     }
 
     private struct State {
         var lastProxy = 0
-        /// How many proxies listen on a port, at whatever address.
+        /// The number of proxies that listen on each port, on any address.
         var listening: [Int: Int] = [:]
-        /// The proxies that a connection has passed, by the port it was dialled from.
+        /// The proxies through which a connection has passed, by the local port of its dial.
         var passed: [Int: (dial: Int, proxies: [ProxyNumber])] = [:]
         var lastDial = 0
     }
 
     private let state = NIOLockedValueBox(State())
 
-    /// A name for a proxy that nothing else has.
+    /// Returns an unused proxy number.
     func newProxy() -> ProxyNumber {
         state.withLockedValue { state in
             state.lastProxy += 1
@@ -49,10 +51,10 @@ final class LoopDetector: Sendable {
         }
     }
 
-    /// A proxy listens on a port.
+    /// Records that a proxy listens on a port.
     func recordListening(_ port: Int) { state.withLockedValue { $0.listening[port, default: 0] += 1 } }
 
-    /// A proxy listens there no more.
+    /// Records that a proxy no longer listens on a port.
     func recordClosed(_ port: Int) {
         state.withLockedValue { state in
             let left = (state.listening[port] ?? 0) - 1
@@ -60,13 +62,13 @@ final class LoopDetector: Sendable {
         }
     }
 
-    /// Whether a dial to a port may lead to a proxy of this process, so that it must be recorded before it begins.
+    /// Returns whether a dial to a port may reach a proxy of this process and must be recorded before it connects.
     func mustRecord(_ port: Int?) -> Bool {
         guard let port else { return false }
         return state.withLockedValue { $0.listening[port] != nil }
     }
 
-    /// Records a dial from a local port that is bound and not connected yet.
+    /// Records a dial from a local port that is bound and not yet connected.
     func recordDial(from localPort: Int, passed: [ProxyNumber], by proxy: ProxyNumber) -> Dial {
         let passed = passed + [proxy]
         let number = state.withLockedValue { state in
@@ -77,12 +79,12 @@ final class LoopDetector: Sendable {
         return Dial(localPort: localPort, number: number, passed: passed, self)
     }
 
-    /// Forgets a dial, unless its port is another's by now.
-    private func forget(_ localPort: Int, _ dial: Int) {
+    /// Removes a dial, unless its port has been reused.
+    private func remove(_ localPort: Int, _ dial: Int) {
         state.withLockedValue { if $0.passed[localPort]?.dial == dial { $0.passed[localPort] = nil } }
     }
 
-    /// The proxies that a connection has passed, by the address it comes from and the one at which it was accepted.
+    /// Returns the proxies through which an accepted connection has passed, by its peer and local addresses.
     func passed(from peer: @autoclosure () -> SocketAddress?, to local: @autoclosure () -> SocketAddress?)
         -> [ProxyNumber]
     {
@@ -93,13 +95,13 @@ final class LoopDetector: Sendable {
         return passed
     }
 
-    /// Whether a connection stays on this machine: both ends have the same address, or both the loopback's.
+    /// Whether both ends of a connection are on this machine: they have the same address, or both a loopback address.
     private static func isSameMachine(_ peer: SocketAddress, _ local: SocketAddress) -> Bool {
         guard let peer = host(peer), let local = host(local) else { return false }
         return peer == local || (isLoopback(peer) && isLoopback(local))
     }
 
-    /// A numeric host; an IPv4 address mapped into IPv6 as IPv4.
+    /// Returns the numeric host; for an IPv4-mapped IPv6 address the IPv4 address.
     static func host(_ address: SocketAddress) -> String? {
         guard let text = address.ipAddress else { return nil }
         let mapped = "::ffff:"

@@ -8,9 +8,9 @@ internal import NIOCore
     import Musl
 #endif
 
-/// Looks a host up with the system's resolver. Blocking; call off the event loop.
+/// Lookups with the system's resolver (`getaddrinfo`). Blocking; call off the event loop.
 enum NameLookup {
-    /// All addresses of a host, in the system's order; numeric ones are their own.
+    /// Returns all addresses of a host, in the system's order; for a numeric host that address.
     static func addresses(of endpoint: Endpoint) throws -> [SocketAddress] {
         if let address = try? SocketAddress(ipAddress: endpoint.host, port: endpoint.port) { return [address] }
         var hints = streamHints
@@ -43,7 +43,7 @@ enum NameLookup {
         return addresses
     }
 
-    /// The port of a service's name; `nil` if it has none.
+    /// Returns the port of a service name; `nil` if it is unknown.
     static func port(ofService name: String) -> Int? {
         var hints = streamHints
         hints.ai_family = AF_INET

@@ -3,64 +3,64 @@ public import LinkModel
 public import NIOCore
 public import TCPModel
 
-/// What a proxy is to do.
+/// The settings of a proxy.
 public struct ProxyConfiguration: Sendable {
-    /// Where clients connect.
+    /// The listening address.
     public var listen: Endpoint
-    /// Where their connections go.
+    /// The upstream's address.
     public var upstream: Endpoint
-    /// What holds at the start.
+    /// The initial conditions.
     public var conditions: Conditions
-    /// How many connections may be open at once; further ones wait in the kernel's backlog.
+    /// The most open connections; further ones wait in the kernel's backlog.
     public var connectionsMax: Int
-    /// How long a dial to the upstream may take, with the lookup of its name and all of its addresses.
+    /// The time limit of a dial to the upstream, with the lookup of its name and all of its addresses.
     public var connectTimeout: TimeAmount
-    /// What may be held in memory.
+    /// The limits on bytes held in memory.
     public var buffers: BufferLimits
-    /// When silent connections are probed, on both sides.
+    /// When idle connections are probed, on both sides.
     public var keepAlive = KeepAlive()
-    /// How long a connection lasts that has lost one of its sockets, and how many such there may be.
+    /// The limits on connections that have lost one of their sockets.
     public var orphans = OrphanLimits()
-    /// Where all chance comes from: the same seed loses the same packets of the same connections.
+    /// Random seed: the same seed loses the same packets of the same connections.
     public var seed: UInt64 = 1
-    /// How the clients' kernels behave on the modelled link.
+    /// The TCP stack of the clients on the modelled link.
     public var clientStack = StackPreset.linux
-    /// How the server's does.
+    /// The TCP stack of the server on the modelled link.
     public var serverStack = StackPreset.linux
-    /// What the link's streams of chance are called.
+    /// The name from which the link's random streams are derived.
     public var linkName = "link"
-    /// What the conditions follow from the start, instead of ``conditions``.
+    /// A timeline that starts with the proxy and replaces ``conditions``.
     public var timeline: Timeline?
-    /// How new connections are kept from being answered while nothing gets through; `nil` is the best way there is.
-    public var silence: SilenceMethod?
-    /// How exchanges are followed, and which faults are done to them; `nil` is not at all.
-    public var watch: ExchangeTracking?
-    /// Told on the proxy's event loop what becomes true of exchanges; must not block.
+    /// How SYNs of new connections are dropped during an outage; `nil` selects the best available method.
+    public var synDropMethod: SYNDropMethod?
+    /// How HTTP exchanges are tracked, and the faults to inject into them; `nil` disables tracking.
+    public var exchangeTracking: ExchangeWatch?
+    /// Called on the proxy's event loop for each event of an exchange; must not block.
     public var onExchange: (@Sendable (ExchangeEvent) -> Void)?
 
-    /// What is done to the bytes of every connection from the start.
+    /// The initial toxics.
     public var toxics: [Toxic] = []
-    /// Whether the upstream's name is looked up for each connection anew, and not at the start.
-    public var resolvesEachTime = false
-    /// How a client learns that the upstream cannot be reached.
+    /// Whether the upstream's name is looked up for each connection, instead of at the start and then periodically.
+    public var resolvesPerConnection = false
+    /// How a client is disconnected if the upstream cannot be reached.
     public var unreachableUpstream = UnreachableUpstream.reset
 
-    /// Whether connections go past the model, and past SwiftNIO, while nothing is in force, where the machine can do that.
-    var mayGoStraight = true
+    /// Whether connections without conditions may use the fast path, on systems that have it.
+    var allowsFastPath = true
 
-    /// Whether nobody wants to be told what happens on the link.
-    var isUnwatched: Bool { watch == nil && onExchange == nil && onPacket == nil && onLateness == nil }
+    /// Whether nothing observes the link. Connections may use the fast path only then.
+    var isUnobserved: Bool { exchangeTracking == nil && onExchange == nil && onPacket == nil && onLateness == nil }
 
-    /// Connections of one proxy unless said otherwise.
+    /// The default of ``connectionsMax``.
     public static let connectionsMaxDefault = 10_000
-    /// How long a dial may take unless said otherwise.
+    /// The default of ``connectTimeout``.
     public static let connectTimeoutDefault = TimeAmount.seconds(10)
 
-    /// Told on the proxy's event loop of every packet on the modelled link; must not block. Then nothing goes past the model.
-    public var onPacket: (@Sendable (CarriedPacket) -> Void)?
+    /// Called on the proxy's event loop for each packet on the modelled link; must not block. Disables the fast path.
+    public var onPacket: (@Sendable (PacketEvent) -> Void)?
 
-    /// Told on the proxy's event loop how late bytes have been handed to a socket, against their modelled time; must not
-    /// block.
+    /// Called on the proxy's event loop with the time between a write's modelled time and the write; must not block.
+    /// Disables the fast path.
     public var onLateness: (@Sendable (Nanoseconds) -> Void)?
 
     /// Creates a configuration.
@@ -77,56 +77,4 @@ public struct ProxyConfiguration: Sendable {
         self.connectTimeout = connectTimeout
         self.buffers = buffers
     }
-}
-
-/// How a client learns that the upstream cannot be reached.
-public enum UnreachableUpstream: Hashable, Sendable {
-    /// By a RST, as from a port where nobody listens. It may overtake the client's `connect()`, which then fails.
-    case reset
-    /// By a FIN, as from Toxiproxy: `connect()` succeeds, and the first read returns the end of the stream.
-    case close
-}
-
-/// A host and a port: `127.0.0.1:8000`, `[::1]:8000`, `localhost:8000`, `:8000`, `8000`.
-public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
-    /// A name or a numeric address, without brackets.
-    public let host: String
-    /// The port, 0 to 65535.
-    public let port: Int
-
-    /// Pairs a host and a port.
-    public init(host: String, port: Int) {
-        self.host = host
-        self.port = port
-    }
-
-    init(_ address: SocketAddress) {
-        self.init(host: address.ipAddress ?? "", port: address.port ?? 0)
-    }
-
-    /// Reads a host and a port; without a host it is the loopback, 127.0.0.1. `nil` if it is neither.
-    public init?(_ text: String) {
-        let host: Substring
-        let portText: Substring
-        if text.hasPrefix("[") {
-            guard let close = text.firstIndex(of: "]") else { return nil }
-            host = text[text.index(after: text.startIndex)..<close]
-            let rest = text[text.index(after: close)...]
-            guard rest.hasPrefix(":"), !host.isEmpty else { return nil }
-            portText = rest.dropFirst()
-        } else if let colon = text.lastIndex(of: ":") {
-            host = text[..<colon]
-            portText = text[text.index(after: colon)...]
-            if host.contains(":") { return nil }
-        } else {
-            host = ""
-            portText = Substring(text)
-        }
-        guard !portText.isEmpty, portText.allSatisfy({ $0.isASCII && $0.isNumber }), let port = Int(portText),
-            port <= 65535, !host.contains(where: { $0.isWhitespace || $0 == "/" || $0 == "\0" })
-        else { return nil }
-        self.init(host: host.isEmpty ? "127.0.0.1" : String(host), port: port)
-    }
-
-    public var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
 }

@@ -1,48 +1,47 @@
 internal import NIOCore
 
-/// Why a proxy cannot start: what, where, what to do.
+/// An error that prevents a proxy from starting.
 public struct ProxyError: Error, CustomStringConvertible {
-    /// The kind of failure.
+    /// The kind of error.
     public let code: Code
-    /// The address that could not be had.
+    /// The address that cannot be bound or reached.
     public let endpoint: Endpoint
-    /// What the system said.
+    /// The cause in words: "address already in use".
     public let reason: String
+    /// The name of the system's error, such as EADDRINUSE; `nil` if the cause is another.
+    public let errnoName: String?
 
-    /// The kinds of failure.
+    /// The kinds of errors.
     public enum Code: Hashable, Sendable {
-        /// The listening port is taken, not allowed, or not on this machine.
-        case cannotListen
+        /// The listening port is in use, not permitted, or not an address of this machine.
+        case cannotBind
         /// The upstream's name has no address.
         case cannotResolve
-        /// The upstream is the proxy itself.
-        case callsItself
+        /// The upstream is the proxy's own listening address.
+        case upstreamIsProxy
+    }
+
+    init(code: Code, endpoint: Endpoint, reason: String, errnoName: String? = nil) {
+        self.code = code
+        self.endpoint = endpoint
+        self.reason = reason
+        self.errnoName = errnoName
     }
 
     public var description: String {
-        switch code {
-        case .cannotListen:
-            "cannot listen on \(endpoint): \(reason); choose another --listen (port 0 takes a free one)"
+        let cause = errnoName.map { "\(reason) (\($0))" } ?? reason
+        return switch code {
+        case .cannotBind:
+            "cannot bind \(endpoint): \(cause); choose another port with --listen (port 0 selects a free one)"
         case .cannotResolve:
-            "cannot resolve the upstream '\(endpoint.host)': \(reason); check --upstream HOST:PORT"
-        case .callsItself:
-            "the upstream \(endpoint) is this proxy itself: it would call itself for ever; change --listen or --upstream"
+            "cannot resolve the upstream '\(endpoint.host)': \(cause); check --upstream HOST:PORT"
+        case .upstreamIsProxy:
+            "the upstream \(endpoint) is the proxy's own address, which would make a loop; change --listen or --upstream"
         }
     }
 
-    static func cannotListen(_ endpoint: Endpoint, _ error: any Error) -> ProxyError {
-        ProxyError(code: .cannotListen, endpoint: endpoint, reason: SystemReason.of(error))
-    }
-}
-
-/// What the system said, in a few words.
-public enum SystemReason {
-    /// The words of an error.
-    public static func of(_ error: any Error) -> String {
-        switch error {
-        case let error as IOError: return words(error.errnoCode)
-        case ChannelError.connectTimeout(let after): return "no answer within \(after.nanoseconds / 1_000_000) ms"
-        default: return "\(error)"
-        }
+    static func cannotBind(_ endpoint: Endpoint, _ error: any Error) -> ProxyError {
+        let cause = SystemErrorDescription(error)
+        return ProxyError(code: .cannotBind, endpoint: endpoint, reason: cause.text, errnoName: cause.errnoName)
     }
 }

@@ -1,9 +1,10 @@
-//  ProxyServer: the thin shell of sockets around the pure machines.
+//  ProxyServer: the SwiftNIO driver of a proxy.
 //
-//  Owns: the listener, the sessions (two sockets each), dialling, the link loop with its one timer, limits on
-//  connections, starting and stopping.
+//  Owns: listening sockets, sessions (two sockets each), dials to the upstream, name lookup, the timers of the link
+//  drivers, limits on connections and work per turn, start and stop.
 //
-//  StraightPath/ carries what nothing is done to, on a thread of its own.
+//  FastPath moves connections without conditions to the relays of SpliceRelay, which forward them on threads of their
+//  own.
 //
-//  Does not own: any decision about bytes or time (Impairment, LinkModel). Everything else of a proxy happens on one
-//  event loop, so nothing here needs a lock.
+//  Does not own: decisions about bytes or time (Impairment, LinkModel). Everything of a proxy except the fast path runs
+//  on one event loop, so its state needs no locks.

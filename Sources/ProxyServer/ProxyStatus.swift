@@ -2,75 +2,75 @@ internal import Impairment
 public import LinkModel
 internal import SpliceRelay
 
-/// Where a proxy stands at a moment.
+/// The state of a proxy at one moment.
 public struct ProxyStatus: Hashable, Sendable {
-    /// Connections with a socket open.
+    /// Connections with at least one open socket.
     public var connectionsOpen = 0
     /// Connections accepted since the start.
     public var connectionsAccepted = 0
-    /// Whether new connections wait because as many are open as may be.
+    /// Whether new connections wait because a limit on connections is reached.
     public var isFull = false
-    /// Dials that failed.
+    /// Failed dials to the upstream.
     public var dialsFailed = 0
-    /// How new connections are kept from being answered, while nothing gets through; otherwise `nil`.
-    public var silence: SilenceMethod?
+    /// How SYNs of new connections are dropped; `nil` while they are not.
+    public var synDropMethod: SYNDropMethod?
     /// The link.
     public var link: LinkStatus
 }
 
-/// Names one connection of a proxy for as long as it is where it is.
+/// The identity of one connection of a proxy. It changes when the connection moves between the fast path and the link.
 public struct ConnectionID: Hashable, Sendable {
-    /// What carries it.
-    enum Place: Hashable, Sendable {
+    /// The component that carries the connection.
+    enum Carrier: Hashable, Sendable {
         case link(FlowID)
         case relay(RelayToken)
     }
 
-    let place: Place
+    let carrier: Carrier
 }
 
-/// Where one connection stands at a moment.
+/// The state of one connection at one moment.
 public struct ConnectionStatus: Hashable, Sendable {
-    /// Its name, for ``Proxy/cut(_:byReset:)``.
+    /// The identity, for ``Proxy/closeConnection(_:abortively:)``.
     public let id: ConnectionID
-    /// How many connections there had been before it since the start, or since the last change of the seed.
+    /// The number of connections before this one since the start, or since the seed was last set.
     public let number: Int
-    /// Where the client calls from.
+    /// The client's address.
     public let client: Endpoint?
-    /// How long it has been there.
+    /// Time since the connection was accepted.
     public let age: Nanoseconds
-    /// Payload bytes read from its sockets.
+    /// Payload bytes read from the sender's socket in each direction.
     public let bytesRead: PerDirection<Int>
     /// Payload bytes held in memory.
     public let bytesHeld: PerDirection<Int>
 }
 
-/// Where a link stands at a moment.
+/// The state of a link at one moment.
 public struct LinkStatus: Hashable, Sendable {
-    /// What holds for packets that enter now.
+    /// The conditions for packets that enter the link now.
     public let conditions: Conditions
-    /// Payload bytes read from a socket since the start.
+    /// Payload bytes read from sockets since the start.
     public private(set) var bytesRead: PerDirection<Int>
-    /// How often a sender had to wait since the start.
-    public private(set) var stalls: PerDirection<Int>
-    /// Payload bytes handed to a socket since the start.
+    /// Times reading from a sender was paused (back-pressure) since the start.
+    public private(set) var readPauses: PerDirection<Int>
+    /// Payload bytes written to sockets since the start.
     public private(set) var bytesCarried: PerDirection<Int>
-    /// Whether nothing gets through in a direction.
-    public let isDead: PerDirection<Bool>
+    /// Whether no packets pass in a direction (an outage or 100 % loss).
+    public let hasOutage: PerDirection<Bool>
     /// Packets in the queue.
     public let queueDepth: PerDirection<Int>
-    /// What has passed the link.
+    /// Packet counters since the start.
     public let counters: PerDirection<PipeCounters>
-    /// Connections of which one socket is gone and the other has not heard of it.
+    /// Connections with one closed socket whose close has not reached the other side.
     public let orphans: Int
     /// Payload bytes held in memory.
     public private(set) var bytesHeld: Int
 
     init(_ link: inout SharedLink) {
         conditions = link.conditions
-        isDead = PerDirection(up: link.hasOutage(.up), down: link.hasOutage(.down))
+        hasOutage = PerDirection(up: link.isDead(.up), down: link.isDead(.down))
         bytesRead = link.bytesRead
-        stalls = link.readPauses
+        readPauses = link.stalls
         bytesCarried = link.bytesCarried
         queueDepth = PerDirection(up: link.queueDepth(.up), down: link.queueDepth(.down))
         counters = PerDirection(up: link.counters(.up), down: link.counters(.down))
@@ -78,16 +78,16 @@ public struct LinkStatus: Hashable, Sendable {
         bytesHeld = link.bytesHeld
     }
 
-    /// Adds what went past the model.
+    /// Adds the traffic of the fast path.
     mutating func add(_ traffic: RelayedTraffic) {
         bytesHeld += traffic.bytesHeld
         for direction in Direction.allCases {
             bytesRead[direction] += traffic.bytesRead[direction]
             bytesCarried[direction] += traffic.bytesCarried[direction]
-            stalls[direction] += traffic.readPauses[direction]
+            readPauses[direction] += traffic.readPauses[direction]
         }
     }
 
-    /// Whether nothing gets through in at least one direction.
-    public var isStalled: Bool { isDead.up || isDead.down }
+    /// Whether no packets pass in at least one direction.
+    public var isStalled: Bool { hasOutage.up || hasOutage.down }
 }

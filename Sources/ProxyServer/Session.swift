@@ -3,294 +3,309 @@ internal import LinkModel
 internal import NIOCore
 internal import TCPModel
 
-/// One proxied connection as sockets: the client's channel, the upstream's, and the link loop between them.
+/// One proxied connection: the client's socket, the upstream's socket, and its flow on the link.
 ///
-/// Translates in both directions and decides nothing: what the sockets report becomes an ``Impairment/SocketEvent``,
-/// what the conduit asks for becomes a call on a channel.
+/// Translates socket events into ``Impairment/Input`` and ``Impairment/Action`` into calls on channels. All decisions
+/// are the conduit's.
 final class Session {
-    private let loop: LinkLoop
+    private let driver: LinkDriver
     private let dial: (Session) -> Void
-    /// Called once, when no socket of the session is left.
+    /// Called once, when the session has no socket left.
     var onEnd: () -> Void = {}
     private(set) var flow: FlowID?
-    private var ends: PerDirection<SocketEnd?> = PerDirection(up: nil, down: nil)
+    /// The handler of the client's socket (`up`) and of the upstream's (`down`).
+    private var handlers: PerDirection<SocketHandler?> = PerDirection(up: nil, down: nil)
     private var openChannels = 0
-    /// The upstream's sockets while the dial is under way; the first that answers is taken.
-    private var dialling: [SocketEnd] = []
-    /// The proxies of this process that the connection has passed, if it comes from one.
+    /// The sockets of dials under way; the first that connects becomes the upstream's socket.
+    private var dialling: [SocketHandler] = []
+    /// The proxies of this process that the connection has passed through before this one.
     let passed: [LoopDetector.ProxyNumber]
-    /// Records the dial if it may lead to a proxy of this process, under a port of ours.
+    /// Records a dial from a local port if the upstream may be a proxy of this process.
     var recordDial: (_ localPort: Int) -> LoopDetector.Dial? = { _ in nil }
     private var recordedDials: [DialRecord] = []
-    private var hasDialled = false
+    private var dialIsFinished = false
     private var hasEnded = false
-    /// When its client connected.
+    /// When the client connected.
     let startedAt: NIODeadline
-    /// Payload bytes that have been read from the client and from the server.
+    /// Payload bytes read from the client (`up`) and from the upstream (`down`).
     private(set) var bytesRead: PerDirection<Int>
-    /// What its chance goes by, if that is settled.
-    let chance: ConnectionSeed?
-    /// What it was at the relay, until both its sockets are here.
-    private var past: DetachedConnection?
-    /// Which sockets are not to be read when they come.
-    private var arrivesPaused = PerDirection(up: false, down: false)
-    private var hasUnflushed = false
-    private var isStopped = false
+    /// The random seed of a connection from the fast path; `nil` for a new connection, which gets the next one of the
+    /// link.
+    let seed: ConnectionChance?
+    /// The connection's state on the fast path, until both its sockets have channels.
+    private var detached: DetachedConnection?
+    /// Directions whose sender must not be read when its channel becomes active.
+    private var startsPaused = PerDirection(up: false, down: false)
+    private var hasUnflushedWrites = false
+    private var readingIsStopped = false
     private var isClosed = false
-    /// The client's channel before it is active.
-    private let client: (any Channel)?
-    /// What it was called at the relay.
-    let formerID: ConnectionID?
-    /// Where the client calls from.
+    /// The client's channel, to close it before it is active.
+    private let clientChannel: (any Channel)?
+    /// The connection's identity on the fast path.
+    let relayID: ConnectionID?
+    /// The client's address.
     let clientAddress: Endpoint?
 
-    /// - Parameter dial: Opens a socket to the upstream, with a ``SocketEnd`` of the session in its pipeline, or
-    ///   calls ``upstreamFailed()``.
+    /// Creates the session of a new client.
+    ///
+    /// - Parameter dial: Dials the upstream with a ``SocketHandler`` of the session in the channel's pipeline, or calls
+    ///   ``upstreamFailed()``.
     init(
-        _ client: any Channel, on loop: LinkLoop, passed: [LoopDetector.ProxyNumber] = [],
+        _ client: any Channel, on driver: LinkDriver, passed: [LoopDetector.ProxyNumber] = [],
         dial: @escaping (Session) -> Void
     ) {
-        self.client = client
+        self.clientChannel = client
         self.passed = passed
-        self.loop = loop
+        self.driver = driver
         self.dial = dial
         startedAt = .now()
         bytesRead = PerDirection(up: 0, down: 0)
-        chance = nil
-        formerID = nil
+        seed = nil
+        relayID = nil
         clientAddress = client.remoteAddress.map(Endpoint.init(_:))
     }
 
-    /// Goes on with a connection that the relay has carried. It is on the link when this returns; its sockets come later, by
-    /// ``attach(_:)``.
-    init(goingOnFrom past: DetachedConnection, on loop: LinkLoop, dial: @escaping (Session) -> Void) {
-        client = nil
-        passed = past.proxiesPassed
-        recordedDials = past.dialRecords
-        self.loop = loop
+    /// Creates the session of a connection from the fast path. ``resume()`` opens its flow, and ``attach(_:)`` its
+    /// channels.
+    init(resuming detached: DetachedConnection, on driver: LinkDriver, dial: @escaping (Session) -> Void) {
+        clientChannel = nil
+        passed = detached.proxiesPassed
+        recordedDials = detached.dialRecords
+        self.driver = driver
         self.dial = dial
-        self.past = past
-        startedAt = past.status.startedAt
-        bytesRead = past.status.bytesRead
-        chance = ConnectionSeed(number: past.status.number, seed: past.seed)
-        clientAddress = past.status.client
-        formerID = past.status.id
-        hasDialled = past.server != nil
+        self.detached = detached
+        startedAt = detached.status.startedAt
+        bytesRead = detached.status.bytesRead
+        seed = ConnectionChance(number: detached.status.number, seed: detached.seed)
+        clientAddress = detached.status.client.map(Endpoint.init(_:))
+        relayID = ConnectionID(carrier: .relay(detached.status.token))
+        dialIsFinished = detached.server != nil
     }
 
-    /// Enters the link, with what is known of the upstream.
-    func goOn() {
-        flow = loop.open(self)
-        if hasDialled { report(.connected) }
-        loop.begin()
+    /// Opens the flow of a connection from the fast path.
+    func resume() {
+        flow = driver.open(self)
+        if dialIsFinished { receive(.connected) }
+        driver.start()
     }
 
-    /// Hands the sockets of a connection that goes on to `wrap`, the upstream's first; nothing is read of them before both are
-    /// here.
+    /// Opens the channels of a connection from the fast path, the upstream's first. Neither is read before both are
+    /// active.
     ///
-    /// - Parameter wrap: Makes a channel of a socket, with a ``SocketEnd`` in its pipeline.
-    func attach(_ wrap: (SocketEnd, Side, CInt) -> Void) {
-        guard let past else { return }
-        for (side, socket) in [(Side.server, past.server), (.client, past.client)] {
+    /// - Parameter openChannel: Opens a channel for a socket, with the handler in its pipeline.
+    func attach(_ openChannel: (SocketHandler, Side, CInt) -> Void) {
+        guard let detached else { return }
+        for (side, socket) in [(Side.server, detached.server), (.client, detached.client)] {
             let descriptor = socket?.take() ?? -1
             guard descriptor >= 0 else { continue }
-            wrap(SocketEnd(side, of: self, hadFinished: past.isFinished[side.opposite.sendDirection]), side, descriptor)
+            let finWasSent = detached.isFinished[side.opposite.sends]
+            openChannel(SocketHandler(side, of: self, finWasSent: finWasSent), side, descriptor)
         }
     }
 
-    /// The port that the client calls from.
+    /// The client's port.
     var clientPort: UInt16 { UInt16(truncatingIfNeeded: clientAddress?.port ?? 0) }
 
-    // MARK: From the sockets
+    // MARK: Events of the sockets
 
-    /// The client's channel is up: the connection begins.
-    func clientIsActive(_ end: SocketEnd) {
-        ends.up = end
+    /// Handles the client's channel becoming active: opens the flow and dials the upstream.
+    func clientConnected(_ handler: SocketHandler) {
+        handlers.up = handler
         openChannels += 1
-        if past != nil { return hasArrived(end) }
-        // One that goes on may have ended meanwhile.
-        if isClosed || chance != nil { return end.close() }
-        let id = loop.open(self)
+        if detached != nil { return socketAttached(handler) }
+        // A connection from the fast path may have ended before its channel became active.
+        if isClosed || seed != nil { return handler.close() }
+        let id = driver.open(self)
         flow = id
-        if loop.wantsUpstream(id) {
+        if driver.wantsUpstream(id) {
             dial(self)
         } else {
-            hasDialled = true
+            dialIsFinished = true
         }
-        loop.begin()
+        driver.start()
     }
 
-    /// One of the sockets of a connection that goes on is here. With both, what had been read of them before comes first.
-    private func hasArrived(_ end: SocketEnd) {
-        if flow == nil || isClosed { return end.close() }
-        end.pauseReading()
-        let isWhole = ends.up != nil && (ends.down != nil || past?.server == nil)
-        guard let past, isWhole else { return }
-        self.past = nil
-        for direction in Direction.allCases where past.pending[direction].readableBytes > 0 {
-            if let flow { loop.receive(.bytes(past.pending[direction], from: direction.sender), on: flow) }
+    /// Handles a channel of a connection from the fast path becoming active. Once both are, the bytes that the fast
+    /// path had read enter the link first.
+    private func socketAttached(_ handler: SocketHandler) {
+        if flow == nil || isClosed { return handler.close() }
+        handler.pauseReading()
+        let isComplete = handlers.up != nil && (handlers.down != nil || detached?.server == nil)
+        guard let detached, isComplete else { return }
+        self.detached = nil
+        for direction in Direction.allCases where detached.pending[direction].readableBytes > 0 {
+            if let flow { driver.receive(.bytes(detached.pending[direction], from: direction.sender), on: flow) }
         }
-        for direction in Direction.allCases where !arrivesPaused[direction] { resumeReading(direction.sender) }
-        if past.server == nil { dial(self) }
-        loop.flush()
+        for direction in Direction.allCases where !startsPaused[direction] { resumeReading(direction.sender) }
+        if detached.server == nil { dial(self) }
+        driver.flush()
     }
 
-    /// A dial to one of the upstream's addresses has begun.
-    func upstreamIsDialling(_ end: SocketEnd) {
-        dialling.append(end)
-        if flow == nil { end.close() }
+    /// Handles the start of a dial to one of the upstream's addresses.
+    func upstreamDialStarted(_ handler: SocketHandler) {
+        dialling.append(handler)
+        if flow == nil { handler.close() }
     }
 
-    /// A dial is about to connect from a port that has been bound for it.
+    /// Handles a dial that is bound to `localPort` and about to connect.
     func upstreamWillConnect(from localPort: Int) {
         if let dial = recordDial(localPort) { recordedDials.append(dial) }
     }
 
-    /// Closes the dials that are under way, but for the one that has been answered.
-    private func stopDialling(but answered: SocketEnd? = nil) {
-        let others = dialling.filter { $0 !== answered }
+    /// Closes the sockets of all dials under way except `connected`.
+    private func cancelDials(except connected: SocketHandler? = nil) {
+        let others = dialling.filter { $0 !== connected }
         dialling = []
-        for end in others { end.discard() }
+        for handler in others { handler.discard() }
     }
 
-    /// The upstream has answered.
-    func upstreamIsActive(_ end: SocketEnd) {
-        if ends.down != nil { return end.discard() }
-        stopDialling(but: end)
-        ends.down = end
+    /// Handles the upstream's channel becoming active.
+    func upstreamConnected(_ handler: SocketHandler) {
+        if handlers.down != nil { return handler.discard() }
+        cancelDials(except: handler)
+        handlers.down = handler
         openChannels += 1
-        if past != nil { return hasArrived(end) }
-        hasDialled = true
+        if detached != nil { return socketAttached(handler) }
+        dialIsFinished = true
         if flow == nil || isClosed {
-            end.reset()
+            handler.reset()
         } else {
-            report(.connected)
-            loop.flush()
+            receive(.connected)
+            driver.flush()
         }
     }
 
-    /// Whether the dial still matters to anybody.
-    var awaitsUpstream: Bool { flow != nil && !isClosed }
+    /// Whether the connection still needs the dial.
+    var needsUpstream: Bool { flow != nil && !isClosed }
 
-    /// The upstream cannot be had. Gives whether anybody still waited for it.
+    /// Handles the failure of all dials. Returns whether the connection still needed one.
     func upstreamFailed() -> Bool {
-        stopDialling()
-        hasDialled = true
-        let wasAwaited = awaitsUpstream
-        if let flow { loop.upstreamFailed(flow) }
-        loop.flush()
-        endIfNothingIsLeft()
-        return wasAwaited
+        cancelDials()
+        dialIsFinished = true
+        let wasNeeded = needsUpstream
+        if let flow { driver.upstreamFailed(flow) }
+        driver.flush()
+        endIfNoSocketIsLeft()
+        return wasNeeded
     }
 
     /// Whether the proxy has work left from an earlier turn.
-    var isBehind: Bool { loop.isBehind }
+    var hasBacklog: Bool { driver.hasBacklog }
 
-    /// Has a socket read once the proxy has caught up.
-    func readLater(_ end: SocketEnd) { loop.readLater(end) }
+    /// Defers a socket's read until the backlog is processed.
+    func deferRead(of handler: SocketHandler) { driver.deferRead(of: handler) }
 
-    /// Takes a fact about one of the sockets.
-    func report(_ input: Input) {
-        if case .bytes(let buffer, from: let side) = input { bytesRead[side.sendDirection] += buffer.readableBytes }
-        if let flow { loop.receive(input, on: flow) }
+    /// Passes an event of one of the sockets to the link.
+    func receive(_ input: Input) {
+        if case .bytes(let buffer, from: let side) = input { bytesRead[side.sends] += buffer.readableBytes }
+        if let flow { driver.receive(input, on: flow) }
     }
 
-    /// A read cycle of one socket is over.
-    func readCycleIsOver() { loop.flush() }
+    /// Handles the end of a read cycle of one socket.
+    func readCompleted() { driver.flush() }
 
-    /// One of the channels is no more.
-    func channelIsInactive(_ side: Side) {
+    /// Handles one of the channels becoming inactive.
+    func channelClosed(_ side: Side) {
         openChannels -= 1
-        ends[side.sendDirection] = nil
-        loop.flush()
-        endIfNothingIsLeft()
+        precondition(openChannels >= 0, "a channel of a session was closed twice")
+        handlers[side.sends] = nil
+        driver.flush()
+        endIfNoSocketIsLeft()
     }
 
-    private func endIfNothingIsLeft() {
-        // A look-up or a dial that nobody waits for any more holds nothing up.
-        if openChannels == 0 && !hasEnded && (hasDialled || flow == nil || isClosed) {
+    private func endIfNoSocketIsLeft() {
+        // A lookup or dial that is no longer needed does not keep the session open.
+        if openChannels == 0 && !hasEnded && (dialIsFinished || flow == nil || isClosed) {
             hasEnded = true
             onEnd()
         }
     }
 
-    // MARK: From the conduit
+    // MARK: Actions of the conduit
 
-    /// Does what the conduit asks for; `true` if the session must be flushed.
-    func carryOut(_ action: SocketAction) -> Bool {
+    /// Executes an action. Returns whether the session must be flushed because of it.
+    func execute(_ action: Action) -> Bool {
         switch action {
         case .write(let buffer, to: let side):
-            ends[side.sendDirection]?.write(buffer)
-            defer { hasUnflushed = true }
-            return !hasUnflushed
+            handlers[side.sends]?.write(buffer)
+            defer { hasUnflushedWrites = true }
+            return !hasUnflushedWrites
         case .awaitDrain(let side):
-            ends[side.sendDirection]?.awaitDrain()
+            handlers[side.sends]?.awaitDrain()
         case .closeOutput(let side):
-            ends[side.sendDirection]?.closeOutput()
+            handlers[side.sends]?.closeOutput()
         case .close(let side):
-            ends[side.sendDirection]?.closeAfterWrites()
+            handlers[side.sends]?.closeAfterWrites()
         case .flush(let side):
-            ends[side.sendDirection]?.flush()
+            handlers[side.sends]?.flush()
         case .reset(let side):
-            // The kernel may have connected already, and told nobody yet.
-            if side == .server, ends.down == nil { for end in dialling { end.reset() } }
-            ends[side.sendDirection]?.reset()
-            if ends[side.sendDirection] == nil { pastSocket(side)?.reset() }
+            // The kernel may have completed a dial whose event has not been delivered yet.
+            if side == .server, handlers.down == nil { for handler in dialling { handler.reset() } }
+            handlers[side.sends]?.reset()
+            if handlers[side.sends] == nil { detachedSocket(side)?.reset() }
         case .resetAfterWrites(let side):
-            if let end = ends[side.sendDirection] { end.resetAfterWrites() } else { return carryOut(.reset(side)) }
+            if let handler = handlers[side.sends] {
+                handler.resetAfterWrites()
+            } else {
+                return execute(.reset(side))
+            }
         case .pauseReading(let side):
-            arrivesPaused[side.sendDirection] = true
-            ends[side.sendDirection]?.pauseReading()
+            startsPaused[side.sends] = true
+            handlers[side.sends]?.pauseReading()
         case .resumeReading(let side):
-            arrivesPaused[side.sendDirection] = false
-            if past == nil { resumeReading(side) }
+            startsPaused[side.sends] = false
+            if detached == nil { resumeReading(side) }
         case .ended:
             flow = nil
-            stopDialling()
-            // What has not come is closed with a FIN, if it has not been reset.
-            past = nil
-            endIfNothingIsLeft()
+            cancelDials()
+            // Sockets without a channel are closed with a FIN, unless they have been reset.
+            detached = nil
+            endIfNoSocketIsLeft()
         }
         return false
     }
 
     private func resumeReading(_ side: Side) {
-        if !isStopped { ends[side.sendDirection]?.resumeReading() }
+        if !readingIsStopped { handlers[side.sends]?.resumeReading() }
     }
 
-    private func pastSocket(_ side: Side) -> OwnedSocket? { side == .client ? past?.client : past?.server }
+    private func detachedSocket(_ side: Side) -> OwnedSocket? {
+        side == .client ? detached?.client : detached?.server
+    }
 
-    /// Sends what has been written to either socket.
+    /// Flushes both sockets.
     func flush() {
-        hasUnflushed = false
-        ends.up?.flush()
-        ends.down?.flush()
+        hasUnflushedWrites = false
+        handlers.up?.flush()
+        handlers.down?.flush()
     }
 
-    /// Reads no more from either socket, whatever the conduit asks for later.
+    /// Stops reading both sockets for good, whatever actions follow.
     func stopReading() {
-        isStopped = true
-        ends.up?.pauseReading()
-        ends.down?.pauseReading()
+        readingIsStopped = true
+        handlers.up?.pauseReading()
+        handlers.down?.pauseReading()
     }
 
-    /// Bytes that a socket has been given and not sent.
-    var bytesUnsent: Int { (ends.up?.bytesUnsent ?? 0) + (ends.down?.bytesUnsent ?? 0) }
+    /// Bytes written to the session's channels and not yet sent to the kernel.
+    var bytesUnsent: Int { (handlers.up?.bytesUnsent ?? 0) + (handlers.down?.bytesUnsent ?? 0) }
 
-    /// Closes both sockets now: with a FIN, or with a RST if something on its way is dropped by it and `tellsLoss` says so, so
-    /// that nobody takes what has arrived for the whole.
-    func close(tellsLoss: Bool = true) {
+    /// Closes both sockets now.
+    ///
+    /// - Parameter resettingOnLoss: Whether to send a RST instead of a FIN if bytes in flight are dropped, so that the
+    ///   peer does not take what has arrived for the whole stream.
+    func close(resettingOnLoss: Bool = true) {
         isClosed = true
-        let isCut = tellsLoss && (bytesUnsent > 0 || flow.map { loop.bytesHeld($0) > 0 } ?? false)
-        stopDialling()
-        past = nil
-        if ends.up == nil && openChannels == 0 { client?.close(promise: nil) }
-        for end in [ends.up, ends.down] {
-            if isCut { end?.reset() } else { end?.close() }
+        let resets = resettingOnLoss && (bytesUnsent > 0 || flow.map { driver.bytesHeld($0) > 0 } ?? false)
+        cancelDials()
+        detached = nil
+        if handlers.up == nil && openChannels == 0 { clientChannel?.close(promise: nil) }
+        for handler in [handlers.up, handlers.down] {
+            if resets { handler?.reset() } else { handler?.close() }
         }
         if openChannels == 0 {
             flow = nil
-            endIfNothingIsLeft()
+            endIfNoSocketIsLeft()
         }
     }
 }

@@ -1,17 +1,18 @@
 internal import NIOCore
 
-/// The upstream's addresses: looked up at the start, and again in the background when they are a few seconds old and
-/// wanted, so that no connection ever waits for a lookup. A lookup that fails leaves them as they were.
+/// The upstream's addresses: looked up at the start, and refreshed in the background when a dial finds them older than
+/// ``ageMax``.
 ///
-/// Used on its proxy's event loop only.
+/// Dials never wait for a refresh. A lookup that fails leaves the addresses unchanged. Used on its proxy's event loop
+/// only.
 final class UpstreamAddresses {
     private let endpoint: Endpoint
     private let resolver: NameResolver
     private var addresses: [SocketAddress]
-    private var lookedUpAt = NIODeadline.now()
-    private var isLookingUp = false
+    private var refreshedAt = NIODeadline.now()
+    private var isRefreshing = false
 
-    /// After this long the name is looked up again.
+    /// The age at which the addresses are looked up again.
     static let ageMax = TimeAmount.seconds(5)
 
     init(_ endpoint: Endpoint, _ addresses: [SocketAddress], resolver: NameResolver = .shared) {
@@ -20,24 +21,24 @@ final class UpstreamAddresses {
         self.resolver = resolver
     }
 
-    /// What to dial now, in this order.
+    /// Returns the addresses in dial order, and starts a refresh if they are old.
     func current(on eventLoop: any EventLoop) -> [SocketAddress] {
-        if !isLookingUp && NIODeadline.now() - lookedUpAt > Self.ageMax && immediate == nil {
-            isLookingUp = true
+        if !isRefreshing && NIODeadline.now() - refreshedAt > Self.ageMax && immediate == nil {
+            isRefreshing = true
             resolver.addresses(of: endpoint, on: eventLoop).assumeIsolated().whenComplete { result in
-                self.isLookingUp = false
-                self.lookedUpAt = .now()
+                self.isRefreshing = false
+                self.refreshedAt = .now()
                 if case .success(let found) = result { self.addresses = found }
             }
         }
         return addresses
     }
 
-    /// What to dial now, looked up now, or an error after `time`.
+    /// Looks the addresses up now; fails after `time`.
     func fresh(within time: TimeAmount, on eventLoop: any EventLoop) -> EventLoopFuture<[SocketAddress]>.Isolated {
         resolver.addresses(of: endpoint, within: time, on: eventLoop).assumeIsolated()
     }
 
-    /// Its addresses, if they need no lookup.
+    /// The addresses of an upstream that needs no lookup; `nil` for a name.
     private(set) lazy var immediate = NameResolver.immediate(endpoint)
 }

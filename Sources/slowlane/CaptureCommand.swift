@@ -55,9 +55,9 @@ struct CaptureCommand: AsyncParsableCommand {
     func run() async throws {
         let console = Console()
         let happenings = Happenings()
-        let packets: LivePackets
+        let packets: LiveCapture
         do {
-            packets = try LivePackets(interface: interface, filter: "tcp port \(port)", writingTo: file)
+            packets = try LiveCapture(interface: interface, filter: "tcp port \(port)", writingTo: file)
         } catch {
             console.print("error: \(error)\(advice(error))", to: .progress)
             if case .notPermitted = error { throw ExitStatus.notPermitted }
@@ -69,11 +69,11 @@ struct CaptureCommand: AsyncParsableCommand {
 
         let readsHTTP = http
         let wanted = UInt16(port)
-        @Sendable func readAll() throws -> LivePackets.Counts {
+        @Sendable func readAll() throws -> LiveCapture.Counts {
             var reader = ConnectionReader(port: wanted, readsHTTP: readsHTTP)
             return try packets.run { frame, time in
-                guard let segment = TCPFrame(frame, linkType: linkType) else { return }
-                for event in reader.take(segment, at: time) {
+                guard let segment = TCPSegment(frame, linkType: linkType) else { return }
+                for event in reader.process(segment, at: time) {
                     if let line = Self.line(event, showsConnections: !readsHTTP) { console.print(line) }
                 }
             }
@@ -87,7 +87,7 @@ struct CaptureCommand: AsyncParsableCommand {
             _ = await happenings.next()
             packets.stop()
         }
-        let counts: LivePackets.Counts
+        let counts: LiveCapture.Counts
         do {
             // It waits for packets, so it has a thread of its own.
             counts = try await withCheckedThrowingContinuation { continuation in
@@ -106,7 +106,7 @@ struct CaptureCommand: AsyncParsableCommand {
         console.flush()
     }
 
-    private func advice(_ error: LivePackets.Failure) -> String {
+    private func advice(_ error: LiveCapture.CaptureError) -> String {
         guard case .notPermitted = error else { return "" }
         let path = Bundle.main.executablePath ?? "PATH/slowlane"
         return "; run it as root, or once 'sudo setcap cap_net_raw,cap_net_admin=eip \(path)'"
@@ -126,7 +126,7 @@ struct CaptureCommand: AsyncParsableCommand {
             var line = "\(clock(exchange.start))  \(exchange.client)  "
             line += Units.line("\(exchange.method) \(path.prefix(200))\(query) -> ")
             line += exchange.status.map(String.init) ?? "no answer"
-            line += ", \(Units.bytes(Int(exchange.requestBytes))) up, \(Units.bytes(Int(exchange.answerBytes))) down"
+            line += ", \(Units.bytes(Int(exchange.requestBytes))) up, \(Units.bytes(Int(exchange.responseBytes))) down"
             if let first = exchange.firstByte { line += ", first byte \(milliseconds(first - exchange.start))" }
             return line + ", \(milliseconds(exchange.end - exchange.start))"
         case .unreadable(let client, _, let reason, let time):

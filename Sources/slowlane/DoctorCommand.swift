@@ -90,7 +90,7 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 
     private func silence() -> Finding {
-        switch SilenceMethod.best {
+        switch SYNDropMethod.best {
         case .socketFilter: .fine("at 100 % loss connect() hears nothing: a filter on the listening socket")
         case .acceptQueue:
             .fine(
@@ -103,7 +103,7 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 
     private func straightPath() -> Finding {
-        Proxy.hasRelay
+        Proxy.hasFastPath
             ? .fine("while nothing is in force bytes go from socket to socket uncopied (splice)")
             : .note(
                 "while nothing is in force bytes are copied like any others: there is no splice here",

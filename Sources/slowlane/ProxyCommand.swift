@@ -114,7 +114,13 @@ struct ProxyCommand: AsyncParsableCommand {
             course = TimelineCourse(file)
         }
         let capture = try pcapng.map { try linkCapture($0, listen: listen, upstream: upstream, console) }
-        if let capture { configuration.onPacket = { capture.take($0) } }
+        if let capture {
+            configuration.onPacket = {
+                capture.append(
+                    $0.record, payload: $0.payload, cause: $0.cause, ports: $0.ports,
+                    startUnixNanoseconds: $0.startUnixNanoseconds)
+            }
+        }
         // Signals are caught before anybody can know that we listen.
         let happenings = Happenings()
         let proxy: Proxy
@@ -122,7 +128,7 @@ struct ProxyCommand: AsyncParsableCommand {
             proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton, logger: logger)
         } catch {
             console.print("error: \(error)", to: .progress)
-            if let error = error as? ProxyError, error.code == .callsItself { throw ExitStatus.usage }
+            if let error = error as? ProxyError, error.code == .upstreamIsProxy { throw ExitStatus.usage }
             throw ExitStatus.unavailable
         }
         console.print("listening on \(proxy.address)\(otherAddresses(proxy.address)) -> \(upstream), \(words)")
@@ -156,7 +162,7 @@ struct ProxyCommand: AsyncParsableCommand {
     ) throws -> LinkCapture {
         do {
             return try LinkCapture(
-                path, at: Self.ends[pcapngAt] ?? .server,
+                path, at: Self.ends[pcapngAt] ?? .server, application: "slowlane \(SlowlaneVersion.current)",
                 interface: "modelled link \(listen) -> \(upstream), at the \(pcapngAt)'s end")
         } catch {
             console.print("error: --pcapng \(error)", to: .progress)

@@ -85,15 +85,15 @@ struct ProxyRun {
         case ("pause", nil), ("resume", nil), ("seek", _):
             reply(await steer(words[0].lowercased(), argument, reporter))
         case ("cut", let what) where [nil, "up", "down", "both"].contains(what):
-            await proxy.setCut(PerDirection(up: what != "down", down: what != "up"))
+            await proxy.setOutage(PerDirection(up: what != "down", down: what != "up"))
             reply("ok cut \(what ?? "both")")
         case ("cut", _):
             reply("error cut what? 'cut', 'cut up' or 'cut down'")
         case ("heal", nil):
-            await proxy.setCut(PerDirection(up: false, down: false))
+            await proxy.setOutage(PerDirection(up: false, down: false))
             reply("ok heal")
         case ("reset", nil):
-            await proxy.reset()
+            await proxy.abortConnections()
             reply("ok reset: every connection is cut")
         case ("clear", nil):
             await put(.clear, as: "none", reporter)
@@ -139,7 +139,7 @@ struct ProxyRun {
     }
 
     private mutating func follow(_ file: TimelineFile, from position: Nanoseconds, _ reporter: Reporter) async {
-        await proxy.follow(file.timeline, from: position)
+        await proxy.startTimeline(file.timeline, from: position)
         profile = file.id
         reporter.profile = file.id
     }

@@ -57,7 +57,7 @@ final class Reporter: Sendable {
     {
         let link = status.link
         var parts = ["\(profile)\(link.isStalled ? " STALLED" : "")", "\(status.connectionsOpen) open"]
-        if let silence = status.silence { parts.append(silence == .none ? "SYN stalls" : "SYN silent") }
+        if let silence = status.synDropMethod { parts.append(silence == .none ? "SYN stalls" : "SYN silent") }
         for (arrow, direction) in [("↓", Direction.down), ("↑", .up)] {
             parts.append(
                 "\(arrow) \(Units.bytes(bytesPerSecond[direction]))/s \(Units.bytes(link.bytesCarried[direction]))")
@@ -67,7 +67,7 @@ final class Reporter: Sendable {
         return parts.joined(separator: " · ")
     }
 
-    private static func words(_ silence: SilenceMethod) -> String {
+    private static func words(_ silence: SYNDropMethod) -> String {
         silence == .none
             ? "new connections are answered and stall" : "new connections get no answer (\(silence.rawValue))"
     }
@@ -82,7 +82,7 @@ final class Reporter: Sendable {
         text += "\(link.counters.down.packetsLost + link.counters.up.packetsLost) packets lost, "
         text += "\(link.counters.down.packetsDropped + link.counters.up.packetsDropped) dropped, "
         text += "\(Units.bytes(link.bytesHeld)) held"
-        if let silence = status.silence { text += ", \(words(silence))" }
+        if let silence = status.synDropMethod { text += ", \(words(silence))" }
         if link.orphans > 0 { text += ", \(link.orphans) orphans" }
         if status.dialsFailed > 0 { text += ", \(status.dialsFailed) dials failed" }
         if status.isFull { text += ", full" }

@@ -97,8 +97,8 @@ import Testing
         let result = try await Command.run("proxy", "--listen", "\(port)", "--upstream", "1")
         #expect(result.status == 69)
         #expect(
-            result.errors == "error: cannot listen on 127.0.0.1:\(port): address already in use; "
-                + "choose another --listen (port 0 takes a free one)\n")
+            result.errors == "error: cannot bind 127.0.0.1:\(port): address already in use (EADDRINUSE); "
+                + "choose another port with --listen (port 0 selects a free one)\n")
         _ = listener
     }
 
@@ -116,7 +116,7 @@ import Testing
             #expect(throws: TestSocket.Failure(call: "recv", code: ECONNRESET)) { try client.receive() }
         }
         let line = try await command.errors.line(with: "upstream")
-        #expect(line.contains("upstream 127.0.0.1:\(upstream): connection refused; start it"))
+        #expect(line.contains("upstream 127.0.0.1:\(upstream): connection refused (ECONNREFUSED); start it"))
         command.type("quit\n")
         #expect(await command.end() == 0)
     }

@@ -5,8 +5,8 @@ import Testing
 @testable import PacketCapture
 
 struct CaptureFileTests {
-    @Test func blocksAreWholeAndPadded() throws {
-        var file = PcapNG.head(application: "slowlane", interface: "a link")
+    @Test func blocksAreCompleteAndPadded() throws {
+        var file = PcapNG.header(application: "slowlane", interface: "a link")
         for size in 0..<9 {
             file += PcapNG.packet(
                 at: 1_700_000_000_123_456_789, captured: [UInt8](repeating: 7, count: size), length: 100,
@@ -28,7 +28,7 @@ struct CaptureFileTests {
     @Test func everythingAppendedIsInTheFile() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("a.pcapng")
-        let file = try CaptureFile(path, head: [1, 2])
+        let file = try CaptureFile(path, header: [1, 2])
         for number in 0..<10_000 { file.append([UInt8(number & 255)]) }
         file.close()
         let content = try Data(contentsOf: URL(filePath: path))
@@ -37,8 +37,8 @@ struct CaptureFileTests {
     }
 
     #if os(Linux)
-        @Test func aFullDiskIsToldWithWhatIsMissing() throws {
-            let file = try CaptureFile("/dev/full", head: [1, 2])
+        @Test func aFullDiskIsReportedWithTheNumberOfMissingPackets() throws {
+            let file = try CaptureFile("/dev/full", header: [1, 2])
             file.append([3])
             file.close()
             file.append([4])
@@ -47,11 +47,11 @@ struct CaptureFileTests {
         }
     #endif
 
-    @Test func aFileThatCannotBeMadeIsNamed() {
+    @Test func aFileThatCannotBeCreatedIsNamedInTheError() {
         #expect {
-            _ = try CaptureFile("/nowhere/a.pcapng", head: [])
+            _ = try CaptureFile("/nowhere/a.pcapng", header: [])
         } throws: {
-            "\($0)" == "/nowhere/a.pcapng: cannot be written: no such file or directory"
+            "\($0)" == "cannot create /nowhere/a.pcapng: no such file or directory"
         }
     }
 

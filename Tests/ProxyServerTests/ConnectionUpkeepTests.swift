@@ -11,11 +11,11 @@ import Testing
 #if os(Linux)
     import Foundation
 
-    /// Keep-alive, and the files that all proxies share.
+    /// Keep-alive, and the limit on file descriptors that all proxies share.
     @Suite(.serialized, .timeLimit(.minutes(2))) struct ConnectionUpkeepTests {
         /// The kernel's timers of established connections with a local or remote port: 2 is keep-alive (proc(5)).
         private static func timers(ofPort port: Int) throws -> [Int] {
-            // Its size is 0: what asks for that reads nothing, or one page.
+            // The file's size is reported as 0, so it is read to its end.
             let file = try FileHandle(forReadingFrom: URL(filePath: "/proc/net/tcp"))
             let text = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
             let suffix = String(port, radix: 16, uppercase: true)
@@ -29,8 +29,8 @@ import Testing
             }
         }
 
-        @Test(arguments: [true, false]) func silentConnectionsAreProbedOnBothSides(_ mayGoStraight: Bool) async throws {
-            try await withProxy(.clear, mayGoStraight: mayGoStraight) { proxy, listener in
+        @Test(arguments: [true, false]) func idleConnectionsAreProbedOnBothSides(_ allowsFastPath: Bool) async throws {
+            try await withProxy(.clear, allowsFastPath: allowsFastPath) { proxy, listener in
                 let port = proxy.address.port
                 let (client, server) = try await blocking {
                     (try TestSocket.connect(port: port), try listener.accept())
@@ -39,15 +39,15 @@ import Testing
                     try client.send([1])
                     _ = try server.receive(exactly: 1)
                 }
-                // Our socket to the client and our socket to the server; their own ends set no timer.
+                // The proxy's sockets have a timer; the test's own sockets have none.
                 let upstreamPort = server.localPort
-                try await eventually("both are watched") {
+                try await eventually("both have a keep-alive timer") {
                     try Self.timers(ofPort: port).contains(2) && Self.timers(ofPort: upstreamPort).contains(2)
                 }
             }
         }
 
-        @Test func theBudgetLeavesFilesToTheRestOfTheProcess() {
+        @Test func theBudgetLeavesDescriptorsToTheRestOfTheProcess() {
             let budget = FileBudget(files: 20_000)
             #expect(2 * budget.connectionsMax + FileBudget.filesReserved + 20_000 / FileBudget.pipeShare <= 20_000)
             #expect(FileBudget(files: 64).connectionsMax >= 1)
@@ -66,7 +66,7 @@ import Testing
             #expect(!other.isFull)
             let small = ConnectionSlots(max: 1, files: FileBudget(files: 1000))
             small.acquire()
-            #expect(small.availability == .proxyLimit, "its own limit is told when it is over")
+            #expect(small.availability == .proxyLimit, "the proxy's own limit is reached first")
         }
     }
 #endif

@@ -20,23 +20,23 @@ enum CarriedBy: CaseIterable {
     fileprivate func apply(_ configuration: inout ProxyConfiguration) {
         switch self {
         case .fastPath: break
-        case .swiftNIO: configuration.mayGoStraight = false
+        case .swiftNIO: configuration.allowsFastPath = false
         case .toxics:
             configuration.toxics = [
                 Toxic(name: "up", stream: .up, effect: .latency(latency: 1, jitter: 0)),
                 Toxic(name: "down", stream: .down, effect: .latency(latency: 1, jitter: 0)),
             ]
         case .link:
-            let way = DirectionConditions(rate: .kilobits(40_000), delay: .milliseconds(1))
-            configuration.conditions = Conditions(up: way, down: way)
+            let direction = DirectionConditions(rate: .kilobits(40_000), delay: .milliseconds(1))
+            configuration.conditions = Conditions(up: direction, down: direction)
         }
     }
 }
 
-/// A socket that fails has often been told something before; its peer gets all of it, and then the failure.
+/// A socket that fails may have received data first. Its peer gets all of that data, and then the RST.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct EarlyResponseTests {
-    /// Reads what a server says before it closes with a RST, because it has not read the whole request.
-    @Test(arguments: CarriedBy.allCases) func anEarlyResponseArrivesWholeWhileTheUploadGoesOn(_ carrier: CarriedBy)
+    /// The server responds and closes without reading the whole request, so its kernel sends a RST.
+    @Test(arguments: CarriedBy.allCases) func anEarlyResponseArrivesCompleteDuringAnUpload(_ carrier: CarriedBy)
         async throws
     {
         let response =
@@ -61,11 +61,11 @@ enum CarriedBy: CaseIterable {
                 }
                 _ = await upload.value
             }
-            try await eventually("all connections are over") { await proxy.status().connectionsOpen == 0 }
+            try await eventually("all connections have ended") { await proxy.status().connectionsOpen == 0 }
         }
     }
 
-    @Test(arguments: CarriedBy.allCases) func whatAClientSentBeforeItsResetArrivesBeforeIt(_ carrier: CarriedBy)
+    @Test(arguments: CarriedBy.allCases) func bytesSentBeforeAResetArriveBeforeIt(_ carrier: CarriedBy)
         async throws
     {
         let size = 100_000
@@ -82,22 +82,22 @@ enum CarriedBy: CaseIterable {
                 #expect(bytes == size)
                 #expect(code == ECONNRESET)
             }
-            try await eventually("all connections are over") { await proxy.status().connectionsOpen == 0 }
+            try await eventually("all connections have ended") { await proxy.status().connectionsOpen == 0 }
         }
     }
 
-    /// The RST waits for the bytes before it, and for no receiver that does not read.
-    @Test func aReceiverThatDoesNotReadIsNotWaitedForForLong() async throws {
+    /// The RST waits for the bytes before it, but not for a receiver that does not read.
+    @Test func aReceiverThatDoesNotReadDelaysTheResetForALimitedTime() async throws {
         try await withProxy(.clear) { proxy, listener in
             let (client, server) = try await blocking {
                 (try TestSocket.connect(port: proxy.address.port), try listener.accept())
             }
             server.shrinkReceiveBuffer()
             let sending = Task { try? await blocking { try client.send([UInt8](repeating: 1, count: 20_000_000)) } }
-            try await eventually("the relay holds something") { await proxy.status().link.bytesHeld > 0 }
+            try await eventually("the fast path holds bytes") { await proxy.status().link.bytesHeld > 0 }
             client.reset()
             _ = await sending.value
-            try await eventually("the connection is over") { await proxy.status().connectionsOpen == 0 }
+            try await eventually("the connection has ended") { await proxy.status().connectionsOpen == 0 }
             _ = server
         }
     }

@@ -12,7 +12,7 @@ import Testing
 
 @testable import ProxyServer
 
-/// Exchanges are followed whoever talks: every request of theirs is seen and answered, and none taken for something else.
+/// Exchange tracking with independent HTTP clients and servers: every request and response is recognised.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct ExchangePeerTests {
     private struct Seen {
         var methods: [String] = []
@@ -34,7 +34,7 @@ import Testing
         }
         var configuration = ProxyConfiguration(
             listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: upstream))
-        configuration.watch = ExchangeTracking()
+        configuration.exchangeTracking = ExchangeWatch()
         configuration.onExchange = onExchange
         let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
         do { try await body(proxy.address.port) } catch {
@@ -55,7 +55,7 @@ import Testing
         await server.stop()
     }
 
-    /// Runs a program to its end; gives what it printed.
+    /// Runs a program and returns its output.
     @discardableResult
     private static func run(_ arguments: String..., input: String = "") async throws -> String {
         try await blocking {
@@ -70,7 +70,7 @@ import Testing
         try await Self.withNotes { (server: Int) async throws -> Void in
             let seen = try await Self.through(server) { (port: Int) async throws -> Void in
                 let url = "http://127.0.0.1:\(port)/api/notes/"
-                // Two on one connection, a body in chunks, one that waits for 100 Continue, an answer without a body.
+                // Two requests on one connection, a chunked body, a body after 100 Continue, a response without a body.
                 try await Self.run("curl", "-s", "-u", "ada:secret", url, url)
                 let chunked = try await Self.run(
                     "curl", "-s", "-u", "ada:secret", "-H", "Transfer-Encoding: chunked", "-H",
@@ -99,7 +99,7 @@ import Testing
                         h = {"Authorization": "Basic YWRhOnNlY3JldA==", "Content-Type": "application/json"}
                         c.request("POST", "/api/notes/", json.dumps({"title": "Milk"}), h)
                         note = json.loads(c.getresponse().read())
-                        # A body of unknown length goes out in chunks.
+                        # http.client sends a body of unknown length in chunks.
                         c.request("PATCH", "/api/notes/" + note["uuid"] + "/",
                                   iter([b'{"title": "Bread",', b'"revision": "%s"}' % note["revision"].encode()]), h)
                         print(c.getresponse().read().decode())
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func curlAgainstPythonsServerWhoseAnswersEndWithTheConnection() async throws {
+    @Test func curlAgainstPythonsServerWhoseResponsesEndWithTheConnection() async throws {
         let folder = try TemporaryFolder()
         try Data(repeating: 7, count: 100_000).write(to: URL(filePath: folder.path("file")))
         let server = try ChildProcess(
@@ -154,7 +154,7 @@ import Testing
                 #expect(report.contains("requests in"))
                 #expect(!report.contains("Non-2xx"))
             }
-            // When its time is over wrk leaves with a request under way on each of its connections.
+            // wrk stops with one request under way on each of its connections.
             #expect(!seen.statuses.isEmpty)
             #expect(seen.methods.count - seen.statuses.count <= 8)
             #expect(seen.statuses.allSatisfy { $0 == 200 })

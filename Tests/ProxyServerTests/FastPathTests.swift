@@ -44,7 +44,7 @@ import Testing
     }
 
     private static func isOnRelay(_ proxy: Proxy) async -> Bool {
-        await proxy.connections().allSatisfy { if case .relay = $0.id.place { true } else { false } }
+        await proxy.connections().allSatisfy { if case .relay = $0.id.carrier { true } else { false } }
     }
 
     private static func connect(_ proxy: Proxy, _ listener: TestSocket) async throws -> (TestSocket, TestSocket) {
@@ -88,7 +88,7 @@ import Testing
             await proxy.removeToxics(["late"])
             let others = try await Self.connect(proxy, listener)
             #if os(Linux)
-                let places = await proxy.connections().map(\.id.place)
+                let places = await proxy.connections().map(\.id.carrier)
                 #expect(places.count == 2)
                 if case .relay = places.last {} else { Issue.record("\(places)") }
             #endif
@@ -135,7 +135,7 @@ import Testing
             }
             let read = try await Self.bytesReadWhenPaused(proxy)
             #expect(await proxy.status().link.bytesHeld > 0)
-            await proxy.setConditions(late)
+            await proxy.setConditions(delayed)
             try await Task.sleep(for: .milliseconds(500))
             // The modelled send buffer and what the relay held.
             #expect(await proxy.status().link.bytesHeld <= 2 << 20)
@@ -208,7 +208,7 @@ import Testing
                             await proxy.add(Toxic(name: "t", stream: .down, effect: .latency(latency: 2, jitter: 0)))
                             await proxy.removeToxics(["t"])
                         } else {
-                            await proxy.setConditions(late)
+                            await proxy.setConditions(delayed)
                             await proxy.setConditions(.clear)
                         }
                         // New connections start on the fast path and on the link.
@@ -284,7 +284,7 @@ import Testing
                     let count = clients.count
                     try await eventually("they are accepted") { await proxy.connections().count == count }
                     relayIndices = await proxy.connections().map {
-                        if case .relay(let token) = $0.id.place { token.relay } else { -1 }
+                        if case .relay(let token) = $0.id.carrier { token.relay } else { -1 }
                     }
                 } while Set(relayIndices).count < relays && clients.count < 400
                 #expect(Set(relayIndices) == Set(0..<relays))
@@ -305,14 +305,14 @@ import Testing
                 // The last connection of each relay is aborted.
                 let last = Dictionary(zip(relayIndices, 0...)) { $1 }
                 for number in last.values {
-                    #expect(await proxy.cut(connections[number].id, byReset: true))
-                    #expect(!(await proxy.cut(connections[number].id, byReset: true)))
+                    #expect(await proxy.closeConnection(connections[number].id, abortively: true))
+                    #expect(!(await proxy.closeConnection(connections[number].id, abortively: true)))
                 }
                 let left = numbers.filter { !last.values.contains($0) }
                 #expect(await proxy.connections().map(\.number) == left)
                 await proxy.add(Self.latency)
                 try await eventually("all are on the link") {
-                    await proxy.connections().allSatisfy { if case .link = $0.id.place { true } else { false } }
+                    await proxy.connections().allSatisfy { if case .link = $0.id.carrier { true } else { false } }
                 }
                 #expect(await proxy.connections().map(\.number) == left)
                 try await blocking { () throws -> Void in
@@ -394,7 +394,7 @@ import Testing
                 try await Self.block(relays, until: mayContinue)
                 let client = try await blocking { try TestSocket.connect(port: proxy.address.port) }
                 // The relay then accepts the client and dials; then, before it calls epoll again, it gets the change.
-                async let changed: Void = proxy.setConditions(late)
+                async let changed: Void = proxy.setConditions(delayed)
                 try await eventually("the change has been requested") { relays.contains(where: \.hasJobs) }
                 mayContinue.set()
                 await changed
@@ -475,9 +475,9 @@ import Testing
             let third = try await Self.connect(proxy, listener)
             let ids = await proxy.connections().map(\.id)
             #expect(ids.count == 3)
-            #expect(await proxy.cut(ids[0], byReset: true))
-            #expect(await proxy.cut(ids[1], byReset: false))
-            #expect(!(await proxy.cut(ids[0], byReset: true)))
+            #expect(await proxy.closeConnection(ids[0], abortively: true))
+            #expect(await proxy.closeConnection(ids[1], abortively: false))
+            #expect(!(await proxy.closeConnection(ids[0], abortively: true)))
             try await blocking { () throws -> Void in
                 #expect(first.0.receiveToFailure().code == ECONNRESET)
                 #expect(first.1.receiveToFailure().code == ECONNRESET)
@@ -485,7 +485,7 @@ import Testing
                 try third.0.send([1])
                 #expect(try third.1.receive(exactly: 1) == [1])
             }
-            await proxy.reset()
+            await proxy.abortConnections()
             try await blocking { #expect(third.0.receiveToFailure().code == ECONNRESET) }
         }
     }
@@ -494,9 +494,9 @@ import Testing
     @Test func aConnectionsRandomStreamDoesNotDependOnTheFastPath() async throws {
         let toxicHalf = Toxic(name: "half", stream: .down, toxicity: 0.5, effect: .limitData(bytes: 1))
         /// Returns which of twelve connections get one byte of two, with the toxic added before connection `first`.
-        func short(from first: Int, mayGoStraight: Bool = true) async throws -> [Bool] {
+        func short(from first: Int, allowsFastPath: Bool = true) async throws -> [Bool] {
             let all = NIOLockedValueBox<[Bool]>([])
-            try await withProxy(.clear, mayGoStraight: mayGoStraight) {
+            try await withProxy(.clear, allowsFastPath: allowsFastPath) {
                 $0.seed = 7
             } _: { proxy, listener in
                 var found: [Bool] = []
@@ -516,7 +516,7 @@ import Testing
         }
         let whole = try await short(from: 0)
         #expect(whole.contains(true) && whole.contains(false))
-        #expect(try await short(from: 0, mayGoStraight: false) == whole)
+        #expect(try await short(from: 0, allowsFastPath: false) == whole)
         #expect(try await short(from: 5).suffix(7) == whole.suffix(7))
     }
 

@@ -5,27 +5,27 @@ import Testing
 
 @testable import ProxyServer
 
-/// Connections that come back to a proxy are refused, and cost no more than a few.
+/// Connections that loop back to a proxy are reset after few rounds.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct LoopDetectorTests {
     private static func start(
-        _ listen: Endpoint, upstream: Endpoint, mayGoStraight: Bool, resolvesEachTime: Bool = true
+        _ listen: Endpoint, upstream: Endpoint, allowsFastPath: Bool, resolvesPerConnection: Bool = true
     ) async throws -> Proxy {
         var configuration = ProxyConfiguration(listen: listen, upstream: upstream)
-        configuration.mayGoStraight = mayGoStraight
-        configuration.resolvesEachTime = resolvesEachTime
+        configuration.allowsFastPath = allowsFastPath
+        configuration.resolvesPerConnection = resolvesPerConnection
         return try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
     }
 
     private static func freePort() throws -> Int { try TestSocket.quietPort() }
 
-    /// One client; it must be told, and nothing may be left.
+    /// Opens a connection and expects a RST or FIN, and no open connection afterwards.
     private static func expectRefusal(_ proxies: [Proxy]) async throws {
         try await blocking {
             let client = try TestSocket.connect(port: proxies[0].address.port)
             #expect(client.receiveToFailure().bytes == 0)
         }
         for proxy in proxies {
-            try await eventually("nothing is left") { await proxy.status().connectionsOpen == 0 }
+            try await eventually("no connection is open") { await proxy.status().connectionsOpen == 0 }
             #expect(await proxy.status().connectionsAccepted < 20)
         }
         var failed = 0
@@ -34,16 +34,16 @@ import Testing
     }
 
     @Test(arguments: [true, false], ["0.0.0.0", "::ffff:127.0.0.1", "127.0.0.1", "localhost"])
-    func aProxyIsNotItsOwnUpstreamUnderAnyAddress(_ mayGoStraight: Bool, _ host: String) async throws {
+    func anUpstreamThatIsTheProxyItselfIsDetectedUnderAnyAddress(_ allowsFastPath: Bool, _ host: String) async throws {
         let port = try Self.freePort()
         let proxy = try await Self.start(
             Endpoint(host: "0.0.0.0", port: port), upstream: Endpoint(host: host, port: port),
-            mayGoStraight: mayGoStraight)
+            allowsFastPath: allowsFastPath)
         try await Self.expectRefusal([proxy])
         await proxy.stop(grace: .zero)
     }
 
-    @Test(arguments: [true, false]) func aMachinesOwnAddressIsItsOwn(_ mayGoStraight: Bool) async throws {
+    @Test(arguments: [true, false]) func anUpstreamThatIsTheProxyItselfIsDetectedUnderTheMachinesAddress(_ allowsFastPath: Bool) async throws {
         let own = try System.enumerateDevices().compactMap { device -> String? in
             guard case .v4(let address)? = device.address, !address.host.hasPrefix("127.") else { return nil }
             return device.address?.ipAddress
@@ -52,34 +52,34 @@ import Testing
         let port = try Self.freePort()
         let proxy = try await Self.start(
             Endpoint(host: "0.0.0.0", port: port), upstream: Endpoint(host: own, port: port),
-            mayGoStraight: mayGoStraight)
+            allowsFastPath: allowsFastPath)
         try await Self.expectRefusal([proxy])
         await proxy.stop(grace: .zero)
     }
 
     @Test(arguments: [true, false], [true, false])
-    func twoProxiesThatAreEachOthersUpstreamRefuse(_ first: Bool, _ second: Bool) async throws {
+    func aLoopOfTwoProxiesIsReset(_ first: Bool, _ second: Bool) async throws {
         let ports = [try Self.freePort(), try Self.freePort()]
         let one = try await Self.start(
             Endpoint(host: "127.0.0.1", port: ports[0]), upstream: Endpoint(host: "127.0.0.1", port: ports[1]),
-            mayGoStraight: first)
+            allowsFastPath: first)
         let other = try await Self.start(
             Endpoint(host: "127.0.0.1", port: ports[1]), upstream: Endpoint(host: "127.0.0.1", port: ports[0]),
-            mayGoStraight: second)
+            allowsFastPath: second)
         try await Self.expectRefusal([one, other])
         await one.stop(grace: .zero)
         await other.stop(grace: .zero)
     }
 
-    /// A chain that ends at a server is none of these.
-    @Test(arguments: [true, false]) func proxiesMayBeChained(_ mayGoStraight: Bool) async throws {
+    /// A chain that ends at a server is not a loop.
+    @Test(arguments: [true, false]) func proxiesMayBeChained(_ allowsFastPath: Bool) async throws {
         let (listener, port) = try TestSocket.listen()
         let second = try await Self.start(
             Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: port),
-            mayGoStraight: mayGoStraight)
+            allowsFastPath: allowsFastPath)
         let first = try await Self.start(
             Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: second.address.port),
-            mayGoStraight: mayGoStraight)
+            allowsFastPath: allowsFastPath)
         for _ in 0..<20 {
             try await blocking {
                 let client = try TestSocket.connect(port: first.address.port)
@@ -92,8 +92,8 @@ import Testing
         await second.stop(grace: .zero)
     }
 
-    /// A port that a dial has used is a client's like any other once the dial is forgotten.
-    @Test func aForgottenDialNamesNobody() throws {
+    /// The local port of a removed dial has no record, so another client may use it.
+    @Test func aRemovedDialLeavesNoRecord() throws {
         let detector = LoopDetector()
         let (one, two) = (detector.newProxy(), detector.newProxy())
         #expect(one != two && !detector.mustRecord(9000))

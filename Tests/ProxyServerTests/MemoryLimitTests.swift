@@ -5,10 +5,10 @@ import Testing
 
 @testable import ProxyServer
 
-/// What all connections hold keeps to the whole, also when they change from the fast path to the link at once.
+/// All connections together keep to the memory limit, also when they move from the fast path to the link at once.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct MemoryLimitTests {
-    @Test func uploadsThatComeToTheLinkTogetherKeepToTheLimit() async throws {
-        let way = DirectionConditions(rate: .kilobits(40_000), delay: .milliseconds(1))
+    @Test func uploadsThatMoveToTheLinkTogetherKeepToTheLimit() async throws {
+        let direction = DirectionConditions(rate: .kilobits(40_000), delay: .milliseconds(1))
         let buffers = BufferLimits(bytesMaxTotal: 8 << 20)
         let count = 40
         try await withProxy(.clear, buffers: buffers) { proxy, listener in
@@ -18,16 +18,16 @@ import Testing
             let uploads = pairs.map { client, _ in
                 Task { try? await blocking { try client.send([UInt8](repeating: 1, count: 8_000_000)) } }
             }
-            try await eventually("the relay holds something of all") {
+            try await eventually("the fast path holds bytes of all connections") {
                 await proxy.connections().allSatisfy { $0.bytesHeld.up > 0 }
             }
-            await proxy.setConditions(Conditions(up: way, down: way))
+            await proxy.setConditions(Conditions(up: direction, down: direction))
             var most = 0
             for _ in 0..<200 {
                 most = max(most, await proxy.status().link.bytesHeld)
                 try await Task.sleep(for: .milliseconds(5))
             }
-            // Beside the whole: what the relay had read of each before it came, and a read that was under way.
+            // Beyond the limit: the bytes that the fast path had read of each connection, and one read under way.
             let share = buffers.bytesMax(connections: count)
             #expect(most <= buffers.bytesMaxTotal + count * (share + ProxyCore.conditionedReadBytesMax))
             for (client, server) in pairs {

@@ -6,9 +6,9 @@ import Testing
 
 @testable import ProxyServer
 
-/// Names whose server does not answer hold up nobody else.
+/// Lookups whose name server does not respond do not delay others.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct NameResolverTests {
-    /// Lookups that end when the test says so.
+    /// A resolver whose lookups of `hangs*` end when ``release()`` is called.
     private final class HangingLookups: Sendable {
         private let gate = ConditionLock(value: 0)
         let count = NIOLockedValueBox(0)
@@ -30,7 +30,7 @@ import Testing
 
     private let loop = MultiThreadedEventLoopGroup.singleton.any()
 
-    @Test func hangingNamesKeepOneThreadEachAndOthersGoOn() async throws {
+    @Test func hangingLookupsBlockOneThreadPerNameAndNoOtherLookups() async throws {
         let lookups = HangingLookups()
         let resolver = NameResolver { try lookups.addresses(of: $0) }
         var hanging: [EventLoopFuture<[SocketAddress]>] = []
@@ -62,14 +62,14 @@ import Testing
         _ = try await resolver.addresses(of: Endpoint(host: "one-more.test", port: 1), on: loop).get()
     }
 
-    @Test func aCallerWaitsNoLongerThanItSays() async throws {
+    @Test func aCallFailsAfterItsTimeLimit() async throws {
         let lookups = HangingLookups()
         let resolver = NameResolver { try lookups.addresses(of: $0) }
         do {
             _ = try await resolver.addresses(
                 of: Endpoint(host: "hangs.test", port: 1), within: .milliseconds(20), on: loop
             ).get()
-            Issue.record("the lookup has ended")
+            Issue.record("the lookup did not time out")
         } catch let error as ProxyError {
             #expect(error.code == .cannotResolve && error.reason.contains("20 ms"))
         }
@@ -83,7 +83,7 @@ import Testing
         #expect(!addresses.isEmpty && addresses.allSatisfy { $0.port == 7 })
     }
 
-    /// The first address never answers, the second is there: it is taken long before the first is given up.
+    /// The first and third address do not respond, the second refuses: each is dialled before the first times out.
     @Test func theNextAddressIsTriedBeforeTheFirstHasTimedOut() async throws {
         let dialled = NIOLockedValueBox<[Int]>([])
         let failures = NIOLockedValueBox(0)
@@ -96,7 +96,7 @@ import Testing
                 connect: { address, timeLeft in
                     dialled.withLockedValue { $0.append(address.port ?? 0) }
                     let promise = loop.makePromise(of: (any Channel).self)
-                    // The first and the third never answer; the second refuses at once.
+                    // The first and the third do not respond; the second refuses at once.
                     if address.port == 2 {
                         promise.fail(IOError(errnoCode: 111, reason: "connect"))
                     } else {
@@ -104,21 +104,21 @@ import Testing
                     }
                     return promise.futureResult
                 },
-                isAwaited: { true }, onFailure: { _ in failures.withLockedValue { $0 += 1 } })
+                isNeeded: { true }, onFailure: { _ in failures.withLockedValue { $0 += 1 } })
             dial.start()
         }.get()
-        try await eventually("it has failed") { failures.withLockedValue { $0 } == 1 }
+        try await eventually("the dial has failed") { failures.withLockedValue { $0 } == 1 }
         #expect(dialled.withLockedValue { $0 } == [1, 2, 3])
-        #expect(NIODeadline.now() - start >= .milliseconds(590), "all addresses share the time")
+        #expect(NIODeadline.now() - start >= .milliseconds(590), "all addresses share one time limit")
     }
 
-    /// The same on either path, with real sockets.
-    @Test(arguments: [true, false]) func aProxyReachesTheAddressThatAnswers(_ mayGoStraight: Bool) async throws {
+    /// A dial to a name with two addresses, of which one has a listener, with real sockets.
+    @Test(arguments: [true, false]) func aProxyConnectsToTheAddressThatHasAListener(_ allowsFastPath: Bool) async throws {
         let (listener, port) = try TestSocket.listen()
-        // It has two addresses, and nobody listens at one of them.
+        // localhost has two addresses; ::1 has no listener on this port.
         var configuration = ProxyConfiguration(
             listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "localhost", port: port))
-        configuration.mayGoStraight = mayGoStraight
+        configuration.allowsFastPath = allowsFastPath
         let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
         try await blocking {
             let client = try TestSocket.connect(port: proxy.address.port)

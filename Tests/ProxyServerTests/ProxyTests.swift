@@ -17,64 +17,64 @@ import Testing
     import Musl
 #endif
 
-/// A link fast enough for tests and slow enough to be seen.
-let late = Conditions(
+/// Conditions with a delay that tests can measure.
+let delayed = Conditions(
     up: DirectionConditions(rate: .kilobits(8_000), delay: .milliseconds(30)),
     down: DirectionConditions(rate: .kilobits(8_000), delay: .milliseconds(20)))
-/// How the bytes of a connection go.
-enum Way: CaseIterable {
-    /// By the relay, past the model.
-    case straight
-    /// By SwiftNIO, with nothing in force.
-    case clear
-    /// Over a link.
-    case late
+/// How a connection's bytes are carried.
+enum Path: CaseIterable {
+    /// The fast path.
+    case fast
+    /// SwiftNIO, without conditions.
+    case swiftNIO
+    /// The modelled link, with a delay.
+    case link
 
-    var conditions: Conditions { self == .late ? ProxyServerTests.late : .clear }
-    var mayGoStraight: Bool { self == .straight }
+    var conditions: Conditions { self == .link ? delayed : .clear }
+    var allowsFastPath: Bool { self == .fast }
 }
 
 private let dead = Conditions(up: DirectionConditions(loss: .one), down: DirectionConditions(loss: .one))
 private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
 
 @Suite(.timeLimit(.minutes(10))) struct ProxyTests {
-    @Test(arguments: Way.allCases) func carriesBytesBothWays(_ way: Way) async throws {
-        try await withProxy(way.conditions, mayGoStraight: way.mayGoStraight) { proxy, listener in
+    @Test(arguments: Path.allCases) func carriesBytesBothWays(_ path: Path) async throws {
+        try await withProxy(path.conditions, allowsFastPath: path.allowsFastPath) { proxy, listener in
             let start = ContinuousClock.now
             try await blocking {
                 let client = try TestSocket.connect(port: proxy.address.port)
                 try client.send(message)
                 let server = try listener.accept()
                 #expect(try server.receive(exactly: message.count) == message)
-                try server.send(Array("answer".utf8))
-                #expect(try client.receive(exactly: 6) == Array("answer".utf8))
+                try server.send(Array("result".utf8))
+                #expect(try client.receive(exactly: 6) == Array("result".utf8))
             }
-            // Two round trips of 50 ms: never earlier than the model, whatever the machine does.
-            if way == .late { #expect(ContinuousClock.now - start >= .milliseconds(100)) }
+            // At least two round trips of 50 ms.
+            if path == .link { #expect(ContinuousClock.now - start >= .milliseconds(100)) }
         }
     }
 
-    @Test(arguments: Way.allCases)
-    func aHalfClosedClientStillGetsTheAnswer(_ way: Way) async throws {
-        try await withProxy(way.conditions, mayGoStraight: way.mayGoStraight) { proxy, listener in
+    @Test(arguments: Path.allCases)
+    func aHalfClosedClientReceivesTheResponse(_ path: Path) async throws {
+        try await withProxy(path.conditions, allowsFastPath: path.allowsFastPath) { proxy, listener in
             try await blocking {
                 let client = try TestSocket.connect(port: proxy.address.port)
                 try client.send(message)
                 client.finish()
                 let server = try listener.accept()
                 #expect(try server.receiveToEnd() == message)
-                let answer = [UInt8](repeating: 42, count: 300_000)
-                try server.send(answer)
+                let response = [UInt8](repeating: 42, count: 300_000)
+                try server.send(response)
                 server.finish()
-                #expect(try client.receiveToEnd() == answer)
+                #expect(try client.receiveToEnd() == response)
             }
-            try await eventually("the session is over") { await proxy.status().connectionsOpen == 0 }
+            try await eventually("the session has ended") { await proxy.status().connectionsOpen == 0 }
         }
     }
 
-    @Test(arguments: Way.allCases)
-    func aServerThatFinishesFirstStillHearsTheClient(_ way: Way) async throws {
-        try await withProxy(way.conditions, mayGoStraight: way.mayGoStraight) { proxy, listener in
+    @Test(arguments: Path.allCases)
+    func aHalfClosedServerReceivesTheRequest(_ path: Path) async throws {
+        try await withProxy(path.conditions, allowsFastPath: path.allowsFastPath) { proxy, listener in
             try await blocking {
                 let client = try TestSocket.connect(port: proxy.address.port)
                 let server = try listener.accept()
@@ -85,12 +85,12 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
                 client.finish()
                 #expect(try server.receiveToEnd() == message)
             }
-            try await eventually("the session is over") { await proxy.status().connectionsOpen == 0 }
+            try await eventually("the session has ended") { await proxy.status().connectionsOpen == 0 }
         }
     }
 
-    @Test(arguments: Way.allCases) func aClientsResetReachesTheServer(_ way: Way) async throws {
-        try await withProxy(way.conditions, mayGoStraight: way.mayGoStraight) { proxy, listener in
+    @Test(arguments: Path.allCases) func aClientsResetReachesTheServer(_ path: Path) async throws {
+        try await withProxy(path.conditions, allowsFastPath: path.allowsFastPath) { proxy, listener in
             try await blocking {
                 var client: TestSocket? = try TestSocket.connect(port: proxy.address.port)
                 try client?.send(message)
@@ -100,12 +100,12 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
                 client = nil
                 #expect(throws: TestSocket.Failure(call: "recv", code: ECONNRESET)) { try server.receive() }
             }
-            try await eventually("the session is over") { await proxy.status().connectionsOpen == 0 }
+            try await eventually("the session has ended") { await proxy.status().connectionsOpen == 0 }
         }
     }
 
-    @Test(arguments: Way.allCases) func aServersResetReachesTheClient(_ way: Way) async throws {
-        try await withProxy(way.conditions, mayGoStraight: way.mayGoStraight) { proxy, listener in
+    @Test(arguments: Path.allCases) func aServersResetReachesTheClient(_ path: Path) async throws {
+        try await withProxy(path.conditions, allowsFastPath: path.allowsFastPath) { proxy, listener in
             try await blocking {
                 let client = try TestSocket.connect(port: proxy.address.port)
                 try client.send(message)
@@ -115,13 +115,13 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
                 server = nil
                 #expect(throws: TestSocket.Failure(call: "recv", code: ECONNRESET)) { try client.receive() }
             }
-            try await eventually("the session is over") { await proxy.status().connectionsOpen == 0 }
+            try await eventually("the session has ended") { await proxy.status().connectionsOpen == 0 }
         }
     }
 
-    /// In flight when the client resets: less than a first window of ten packets, and most of a first send buffer.
+    /// Bytes in flight at the reset: less than the initial window of ten segments, and most of the initial send buffer.
     @Test(arguments: [8 * 1448, 80_000]) func aResetDoesNotOvertakeTheDataBeforeIt(flight: Int) async throws {
-        try await withProxy(late) { proxy, listener in
+        try await withProxy(delayed) { proxy, listener in
             let (client, server) = try await blocking {
                 let client = try TestSocket.connect(port: proxy.address.port)
                 let server = try listener.accept()
@@ -142,7 +142,7 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
     }
 
     @Test func aClientThatClosesWithDataInFlightHasItDelivered() async throws {
-        try await withProxy(late) { proxy, listener in
+        try await withProxy(delayed) { proxy, listener in
             try await blocking {
                 let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
                 var client: TestSocket? = try TestSocket.connect(port: proxy.address.port)
@@ -154,8 +154,8 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
         }
     }
 
-    @Test func atHundredPercentLossNothingArrivesUntilItHeals() async throws {
-        try await withProxy(late) { proxy, listener in
+    @Test func at100PercentLossNothingArrivesUntilTheOutageEnds() async throws {
+        try await withProxy(delayed) { proxy, listener in
             let (client, server) = try await blocking {
                 let client = try TestSocket.connect(port: proxy.address.port)
                 let server = try listener.accept()
@@ -170,7 +170,7 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
                 try server.send(message)
                 #expect(!server.isReadable(within: 300) && !client.isReadable(within: 1))
             }
-            await proxy.setConditions(late)
+            await proxy.setConditions(delayed)
             try await blocking { () throws -> Void in
                 #expect(try server.receive(exactly: message.count) == message)
                 #expect(try client.receive(exactly: message.count) == message)
@@ -179,7 +179,7 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
     }
 
     @Test func theSameSeedLosesTheSamePackets() async throws {
-        /// The fates of a connection's first packets up.
+        /// Returns the fates of a connection's first packets upstream.
         func fates(_ seed: UInt64) async throws -> [PacketRecord.Fate] {
             let (listener, port) = try TestSocket.listen()
             var configuration = ProxyConfiguration(
@@ -199,7 +199,7 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
                 _ = try listener.accept().receive(exactly: 60_000)
             }
             await proxy.stop()
-            // Which packet is which depends on when the sockets were read; the coins do not.
+            // The packets depend on when the sockets were read; the random draws do not.
             return Array(seen.withLockedValue { $0 }.prefix(40))
         }
         let first = try await fates(7)
@@ -210,13 +210,13 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
 
     /// Runs `body` with a proxy whose upstream refuses.
     private func withRefusingUpstream(
-        _ way: Way, _ unreachableUpstream: UnreachableUpstream, _ body: (Proxy) async throws -> Void
+        _ path: Path, _ unreachableUpstream: UnreachableUpstream, _ body: (Proxy) async throws -> Void
     ) async throws {
-        let port = try TestSocket.quietPort()  // nobody listens there
+        let port = try TestSocket.quietPort()  // no listener
         var configuration = ProxyConfiguration(
             listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: port),
-            conditions: way.conditions)
-        configuration.mayGoStraight = way.mayGoStraight
+            conditions: path.conditions)
+        configuration.allowsFastPath = path.allowsFastPath
         configuration.unreachableUpstream = unreachableUpstream
         let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
         do {
@@ -228,62 +228,62 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
         await proxy.stop()
     }
 
-    @Test(arguments: Way.allCases) func aRefusedUpstreamResetsTheClient(_ way: Way) async throws {
-        try await withRefusingUpstream(way, .reset) { proxy in
+    @Test(arguments: Path.allCases) func aRefusedUpstreamResetsTheClient(_ path: Path) async throws {
+        try await withRefusingUpstream(path, .reset) { proxy in
             try await blocking {
                 let client = try TestSocket.connect(port: proxy.address.port)
                 #expect(throws: TestSocket.Failure(call: "recv", code: ECONNRESET)) { try client.receive() }
             }
-            try await eventually("the session is over") { await proxy.status().connectionsOpen == 0 }
+            try await eventually("the session has ended") { await proxy.status().connectionsOpen == 0 }
             #expect(await proxy.status().dialsFailed == 1)
         }
     }
 
-    /// A RST can overtake the client's `connect()`; a FIN cannot.
-    @Test(arguments: Way.allCases) func aRefusedUpstreamClosesTheClientInOrderWhereThatIsAsked(_ way: Way) async throws
+    /// A RST can arrive before the client's `connect()` returns; `connect()` succeeds before a FIN.
+    @Test(arguments: Path.allCases) func aRefusedUpstreamClosesTheClientWithAFINIfConfigured(_ path: Path) async throws
     {
-        let count = way == .late ? 20 : 200
-        try await withRefusingUpstream(way, .close) { proxy in
+        let count = path == .link ? 20 : 200
+        try await withRefusingUpstream(path, .close) { proxy in
             try await blocking {
                 for _ in 0..<count {
                     let client = try TestSocket.connect(port: proxy.address.port)
                     #expect(try client.receive().isEmpty)
                 }
             }
-            try await eventually("all sessions are over") { await proxy.status().connectionsOpen == 0 }
+            try await eventually("all sessions have ended") { await proxy.status().connectionsOpen == 0 }
             #expect(await proxy.status().dialsFailed == count)
         }
     }
 
-    @Test(arguments: Way.allCases)
-    func aClientThatNeverReadsStopsTheServerAndNobodyElse(_ way: Way) async throws {
+    @Test(arguments: Path.allCases)
+    func aClientThatDoesNotReadPausesItsServerOnly(_ path: Path) async throws {
         let buffers = BufferLimits(bytesMaxTotal: 400_000, bytesMaxPerDirection: 100_000, bytesMinPerDirection: 50_000)
-        try await withProxy(way.conditions, buffers: buffers, mayGoStraight: way.mayGoStraight) { proxy, listener in
+        try await withProxy(path.conditions, buffers: buffers, allowsFastPath: path.allowsFastPath) { proxy, listener in
             let (client, server) = try await blocking {
                 let client = try TestSocket.connect(port: proxy.address.port)
                 client.shrinkReceiveBuffer()
                 return (client, try listener.accept())
             }
-            // The server sends as long as the proxy takes; the thread ends when the socket does.
+            // The server sends until the proxy stops reading; the thread ends when the socket is closed.
             let sending = Task {
                 try? await blocking { while true { try server.send([UInt8](repeating: 9, count: 100_000)) } }
             }
             var carried = -1
-            try await eventually("the server is stopped") {
+            try await eventually("the server is paused") {
                 let now = await proxy.status().link.bytesCarried.down
                 defer { carried = now }
                 try await Task.sleep(for: .milliseconds(200))
                 return now > 0 && now == carried
             }
-            // The share, and what one read cycle may add before the pause takes effect.
-            let readCycle = way != .late ? 4 * 65_536 : 16_384
+            // The share, and one read cycle before the pause takes effect.
+            let readCycle = path != .link ? 4 * 65_536 : 16_384
             #expect(await proxy.status().link.bytesHeld <= 100_000 + readCycle)
             try await blocking {
                 let other = try TestSocket.connect(port: proxy.address.port)
                 let otherServer = try listener.accept()
                 try other.send(message)
                 #expect(try otherServer.receive(exactly: message.count) == message)
-                // When it reads again, everything goes on.
+                // The transfer continues when the client reads.
                 #expect(try client.receive(exactly: 300_000).allSatisfy { $0 == 9 })
             }
             await proxy.stop(grace: .zero)
@@ -291,7 +291,7 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
         }
     }
 
-    @Test func whenFullNewConnectionsWaitForAPlace() async throws {
+    @Test func atTheLimitNewConnectionsWaitForASlot() async throws {
         try await withProxy(.clear, connectionsMax: 2) { proxy, listener in
             try await blocking {
                 var first: TestSocket? = try TestSocket.connect(port: proxy.address.port)
@@ -301,7 +301,7 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
                 try third.send(message)
                 #expect(!listener.isReadable(within: 200), "the third waits")
                 first = nil
-                // One of them hears of it.
+                // One of the two servers receives the FIN.
                 for _ in 0..<1000 {
                     guard let left = servers.first(where: { $0.isReadable(within: 10) }) else { continue }
                     left.finish()
@@ -316,7 +316,7 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
         }
     }
 
-    @Test func aChangeIsInForceWhenTheCallReturns() async throws {
+    @Test func aChangeIsInEffectWhenTheCallReturns() async throws {
         try await withProxy(.clear) { proxy, listener in
             let (client, server) = try await blocking {
                 (try TestSocket.connect(port: proxy.address.port), try listener.accept())
@@ -338,9 +338,9 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
         }
     }
 
-    @Test func stoppingDeliversWhatWasReadAndClosesEverything() async throws {
-        let veryLate = Conditions(up: DirectionConditions(delay: .seconds(3)), down: .clear)
-        try await withProxy(veryLate) { proxy, listener in
+    @Test func stoppingDeliversBytesInFlightAndClosesAllConnections() async throws {
+        let veryDelayed = Conditions(up: DirectionConditions(delay: .seconds(3)), down: .clear)
+        try await withProxy(veryDelayed) { proxy, listener in
             let (client, server) = try await blocking {
                 let client = try TestSocket.connect(port: proxy.address.port)
                 let server = try listener.accept()
@@ -361,8 +361,8 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
         }
     }
 
-    @Test func stoppingDoesNotWaitForAnUpstreamThatNeverAnswers() async throws {
-        // A listener that accepts nobody and whose backlog is soon full: later SYNs are dropped in silence.
+    @Test func stoppingDoesNotWaitForADialInProgress() async throws {
+        // A listener that does not accept and whose backlog fills: further SYNs are dropped.
         let (listener, port) = try TestSocket.listen(backlog: 0)
         let proxy = try await Proxy.start(
             ProxyConfiguration(
@@ -373,11 +373,11 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
         try await eventually("all are accepted") { await proxy.status().connectionsOpen == 6 }
         await proxy.stop(grace: .zero)
         #expect(await proxy.status().connectionsOpen == 0)
-        #expect(await proxy.status().dialsFailed == 0, "nobody waited for them any more")
+        #expect(await proxy.status().dialsFailed == 0, "cancelled dials are not failures")
         _ = (listener, clients)
     }
 
-    @Test func startingSaysWhatIsWrongAndWhatToDo() async throws {
+    @Test func startingThrowsErrorsWithCauseAndAdvice() async throws {
         let (listener, port) = try TestSocket.listen()
         let group = MultiThreadedEventLoopGroup.singleton
         let taken = await #expect(throws: ProxyError.self) {
@@ -386,7 +386,7 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
                     listen: Endpoint(host: "127.0.0.1", port: port), upstream: Endpoint(host: "127.0.0.1", port: 1)),
                 on: group)
         }
-        #expect(taken?.description.contains("cannot listen on 127.0.0.1:\(port): address already in use") == true)
+        #expect(taken?.description.contains("cannot bind 127.0.0.1:\(port): address already in use (EADDRINUSE)") == true)
         let unknown = await #expect(throws: ProxyError.self) {
             try await Proxy.start(
                 ProxyConfiguration(
@@ -403,14 +403,14 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
                         upstream: Endpoint(host: upstream, port: 59_999)),
                     on: group)
             }
-            #expect(itself?.code == .callsItself)
+            #expect(itself?.code == .upstreamIsProxy)
         }
         _ = listener
     }
 
-    /// Connections end while others begin, on a link with conditions: a place in a table that is used again must not
-    /// bring the last bytes of one connection to another.
-    @Test func connectionsThatComeAndGoTogetherKeepTheirBytesApart() async throws {
+    /// Connections end while others begin, on a link with conditions: a reused flow index must not carry bytes from one
+    /// connection to another.
+    @Test func aReusedFlowIndexDoesNotMixConnections() async throws {
         let brief = Conditions(
             up: DirectionConditions(delay: .microseconds(300)), down: DirectionConditions(delay: .microseconds(200)))
         try await withProxy(brief) { proxy, listener in
@@ -445,8 +445,8 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
         }
     }
 
-    @Test func stoppingCutsWithAResetWhatCannotBeDelivered() async throws {
-        try await withProxy(late) { proxy, listener in
+    @Test func stoppingResetsConnectionsWithUndeliveredBytes() async throws {
+        try await withProxy(delayed) { proxy, listener in
             let (client, server) = try await blocking {
                 let client = try TestSocket.connect(port: proxy.address.port)
                 let server = try listener.accept()
@@ -463,9 +463,9 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
         }
     }
 
-    @Test func aStormOfShortConnectionsLeavesNothingBehind() async throws {
+    @Test func manyShortConnectionsLeaveNoSessions() async throws {
         try await withProxy(.clear) { proxy, listener in
-            // Ends with the listener: accept fails once it is closed, at the latest after its time-out.
+            // Ends when accept fails: the listener is closed, or its time limit has passed.
             let serving = Task<Void, any Error> {
                 try await blocking { () throws -> Void in
                     for _ in 0..<500 {
@@ -494,12 +494,12 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
     @Test(arguments: [
         ("127.0.0.1:80", "127.0.0.1", 80), ("localhost:8000", "localhost", 8000), (":9", "127.0.0.1", 9),
         ("8000", "127.0.0.1", 8000), ("[::1]:0", "::1", 0), ("0.0.0.0:65535", "0.0.0.0", 65535),
-    ]) func reads(_ text: String, _ host: String, _ port: Int) {
+    ]) func parses(_ text: String, _ host: String, _ port: Int) {
         #expect(Endpoint(text) == Endpoint(host: host, port: port))
     }
 
     @Test(arguments: ["", "a:", "a:b", "a:65536", "::1:80", "[::1]", "[]:1", "a b:1", "http://x:1/", "1:-1", "x:٣"])
-    func refuses(_ text: String) {
+    func rejects(_ text: String) {
         #expect(Endpoint(text) == nil)
     }
 }

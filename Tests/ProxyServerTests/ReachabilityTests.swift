@@ -17,16 +17,16 @@ private let dead = Conditions(up: DirectionConditions(loss: .one), down: Directi
 private let updead = Conditions(up: DirectionConditions(loss: .one), down: .clear)
 private let downdead = Conditions(up: .clear, down: DirectionConditions(loss: .one))
 
-/// The methods that this machine allows.
-private let methods: [SilenceMethod] =
-    SilenceMethod.best == .none
-    ? [] : SilenceMethod.best == .socketFilter ? [.socketFilter, .acceptQueue] : [.acceptQueue]
+/// The methods that this machine supports.
+let synDropMethods: [SYNDropMethod] =
+    SYNDropMethod.best == .none
+    ? [] : SYNDropMethod.best == .socketFilter ? [.socketFilter, .acceptQueue] : [.acceptQueue]
 
 private func with(access: ConnectionPolicy) -> Conditions {
     Conditions(up: .clear, down: .clear, connectionPolicy: access)
 }
 
-/// Sends a byte there and one back.
+/// Sends a byte in each direction.
 private func exchange(_ client: TestSocket, _ server: TestSocket) throws {
     try client.send([1])
     #expect(try server.receive(exactly: 1) == [1])
@@ -34,7 +34,7 @@ private func exchange(_ client: TestSocket, _ server: TestSocket) throws {
     #expect(try client.receive(exactly: 1) == [2])
 }
 
-/// A new connection reaches the server.
+/// Opens a connection and exchanges bytes with the server.
 private func connectAndExchange(_ proxy: Proxy, _ listener: TestSocket) throws {
     let client = try TestSocket.connect(port: proxy.address.port)
     try exchange(client, try listener.accept())
@@ -48,25 +48,25 @@ private func expectRefusal(_ proxy: Proxy) {
 
 private typealias Failure = TestSocket.Failure
 
-/// What a client that wants to connect meets.
+/// The treatment of new connections: SYN dropped, refused, answered by a portal.
 @Suite(.timeLimit(.minutes(10))) struct ReachabilityTests {
-    @Test(arguments: methods) func whileNothingGetsThroughNobodyIsAnswered(_ method: SilenceMethod) async throws {
+    @Test(arguments: synDropMethods) func duringAnOutageSYNsAreDropped(_ method: SYNDropMethod) async throws {
         for conditions in [dead, updead, downdead] {
-            try await withProxy(.clear, silence: method) { proxy, listener in
+            try await withProxy(.clear, synDropMethod: method) { proxy, listener in
                 let (old, oldServer) = try await blocking {
                     (try TestSocket.connect(port: proxy.address.port), try listener.accept())
                 }
                 await proxy.setConditions(conditions)
-                #expect(await proxy.status().silence == method)
+                #expect(await proxy.status().synDropMethod == method)
                 try await blocking { () throws -> Void in
-                    // Neither an answer nor a RST.
+                    // Neither a SYN-ACK nor a RST.
                     for _ in 0..<3 {
                         #expect(throws: Failure(call: "connect", code: EINPROGRESS)) {
                             try TestSocket.connect(port: proxy.address.port, within: 150)
                         }
                     }
                 }
-                // This one keeps trying, and the kernel sends its SYN again a second later.
+                // The kernel repeats the SYN of this connection after a second.
                 async let late = blocking { try TestSocket.connect(port: proxy.address.port) }
                 try await Task.sleep(for: .milliseconds(300))
                 await proxy.setConditions(.clear)
@@ -76,14 +76,14 @@ private typealias Failure = TestSocket.Failure
                     try exchange(old, oldServer)
                 }
                 let status = await proxy.status()
-                #expect(status.silence == nil)
-                #expect(status.connectionsAccepted == 2, "a connection of the proxy's own is not counted")
+                #expect(status.synDropMethod == nil)
+                #expect(status.connectionsAccepted == 2, "a filler connection is not counted")
             }
         }
     }
 
-    @Test func whereNobodyCanBeKeptOutAConnectionStallsAndComesToLifeWhenItHeals() async throws {
-        try await withProxy(dead, silence: SilenceMethod.none) { proxy, listener in
+    @Test func withoutASYNDropMethodAConnectionStallsUntilTheOutageEnds() async throws {
+        try await withProxy(dead, synDropMethod: SYNDropMethod.none) { proxy, listener in
             let client = try await blocking {
                 let client = try TestSocket.connect(port: proxy.address.port)
                 try client.send([1])
@@ -97,8 +97,8 @@ private typealias Failure = TestSocket.Failure
         }
     }
 
-    @Test func refusalCutsConnectionsAndAnswersASynByARst() async throws {
-        for access in [ConnectionPolicy.refuse, .dns] {
+    @Test func aRefusalResetsConnectionsAndNewSYNs() async throws {
+        for access in [Access.refuse, .dns] {
             try await withProxy(.clear) { proxy, listener in
                 let (client, server) = try await blocking {
                     (try TestSocket.connect(port: proxy.address.port), try listener.accept())
@@ -116,7 +116,7 @@ private typealias Failure = TestSocket.Failure
         }
     }
 
-    @Test func aProxyThatBeginsByRefusingHasItsPort() async throws {
+    @Test func aProxyThatRefusesFromTheStartReservesItsPort() async throws {
         try await withProxy(with(access: .refuse)) { proxy, listener in
             #expect(proxy.address.port > 0)
             try await blocking { expectRefusal(proxy) }
@@ -125,21 +125,21 @@ private typealias Failure = TestSocket.Failure
         }
     }
 
-    @Test func aPortalAnswersInTheServersPlace() async throws {
+    @Test func aPortalRespondsInsteadOfTheServer() async throws {
         try await withProxy(with(access: .portal)) { proxy, listener in
             try await blocking { () throws -> Void in
                 let client = try TestSocket.connect(port: proxy.address.port)
-                // Two in one go, the second a HEAD; the third closes.
+                // Two pipelined requests, the second a HEAD; the third closes the connection.
                 try client.send(
                     Array("GET /notes HTTP/1.1\r\nHost: a\r\n\r\nHEAD / HTTP/1.1\r\nHost: a\r\n\r\n".utf8))
                 try client.send(
                     Array("PUT /notes/1 HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi".utf8))
-                let answer = String(decoding: try client.receiveToEnd(), as: UTF8.self)
-                #expect(answer.hasPrefix("HTTP/1.1 200 OK\r\n"))
-                #expect(answer.matches(of: /HTTP\/1\.1 200 OK/).count == 3)
-                #expect(answer.matches(of: /Sign in to this network<\/h1>/).count == 2)
-                #expect(answer.contains("Content-Type: text/html"))
-                #expect(!listener.isReadable(within: 50), "the server hears nothing")
+                let response = String(decoding: try client.receiveToEnd(), as: UTF8.self)
+                #expect(response.hasPrefix("HTTP/1.1 200 OK\r\n"))
+                #expect(response.matches(of: /HTTP\/1\.1 200 OK/).count == 3)
+                #expect(response.matches(of: /Sign in to this network<\/h1>/).count == 2)
+                #expect(response.contains("Content-Type: text/html"))
+                #expect(!listener.isReadable(within: 50), "nothing reaches the server")
             }
             try await blocking { () throws -> Void in
                 let tls = try TestSocket.connect(port: proxy.address.port)
@@ -160,12 +160,12 @@ private typealias Failure = TestSocket.Failure
         }
     }
 
-    @Test func resetCutsWhatIsThereAndNothingElse() async throws {
+    @Test func abortingConnectionsAffectsOpenConnectionsOnly() async throws {
         try await withProxy(.clear) { proxy, listener in
             let (client, server) = try await blocking {
                 (try TestSocket.connect(port: proxy.address.port), try listener.accept())
             }
-            await proxy.reset()
+            await proxy.abortConnections()
             try await blocking { () throws -> Void in
                 #expect(throws: Failure(call: "recv", code: ECONNRESET)) { try client.receive() }
                 #expect(throws: Failure(call: "recv", code: ECONNRESET)) { try server.receive() }
@@ -174,14 +174,14 @@ private typealias Failure = TestSocket.Failure
         }
     }
 
-    @Test(arguments: [SilenceMethod?.none] + methods) func changesInQuickSuccessionLeaveTheLastOneInForce(
-        _ method: SilenceMethod?
+    @Test(arguments: [SYNDropMethod?.none] + synDropMethods) func ofManyQuickChangesTheLastOneTakesEffect(
+        _ method: SYNDropMethod?
     ) async throws {
-        let ways = [dead, .clear, with(access: .refuse), updead, with(access: .portal), with(access: .dns), downdead]
-        try await withProxy(.clear, silence: method) { proxy, listener in
+        let conditions = [dead, .clear, with(access: .refuse), updead, with(access: .portal), with(access: .dns), downdead]
+        try await withProxy(.clear, synDropMethod: method) { proxy, listener in
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    for number in 0..<200 { await proxy.setConditions(ways[number * 5 % ways.count]) }
+                    for number in 0..<200 { await proxy.setConditions(conditions[number * 5 % conditions.count]) }
                 }
                 group.addTask {
                     for _ in 0..<20 {
@@ -193,7 +193,7 @@ private typealias Failure = TestSocket.Failure
             try await blocking {
                 let client = try TestSocket.connect(port: proxy.address.port)
                 try client.send([7])
-                // Those that came and went before are in the queue too.
+                // The queue also holds connections that were opened and closed before.
                 while (try? listener.accept().receive(atMost: 1)) != [7] {}
             }
         }

@@ -16,22 +16,22 @@ import Testing
     import Musl
 #endif
 
-/// Proxies on one event loop share it.
+/// Proxies on one event loop share its time.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct TurnBudgetTests {
-    /// A proxy on a loop of its own group, in front of a server of its own.
+    /// Starts a proxy without a fast path, and a listening socket as its upstream.
     private static func start(
-        on group: any EventLoopGroup, _ change: (inout ProxyConfiguration) -> Void = { _ in }
+        on group: any EventLoopGroup, _ configure: (inout ProxyConfiguration) -> Void = { _ in }
     ) async throws -> (Proxy, TestSocket) {
         let (listener, port) = try TestSocket.listen()
         var configuration = ProxyConfiguration(
             listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: port))
-        configuration.mayGoStraight = false
-        change(&configuration)
+        configuration.allowsFastPath = false
+        configure(&configuration)
         return (try await Proxy.start(configuration, on: group), listener)
     }
 
-    /// Small pieces take a system call each; four downloads of them are far more work than fifty round trips.
-    @Test func slicedDownloadsDoNotHoldUpAnotherProxyOfTheLoop() async throws {
+    /// Small pieces take a system call each, so four sliced downloads are far more work than fifty round trips.
+    @Test func slicedDownloadsDoNotDelayAnotherProxyOfTheEventLoop() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let slicer = Toxic(
             name: "slicer", stream: .down, effect: .slicer(averageSize: 8, sizeVariation: 0, delay: 0))
@@ -61,7 +61,7 @@ import Testing
                     #expect(try server.receive(exactly: 3) == [1, 2, 3])
                 }
             }
-            #expect(finished.withLockedValue { $0 } == 0, "the round trips came after the downloads")
+            #expect(finished.withLockedValue { $0 } == 0, "the round trips ended before the downloads")
             try await tasks.waitForAll()
         }
         await sliced.stop(grace: .zero)
@@ -69,16 +69,16 @@ import Testing
         try await group.shutdownGracefully()
     }
 
-    /// Closing is done a few connections a turn; calls return without waiting for all of it.
+    /// Some connections are closed per turn; calls return before all are closed.
     @Test func manyConnectionsAreClosedOverSeveralTurns() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let (proxy, listener) = try await Self.start(on: group)
         let pairs = try await blocking {
             try (0..<300).map { _ in (try TestSocket.connect(port: proxy.address.port), try listener.accept()) }
         }
-        try await eventually("all are there") { await proxy.status().connectionsOpen == 300 }
-        await proxy.reset()
-        try await eventually("all are gone") { await proxy.status().connectionsOpen == 0 }
+        try await eventually("all connections are open") { await proxy.status().connectionsOpen == 300 }
+        await proxy.abortConnections()
+        try await eventually("all connections are closed") { await proxy.status().connectionsOpen == 0 }
         for (client, server) in pairs {
             try await blocking {
                 #expect(client.receiveToFailure().code == ECONNRESET)

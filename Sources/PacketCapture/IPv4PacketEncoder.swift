@@ -1,32 +1,31 @@
 public import LinkModel
 public import TCPModel
 
-/// A modelled packet as the IPv4 bytes that two kernels would have sent: sizes, sequence numbers, options and checksums are
-/// those of a connection over Ethernet with timestamps, window scaling and SACK.
-public struct PacketPicture: Sendable {
-    /// The ports of the two ends.
+/// An encoder of modelled packets as IPv4 and TCP headers with payload: sizes, sequence numbers, options and checksums
+/// are those of a connection over Ethernet with timestamps, window scaling and SACK.
+public struct IPv4PacketEncoder: Sendable {
+    /// The ports of the client (`up`) and of the server (`down`).
     public var ports: PerDirection<UInt16>
 
-    /// Creates a picture of packets between two ports.
-    ///
-    /// - Parameter ports: Of the ends that send up (the client's) and down (the server's).
+    /// Creates an encoder.
     public init(ports: PerDirection<UInt16>) { self.ports = ports }
 
-    /// The client is 10.0.0.2 and the server 10.0.0.1, whoever they are: the modelled sizes are IPv4's.
+    /// The addresses of the client, 10.0.0.2, and of the server, 10.0.0.1. They are always IPv4, as are the modelled
+    /// sizes.
     private static let addresses = PerDirection<[UInt8]>(up: [10, 0, 0, 2], down: [10, 0, 0, 1])
     private static let windowScale = 7
 
-    /// The packet's bytes; shorter than its ``PacketRecord/bytes`` if it had a payload that is not given.
-    public func bytes(of record: PacketRecord, payload: [UInt8]?) -> [UInt8] {
+    /// Returns a packet's bytes; fewer than its ``PacketRecord/bytes`` if it has a payload that is not given.
+    public func encode(_ record: PacketRecord, payload: [UInt8]?) -> [UInt8] {
         let direction = record.direction
-        let first = firstSequence(record.connectionNumber)
+        let first = initialSequenceNumber(record.number)
         let isHandshake = record.kind == .syn || record.kind == .synAck
         var sequence = first &+ UInt32(truncatingIfNeeded: record.range.lowerBound) &+ (isHandshake ? 0 : 1)
-        // Who has sent no SYN has no numbers of its own (RFC 9293, 3.10.7.1).
-        if record.kind == .reset && record.isFirstOfSender { sequence = 0 }
-        // A probe asks with a byte that has been acknowledged.
-        if record.isWindowProbe { sequence &-= 1 }
-        let acknowledges = first &+ UInt32(truncatingIfNeeded: record.ackNumber) &+ 1
+        // A RST of an end that has sent no SYN has sequence number 0 (RFC 9293, section 3.10.7.1).
+        if record.kind == .reset && record.isFirst { sequence = 0 }
+        // A window probe repeats a byte that has been acknowledged.
+        if record.isProbe { sequence &-= 1 }
+        let acknowledges = first &+ UInt32(truncatingIfNeeded: record.acknowledges) &+ 1
         let options = options(record, first)
 
         var flags: UInt8 = 0
@@ -52,7 +51,7 @@ public struct PacketPicture: Sendable {
         segment += options
         segment += payload ?? []
 
-        // Of what is not captured the checksum is not known either; 0 makes no reader complain, being cut short.
+        // The checksum of a missing payload is unknown. Readers accept 0 in a truncated packet.
         if payload != nil || record.payloadBytes == 0 {
             var pseudo = Self.addresses[direction] + Self.addresses[direction.opposite] + [0, 6]
             pseudo.appendBig(UInt16(segment.count))
@@ -68,8 +67,8 @@ public struct PacketPicture: Sendable {
         return header + segment
     }
 
-    /// What is worth saying of a packet.
-    public static func comment(_ record: PacketRecord, cause: String?) -> String? {
+    /// Returns the comment of a packet, such as "retransmission; lost on the link"; `nil` for an ordinary packet.
+    public static func comment(for record: PacketRecord, cause: String?) -> String? {
         var remarks: [String] = []
         if record.isRetransmission { remarks.append("retransmission") }
         if record.isWindowProbe { remarks.append("window probe") }
@@ -77,15 +76,15 @@ public struct PacketPicture: Sendable {
         switch record.fate {
         case .arrives: break
         case .lost: remarks.append("lost on the link")
-        case .dropped: remarks.append("dropped: the queue is full")
-        case .outage: remarks.append("lost: nothing gets through")
+        case .dropped: remarks.append("dropped: queue full")
+        case .cut: remarks.append("lost: outage")
         }
         if let cause { remarks.append(cause) }
         return remarks.isEmpty ? nil : remarks.joined(separator: "; ")
     }
 
-    /// Where a connection's numbers begin; another place for each, since ports are used again.
-    private func firstSequence(_ number: Int) -> UInt32 {
+    /// Returns a connection's initial sequence number. Connections differ, since ports are reused.
+    private func initialSequenceNumber(_ number: Int) -> UInt32 {
         UInt32(truncatingIfNeeded: number) &* 0x9E37_79B9
     }
 
@@ -98,13 +97,14 @@ public struct PacketPicture: Sendable {
             return [2, 4, 0x05, 0xB4, 4, 2] + stamps + [1, 3, 3, UInt8(Self.windowScale)]
         }
         var options = [1, 1] + stamps
-        var blocks = record.sackRanges
-        if record.isDSACK {
-            // Which bytes came twice is not modelled; a block below what is acknowledged says that some did (RFC 2883).
-            blocks.insert(max(0, record.ackNumber - 1)..<record.ackNumber, at: 0)
+        var blocks = record.received
+        if record.saysDuplicate {
+            // The model does not tell which bytes arrived twice; any block below the acknowledgment number is a D-SACK
+            // (RFC 2883).
+            blocks.insert(max(0, record.acknowledges - 1)..<record.acknowledges, at: 0)
         }
         blocks = Array(blocks.prefix(3))
-        // Only what was counted: a segment with data has no room for them.
+        // The modelled size of a data segment leaves no room for SACK blocks.
         if !blocks.isEmpty && record.kind == .ack {
             options += [1, 1, 5, UInt8(2 + 8 * blocks.count)]
             for block in blocks {
@@ -115,7 +115,7 @@ public struct PacketPicture: Sendable {
         return options
     }
 
-    /// RFC 1071.
+    /// Returns the Internet checksum (RFC 1071).
     private static func checksum(_ bytes: [UInt8]) -> UInt16 {
         var sum: UInt32 = 0
         for (index, byte) in bytes.enumerated() { sum &+= index % 2 == 0 ? UInt32(byte) << 8 : UInt32(byte) }

@@ -3,55 +3,56 @@ internal import LinkModel
 internal import NIOCore
 internal import SystemSockets
 
-/// The handler of one of a session's two sockets.
+/// The channel handler of one of a session's two sockets.
 ///
-/// Reports what the socket says, gates its reads, and closes it in the three ways a socket can end: the sending side
-/// after everything written (FIN), at once and hard (RST), or because the peer did either.
-final class SocketEnd: ChannelDuplexHandler {
+/// Reports the socket's events to the session, gates reads for back-pressure, and closes the socket: the output after
+/// all pending writes (FIN), or both directions at once (FIN or RST).
+final class SocketHandler: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
     private let side: Side
-    /// Let go when the channel is inactive.
+    /// Released when the channel becomes inactive, which breaks the reference cycle.
     private var session: Session?
     private var context: ChannelHandlerContext?
     private var isPaused = false
-    private var readIsOwed = false
-    private var inputHasClosed = false
+    private var readIsPending = false
+    private var inputIsClosed = false
     private var hasFailed = false
     private var outputIsClosing = false
-    private var outputHasClosed = false
+    private var outputIsClosed = false
     private var isActive = false
     private var isClosing = false
-    /// Our FIN had been sent before the socket came here: NIO does not know of it.
-    private let hadFinished: Bool
+    /// Whether the fast path had sent the FIN before the socket was wrapped in a channel. NIO does not know of that
+    /// FIN.
+    private let finWasSent: Bool
 
-    init(_ side: Side, of session: Session, hadFinished: Bool = false) {
+    init(_ side: Side, of session: Session, finWasSent: Bool = false) {
         self.side = side
         self.session = session
-        self.hadFinished = hadFinished
-        outputIsClosing = hadFinished
-        outputHasClosed = hadFinished
+        self.finWasSent = finWasSent
+        outputIsClosing = finWasSent
+        outputIsClosed = finWasSent
     }
 
-    // MARK: From the socket
+    // MARK: Inbound
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         if context.channel.isActive {
             becomeActive()
         } else if side == .server {
-            session?.upstreamIsDialling(self)
+            session?.upstreamDialStarted(self)
         }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
-        // A channel that could not be registered is never active, and inactive neither.
+        // A channel whose registration fails gets neither channelActive nor channelInactive.
         if side == .client, !isActive, let session {
             self.session = nil
-            session.close(tellsLoss: false)
+            session.close(resettingOnLoss: false)
         }
     }
 
@@ -61,85 +62,87 @@ final class SocketEnd: ChannelDuplexHandler {
         guard !isActive else { return }
         isActive = true
         switch side {
-        case .client: session?.clientIsActive(self)
-        case .server: session?.upstreamIsActive(self)
+        case .client: session?.clientConnected(self)
+        case .server: session?.upstreamConnected(self)
         }
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        session?.report(.bytes(unwrapInboundIn(data), from: side))
+        session?.receive(.bytes(unwrapInboundIn(data), from: side))
     }
 
-    func channelReadComplete(context: ChannelHandlerContext) { session?.readCycleIsOver() }
+    func channelReadComplete(context: ChannelHandlerContext) { session?.readCompleted() }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case ChannelEvent.inputClosed = event {
-            inputHasClosed = true
-            session?.report(.inputClosed(side))
-            session?.readCycleIsOver()
-            if hadFinished { context.close(promise: nil) }
+            inputIsClosed = true
+            session?.receive(.inputClosed(side))
+            session?.readCompleted()
+            if finWasSent { context.close(promise: nil) }
         }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { hasFailed = true }
 
     func channelInactive(context: ChannelHandlerContext) {
-        // NIO closes the channel when both sides have sent their FIN, and reports the second one only by this.
-        let closedInOrder = !hasFailed && outputHasClosed
-        if closedInOrder && !inputHasClosed {
-            session?.report(.inputClosed(side))
+        // NIO closes the channel once both FINs have been sent; channelInactive is its only event for the second one.
+        let closedInOrder = !hasFailed && outputIsClosed
+        if closedInOrder && !inputIsClosed {
+            session?.receive(.inputClosed(side))
         } else if !closedInOrder {
-            session?.report(.gone(side))
+            session?.receive(.gone(side))
         }
-        let ending = session
-        session = nil
-        ending?.channelIsInactive(side)
+        let session = session
+        self.session = nil
+        session?.channelClosed(side)
     }
 
     func connect(context: ChannelHandlerContext, to address: SocketAddress, promise: EventLoopPromise<Void>?) {
-        // A dial that the loop detector must record is bound to its port before it connects.
+        // A dial that the loop detector records is bound to its local port before it connects.
         if let port = context.channel.localAddress?.port, port > 0 { session?.upstreamWillConnect(from: port) }
         context.connect(to: address, promise: promise)
     }
 
-    /// Reads are asked for by the channel after each read cycle; while paused they are kept for later.
+    /// Handles the channel's automatic read after each read cycle; defers it while reading is paused or the proxy has a
+    /// backlog.
     func read(context: ChannelHandlerContext) {
         if isPaused {
-            readIsOwed = true
-        } else if session?.isBehind == true {
-            if !readIsOwed { session?.readLater(self) }
-            readIsOwed = true
+            readIsPending = true
+        } else if session?.hasBacklog == true {
+            if !readIsPending { session?.deferRead(of: self) }
+            readIsPending = true
         } else {
             context.read()
         }
     }
 
-    /// Reads on if a read was put off and nothing else stands against it.
-    func readIfOwed() {
-        if !isPaused && readIsOwed {
-            readIsOwed = false
+    /// Issues a deferred read, unless reading is paused.
+    func readIfPending() {
+        if !isPaused && readIsPending {
+            readIsPending = false
             context?.read()
         }
     }
 
-    // MARK: To the socket
+    // MARK: Outbound
 
     func write(_ buffer: ByteBuffer) { context?.write(wrapOutboundOut(buffer), promise: nil) }
 
     func flush() { context?.flush() }
 
-    /// Reports when everything written so far has been sent: an empty write comes after all of it.
+    /// Reports `.drained` once all writes so far have been sent. The promise of an empty write succeeds after all
+    /// earlier writes.
     func awaitDrain() {
         guard let context else { return }
         let sent = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: sent)
         sent.futureResult.assumeIsolated().whenSuccess {
-            self.session?.report(.drained(self.side))
-            self.session?.readCycleIsOver()
+            self.session?.receive(.drained(self.side))
+            self.session?.readCompleted()
         }
     }
 
-    /// Bytes written and not sent.
+    /// Bytes written to the channel and not yet sent to the kernel.
     var bytesUnsent: Int {
         (try? context?.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
@@ -148,27 +151,29 @@ final class SocketEnd: ChannelDuplexHandler {
 
     func resumeReading() {
         isPaused = false
-        readIfOwed()
+        readIfPending()
     }
 
-    /// Sends a FIN after everything written. The close waits for the last write: NIO drops what is still pending when
-    /// the peer has closed its side already and the close becomes a full one.
+    /// Sends a FIN after all pending writes.
+    ///
+    /// The close waits for the last write: if the peer has sent its FIN, closing the output closes the whole channel,
+    /// and NIO then drops pending writes.
     func closeOutput() {
         guard let context, !outputIsClosing else { return }
         outputIsClosing = true
         if bytesUnsent == 0 {
-            outputHasClosed = true
+            outputIsClosed = true
             return context.close(mode: .output, promise: nil)
         }
         let written = context.eventLoop.makePromise(of: Void.self)
         context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: written)
         written.futureResult.assumeIsolated().whenSuccess {
-            self.outputHasClosed = true
+            self.outputIsClosed = true
             self.context?.close(mode: .output, promise: nil)
         }
     }
 
-    /// Closes both ways after everything written.
+    /// Closes both directions after all pending writes.
     func closeAfterWrites() {
         guard let context, !isClosing else { return }
         isClosing = true
@@ -177,7 +182,7 @@ final class SocketEnd: ChannelDuplexHandler {
         written.futureResult.assumeIsolated().whenComplete { _ in self.context?.close(promise: nil) }
     }
 
-    /// Sends a RST.
+    /// Aborts the connection (RST).
     func reset() {
         guard let context else { return }
         context.flush()
@@ -185,30 +190,30 @@ final class SocketEnd: ChannelDuplexHandler {
         context.close(promise: nil)
     }
 
-    /// Sends a RST behind everything written: once the peer's kernel has acknowledged it, or has not for ``resetDelayMax``. A RST
-    /// at once would drop what the system has not sent.
+    /// Aborts the connection (RST) once the peer's kernel has acknowledged all written bytes, and after
+    /// ``resetDelayMax`` at the latest. An immediate RST would drop what the kernel has not sent yet.
     func resetAfterWrites() {
         guard let context else { return }
         isPaused = true
         context.flush()
-        resetOnceSent(until: .now() + Self.resetDelayMax, checkingAfter: Self.firstSentCheck)
+        resetOnceAcknowledged(until: .now() + Self.resetDelayMax, checkingAfter: Self.acknowledgmentCheckInterval)
     }
 
-    /// How long a socket has to send what was written before its RST. As long as TCP's own retransmissions need on a lossy
-    /// network; a receiver that does not read is not waited for longer.
+    /// The longest time between a write and the RST that follows it: long enough for TCP's retransmissions on a lossy
+    /// network, and a bound for a receiver that does not read.
     static let resetDelayMax = TimeAmount.seconds(5)
-    /// When it is first asked again whether it has; each time later than before.
-    private static let firstSentCheck = TimeAmount.milliseconds(2)
+    /// Time until the first check for acknowledgments; doubles with each check.
+    private static let acknowledgmentCheckInterval = TimeAmount.milliseconds(2)
 
-    private func resetOnceSent(until deadline: NIODeadline, checkingAfter pause: TimeAmount) {
+    private func resetOnceAcknowledged(until deadline: NIODeadline, checkingAfter interval: TimeAmount) {
         guard let context else { return }
         if (bytesUnsent == 0 && bytesUnacknowledged == 0) || NIODeadline.now() >= deadline { return reset() }
-        context.eventLoop.assumeIsolated().scheduleTask(in: pause) {
-            self.resetOnceSent(until: deadline, checkingAfter: min(pause * 2, .milliseconds(500)))
+        context.eventLoop.assumeIsolated().scheduleTask(in: interval) {
+            self.resetOnceAcknowledged(until: deadline, checkingAfter: min(interval * 2, .milliseconds(500)))
         }
     }
 
-    /// Bytes that the system has been given and the peer has not acknowledged.
+    /// Bytes in the kernel's send buffer that the peer has not acknowledged.
     private var bytesUnacknowledged: Int {
         let count = try? context?.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
             SystemSocket.unacknowledgedBytes(of: $0)
@@ -216,10 +221,10 @@ final class SocketEnd: ChannelDuplexHandler {
         return count.flatMap { $0 } ?? 0
     }
 
-    /// Closes both ways.
+    /// Closes both directions (FIN).
     func close() { context?.close(promise: nil) }
 
-    /// Closes a socket that its session does not take.
+    /// Detaches the socket from its session and closes it.
     func discard() {
         session = nil
         close()

@@ -11,21 +11,21 @@ public import TCPModel
     import Musl
 #endif
 
-/// A packet that the modelled link of a proxy was offered.
-public struct CarriedPacket: Sendable {
-    /// The packet, and what became of it.
+/// A packet that entered a proxy's modelled link, with its fate.
+public struct PacketEvent: Sendable {
+    /// The packet and its fate.
     public let record: PacketRecord
-    /// Its payload, as far as it was still held.
+    /// The payload; `nil` if the packet has none or its bytes are no longer held.
     public let payload: ByteBuffer?
-    /// The fault that made it, if one did.
+    /// The fault that produced the packet, if any.
     public let cause: String?
-    /// The client's port, and the upstream's.
+    /// The client's port (`up`) and the upstream's (`down`).
     public let ports: PerDirection<UInt16>
-    /// When the model's time began, in nanoseconds since 1970.
+    /// The start of the model's time, in nanoseconds since 1970.
     public let startUnixNanoseconds: Int64
 
     /// The time of day, in nanoseconds since 1970.
-    static var now: Int64 {
+    static var unixNanosecondsNow: Int64 {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)

@@ -1,62 +1,62 @@
 internal import CPcap
 internal import Synchronization
 
-/// Packets of an interface, as libpcap gives them.
+/// A live capture of a network interface with libpcap.
 ///
-/// Used from one thread, but for ``stop()``.
-public final class LivePackets: @unchecked Sendable {
-    /// Why nothing can be captured.
-    public enum Failure: Error, CustomStringConvertible {
-        /// The system does not allow it.
+/// Used from one thread, except ``stop()``.
+public final class LiveCapture: @unchecked Sendable {
+    /// An error of libpcap.
+    public enum CaptureError: Error, CustomStringConvertible {
+        /// The process lacks the privileges to capture.
         case notPermitted(interface: String)
-        /// There is no such interface; those that are.
+        /// The interface does not exist; `known` lists those that do.
         case noInterface(String, known: [String])
-        /// Something else that libpcap or the system says.
+        /// Any other error, in libpcap's words.
         case failed(String)
 
         public var description: String {
             switch self {
-            case .notPermitted(let interface): "not allowed to capture on \(interface)"
+            case .notPermitted(let interface): "not permitted to capture on \(interface)"
             case .noInterface(let name, let known):
-                "there is no interface '\(name)'"
-                    + (known.isEmpty ? "" : "; there are \(known.joined(separator: ", "))")
+                "no interface is named '\(name)'"
+                    + (known.isEmpty ? "" : "; the interfaces are \(known.joined(separator: ", "))")
             case .failed(let reason): reason
             }
         }
     }
 
-    /// What got lost.
+    /// The packet counters of a capture.
     public struct Counts: Hashable, Sendable {
-        /// Packets that matched.
+        /// Packets that matched the filter.
         public let received: Int
-        /// Those for which the kernel's buffer had no room.
+        /// Packets dropped because the kernel's buffer was full.
         public let dropped: Int
-        /// Those that the interface dropped.
+        /// Packets dropped by the interface.
         public let droppedByInterface: Int
     }
 
     private let handle: OpaquePointer
     private var dump: OpaquePointer?
-    /// What the second part of a time counts: nanoseconds where the system has them, otherwise microseconds.
+    /// The unit of the fractional part of packet times: 1 for nanoseconds, 1000 for microseconds.
     private let nanosecondsPerTick: Int64
-    /// How frames begin (`LINKTYPE_`).
+    /// The link-layer header type (`LINKTYPE_`).
     public let linkType: Int
     private let isStopped = Mutex(false)
 
-    /// Bytes of a packet that are kept: more than any has, since on a loopback they come unsegmented.
+    /// The snapshot length: longer than any packet; on a loopback, packets are not segmented to the MTU.
     private static let snapshotBytes: CInt = 262_144
-    /// What the kernel keeps until we take it.
+    /// The size of the kernel's buffer.
     private static let bufferBytes: CInt = 64 << 20
-    /// How long a wait for packets may last, where the system has such a limit.
+    /// The read timeout, on systems that have one.
     private static let waitMilliseconds: CInt = 100
 
-    /// Starts to capture.
+    /// Starts a capture.
     ///
     /// - Parameters:
-    ///   - interface: Its name: `lo`.
-    ///   - filter: Which packets, in libpcap's words: `tcp port 8000`.
-    ///   - path: Where they are written too, as a pcap file with nanoseconds.
-    public init(interface: String, filter: String, writingTo path: String? = nil) throws(Failure) {
+    ///   - interface: The interface's name, such as `lo`.
+    ///   - filter: A libpcap filter expression, such as `tcp port 8000`.
+    ///   - path: A pcap file to which packets are also written, with times in nanoseconds.
+    public init(interface: String, filter: String, writingTo path: String? = nil) throws(CaptureError) {
         var message = [CChar](repeating: 0, count: Int(PCAP_ERRBUF_SIZE))
         guard let handle = pcap_create(interface, &message) else { throw .failed(Self.text(message)) }
         pcap_set_snaplen(handle, Self.snapshotBytes)
@@ -101,15 +101,15 @@ public final class LivePackets: @unchecked Sendable {
         pcap_close(handle)
     }
 
-    /// Ends ``run(_:)``, which may be waiting for a packet.
+    /// Makes ``run(_:)`` return.
     public func stop() {
         isStopped.withLock { $0 = true }
         pcap_breakloop(handle)
     }
 
-    /// Takes packets until it is stopped: each with its frame, as far as it was captured, and its time in nanoseconds since
-    /// 1970. Returns what got lost.
-    public func run(_ body: (UnsafeRawBufferPointer, Int64) -> Void) throws(Failure) -> Counts {
+    /// Reads packets until ``stop()`` is called, and passes each to `body`: the captured part of the frame, and the
+    /// time in nanoseconds since 1970. Returns the packet counters.
+    public func run(_ body: (UnsafeRawBufferPointer, Int64) -> Void) throws(CaptureError) -> Counts {
         while !isStopped.withLock({ $0 }) {
             var header: UnsafeMutablePointer<pcap_pkthdr>?
             var bytes: UnsafePointer<UInt8>?
@@ -127,7 +127,7 @@ public final class LivePackets: @unchecked Sendable {
             body(UnsafeRawBufferPointer(start: bytes, count: Int(header.pointee.caplen)), time)
         }
         if let dump, pcap_dump_flush(dump) != 0 {
-            throw .failed("the file cannot be written to its end: is the disk full?")
+            throw .failed("cannot write the end of the file; the disk may be full")
         }
         var counts = pcap_stat()
         pcap_stats(handle, &counts)

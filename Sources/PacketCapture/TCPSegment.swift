@@ -1,8 +1,8 @@
-/// A TCP segment found in a captured frame.
-public struct TCPFrame: Sendable {
-    /// An address with a port.
+/// A TCP segment in a captured frame.
+public struct TCPSegment: Sendable {
+    /// An IP address and a port.
     public struct Endpoint: Hashable, Sendable, CustomStringConvertible {
-        /// Four bytes or sixteen.
+        /// Four bytes (IPv4) or sixteen (IPv6).
         public let address: [UInt8]
         /// The port.
         public let port: UInt16
@@ -14,7 +14,7 @@ public struct TCPFrame: Sendable {
             return "[\(Self.shortened(groups))]:\(port)"
         }
 
-        /// The longest run of zero groups is left out (RFC 5952).
+        /// Returns the groups with the longest run of zeros replaced by `::` (RFC 5952).
         private static func shortened(_ groups: [String]) -> String {
             var best = 0..<0
             var start = 0
@@ -28,35 +28,35 @@ public struct TCPFrame: Sendable {
         }
     }
 
-    /// Who sent it.
+    /// The sender.
     public let source: Endpoint
-    /// Whom to.
+    /// The receiver.
     public let destination: Endpoint
-    /// The first byte's number.
-    public let sequence: UInt32
-    /// The next byte its sender expects.
-    public let acknowledges: UInt32
-    /// SYN.
-    public let isSyn: Bool
-    /// ACK.
-    public let isAck: Bool
-    /// FIN.
-    public let isFin: Bool
-    /// RST.
-    public let isReset: Bool
-    /// The bytes it carries, as far as they were captured.
+    /// The sequence number.
+    public let sequenceNumber: UInt32
+    /// The acknowledgment number.
+    public let acknowledgmentNumber: UInt32
+    /// The SYN flag.
+    public let isSYN: Bool
+    /// The ACK flag.
+    public let isACK: Bool
+    /// The FIN flag.
+    public let isFIN: Bool
+    /// The RST flag.
+    public let isRST: Bool
+    /// The captured part of the payload.
     public let payload: [UInt8]
-    /// How many it carried.
+    /// The payload's length on the wire.
     public let payloadLength: Int
 
-    /// Finds the segment in a frame; `nil` if there is none, or only a later fragment of one.
+    /// Decodes the segment in a frame; `nil` if the frame contains none, or a fragment other than the first.
     ///
-    /// - Parameter linkType: How the frame begins, as libpcap numbers it (`LINKTYPE_`).
+    /// - Parameter linkType: The link-layer header type (`LINKTYPE_`).
     public init?(_ frame: UnsafeRawBufferPointer, linkType: Int) {
         guard let start = Self.networkOffset(frame, linkType), start < frame.count else { return nil }
         let version = frame[start] >> 4
         let transport: Int
-        /// Where the packet ends, padding of the frame left out; 0 is not said (a packet larger than 64 KiB).
+        /// The end of the packet, without the frame's padding; 0 if the header has no length (a packet above 64 KiB).
         var end: Int
         let from: [UInt8]
         let to: [UInt8]
@@ -88,12 +88,12 @@ public struct TCPFrame: Sendable {
         let flags = frame[transport + 13]
         source = Endpoint(address: from, port: UInt16(Self.big16(frame, transport)))
         destination = Endpoint(address: to, port: UInt16(Self.big16(frame, transport + 2)))
-        sequence = Self.big32(frame, transport + 4)
-        acknowledges = Self.big32(frame, transport + 8)
-        isFin = flags & 0x01 != 0
-        isSyn = flags & 0x02 != 0
-        isReset = flags & 0x04 != 0
-        isAck = flags & 0x10 != 0
+        sequenceNumber = Self.big32(frame, transport + 4)
+        acknowledgmentNumber = Self.big32(frame, transport + 8)
+        isFIN = flags & 0x01 != 0
+        isSYN = flags & 0x02 != 0
+        isRST = flags & 0x04 != 0
+        isACK = flags & 0x10 != 0
         payloadLength = max(0, end - first)
         let captured = min(frame.count, end)
         payload = first < captured ? Array(frame[first..<captured]) : []
@@ -101,24 +101,24 @@ public struct TCPFrame: Sendable {
 
     private static func networkOffset(_ frame: UnsafeRawBufferPointer, _ linkType: Int) -> Int? {
         switch linkType {
-        // Ethernet, with VLAN tags or without.
+        // Ethernet, with or without VLAN tags.
         case 1:
             var offset = 12
             while frame.count >= offset + 2, [0x8100, 0x88A8].contains(big16(frame, offset)) { offset += 4 }
             guard frame.count >= offset + 2, [0x0800, 0x86DD].contains(big16(frame, offset)) else { return nil }
             return offset + 2
-        // BSD's loopback.
+        // BSD loopback.
         case 0, 108: return 4
-        // Raw IP; some systems number it otherwise.
+        // Raw IP; the number differs between systems.
         case 12, 14, 101, 228, 229: return 0
-        // Linux "cooked".
+        // Linux cooked capture, v1 and v2.
         case 113: return 16
         case 276: return 20
         default: return nil
         }
     }
 
-    /// Skips IPv6's extension headers.
+    /// Returns the offset after IPv6 extension headers.
     private static func transportOffset(_ frame: UnsafeRawBufferPointer, after start: Int) -> Int? {
         var next = frame[start + 6]
         var offset = start + 40

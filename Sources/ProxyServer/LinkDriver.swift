@@ -1,0 +1,352 @@
+internal import Impairment
+internal import LinkModel
+internal import NIOCore
+internal import SystemSockets
+
+/// The driver of one ``Impairment/SharedLink`` on an event loop: passes real time and socket events to the link,
+/// executes its actions, and arms a timer for its next deadline.
+///
+/// Used on its event loop only.
+final class LinkDriver {
+    let eventLoop: any EventLoop
+    private var link: SharedLink
+    private let origin: NIODeadline
+    /// Sessions by flow index. Flow indices are reused, so the whole flow ID is compared.
+    private var sessions: [(flow: FlowID, session: Session)?] = []
+    /// Sessions whose flow index was reused before their last actions were executed.
+    private var displaced: [FlowID: Session] = [:]
+    /// Whether work is left for a later turn of the event loop.
+    private(set) var hasBacklog = false
+    /// Sockets whose reads wait until the backlog is processed.
+    private var deferredReads: [SocketHandler] = []
+    private var backlogPromise: EventLoopPromise<Void>?
+    private let timerQueue: TimerQueue
+    private var timerSlot = 0
+    /// The deadline of the armed timer; `nil` if none is armed.
+    private(set) var timerDeadline: NIODeadline?
+    private var isExecutingActions = false
+    private var isShutDown = false
+    /// Sessions with unflushed writes.
+    private var unflushedSessions: [Session] = []
+
+    /// Called when ``reachability`` changes.
+    var onReachabilityChange: (Reachability) -> Void = { _ in }
+    private var lastReachability: Reachability
+    private let onExchange: (@Sendable (ExchangeEvent) -> Void)?
+    private let onPacket: (@Sendable (PacketEvent) -> Void)?
+    private let unreachableUpstream: UnreachableUpstream
+    /// The clients' ports by flow index, for packet events.
+    private var clientPorts: [UInt16] = []
+    private let serverPort: UInt16
+    private let startUnixNanoseconds = PacketEvent.unixNanosecondsNow
+    /// Supplies the number of each new connection, which selects its random streams.
+    private let numbers: ConnectionNumbers
+    private(set) var seed: UInt64
+    private let onLateness: (@Sendable (Nanoseconds) -> Void)?
+    /// Modelled times of unflushed writes, recorded for `onLateness` only.
+    private var unflushedTimes: [Instant] = []
+
+    init(
+        _ configuration: ProxyConfiguration, numbers: ConnectionNumbers, on eventLoop: any EventLoop
+    ) {
+        self.eventLoop = eventLoop
+        self.numbers = numbers
+        seed = configuration.seed
+        timerQueue = TimerQueue.current(on: eventLoop)
+        onExchange = configuration.onExchange
+        onPacket = configuration.onPacket
+        onLateness = configuration.onLateness
+        unreachableUpstream = configuration.unreachableUpstream
+        serverPort = UInt16(truncatingIfNeeded: configuration.upstream.port)
+        link = SharedLink(
+            configuration.conditions, seed: configuration.seed, name: configuration.linkName,
+            client: configuration.clientStack, server: configuration.serverStack,
+            limits: configuration.buffers, orphanLimits: configuration.orphans, toxics: configuration.toxics,
+            watch: configuration.exchangeTracking,
+            isRecording: configuration.onPacket != nil)
+        link.eventsPerCallMax = TurnBudget.eventsMax
+        origin = .now()
+        if let timeline = configuration.timeline { link.follow(timeline, at: .start) }
+        lastReachability = link.reachability
+        timerSlot = timerQueue.register(self)
+        // A timeline changes the conditions, and with them the treatment of new connections, before anything has
+        // connected.
+        armTimer()
+    }
+
+    // MARK: State
+
+    /// The current time of the model.
+    var now: Instant { Instant(Nanoseconds((NIODeadline.now() - origin).nanoseconds)) }
+
+    /// The conditions for packets that enter the link now.
+    var conditions: Conditions { link.conditions }
+
+    /// How new connections are treated.
+    var reachability: Reachability { link.reachability }
+
+    /// Whether connections may bypass the link.
+    var isTransparent: Bool { link.isTransparent }
+
+    /// Whether nothing more will arrive without a change of conditions: no bytes are in flight, except in a direction
+    /// with an outage.
+    var isQuiet: Bool { link.isQuiet && !hasBacklog }
+
+    var toxics: [Toxic] { link.toxics }
+
+    /// Bytes of a connection that have not been written to a socket.
+    func bytesHeld(_ id: FlowID) -> Int { link.bytesHeld(id, .up) + link.bytesHeld(id, .down) }
+
+    /// Returns the link's status after everything that is due has been processed.
+    func status() -> LinkStatus {
+        link.advance(to: now)
+        process()
+        flush()
+        return LinkStatus(&link)
+    }
+
+    /// Returns the open connections.
+    func connections() -> [ConnectionStatus] {
+        let time = NIODeadline.now()
+        return link.connections.compactMap { id in
+            guard id.index < sessions.count, let (flow, session) = sessions[id.index], flow == id else { return nil }
+            return ConnectionStatus(
+                id: ConnectionID(carrier: .link(id)), number: link.number(of: id), client: session.clientAddress,
+                age: Nanoseconds((time - session.startedAt).nanoseconds), bytesRead: session.bytesRead,
+                bytesHeld: PerDirection(up: link.bytesHeld(id, .up), down: link.bytesHeld(id, .down)))
+        }
+    }
+
+    // MARK: Sessions
+
+    /// Opens a flow for a session whose client has connected. The session calls ``start()`` after it has stored the
+    /// flow ID.
+    func open(_ session: Session) -> FlowID {
+        let id = link.open(
+            at: now, chance: session.seed ?? ConnectionChance(number: numbers.next(), seed: seed),
+            isEstablished: session.seed != nil,
+            beginning: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)))
+        while sessions.count <= id.index { sessions.append(nil) }
+        // The last actions of the previous connection with this flow index may not have been executed.
+        if let (flow, session) = sessions[id.index] { displaced[flow] = session }
+        sessions[id.index] = (id, session)
+        if onPacket != nil {
+            while clientPorts.count <= id.index { clientPorts.append(0) }
+            clientPorts[id.index] = session.clientPort
+        }
+        return id
+    }
+
+    /// Executes the actions that opening a flow has produced.
+    func start() {
+        process()
+        flush()
+    }
+
+    /// Whether a connection needs a socket to the upstream.
+    func wantsUpstream(_ id: FlowID) -> Bool { link.wantsUpstream(id) }
+
+    /// Passes a socket event to the link. Resulting writes are sent by the next ``flush()``.
+    func receive(_ input: Input, on id: FlowID) {
+        if isShutDown { return }
+        link.receive(input, on: id, at: now)
+        process()
+    }
+
+    /// Closes a connection whose upstream cannot be reached; the RST or FIN travels over the link.
+    func upstreamFailed(_ id: FlowID) {
+        switch unreachableUpstream {
+        case .reset: receive(.gone(.server), on: id)
+        case .close: _ = closeConnection(id, abortively: false)
+        }
+    }
+
+    /// Closes one connection. Returns `false` if it is closed already.
+    func closeConnection(_ id: FlowID, abortively: Bool) -> Bool {
+        guard link.connections.contains(id) else { return false }
+        change { $0.cut(id, byReset: abortively, at: $1) }
+        return true
+    }
+
+    /// Aborts all connections.
+    func abortConnections() {
+        change { $0.reset(at: $1) }
+    }
+
+    // MARK: Changes, in effect when the call returns
+
+    private func change(_ body: (inout SharedLink, Instant) -> Void) {
+        body(&link, now)
+        process()
+        flush()
+    }
+
+    /// Sets the conditions.
+    func setConditions(_ conditions: Conditions) {
+        change { $0.setConditions(conditions, at: $1) }
+    }
+
+    /// Starts a timeline at `offset`.
+    func startTimeline(_ timeline: Timeline, from offset: Nanoseconds) {
+        change { $0.follow(timeline, from: offset, at: $1) }
+    }
+
+    /// Starts or ends an outage in each direction.
+    func setOutage(_ outage: PerDirection<Bool>) {
+        change { $0.setCut(outage, at: $1) }
+    }
+
+    /// Adds a toxic to all connections.
+    func add(_ toxic: Toxic) {
+        change { $0.add(toxic, at: $1) }
+    }
+
+    /// Replaces the settings of the toxic with the same name.
+    func update(_ toxic: Toxic) {
+        change { $0.update(toxic, at: $1) }
+    }
+
+    /// Removes a toxic.
+    func removeToxic(_ name: String) {
+        change { $0.removeToxic(name, at: $1) }
+    }
+
+    /// Sets the random seed. The caller restarts the connection numbers.
+    func reseed(_ seed: UInt64) {
+        self.seed = seed
+        link.reseed(seed, at: now)
+    }
+
+    // MARK: Backlog
+
+    /// Defers a socket's read until the backlog is processed.
+    func deferRead(of handler: SocketHandler) { deferredReads.append(handler) }
+
+    /// Returns a future that succeeds when all actions so far have been executed.
+    func whenCaughtUp() -> EventLoopFuture<Void> {
+        if !hasBacklog || isShutDown { return eventLoop.makeSucceededVoidFuture() }
+        let promise = backlogPromise ?? eventLoop.makePromise(of: Void.self)
+        backlogPromise = promise
+        return promise.futureResult
+    }
+
+    /// Runs `work` in a later turn, after the event loop's sockets and the other proxies.
+    func runLater(_ work: @escaping (LinkDriver) -> Void) { timerQueue.runLater { work(self) } }
+
+    private func continueBacklog() {
+        if isShutDown { return }
+        hasBacklog = false
+        link.advance(to: now)
+        process()
+        flush()
+        if !hasBacklog { backlogIsProcessed() }
+    }
+
+    private func backlogIsProcessed() {
+        hasBacklog = false
+        let handlers = deferredReads
+        deferredReads.removeAll(keepingCapacity: true)
+        for handler in handlers { handler.readIfPending() }
+        backlogPromise?.succeed()
+        backlogPromise = nil
+    }
+
+    /// Releases all sessions and stops driving the link.
+    func shutDown() {
+        if !isShutDown { timerQueue.unregister(timerSlot) }
+        isShutDown = true
+        timerDeadline = nil
+        sessions = []
+        displaced = [:]
+        unflushedSessions = []
+        backlogIsProcessed()
+    }
+
+    // MARK: Execution
+
+    /// Flushes pending writes. Called at the end of a read cycle and of a timer run, so that many small writes share
+    /// one system call.
+    func flush() {
+        let sessions = unflushedSessions
+        unflushedSessions.removeAll(keepingCapacity: true)
+        for session in sessions { session.flush() }
+        if let onLateness, !unflushedTimes.isEmpty {
+            let now = now
+            for time in unflushedTimes { onLateness(now - time) }
+            unflushedTimes.removeAll(keepingCapacity: true)
+        }
+    }
+
+    /// Executes the link's actions within the turn's budget, publishes its events, and arms the timer.
+    private func process() {
+        // An action can make a socket report an event synchronously; the loop in executeActions() handles what follows
+        // from it.
+        if isExecutingActions { return }
+        if !hasBacklog { executeActions() }
+        publishEvents()
+        armTimer()
+    }
+
+    private func executeActions() {
+        isExecutingActions = true
+        var budget = TurnBudget()
+        while !budget.isSpent, let order = link.takeAction() {
+            if isShutDown { continue }
+            guard let session = session(of: order) else { continue }
+            budget.spend(order.action)
+            if session.execute(order.action) {
+                unflushedSessions.append(session)
+                budget.spendFlush()
+            }
+            if onLateness != nil, case .write = order.action { unflushedTimes.append(order.time) }
+        }
+        isExecutingActions = false
+        if !isShutDown, link.hasActions || link.isBehind {
+            hasBacklog = true
+            runLater { $0.continueBacklog() }
+        }
+    }
+
+    /// Returns the session of an action, and releases it with its last action.
+    private func session(of order: SharedLink.Order) -> Session? {
+        let isLast = if case .ended = order.action { true } else { false }
+        if let (flow, session) = sessions[order.flow.index], flow == order.flow {
+            if isLast { sessions[order.flow.index] = nil }
+            return session
+        }
+        return isLast ? displaced.removeValue(forKey: order.flow) : displaced[order.flow]
+    }
+
+    private func publishEvents() {
+        while let report = link.takeReport() { onExchange?(report.event) }
+        if let onPacket {
+            while let packet = link.takePacket() {
+                onPacket(
+                    PacketEvent(
+                        record: packet.record, payload: packet.payload, cause: packet.cause,
+                        ports: PerDirection(up: clientPorts[packet.record.flow.index], down: serverPort),
+                        startUnixNanoseconds: startUnixNanoseconds))
+            }
+        }
+        if link.reachability != lastReachability {
+            lastReachability = link.reachability
+            onReachabilityChange(lastReachability)
+        }
+    }
+
+    private func armTimer() {
+        guard !hasBacklog, let next = link.nextDue, !isShutDown else { return }
+        let deadline = origin + .nanoseconds(next.sinceStart.count)
+        if let timerDeadline, timerDeadline <= deadline { return }
+        timerDeadline = deadline
+        timerQueue.schedule(timerSlot, at: deadline)
+    }
+
+    /// Processes what is due. Called by the timer queue.
+    func timerFired() {
+        timerDeadline = nil
+        link.advance(to: now)
+        process()
+        flush()
+    }
+}

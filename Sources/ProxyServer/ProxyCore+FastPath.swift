@@ -1,0 +1,142 @@
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import SpliceRelay
+internal import SystemSockets
+
+/// The fast path: the relays carry connections while no conditions apply, and return them to the link before a change.
+extension ProxyCore {
+    /// Returns `nil` if the system has no fast path or the link is observed.
+    func makeFastPath() -> FastPath? {
+        guard configuration.allowsFastPath, configuration.isUnobserved else { return nil }
+        return FastPath(on: eventLoop) { [unowned self] in
+            let bound = NIOLoopBound(self, eventLoop: eventLoop)
+            let eventLoop = eventLoop
+            return RelayPortConfiguration(
+                configuration, proxy: proxyNumber,
+                addresses: upstream.immediate.map { $0.filter { !isOwnAddress($0) } },
+                slots: slots, numbers: numbers, seed: linkDriver.seed,
+                resolveUpstream: { connection in eventLoop.execute { bound.value.resolveUpstream(for: connection) } },
+                onLoop: { eventLoop.execute { bound.value.loopDetected() } },
+                onDialFailed: { error in eventLoop.execute { bound.value.dialFailed(error) } },
+                onAcceptPaused: { error in eventLoop.execute { bound.value.acceptPaused(error) } })
+        }
+    }
+
+    /// Moves new connections to the fast path if no conditions apply.
+    func openFastPath() {
+        guard let fastPath, let listener, !fastPath.isDraining, !isStopping, linkDriver.isTransparent else {
+            return
+        }
+        fastPath.open(listener)
+    }
+
+    /// Moves connections of the frozen fast path to the link, some per turn.
+    func retrieveConnections() {
+        guard let fastPath, fastPath.isDraining, !isRetrieving else { return }
+        isRetrieving = true
+        fastPath.detach(upTo: TurnBudget.connectionsMax).whenSuccess { connections in
+            self.isRetrieving = false
+            // The sockets of connections without a session are closed by their owners.
+            if self.isClosed { return connections.forEach { _ in self.slots.release() } }
+            for connection in connections { self.resume(connection) }
+            self.updateReadSizes()
+            self.updateAccepting()
+            if fastPath.isDraining {
+                self.linkDriver.runLater { _ in self.retrieveConnections() }
+            } else {
+                self.openFastPath()
+            }
+        }
+    }
+
+    /// Continues a connection of the fast path on the link.
+    func resume(_ detached: DetachedConnection) {
+        let session = Session(resuming: detached, on: linkDriver) { [weak self] session in self?.dial(for: session) }
+        session.onEnd = { [weak self, unowned session] in self?.sessionEnded(session) }
+        sessions[ObjectIdentifier(session)] = session
+        session.resume()
+        openChannels(of: session)
+    }
+
+    private func openChannels(of session: Session) {
+        session.attach { handler, side, descriptor in
+            let bound = NIOLoopBound((self, handler), eventLoop: eventLoop)
+            ClientBootstrap(group: eventLoop)
+                .channelInitializer { channel in
+                    channel.eventLoop.makeCompletedFuture {
+                        let (core, handler) = bound.value
+                        try core.setSocketOptions(of: channel, side)
+                        try channel.pipeline.syncOperations.addHandler(handler)
+                    }
+                }
+                .withConnectedSocket(descriptor).assumeIsolated().whenFailure { error in
+                    let cause = SystemErrorDescription(error)
+                    self.logger.error("cannot move a connection off the fast path: \(cause); connection reset")
+                    if let flow = session.flow { _ = self.linkDriver.closeConnection(flow, abortively: true) }
+                    session.close()
+                }
+        }
+    }
+
+    /// Passes the upstream's addresses to a relay.
+    private func resolveUpstream(for connection: RelayToken) {
+        guard configuration.resolvesPerConnection else {
+            fastPath?.dial(connection, .success(upstream.current(on: eventLoop).filter { !isOwnAddress($0) }))
+            return
+        }
+        upstream.fresh(within: configuration.connectTimeout, on: eventLoop).whenComplete { result in
+            self.fastPath?.dial(connection, result.map { $0.filter { !self.isOwnAddress($0) } })
+        }
+    }
+
+    // MARK: Connections of either path
+
+    /// Returns the open connections in accept order.
+    func connections() -> EventLoopFuture<[ConnectionStatus]> {
+        guard let fastPath else { return eventLoop.makeSucceededFuture(linkDriver.connections()) }
+        // Connections that move to the link meanwhile are there when the relays' reply arrives.
+        return fastPath.connections().assumeIsolated().map { relayed in
+            (self.linkDriver.connections() + relayed).sorted { $0.number < $1.number }
+        }.nonisolated()
+    }
+
+    /// Closes one connection. Returns `false` if it is closed already.
+    func closeConnection(_ id: ConnectionID, abortively: Bool) -> EventLoopFuture<Bool> {
+        switch id.carrier {
+        case .link(let flow):
+            return eventLoop.makeSucceededFuture(linkDriver.closeConnection(flow, abortively: abortively))
+        case .relay(let token):
+            guard let fastPath else { return eventLoop.makeSucceededFuture(false) }
+            if abortively {
+                return fastPath.abort(token).assumeIsolated().map { wasReset in
+                    self.updateAccepting()
+                    return wasReset || self.closeMovedConnection(id, abortively: true)
+                }.nonisolated()
+            }
+            return fastPath.detach(token).assumeIsolated().map { detached in
+                if let detached { self.resume(detached) }
+                return self.closeMovedConnection(id, abortively: false)
+            }.nonisolated()
+        }
+    }
+
+    /// Closes a connection that has moved from the fast path to the link.
+    private func closeMovedConnection(_ id: ConnectionID, abortively: Bool) -> Bool {
+        let flow = sessions.values.first { $0.relayID == id }?.flow
+        return flow.map { linkDriver.closeConnection($0, abortively: abortively) } ?? false
+    }
+
+    /// Aborts all connections.
+    func abortConnections() -> EventLoopFuture<Void> {
+        linkDriver.abortConnections()
+        guard let fastPath else { return withTimeout(TurnBudget.waitMax, linkDriver.whenCaughtUp()) }
+        let areReset = fastPath.abortAll().assumeIsolated().flatMap {
+            // Connections that were moving from the fast path are on the link now.
+            self.linkDriver.abortConnections()
+            self.updateAccepting()
+            return self.linkDriver.whenCaughtUp()
+        }.nonisolated()
+        return withTimeout(TurnBudget.waitMax, areReset)
+    }
+}

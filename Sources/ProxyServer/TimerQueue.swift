@@ -1,0 +1,157 @@
+internal import DequeModule
+internal import HeapModule
+internal import NIOCore
+internal import NIOPosix
+
+/// The timers and the deferred work of all link drivers of one event loop.
+///
+/// One scheduled task of NIO serves all drivers, because a heap of two-word entries is cheaper to maintain than a
+/// scheduled task per driver. Used on its event loop only.
+final class TimerQueue {
+    /// Two words without references, so that heap operations do no reference counting.
+    private struct Timer: Comparable {
+        let deadline: NIODeadline
+        let slot: Int
+
+        static func < (left: Timer, right: Timer) -> Bool { left.deadline < right.deadline }
+    }
+
+    private let eventLoop: any EventLoop
+    /// Contains stale entries: a timer that was replaced stays in the heap and is ignored when it is due, since drivers
+    /// replace their timers far more often than timers fire.
+    private var timers = Heap<Timer>()
+    private var drivers: [LinkDriver?] = []
+    private var freeSlots: [Int] = []
+    private var scheduledTask: Scheduled<Void>?
+    private var scheduledDeadline = NIODeadline.distantFuture
+    private var isFiring = false
+    /// Work that drivers have deferred to a later turn, in FIFO order.
+    private var deferredWork = Deque<() -> Void>()
+    private var turnIsScheduled = false
+    /// Whether timers are due that did not fit into an earlier turn.
+    private var hasOverdueTimers = false
+    /// The most times a turn waits for tasks that other tasks have submitted.
+    private static let taskRoundsMax = 8
+
+    /// Heap entries that are kept before stale ones are removed, however few drivers there are.
+    private static let timersMin = 64
+    /// The most link drivers that run in one turn.
+    private static let driversPerTurn = 64
+    /// The time after which a turn starts no further link driver; each driver is bounded by its ``TurnBudget``.
+    private static let turnTimeMax = TimeAmount.milliseconds(2)
+
+    private init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }
+
+    /// Registers a link driver. Returns its slot.
+    func register(_ driver: LinkDriver) -> Int {
+        if let slot = freeSlots.popLast() {
+            drivers[slot] = driver
+            return slot
+        }
+        drivers.append(driver)
+        return drivers.count - 1
+    }
+
+    /// Releases the link driver in `slot`.
+    func unregister(_ slot: Int) {
+        precondition(drivers[slot] != nil, "timer slot \(slot) is not in use")
+        drivers[slot] = nil
+        freeSlots.append(slot)
+    }
+
+    /// Runs `work` in a later turn, after the event loop's sockets and the work deferred before it.
+    func runLater(_ work: @escaping () -> Void) {
+        deferredWork.append(work)
+        scheduleTurn()
+    }
+
+    private func scheduleTurn() {
+        if turnIsScheduled || (deferredWork.isEmpty && !hasOverdueTimers) { return }
+        turnIsScheduled = true
+        yieldToTasks(roundsLeft: Self.taskRoundsMax)
+    }
+
+    /// Schedules a turn after the tasks that opening and closing channels has submitted. NIO polls its sockets only
+    /// when no task is due.
+    private func yieldToTasks(roundsLeft: Int) {
+        let start = NIODeadline.now()
+        eventLoop.assumeIsolated().execute {
+            let tasksHaveRun = NIODeadline.now() - start > TurnBudget.pause
+            if tasksHaveRun && roundsLeft > 0 { return self.yieldToTasks(roundsLeft: roundsLeft - 1) }
+            self.eventLoop.assumeIsolated().scheduleTask(in: TurnBudget.pause) { self.runTurn() }
+        }
+    }
+
+    private func runTurn() {
+        turnIsScheduled = false
+        let deadline = NIODeadline.now() + Self.turnTimeMax
+        var driversLeft = min(deferredWork.count, Self.driversPerTurn)
+        while driversLeft > 0, NIODeadline.now() < deadline, let work = deferredWork.popFirst() {
+            work()
+            driversLeft -= 1
+        }
+        if hasOverdueTimers {
+            hasOverdueTimers = false
+            fireTimers()
+        }
+        scheduleTurn()
+    }
+
+    /// Arms the timer of the driver in `slot`. The driver's ``LinkDriver/timerDeadline`` must equal `deadline`; an
+    /// entry that differs from it is stale.
+    func schedule(_ slot: Int, at deadline: NIODeadline) {
+        timers.insert(Timer(deadline: deadline, slot: slot))
+        if timers.count > Self.timersMin + 4 * drivers.count { removeStaleTimers() }
+        if !isFiring { scheduleTask() }
+    }
+
+    private func removeStaleTimers() {
+        timers = Heap(
+            drivers.indices.compactMap { slot in
+                drivers[slot]?.timerDeadline.map { Timer(deadline: $0, slot: slot) }
+            })
+    }
+
+    private func scheduleTask() {
+        guard !hasOverdueTimers, let deadline = timers.min?.deadline, deadline < scheduledDeadline else { return }
+        scheduledTask?.cancel()
+        scheduledDeadline = deadline
+        scheduledTask = eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { self.fireTimers() }
+    }
+
+    private func fireTimers() {
+        scheduledTask?.cancel()
+        scheduledTask = nil
+        scheduledDeadline = .distantFuture
+        isFiring = true
+        var now = NIODeadline.now()
+        let turnEnd = now + Self.turnTimeMax
+        var driversLeft = Self.driversPerTurn
+        while driversLeft > 0, now < turnEnd, let timer = timers.min, timer.deadline <= now {
+            timers.removeMin()
+            if let driver = drivers[timer.slot], driver.timerDeadline == timer.deadline {
+                driver.timerFired()
+                driversLeft -= 1
+            }
+            now = .now()
+        }
+        isFiring = false
+        if let timer = timers.min, timer.deadline <= now {
+            hasOverdueTimers = true
+            scheduleTurn()
+        }
+        scheduleTask()
+    }
+
+    /// One instance per thread.
+    nonisolated(unsafe) private static let perThread = ThreadSpecificVariable<TimerQueue>()
+
+    /// Returns the timer queue of `eventLoop`; must be called on that event loop. A thread runs one event loop.
+    static func current(on eventLoop: any EventLoop) -> TimerQueue {
+        eventLoop.preconditionInEventLoop()
+        if let queue = perThread.currentValue, queue.eventLoop === eventLoop { return queue }
+        let queue = TimerQueue(eventLoop)
+        perThread.currentValue = queue
+        return queue
+    }
+}
