@@ -122,7 +122,7 @@ final class BodyBudget: Sendable {
 }
 
 /// What one request's body has taken from the budget; given back when neither its connection nor its handler holds the claim.
-final class BodyClaim: Sendable {
+final class BodyReservation: Sendable {
     private let budget: BodyBudget
     private let taken = Atomic(0)
 

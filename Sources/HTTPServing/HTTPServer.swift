@@ -31,7 +31,7 @@ public final class HTTPServer: Sendable {
     }
 
     /// What is answered.
-    public struct Answer: Sendable {
+    public struct Response: Sendable {
         /// Status and headers.
         public var head: HTTPResponse
         /// The body.
@@ -57,7 +57,7 @@ public final class HTTPServer: Sendable {
     }
 
     /// Why a body is not there.
-    public enum BodyFailure: Error {
+    public enum BodyError: Error {
         /// Over the limit.
         case tooLarge
         /// It arrived slower than ``Limits/bodyBytesPerSecondMin``.
@@ -84,7 +84,7 @@ public final class HTTPServer: Sendable {
         /// Reads the body whole.
         ///
         /// - Parameter bytesMax: The most bytes, if fewer than ``Limits/bodyBytesMax``.
-        public func callAsFunction(bytesMax: Int? = nil) async throws(BodyFailure) -> [UInt8] {
+        public func callAsFunction(bytesMax: Int? = nil) async throws(BodyError) -> [UInt8] {
             if declaredBodyBytes == 0 { return [] }
             let bytesMax = min(bytesMax ?? limits.bodyBytesMax, limits.bodyBytesMax)
             if let declaredBodyBytes, declaredBodyBytes > bytesMax { throw .tooLarge }
@@ -106,7 +106,7 @@ public final class HTTPServer: Sendable {
     /// - Throws: What the system says if the address cannot be had.
     public static func start(
         host: String, port: Int, limits: Limits, fields: HTTPFields = [:], on group: (any EventLoopGroup)? = nil,
-        respond: @escaping @Sendable (HTTPRequest, Exchange) async -> Answer
+        respond: @escaping @Sendable (HTTPRequest, Exchange) async -> Response
     ) async throws -> HTTPServer {
         let slots = ConnectionSlots(max: limits.connectionsMax)
         let budget = BodyBudget(limits.bodiesBytesMax)
@@ -130,7 +130,7 @@ public final class HTTPServer: Sendable {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(
-                        HostConnection(channel, limits, fields, slots, budget, respond))
+                        HTTPServerConnection(channel, limits, fields, slots, budget, respond))
                 }
             }
             .bind(host: host, port: port).get()

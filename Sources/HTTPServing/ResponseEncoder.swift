@@ -19,7 +19,7 @@ enum ResponseFraming: Equatable {
     case close
 
     /// The framing of a response whose body has a length or, if `nil`, an end that shows only when it is there.
-    init(length: Int?, status: Int, isHead: Bool, takesChunks: Bool) {
+    init(length: Int?, status: Int, isHead: Bool, acceptsChunked: Bool) {
         if status == 204 || status == 304 {
             self = .none(length: nil)
         } else if isHead {
@@ -27,7 +27,7 @@ enum ResponseFraming: Equatable {
         } else if let length {
             self = .length(length)
         } else {
-            self = takesChunks ? .chunked : .close
+            self = acceptsChunked ? .chunked : .close
         }
     }
 }

@@ -37,7 +37,7 @@ public struct Note: Hashable, Sendable {
 
     /// Reads a note from a JSON object.
     init?(_ object: JSONObject) {
-        guard let uuid = object["uuid"]?.text, uuid.utf8.count <= NotesHTTP.nameBytesMax,
+        guard let uuid = object["uuid"]?.text, uuid.utf8.count <= NotesHTTP.uuidBytesMax,
             let text = object["revision"]?.text, let revision = Revision(text), let date = object["date"]?.text,
             let title = object["title"].optionalText, let body = object["text"].optionalText
         else { return nil }
@@ -76,7 +76,7 @@ public struct IndexEntry: Hashable, Sendable {
         var entries: [IndexEntry] = []
         for element in array {
             guard let object = element.object, let uuid = object["uuid"]?.text,
-                uuid.utf8.count <= NotesHTTP.nameBytesMax,
+                uuid.utf8.count <= NotesHTTP.uuidBytesMax,
                 let text = object["revision"]?.text, let revision = Revision(text)
             else { return nil }
             entries.append(
@@ -128,7 +128,7 @@ public enum NotesHTTP {
     /// Names the operation, so that doing it twice does it once.
     public static let idempotencyKeyName = "Idempotency-Key"
     /// Bytes of a note's name: 255 characters.
-    public static let nameBytesMax = 1020
+    public static let uuidBytesMax = 1020
     /// The notes.
     public static let notesPath = "/api/notes/"
     /// Their revisions.

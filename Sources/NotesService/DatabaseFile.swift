@@ -16,7 +16,7 @@ enum DatabaseFile {
     static let applicationID = 0x534C_4E54
 
     /// Returns what a file is; throws for one that is not ours, or that cannot be written.
-    static func inspect(_ path: String, naming: NotesDialect.Naming) throws -> Content {
+    static func inspect(_ path: String, idFormat: APIContract.IDFormat) throws -> Content {
         guard !path.isEmpty, path != ":memory:" else {
             throw NotesStoreError("the database's path is '\(path)'; name a file, or none to keep notes in memory")
         }
@@ -37,7 +37,7 @@ enum DatabaseFile {
         guard access(path, R_OK) == 0 else { throw systemError(path, "cannot be read", errno) }
         guard access(path, W_OK) == 0 else { throw systemError(path, "cannot be written", errno) }
         if status.st_size == 0 { return .nothing }
-        return try read(path, naming: naming)
+        return try read(path, idFormat: idFormat)
     }
 
     private static func systemError(_ path: String, _ what: String, _ code: Int32) -> NotesStoreError {
@@ -46,7 +46,7 @@ enum DatabaseFile {
         )
     }
 
-    private static func read(_ path: String, naming: NotesDialect.Naming) throws -> Content {
+    private static func read(_ path: String, idFormat: APIContract.IDFormat) throws -> Content {
         // Without a log there is nothing but the file, and `immutable` keeps SQLite from making files beside it.
         let logSize = (try? FileManager.default.attributesOfItem(atPath: path + "-wal")[.size] as? Int) ?? 0
         let options = logSize > 0 ? "mode=ro" : "mode=ro&immutable=1"
@@ -95,11 +95,11 @@ enum DatabaseFile {
         guard version >= 1 else { throw foreign(path, "version \(version)") }
         let written =
             try version == 1
-            ? NotesDialect.Naming.uuid.rawValue : rows("SELECT value FROM setting WHERE name = 'naming'").first ?? ""
-        guard written == naming.rawValue else {
+            ? APIContract.IDFormat.uuid.rawValue : rows("SELECT value FROM setting WHERE name = 'naming'").first ?? ""
+        guard written == idFormat.rawValue else {
             throw NotesStoreError(
                 "\(path) was written under another contract, with other names for notes: "
-                    + "take \(written == NotesDialect.Naming.text.rawValue ? "orig" : "compat or strict")")
+                    + "take \(written == APIContract.IDFormat.text.rawValue ? "orig" : "compat or strict")")
         }
         return .notes(version: version)
     }

@@ -3,8 +3,8 @@ internal import Synchronization
 /// Whether the database does what it is asked to: what `/health` tells, and which problems are worth a line in the log.
 final class DatabaseHealth: Sendable {
     private struct State {
-        var problem: DatabaseProblem?
-        var isLogged: [DatabaseProblem.Cause: Int] = [:]
+        var problem: NotesDatabaseError?
+        var isLogged: [NotesDatabaseError.Cause: Int] = [:]
         var suppressed = 0
         var lastProbe: Int?
         var refusedBytes = 0
@@ -21,12 +21,12 @@ final class DatabaseHealth: Sendable {
     private let state = Mutex(State())
 
     /// What is wrong now.
-    var problem: DatabaseProblem? { state.withLock { $0.problem } }
+    var problem: NotesDatabaseError? { state.withLock { $0.problem } }
 
     /// Records a problem and returns the line for the log; `nil` if the log has its like already.
     ///
     /// - Parameter now: Monotonic milliseconds.
-    func recordProblem(_ problem: DatabaseProblem, at now: Int) -> String? {
+    func recordProblem(_ problem: NotesDatabaseError, at now: Int) -> String? {
         state.withLock { state in
             // Damage does not heal, whatever else succeeds; a bug of ours is no problem of the disk.
             if state.problem?.cause != .damaged && problem.cause != .other { state.problem = problem }

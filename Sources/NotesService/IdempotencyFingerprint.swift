@@ -8,20 +8,20 @@ internal import NotesContract
 /// any boundary, media types with any parameters, tags in any order, a date at any offset, names in either case. A header that
 /// says nothing about this request (a Content-Type without a body, any body of a DELETE) has no part in it.
 struct IdempotencyFingerprint {
-    private var hash = FNV()
+    private var hash = FNV1a()
 
     /// - Parameter fields: The fields of the body, where one has a meaning.
-    static func of(_ call: Call, _ fields: Result<NoteRequest, any Error>?) -> UInt64 {
+    static func of(_ request: APIRequest, _ fields: Result<NoteFields, any Error>?) -> UInt64 {
         var print = IdempotencyFingerprint()
-        print.add(call.method.rawValue)
-        print.add(resource: call.resource)
-        print.add(queryOf: call)
-        print.add(tags: call.request.headerFields[.ifMatch])
-        print.add(tags: call.request.headerFields[.ifNoneMatch])
+        print.add(request.method.rawValue)
+        print.add(resource: request.resource)
+        print.add(queryOf: request)
+        print.add(tags: request.http.headerFields[.ifMatch])
+        print.add(tags: request.http.headerFields[.ifNoneMatch])
         switch fields {
         case nil: print.add(nil)
         case .success(let fields)?:
-            print.add(call.body.isEmpty ? "" : call.mediaType ?? "application/json")
+            print.add(request.body.isEmpty ? "" : request.mediaType ?? "application/json")
             print.add(fields.uuid) { $0.lowercased() }
             print.add(fields.revision)
             print.add(fields.date) { NoteDate.normalised($0) ?? $0 }
@@ -44,7 +44,7 @@ struct IdempotencyFingerprint {
         for byte in text.utf8 { hash.add(byte) }
     }
 
-    private mutating func add(_ field: NoteRequest.Field, _ normalised: (String) -> String = { $0 }) {
+    private mutating func add(_ field: NoteFields.Field, _ normalised: (String) -> String = { $0 }) {
         switch field {
         case .missing: add("missing")
         case .null: add("null")
@@ -55,7 +55,7 @@ struct IdempotencyFingerprint {
         }
     }
 
-    private mutating func add(resource: Call.Resource) {
+    private mutating func add(resource: APIRequest.Resource) {
         switch resource {
         case .note(let name): add("note \(name.lowercased())")
         case .pin(let name): add("pin \(name.lowercased())")
@@ -64,8 +64,8 @@ struct IdempotencyFingerprint {
     }
 
     /// The decoded pairs by name; those of one name keep their order, for the first counts.
-    private mutating func add(queryOf call: Call) {
-        let pairs = call.queryPairs.enumerated().sorted {
+    private mutating func add(queryOf request: APIRequest) {
+        let pairs = request.queryPairs.enumerated().sorted {
             ($0.element.name, $0.offset) < ($1.element.name, $1.offset)
         }
         add(String(pairs.count))
@@ -77,20 +77,20 @@ struct IdempotencyFingerprint {
 
     private mutating func add(tags list: String?) {
         guard let list else { return add(nil) }
-        let tags = ETags.parse(list).map { Array($0.text.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
+        let tags = EntityTags.parse(list).map { Array($0.text.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
         add(String(tags.count))
         for tag in tags { add(String(decoding: tag, as: UTF8.self)) }
     }
 }
 
 /// FNV-1a of 64 bits, to tell requests apart; nothing secret depends on it.
-struct FNV {
+struct FNV1a {
     private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
 
     mutating func add(_ byte: UInt8) { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
 
     static func digest(_ bytes: [UInt8]) -> UInt64 {
-        var hash = FNV()
+        var hash = FNV1a()
         for byte in bytes { hash.add(byte) }
         return hash.value
     }

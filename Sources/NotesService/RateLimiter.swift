@@ -32,7 +32,7 @@ final class RateLimiter: Sendable {
 }
 
 /// When what is old is looked for: with the first write, and then at most once a minute.
-final class Housekeeping: Sendable {
+final class CleanupSchedule: Sendable {
     private let last = Mutex<Int?>(nil)
 
     /// - Parameter now: Milliseconds of ``ServedTime``, which a lever may set back.

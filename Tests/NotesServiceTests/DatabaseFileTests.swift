@@ -16,11 +16,11 @@ import Testing
     }
 
     private static func expectRefusal(
-        _ path: String, in folder: TemporaryFolder, saying text: String, _ dialect: NotesDialect = .compat
+        _ path: String, in folder: TemporaryFolder, saying text: String, _ contract: APIContract = .compat
     ) throws {
         let before = try contents(folder)
         let error = #expect(throws: NotesStoreError.self) { () throws -> Void in
-            _ = try NotesStore(path: path, dialect: dialect)
+            _ = try NotesStore(path: path, contract: contract)
         }
         let said = try #require(error).description
         #expect(said.contains(text), "\(said)")
@@ -82,8 +82,8 @@ import Testing
         }
         for name in ["empty", "bare"] {
             for _ in 0..<2 {
-                let desk = try Desk(store: NotesStore(path: folder.path(name)))
-                #expect(desk.ask("GET", "/api/notes/").status == 200)
+                let fixture = try Fixture(store: NotesStore(path: folder.path(name)))
+                #expect(fixture.send("GET", "/api/notes/").status == 200)
             }
             let id = try DatabaseQueue(path: folder.path(name)).read {
                 try Int.fetchOne($0, sql: "PRAGMA application_id")
@@ -125,8 +125,8 @@ import Testing
                     CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
                     INSERT INTO setting VALUES ('naming', 'uuid'), ('epoch', 'e');
                     INSERT INTO note VALUES
-                        (1, 'ada', '\(Desk.n1)', 3, 'x', '2026-03-01T08:00:00.000Z', x'4d696c6b', NULL, 0, 0, 7, 1),
-                        (2, 'ada', '\(Desk.n2)', 2, 'y', '2026-03-01T08:00:00.000Z', NULL, NULL, 1, 0, 9, 1);
+                        (1, 'ada', '\(Fixture.n1)', 3, 'x', '2026-03-01T08:00:00.000Z', x'4d696c6b', NULL, 0, 0, 7, 1),
+                        (2, 'ada', '\(Fixture.n2)', 2, 'y', '2026-03-01T08:00:00.000Z', NULL, NULL, 1, 0, 9, 1);
                     INSERT INTO token VALUES ('t', 'ada', 'access', NULL, 9000000000000);
                     PRAGMA user_version = 2;
                     """)
@@ -134,15 +134,15 @@ import Testing
             let bytes = "POST\n/api/notes/\n\n\n\napplication/json".utf8 + [0] + #"{"title":"Bread"}"#.utf8
             try database.execute(
                 sql: "INSERT INTO operation VALUES ('ada', 'k', ?, 200, NULL, '{\"kept\":true}', 5)",
-                arguments: [Int64(bitPattern: FNV.digest(Array(bytes)))])
+                arguments: [Int64(bitPattern: FNV1a.digest(Array(bytes)))])
         }
         for _ in 0..<2 {
-            let desk = try Desk(store: NotesStore(path: path))
-            #expect(desk.ask("GET", "/api/notes/\(Desk.n1)/").note?.title == "Milk")
-            let entries = IndexEntry.index(json: Array(desk.ask("GET", "/api/notes-uuids/").body.utf8))
+            let fixture = try Fixture(store: NotesStore(path: path))
+            #expect(fixture.send("GET", "/api/notes/\(Fixture.n1)/").note?.title == "Milk")
+            let entries = IndexEntry.index(json: Array(fixture.send("GET", "/api/notes-uuids/").body.utf8))
             #expect(entries?.map(\.isDeleted) == [false, true])
-            #expect(desk.ask("GET", "/api/", as: "Bearer t").status == 403)
-            let again = desk.ask(
+            #expect(fixture.send("GET", "/api/", as: "Bearer t").status == 403)
+            let again = fixture.send(
                 "POST", "/api/notes/", #"{"title":"Bread"}"#,
                 with: ["Idempotency-Key": "k", "Content-Type": "application/json"])
             #expect(again.body == #"{"kept":true}"#)

@@ -20,18 +20,18 @@ import Testing
     private static func ask(_ peer: HTTPPeer, _ attempt: Attempt) throws -> HTTPReply {
         try peer.ask(
             attempt.method, attempt.path, attempt.body,
-            ["Authorization: \(Desk.ada)", "Idempotency-Key: \(attempt.key)"])
+            ["Authorization: \(Fixture.ada)", "Idempotency-Key: \(attempt.key)"])
     }
 
     /// All writers of a round begin from one revision; some send what another sends, and some what was done long ago.
-    @Test(arguments: [(NotesDialect.compat, true), (.strict, false), (.orig, false)])
-    func ofManyWritersOneWinsEachTime(dialect: NotesDialect, isFile: Bool) async throws {
+    @Test(arguments: [(APIContract.compat, true), (.strict, false), (.orig, false)])
+    func ofManyWritersOneWinsEachTime(contract: APIContract, isFile: Bool) async throws {
         let folder = try TemporaryFolder()
-        let store = try NotesStore(path: isFile ? folder.path("notes.db") : nil, dialect: dialect)
-        let desk = try Desk(dialect, store: store)
-        let server = try await NotesServer.start(desk.service, host: "127.0.0.1", port: 0)
+        let store = try NotesStore(path: isFile ? folder.path("notes.db") : nil, contract: contract)
+        let fixture = try Fixture(contract, store: store)
+        let server = try await NotesServer.start(fixture.service, host: "127.0.0.1", port: 0)
         let port = server.port
-        let isRepaired = dialect != .orig
+        let isRepaired = contract != .orig
         var random = SeededGenerator(seed: 7)
         var uuid = ""
         var base: Revision?
@@ -42,7 +42,7 @@ import Testing
         for round in 0..<1000 {
             if base == nil {
                 uuid = "10000000-0000-4000-8000-" + String(100_000_000_000 + round)
-                base = Revision(desk.create(uuid))
+                base = Revision(fixture.create(uuid))
             }
             let from = try #require(base)
             var attempts = (0..<8).map { writer -> Attempt in
@@ -107,7 +107,7 @@ import Testing
             // Where deleting what is gone is as good as deleting it, several may.
             let areDeletions = attempts.allSatisfy { !winners.contains($0.key) || $0.method == "DELETE" }
             #expect(
-                winners.count == 1 || dialect == .strict && areDeletions && !winners.isEmpty,
+                winners.count == 1 || contract == .strict && areDeletions && !winners.isEmpty,
                 "round \(round): \(winners.sorted())")
         }
         let accepted = chains.values.map(\.count).reduce(0, +)
@@ -122,7 +122,7 @@ import Testing
                 last = result
             }
             let isDeleted = writes.last?.result == nil
-            let shown = desk.ask("GET", "/api/notes/\(uuid)/")
+            let shown = fixture.send("GET", "/api/notes/\(uuid)/")
             #expect((shown.status != 200) == isDeleted)
             if !isDeleted { #expect(shown.note?.revision == last) }
         }

@@ -6,9 +6,9 @@ import Testing
 
 /// The documents against the running server, by schemathesis (`scripts/setup --tests` installs it).
 @Suite(.serialized, .timeLimit(.minutes(10))) struct SchemaTests {
-    @Test(arguments: NotesDialect.all) func nothingIsAnsweredThatIsNotDocumented(dialect: NotesDialect) async throws {
+    @Test(arguments: APIContract.all) func nothingIsAnsweredThatIsNotDocumented(contract: APIContract) async throws {
         let service = NotesService(
-            store: try NotesStore(path: nil, dialect: dialect), users: ["ada": "secret"])
+            store: try NotesStore(path: nil, contract: contract), users: ["ada": "secret"])
         let server = try await NotesServer.start(service, host: "127.0.0.1", port: 0)
         let folder = try TemporaryFolder()
         // It writes down what it has learnt, where it is.

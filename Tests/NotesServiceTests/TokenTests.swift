@@ -27,14 +27,14 @@ import Testing
     ) throws -> (status: Int, body: String) {
         var request = HTTPRequest(method: method, scheme: "http", authority: "localhost", path: path)
         request.headerFields[.authorization] = authorization
-        let answer = service.respond(to: request, body: Array(body.utf8))
-        return (answer.head.status.code, try answer.body.text)
+        let response = service.respond(to: request, body: Array(body.utf8))
+        return (response.head.status.code, try response.body.text)
     }
 
     @Test func anotherPasswordEndsAUsersTokens() throws {
         let store = try NotesStore(path: nil)
         let before = Self.service(store, "secret")
-        let tokens = try Self.ask(before, .post, "/api/tokens/", Desk.ada).body.split(separator: "\"").map(String.init)
+        let tokens = try Self.ask(before, .post, "/api/tokens/", Fixture.ada).body.split(separator: "\"").map(String.init)
         let (access, refresh) = ("Bearer \(tokens[3])", #"{"refresh_token":"\#(tokens[tokens.count - 2])"}"#)
         let same = Self.service(store, "secret")
         #expect(try Self.ask(same, .get, "/api/", access).status == 200)
@@ -46,7 +46,7 @@ import Testing
 
     @Test func theFileHasNeitherTokensNorPasswords() throws {
         let store = try NotesStore(path: nil)
-        let tokens = try Self.ask(Self.service(store, "secret"), .post, "/api/tokens/", Desk.ada).body
+        let tokens = try Self.ask(Self.service(store, "secret"), .post, "/api/tokens/", Fixture.ada).body
             .split(separator: "\"").map(String.init)
         let cells = try store.read { database in
             try String.fetchAll(database, sql: "SELECT id || owner || kind || proof FROM token").joined()

@@ -1,0 +1,166 @@
+internal import HTTPTypes
+internal import JSON
+internal import NotesContract
+
+/// `/levers/`: how a test moves them over HTTP. Needs no user; the server listens on the loopback only.
+extension NotesService {
+    func response(testHooks request: APIRequest, _ testHooks: TestHooks) -> Response {
+        mapErrors {
+            // A web page that a browser on this machine shows must not.
+            guard Self.isLoopback(request.http.authority ?? "localhost"), request.http.headerFields[.origin] == nil
+            else {
+                throw HTTPProblem(.forbidden, "Levers are moved from this machine, and not by a web page", key: "detail")
+            }
+            let words = request.path.split(separator: "/").dropFirst().map(String.init)
+            switch (request.method, words.first, words.count) {
+            case (.get, nil, 0): return .json(.ok, state(of: testHooks))
+            case (.delete, nil, 0):
+                testHooks.clear()
+                return Response(.noContent)
+            case (.put, "clock", 1): return try setClock(request, testHooks)
+            case (.delete, "clock", 1):
+                testHooks.clock = nil
+                return Response(.noContent)
+            case (_, "rules", _): return try handleRules(request, Array(words.dropFirst()), testHooks)
+            case (_, "snapshots", _): return try handleSnapshots(request, Array(words.dropFirst()), testHooks)
+            default: throw HTTPProblem.notFound
+            }
+        }
+    }
+
+    /// Whether a host's name is one of the loopback's; a name that only begins so is somebody else's.
+    private static func isLoopback(_ authority: String) -> Bool {
+        let authority = authority.lowercased()
+        if authority == "[::1]" || authority.hasPrefix("[::1]:") { return true }
+        let host = authority.prefix { $0 != ":" }
+        let numbers = host.split(separator: ".", omittingEmptySubsequences: false).map { UInt8($0) }
+        return host == "localhost" || numbers.count == 4 && numbers[0] == 127 && !numbers.contains(nil)
+    }
+
+    private func setClock(_ request: APIRequest, _ testHooks: TestHooks) throws -> Response {
+        guard case .text(let text)? = JSONText.parse(request.body)?.object?["now"],
+            let stored = NoteDate.normalised(text), let moment = NoteDate.milliseconds(stored: stored)
+        else { throw HTTPProblem(fields: ["now": "Expected a date and time with an offset, as 2026-03-01T08:30:00Z."]) }
+        testHooks.clock = moment
+        return Response(.noContent)
+    }
+
+    private func handleRules(_ request: APIRequest, _ words: [String], _ testHooks: TestHooks) throws -> Response {
+        if request.method == .post, words.isEmpty {
+            guard let object = JSONText.parse(request.body)?.object else {
+                throw HTTPProblem(.badRequest, "Expected a JSON object", key: "detail")
+            }
+            guard let id = try testHooks.add(TestHooks.Rule(object)) else {
+                throw HTTPProblem(.badRequest, "There are \(TestHooks.entriesMax) rules already", key: "detail")
+            }
+            return .json(.created, #"{"id":\#(id)}"#)
+        }
+        guard let id = words.first.flatMap({ Int($0) }) else { throw HTTPProblem.notFound }
+        switch (request.method, words.count) {
+        case (.post, 2) where words[1] == "release":
+            guard let count = testHooks.release(id) else { throw HTTPProblem.notFound }
+            return .json(.ok, #"{"released":\#(count)}"#)
+        case (.delete, 1):
+            guard testHooks.remove(id) else { throw HTTPProblem.notFound }
+            return Response(.noContent)
+        default: throw HTTPProblem.notFound
+        }
+    }
+
+    private func handleSnapshots(_ request: APIRequest, _ words: [String], _ testHooks: TestHooks) throws -> Response {
+        if request.method == .post, words.isEmpty {
+            guard let id = try testHooks.keep(store.snapshot()) else {
+                throw HTTPProblem(.badRequest, "There are \(TestHooks.entriesMax) snapshots already", key: "detail")
+            }
+            return .json(.created, #"{"id":\#(id)}"#)
+        }
+        guard let id = words.first.flatMap({ Int($0) }), let snapshot = testHooks.snapshot(id) else {
+            throw HTTPProblem.notFound
+        }
+        switch (request.method, words.count) {
+        case (.post, 2) where words[1] == "restore":
+            try store.restore(snapshot)
+            return Response(.noContent)
+        case (.delete, 1):
+            _ = testHooks.forget(id)
+            return Response(.noContent)
+        default: throw HTTPProblem.notFound
+        }
+    }
+
+    private func state(of testHooks: TestHooks) -> String {
+        let rules = testHooks.entries.map { entry in
+            JSONText.object([
+                ("id", "\(entry.id)"), ("method", JSONText.string(entry.rule.method)),
+                ("path", JSONText.string(entry.rule.path)), ("nth", entry.rule.nth.map { "\($0)" } ?? "null"),
+                ("do", JSONText.string(entry.rule.action.name)), ("seen", "\(entry.seen)"),
+                ("fired", "\(entry.fired)"), ("held", "\(entry.barriers.count)"),
+            ])
+        }
+        return JSONText.object([
+            ("clock", JSONText.string(testHooks.clock.map { NoteDate.text(millisecondsSince1970: $0) })),
+            ("rules", JSONText.array(rules)),
+            ("snapshots", JSONText.array(testHooks.snapshotIDs.map { "\($0)" })),
+        ])
+    }
+}
+
+extension TestHooks.Action {
+    var name: String {
+        switch self {
+        case .hold: "hold"
+        case .drop: "drop"
+        case .response: "answer"
+        }
+    }
+}
+
+extension TestHooks.Rule {
+    /// Reads `{"method":"PUT","path":"/api/notes/*","nth":1,"do":"hold"}`; `"do":"answer"` takes `status`, `headers`, `body`.
+    init(_ object: JSONObject) throws {
+        let known = ["method", "path", "nth", "do", "status", "headers", "body"]
+        if let other = object.keys.first(where: { name in !known.contains { $0.hasSameBytes(as: name) } }) {
+            let name = String(decoding: other.utf8.prefix(60), as: UTF8.self)
+            throw HTTPProblem(fields: [name: "There is no such field; there are \(known.joined(separator: ", "))."])
+        }
+        guard case .text(let path)? = object["path"], path.utf8.first == UInt8(ascii: "/") else {
+            throw HTTPProblem(fields: ["path": "Expected a path, as /api/notes/ or /api/notes/*."])
+        }
+        guard let method = object["method"].optionalText else {
+            throw HTTPProblem(fields: ["method": "Expected a method, or none for any."])
+        }
+        var nth: Int?
+        switch object["nth"] {
+        case nil, .null?: break
+        case .integer(let number)? where number >= 1: nth = Int(number)
+        default: throw HTTPProblem(fields: ["nth": "Expected a number from 1, or none for every."])
+        }
+        self.init(method: method, path: path, nth: nth, action: try TestHooks.Action(object))
+    }
+}
+
+extension TestHooks.Action {
+    fileprivate init(_ object: JSONObject) throws {
+        // Longer texts are none of these, and slow to compare.
+        switch object["do"]?.text.flatMap({ $0.utf8.count <= 16 ? $0 : nil }) {
+        case "hold"?: self = .hold
+        case "drop"?: self = .drop
+        case "answer"?:
+            guard case .integer(let status)? = object["status"], (200...599).contains(status) else {
+                throw HTTPProblem(fields: ["status": "Expected a status from 200 to 599."])
+            }
+            guard let body = object["body"].optionalText else {
+                throw HTTPProblem(fields: ["body": "Expected a text."])
+            }
+            var headers: [String: String] = [:]
+            for (name, value) in object["headers"]?.object ?? [:] {
+                guard HTTPField.Name(name) != nil, let text = value.text, HTTPField.isValidValue(text) else {
+                    throw HTTPProblem(fields: ["headers": "Expected header fields and their values."])
+                }
+                headers[name] = text
+            }
+            self = .response(status: Int(status), headers: headers, body: body ?? "")
+        default: throw HTTPProblem(fields: ["do": "Expected hold, drop or answer."])
+        }
+    }
+}
