@@ -9,67 +9,68 @@ internal import NIOCore
 #endif
 
 extension HTTPServer {
-    /// How much those who connect may ask for.
+    /// The limits of a server.
     public struct Limits: Hashable, Sendable {
         // MARK: Sizes
 
-        /// Bytes of a request's body.
+        /// The most bytes of a request body.
         public var bodyBytesMax = 1 << 20
-        /// Bytes of all bodies that are being read or answered.
+        /// The most bytes of all request bodies being received or handled.
         public var bodiesBytesMax = 64 << 20
-        /// Bytes of a request's head; of its first line half as many.
+        /// The most bytes of a request head; the request line may take half of them.
         public var headerBytesMax = 32 << 10
-        /// Header lines of a request.
+        /// The most header lines of a request.
         public var headerLinesMax = 100
-        /// Bytes of a target or of a header's value that is not ASCII: such texts are slow to compare.
+        /// The most bytes of a request target or header value that is not ASCII. Comparing such strings is slow.
         public var nonASCIIBytesMax = 1024
-        /// Bytes read from a connection at once, and so the most that wait behind a request.
+        /// The most bytes of one read, and therefore of input buffered behind a request.
         public var readBytesMax = 16 << 10
 
-        /// Bytes of a response that the kernel takes before its reader does (`SO_SNDBUF`; Linux counts twice as many).
+        /// The send buffer of a connection (`SO_SNDBUF`; Linux doubles it for bookkeeping).
         public var sendBufferBytes = 128 << 10
 
         // MARK: Connections
 
-        /// Open connections. A further one takes the slot of the idlest that has not authenticated, or else of the idlest
-        /// that waits for a request; if there is none, it is answered 503.
+        /// The most open connections. A further connection evicts the unauthenticated one with the oldest progress, or else
+        /// the idle one with the oldest progress; without a candidate it gets 503.
         public var connectionsMax = 256
-        /// Connections that wait to be accepted.
+        /// The length of the accept queue (the `backlog` of `listen`).
         public var backlogMax = 512
-        /// Seconds without a segment after which the kernel probes a connection (`TCP_KEEPIDLE`).
+        /// Idle seconds before the first keep-alive probe (`TCP_KEEPIDLE`).
         public var keepAliveIdleSeconds = 60
-        /// Seconds between two probes (`TCP_KEEPINTVL`).
+        /// Seconds between two keep-alive probes (`TCP_KEEPINTVL`).
         public var keepAliveIntervalSeconds = 10
-        /// Probes without an answer after which the kernel closes the connection (`TCP_KEEPCNT`).
+        /// Unanswered keep-alive probes before the kernel closes the connection (`TCP_KEEPCNT`).
         public var keepAliveProbesMax = 6
 
-        /// Requests a second that all connections together may have handled of those that were sent before the previous
-        /// response was taken, unless they have authenticated: callers who only send would leave others no time.
+        /// The most pipelined requests per second of all unauthenticated connections together, so that they leave time for
+        /// others. A request is pipelined if it arrives before the previous response is written.
         public var pipelinedPerSecondMax = 2000
 
         // MARK: Times
 
-        /// Seconds from a connection's start, or from the first byte of a later request, to the end of the request's head.
+        /// The most seconds for a request head, from the connection's start or the first byte of a later request.
         public var headSecondsMax = 30.0
-        /// Seconds from a response's end to the first byte of the next request.
+        /// The most seconds between the end of a response and the first byte of the next request.
         public var idleSecondsMax = 60.0
-        /// A body must arrive at this rate, taken over each ``bodyWindowSeconds``.
+        /// The least rate of a request body, measured over each ``bodyWindowSeconds``.
         public var bodyBytesPerSecondMin = 250
-        /// Seconds over which a body's rate is taken.
+        /// The window over which the rate of a request body is measured.
         public var bodyWindowSeconds = 30.0
-        /// A response must be taken at this rate, after ``readersPauseSecondsMax`` for nothing.
+        /// The least rate at which a client receives a response, after ``responseStallSecondsMax`` without progress.
         public var responseBytesPerSecondMin = 200
-        /// Seconds a reader may take nothing.
+        /// The most seconds in which a client receives nothing of a response.
         public var responseStallSecondsMax = 60.0
-        /// Seconds a connection is read on after its last response, so that the client sees that response instead of a reset.
+        /// The most seconds in which input is read and dropped after the last response. Closing earlier would reset the
+        /// connection and could destroy that response (RFC 9112, 9.6).
         public var lingerSecondsMax = 5.0
-        /// Bytes that are read and dropped meanwhile.
+        /// The most bytes read and dropped in that time.
         public var lingerBytesMax = 16 << 20
 
-        /// The defaults.
+        /// Creates the default limits.
         public init() {}
 
-        /// What is set on an accepted socket: its send buffer, `SO_KEEPALIVE` and its times.
+        /// The options of an accepted socket: send buffer and keep-alive.
         var socketOptions: [(ChannelOptions.Types.SocketOption, SocketOptionValue)] {
             #if canImport(Darwin)
                 let idle = TCP_KEEPALIVE

@@ -1,40 +1,40 @@
 internal import HTTPTypes
 internal import HTTPWire
 
-/// A request's head as a handler gets it, or the status it is refused with (RFC 9112, 3.2 and 6).
+/// A request head that has passed validation (RFC 9112, 3.2 and 6).
 struct ValidatedRequest {
     let request: HTTPRequest
-    /// Whether the client takes chunks.
+    /// Whether the client understands chunked transfer coding.
     let acceptsChunked: Bool
-    /// Whether the client wants the connection kept.
+    /// Whether the client keeps the connection open.
     let keepsAlive: Bool
-    /// Whether the client must be told that the connection is kept: HTTP/1.0 closes it otherwise.
-    var sendsKeepAlive: Bool { keepsAlive && !acceptsChunked }
-    /// Whether the client waits for `100 Continue` before its body.
+    /// Whether the response needs `Connection: keep-alive`. An HTTP/1.0 client closes the connection without it.
+    var needsKeepAlive: Bool { keepsAlive && !acceptsChunked }
+    /// Whether the client waits for `100 Continue` before it sends the body.
     let expectsContinue: Bool
 
-    /// A refused head.
-    struct HTTPProblem: Error {
+    /// The rejection of a request head.
+    struct ValidationError: Error {
         let status: HTTPResponse.Status
     }
 
-    init(_ head: HTTPRequestHead, _ framing: HTTPBodyFraming, nonASCIIBytesMax: Int) throws(HTTPProblem) {
+    init(_ head: HTTPRequestHead, _ framing: HTTPBodyFraming, nonASCIIBytesMax: Int) throws(ValidationError) {
         let hosts = head.headers.all("Host")
         guard hosts.count == 1 || hosts.isEmpty && head.version == .http10,
             hosts.allSatisfy({ $0.utf8.allSatisfy { (0x21...0x7E).contains($0) } }),
-            // HTTP/1.0 has no transfer codings; whoever has sent one through an old intermediary has lost the framing.
+            // HTTP/1.0 has no transfer codings; the framing of such a request is ambiguous (RFC 9112, 6.1).
             head.version >= .http11 || framing != .chunked
-        else { throw HTTPProblem(status: .badRequest) }
+        else { throw ValidationError(status: .badRequest) }
         func isShort(_ text: String) -> Bool {
             text.utf8.count <= nonASCIIBytesMax || text.utf8.allSatisfy { $0 < 0x80 }
         }
         guard isShort(head.target), head.headers.allSatisfy({ isShort($0.value) }),
             let method = HTTPRequest.Method(head.method)
-        else { throw HTTPProblem(status: .badRequest) }
+        else { throw ValidationError(status: .badRequest) }
         var fields = HTTPFields()
         fields.reserveCapacity(head.headers.count)
         for field in head.headers {
-            guard let name = HTTPField.Name(field.name) else { throw HTTPProblem(status: .badRequest) }
+            guard let name = HTTPField.Name(field.name) else { throw ValidationError(status: .badRequest) }
             if name.canonicalName != "host" { fields.append(HTTPField(name: name, value: field.value)) }
         }
         let (authority, path) = Self.split(head.target)
@@ -45,7 +45,7 @@ struct ValidatedRequest {
         expectsContinue = acceptsChunked && head.headers.isListed("100-continue", in: "Expect")
     }
 
-    /// The authority and the path of a target; one in absolute form has both (RFC 9112, 3.2.2).
+    /// Returns the authority and the path of a request target; only the absolute form has an authority (RFC 9112, 3.2.2).
     private static func split(_ target: String) -> (authority: String?, path: String) {
         let scheme = Array("http://".utf8)
         guard target.utf8.prefix(scheme.count).map({ (65...90).contains($0) ? $0 | 0x20 : $0 }) == scheme else {
@@ -57,7 +57,7 @@ struct ValidatedRequest {
         return (String(Substring(rest[..<end])), path.utf8.first == UInt8(ascii: "/") ? path : "/" + path)
     }
 
-    /// The status of bytes that are not a request.
+    /// Returns the status for bytes that are not an HTTP request.
     static func status(of error: HTTPError) -> HTTPResponse.Status {
         switch error {
         case .unknownCoding: .notImplemented
