@@ -1,13 +1,13 @@
 public import HTTPTypes
 
-/// What a notes server says where servers differ.
+/// A contract of the notes API: the behaviour in which the three kinds of notes server differ.
 public struct APIContract: Hashable, Sendable, CustomStringConvertible {
-    /// Its name.
+    /// The name.
     public let name: String
-    /// It in a sentence.
+    /// A description in one sentence.
     public let summary: String
-    /// What is said to who is not known: 403, or 401 with a challenge.
-    public var unauthenticated: HTTPResponse.Status
+    /// The status of unauthenticated requests: 403, or 401 with a challenge.
+    public var unauthenticatedStatus: HTTPResponse.Status
 
     let idFormat: IDFormat
     let missingSlash: MissingSlash
@@ -17,119 +17,120 @@ public struct APIContract: Hashable, Sendable, CustomStringConvertible {
     let reading: Reading
     let features: Features
 
-    /// What a note may be called.
+    /// The format of a note's `uuid`. A database file stores the raw value.
     enum IDFormat: String {
-        /// Up to 255 characters, as they were typed; each name once among all users.
-        case text
-        /// A UUID in the form of RFC 9562, in either case; each user has names of their own.
+        /// 1 to 255 characters, kept as sent and unique among all users.
+        case freeText = "text"
+        /// A UUID (RFC 9562), case-insensitive and unique per user.
         case uuid
     }
 
-    /// What becomes of a request whose path lacks the final slash.
+    /// The treatment of a path without its final slash.
     enum MissingSlash {
-        /// It is sent to the right one.
-        case redirected
-        /// It is sent there if it only reads, otherwise served as if the slash were there.
-        case redirectedIfSafe
-        /// There is nothing.
-        case unknown
+        /// 301 to the path with the slash.
+        case redirect
+        /// 301 for safe methods; other methods are served as if the slash were there.
+        case redirectIfSafe
+        case notFound
     }
 
     struct Creation: Hashable {
-        /// Whether the client has to name the note, or at least the operation.
+        /// Whether a POST needs a `uuid` or an `Idempotency-Key`.
         let requiresID: Bool
-        /// What a `revision` does there.
         let revision: Revision
-        /// Whether a second one of the same name is compared with the note, or malformed.
+        /// Whether a POST of an existing `uuid` is compared with the stored note; otherwise it is a 400.
         let comparesDuplicates: Bool
 
+        /// The treatment of a `revision` in a POST.
         enum Revision {
-            /// The note goes on from it.
+            /// The first revision counts on from it.
             case continued
-            case ignored, refused
+            case ignored, rejected
         }
     }
 
     struct Update: Hashable {
-        /// The answer when no base revision is given.
-        let missingRevision: HTTPResponse.Status
-        /// Whether a PUT replaces: a missing field is refused. If not, title and text stay, and the date becomes now.
+        /// The status of a write without a base revision.
+        let missingRevisionStatus: HTTPResponse.Status
+        /// Whether PUT replaces the note and rejects missing fields. Otherwise missing title and text keep their value, and a
+        /// missing date becomes the current time.
         let putReplaces: Bool
-        /// Whether a write of what is there already leaves the revision.
+        /// Whether a write that changes nothing keeps the revision.
         let keepsRevisionIfUnchanged: Bool
     }
 
-    /// What is said of what has been deleted.
+    /// Statuses of deleted notes.
     struct Tombstones: Hashable {
-        /// To who reads or writes.
-        let gone: HTTPResponse.Status
-        /// To who deletes.
+        /// The status of GET, PUT and PATCH.
+        let readStatus: HTTPResponse.Status
+        /// The status of another DELETE.
         let repeatedDeleteStatus: HTTPResponse.Status
     }
 
     struct Reading: Hashable {
-        /// Whether conditions are looked at before the note's owner: so did the original, and told strangers tags.
+        /// Whether preconditions are evaluated before ownership. The original did this and so disclosed entity tags of other
+        /// users' notes.
         let checksConditionsBeforeOwner: Bool
-        /// Lists by the clients' dates, or in the order of the last writes.
+        /// Whether lists are ordered by the notes' dates; otherwise by last write.
         let listsByDate: Bool
-        /// Whether dates are answered as they were typed, and may lack an offset.
+        /// Whether the response to a write repeats the date as sent, and whether a date may lack an offset.
         let echoesDates: Bool
-        /// Whether a browser gets HTML of everything.
+        /// Whether `Accept: text/html` gets the JSON in a web page.
         let servesHTML: Bool
     }
 
     struct Features: OptionSet, Hashable {
         let rawValue: Int
-        /// `Idempotency-Key` names an operation.
+        /// `Idempotency-Key` on writes.
         static let idempotencyKeys = Features(rawValue: 1)
-        /// `If-Match` is a base revision.
+        /// `If-Match` as base revision.
         static let ifMatch = Features(rawValue: 2)
-        /// A refusal shows the note as it is.
+        /// The stored note in 409 and 412 responses.
         static let currentInConflicts = Features(rawValue: 4)
-        /// Answers to writes and lists carry an ETag, notes a Last-Modified, all a Cache-Control.
+        /// ETag on writes and lists, Last-Modified on notes, Cache-Control on everything.
         static let validators = Features(rawValue: 8)
-        /// The index can be asked for what has changed since.
+        /// Cursors in the index.
         static let cursors = Features(rawValue: 16)
-        /// There are tokens.
         static let tokens = Features(rawValue: 32)
-        /// Notes can be pinned.
         static let pins = Features(rawValue: 64)
 
-        static let all: Features = [.idempotencyKeys, .ifMatch, .currentInConflicts, .validators, .cursors, .tokens, .pins]
+        static let all: Features = [
+            .idempotencyKeys, .ifMatch, .currentInConflicts, .validators, .cursors, .tokens, .pins,
+        ]
     }
 
-    /// The original of 2013, with writes that are atomic and without its 500s.
+    /// The original server of 2013, with atomic writes and no 500 responses.
     public static let orig = APIContract(
-        name: "orig", summary: "the original of 2013, with atomic writes and without its 500s",
-        unauthenticated: .forbidden, idFormat: .text, missingSlash: .redirected,
+        name: "orig", summary: "the original server of 2013, with atomic writes and no 500 responses",
+        unauthenticatedStatus: .forbidden, idFormat: .freeText, missingSlash: .redirect,
         creation: Creation(requiresID: false, revision: .continued, comparesDuplicates: false),
-        update: Update(missingRevision: .badRequest, putReplaces: false, keepsRevisionIfUnchanged: false),
+        update: Update(missingRevisionStatus: .badRequest, putReplaces: false, keepsRevisionIfUnchanged: false),
         tombstones: nil,
-        reading: Reading(
-            checksConditionsBeforeOwner: true, listsByDate: true, echoesDates: true, servesHTML: true),
+        reading: Reading(checksConditionsBeforeOwner: true, listsByDate: true, echoesDates: true, servesHTML: true),
         features: [])
-    /// The repaired one, which its clients can talk to.
+    /// The original with its gaps closed, compatible with its clients.
     public static let compat = APIContract(
-        name: "compat", summary: "the original repaired, so that its clients still work",
-        unauthenticated: .forbidden, idFormat: .uuid, missingSlash: .redirectedIfSafe,
+        name: "compat", summary: "the original with its gaps closed, compatible with its clients",
+        unauthenticatedStatus: .forbidden, idFormat: .uuid, missingSlash: .redirectIfSafe,
         creation: Creation(requiresID: false, revision: .ignored, comparesDuplicates: true),
-        update: Update(missingRevision: .badRequest, putReplaces: true, keepsRevisionIfUnchanged: true),
-        tombstones: Tombstones(gone: .notFound, repeatedDeleteStatus: .notFound),
+        update: Update(missingRevisionStatus: .badRequest, putReplaces: true, keepsRevisionIfUnchanged: true),
+        tombstones: Tombstones(readStatus: .notFound, repeatedDeleteStatus: .notFound),
         reading: Reading(
             checksConditionsBeforeOwner: false, listsByDate: false, echoesDates: false, servesHTML: false),
         features: .all)
-    /// The one to write new clients for.
+    /// `compat` without concessions to old clients.
     public static let strict = APIContract(
-        name: "strict", summary: "the repaired one without concessions: for new clients",
-        unauthenticated: .unauthorized, idFormat: .uuid, missingSlash: .unknown,
-        creation: Creation(requiresID: true, revision: .refused, comparesDuplicates: true),
-        update: Update(missingRevision: .preconditionRequired, putReplaces: true, keepsRevisionIfUnchanged: true),
-        tombstones: Tombstones(gone: .gone, repeatedDeleteStatus: .noContent), reading: compat.reading, features: .all)
+        name: "strict", summary: "compat without concessions to old clients",
+        unauthenticatedStatus: .unauthorized, idFormat: .uuid, missingSlash: .notFound,
+        creation: Creation(requiresID: true, revision: .rejected, comparesDuplicates: true),
+        update: Update(missingRevisionStatus: .preconditionRequired, putReplaces: true, keepsRevisionIfUnchanged: true),
+        tombstones: Tombstones(readStatus: .gone, repeatedDeleteStatus: .noContent), reading: compat.reading,
+        features: .all)
 
     public var description: String { name }
 
-    /// All of them.
+    /// All contracts, the default first.
     public static let all = [compat, orig, strict]
-    /// The dialects by name.
+    /// The contracts by name.
     public static let named = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 }

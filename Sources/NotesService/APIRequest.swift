@@ -3,55 +3,55 @@ internal import HTTPTypes
 internal import JSON
 internal import NotesContract
 
-/// A request taken apart.
+/// A parsed request to the notes API.
 struct APIRequest {
     enum Resource: Hashable {
         case root, notes, index, note(String), pin(String), tokens, refresh, page, login, logout, document, health,
             testHooks, unknown
     }
 
-    let request: HTTPRequest
+    let http: HTTPRequest
     let body: [UInt8]
-    /// Without query.
+    /// The path without the query.
     let path: String
     let query: String
     let resource: Resource
-    /// Who asks, once that is known.
+    /// The authenticated user; `nil` before authentication.
     var user: String?
 
-    init(_ request: HTTPRequest, body: [UInt8]) {
-        self.request = request
+    init(_ http: HTTPRequest, body: [UInt8]) {
+        self.http = http
         self.body = body
-        var whole = (request.path ?? "/")[...]
-        // A target may be a whole URL (RFC 9112, 3.2.2).
-        if whole.hasPrefix("http://") {
-            let rest = whole.dropFirst(7)
-            whole = rest.firstIndex(of: "/").map { rest[$0...] } ?? "/"
+        var target = (http.path ?? "/")[...]
+        // The absolute form of a request target (RFC 9112, 3.2.2).
+        if target.hasPrefix("http://") {
+            let rest = target.dropFirst(7)
+            target = rest.firstIndex(of: "/").map { rest[$0...] } ?? "/"
         }
-        let parts = whole.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         path = String(parts.first ?? "/")
         query = parts.count > 1 ? String(parts[1]) : ""
         resource = path.utf8.count <= APIRequest.pathBytesMax ? APIRequest.resource(path) : .unknown
     }
 
-    /// Bytes of a path; there is nothing under a longer one.
+    /// The longest path that can name a resource, in bytes.
     static let pathBytesMax = 4096
 
-    var method: HTTPRequest.Method { request.method }
+    var method: HTTPRequest.Method { http.method }
 
-    /// The operation's name.
-    var key: String? { request.headerFields[.idempotencyKey] }
+    /// The value of `Idempotency-Key`.
+    var idempotencyKey: String? { http.headerFields[.idempotencyKey] }
 
-    /// Whether it changes nothing (RFC 9110, 9.2.1).
+    /// Whether the method is safe (RFC 9110, 9.2.1).
     var isSafe: Bool { [.get, .head, .options, .trace].contains(method) }
 
-    /// Whether the path has its final slash; one that never has counts as if.
+    /// Whether the path has its final slash, or needs none.
     var hasSlash: Bool { path.hasSuffix("/") || [.document, .health, .testHooks].contains(resource) }
 
     private static func resource(_ path: String) -> Resource {
         if path == "/openapi.json" { return .document }
         if path == "/levers" || path.hasPrefix("/levers/") { return .testHooks }
-        // A percent-encoded path is the same path (RFC 3986, 6.2.2.2).
+        // Percent-encoding does not change which resource a path names (RFC 3986, 6.2.2.2).
         var words = path.split(separator: "/", omittingEmptySubsequences: false).map {
             $0.contains("%") ? $0.removingPercentEncoding ?? String($0) : String($0)
         }[...]
@@ -60,7 +60,7 @@ struct APIRequest {
         if words.last == "" {
             words = words.dropLast()
         } else if words.last?.hasPrefix(".") == true {
-            // A format suffix, of which there is none.
+            // A format suffix of the original's framework; no format has one.
             return .unknown
         }
         switch Array(words) {
@@ -85,7 +85,7 @@ struct APIRequest {
         }
     }
 
-    /// The note the path names.
+    /// The `uuid` in the path.
     var uuid: String? {
         switch resource {
         case .note(let name), .pin(let name): return name
@@ -93,7 +93,7 @@ struct APIRequest {
         }
     }
 
-    /// The note the body of a creation names.
+    /// The `uuid` in the body of a POST.
     var bodyUUID: String? {
         guard method == .post, resource == .notes, case .text(let text)? = NoteFields(json: body)?.uuid,
             text.utf8.count <= NotesHTTP.uuidBytesMax
@@ -103,41 +103,44 @@ struct APIRequest {
         return text.lowercased()
     }
 
-    /// The digest by which a retry was recognised in files of version 2: its bytes. Equal bytes are an equal request, so it
-    /// counts beside the fingerprint, and the operations of such a file keep their results.
+    /// The digest that recognised retries in database files of version 2: a hash over the bytes of the request. It is accepted
+    /// beside ``IdempotencyFingerprint``, so that operations in such a file keep their results.
     var digestOfBytes: UInt64 {
-        var place = path.hasSuffix("/") ? path : path + "/"
-        if let uuid { place = "/api/notes/\(uuid.lowercased())/" + (resource == .note(uuid) ? "" : "pin/") }
-        let fields = request.headerFields
-        let words = [
-            method.rawValue, place, query, fields[.ifMatch] ?? "", fields[.ifNoneMatch] ?? "",
+        var path = path.hasSuffix("/") ? path : path + "/"
+        if let uuid { path = "/api/notes/\(uuid.lowercased())/" + (resource == .note(uuid) ? "" : "pin/") }
+        let fields = http.headerFields
+        let parts = [
+            method.rawValue, path, query, fields[.ifMatch] ?? "", fields[.ifNoneMatch] ?? "",
             fields[.contentType] ?? "",
         ]
-        return FNV1a.digest(Array(words.joined(separator: "\n").utf8) + [0] + body)
+        return FNV1a.digest(Array(parts.joined(separator: "\n").utf8) + [0] + body)
     }
 
-    /// The parameters of the query, decoded; the value of one without `=` is `nil`.
+    /// The decoded query parameters; the value of a parameter without `=` is `nil`.
     var queryPairs: [(name: String, value: String?)] {
         query.utf8.split(separator: UInt8(ascii: "&")).map { pair in
             let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            func plain(_ text: Substring.UTF8View) -> String { FormURLEncoded.plain(text) ?? String(Substring(text)) }
-            return (plain(parts[0]), parts.count == 2 ? plain(parts[1]) : nil)
+            func decoded(_ text: Substring.UTF8View) -> String {
+                FormURLEncoded.decoded(text) ?? String(Substring(text))
+            }
+            return (decoded(parts[0]), parts.count == 2 ? decoded(parts[1]) : nil)
         }
     }
 
-    /// A parameter of the query.
+    /// Returns the first value of a query parameter.
     func query(_ name: String) -> String? {
         queryPairs.first { $0.name.hasSameBytes(as: name) && $0.value != nil }?.value
     }
 
     /// The media type of the body without its parameters, in lower case.
     var mediaType: String? {
-        request.headerFields[.contentType].map {
+        http.headerFields[.contentType].map {
             String($0.prefix { $0 != ";" }).trimmingCharacters(in: .whitespaces).lowercased()
         }
     }
 
-    func allow(_ methods: [HTTPRequest.Method]) throws {
+    /// Throws 405 unless the method is among those allowed.
+    func requireMethod(_ methods: [HTTPRequest.Method]) throws {
         if methods.contains(method) { return }
         var response = NotesService.Response.error(
             .methodNotAllowed, "Method '\(method.rawValue.prefix(20))' not allowed.", key: "detail")
@@ -145,13 +148,13 @@ struct APIRequest {
         throw HTTPProblem(response)
     }
 
-    // MARK: Which form of answer
+    // MARK: Content negotiation
 
     enum Media { case json, html }
 
-    /// What the client would rather have of what there is (RFC 9110, 12.5.1); `nil` if it wants none of it.
+    /// Returns the offered media type that the client prefers (RFC 9110, 12.5.1); `nil` if it accepts none.
     func media(_ offered: [Media]) -> Media? {
-        guard let field = request.headerFields[.accept] else { return offered.first }
+        guard let field = http.headerFields[.accept] else { return offered.first }
         var best: (media: Media, weight: Double, precision: Int)?
         for media in offered {
             let (weight, precision) = APIRequest.weight(
@@ -183,9 +186,9 @@ struct APIRequest {
     }
 }
 
-/// UUIDs in the form of RFC 9562.
+/// The text form of UUIDs (RFC 9562).
 enum UUIDText {
-    /// In lower case; `nil` if it is none.
+    /// Returns a UUID in lower case; `nil` if the text is not a UUID.
     static func normalised(_ text: String) -> String? {
         let bytes = Array(text.utf8)
         guard bytes.count == 36 else { return nil }

@@ -1,16 +1,16 @@
 internal import HTTPTypes
 internal import NotesContract
 
-/// The idempotency fingerprint of a request (draft-ietf-httpapi-idempotency-key-header, section 2.4): a hash over what it asks
-/// for, so that a retry is recognised whoever has re-encoded it.
+/// The idempotency fingerprint of a request (draft-ietf-httpapi-idempotency-key-header, section 2.4): a hash over the meaning
+/// of the request, so that a retry is recognised in another encoding.
 ///
-/// Equal are: a path or query with and without percent-encoding, JSON members in any order and form, multipart bodies with
-/// any boundary, media types with any parameters, tags in any order, a date at any offset, names in either case. A header that
-/// says nothing about this request (a Content-Type without a body, any body of a DELETE) has no part in it.
+/// The fingerprint does not depend on: percent-encoding of path and query, order and spacing of JSON members, the multipart
+/// boundary, parameters of the media type, the order of entity tags, the offset of a date, the case of a `uuid`. It leaves out
+/// parts without meaning, such as a Content-Type without a body, or the body of a DELETE.
 struct IdempotencyFingerprint {
     private var hash = FNV1a()
 
-    /// - Parameter fields: The fields of the body, where one has a meaning.
+    /// - Parameter fields: The fields of the body; `nil` if the method gives a body no meaning.
     static func of(_ request: APIRequest, _ fields: Result<NoteFields, any Error>?) -> UInt64 {
         var print = IdempotencyFingerprint()
         print.add(request.method.rawValue)
@@ -28,13 +28,13 @@ struct IdempotencyFingerprint {
             print.add(fields.title)
             print.add(fields.text)
         case .failure?:
-            // Such a request is never done, so it is equal to none that was.
+            // A request with an unreadable body never succeeds, so no stored operation matches it.
             print.add("unreadable")
         }
         return print.hash.value
     }
 
-    /// Each part with its length, which is never that of `nil`: no two lists of parts have the same bytes.
+    /// Adds a part with its length, so that different lists of parts hash different bytes. The length of `nil` is 2^32 - 1.
     private mutating func add(_ text: String?) {
         guard let text else {
             for _ in 0..<4 { hash.add(0xFF) }
@@ -63,7 +63,7 @@ struct IdempotencyFingerprint {
         }
     }
 
-    /// The decoded pairs by name; those of one name keep their order, for the first counts.
+    /// Adds the decoded parameters sorted by name. Those of one name keep their order, because the first one is used.
     private mutating func add(queryOf request: APIRequest) {
         let pairs = request.queryPairs.enumerated().sorted {
             ($0.element.name, $0.offset) < ($1.element.name, $1.offset)
@@ -83,7 +83,7 @@ struct IdempotencyFingerprint {
     }
 }
 
-/// FNV-1a of 64 bits, to tell requests apart; nothing secret depends on it.
+/// The hash function FNV-1a with 64 bits. It is not cryptographic.
 struct FNV1a {
     private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
 

@@ -1,16 +1,16 @@
 internal import JSON
 internal import NotesContract
 
-/// JSON (or any text) in UTF-8 that grows at its end: lists are made of their rows without a string for each field.
+/// A growing buffer of UTF-8 text, for lists that are written without a `String` per field.
 struct JSONBuffer {
     private(set) var bytes: [UInt8] = []
 
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// Appends a text as it is.
+    /// Appends text without quoting.
     mutating func append(_ text: String) { bytes.append(contentsOf: text.utf8) }
 
-    /// Appends a string, or `null`.
+    /// Appends a JSON string, or `null`.
     mutating func append(string: UnsafeRawBufferPointer?) {
         guard let string else { return append("null") }
         if string.allSatisfy(JSONBuffer.isPlain) {
@@ -22,7 +22,7 @@ struct JSONBuffer {
         }
     }
 
-    /// Appends a revision as a string; server-made suffixes need no escape, those of a client's may.
+    /// Appends a revision as a JSON string. A suffix made by a client may need escapes.
     mutating func append(revision number: Int, _ suffix: UnsafeRawBufferPointer?) {
         guard let suffix, suffix.allSatisfy(JSONBuffer.isPlain) else {
             let suffix = suffix.map { String(decoding: $0, as: UTF8.self) } ?? ""
@@ -35,6 +35,6 @@ struct JSONBuffer {
         bytes.append(0x22)
     }
 
-    /// Whether ``JSONText/string(_:)`` leaves a byte as it is.
+    /// Returns whether ``JSONText/string(_:)`` writes a byte unescaped.
     private static func isPlain(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x22 && byte != 0x5C && byte != 0x7F }
 }

@@ -10,31 +10,31 @@ internal import HTTPTypes
     internal import Musl
 #endif
 
-/// Why the database did not do what it was asked to: for the log in full, for clients without the file's path.
+/// An error of the database at run time. The description is for the log; clients get the summary, without the file's path.
 public struct NotesDatabaseError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What is wrong, as far as it makes a difference to those who can mend it.
+    /// The cause, as far as the remedy differs.
     public enum Cause: String, Hashable, Sendable {
         case full, busy, readOnly, inputOutput, damaged, unopenable, moved, other
     }
 
-    /// What is wrong.
+    /// The cause.
     public let cause: Cause
-    /// The file, `memory` for none.
+    /// The database file, or `memory`.
     public let path: String
-    /// SQLite's words and code, and the system's error if there is one.
+    /// SQLite's message and code, and the system error if there is one.
     public let detail: String
 
-    /// The line for a log: where, what, why, what to do.
+    /// A log line: file, failure, cause, remedy.
     public var description: String { "database \(path): \(summary) (\(detail)); \(remedy)" }
 
-    /// The problem of a file that has another name now, or none: what is written would be lost at the end.
+    /// Creates the error of a file that is no longer at its path. Further writes would be lost when the server stops.
     init(moved path: String) {
         self.path = path
         cause = .moved
-        detail = "another file has its name, or none"
+        detail = "its path names another file, or none"
     }
 
-    /// - Parameter systemError: The `errno` of the last call that SQLite saw failing.
+    /// - Parameter systemError: The `errno` of SQLite's last failed system call.
     init(_ error: any Error, systemError: Int32, path: String) {
         self.path = path
         guard let error = error as? DatabaseError else {
@@ -42,7 +42,7 @@ public struct NotesDatabaseError: Error, Hashable, Sendable, CustomStringConvert
             detail = "\(error)"
             return
         }
-        // A quota, or a limit of the process' files, is a full disk to whoever writes.
+        // A quota and the limit on file size have the effect of a full disk.
         let isFull = [ENOSPC, EDQUOT, EFBIG].contains(systemError)
         switch error.resultCode.primaryResultCode {
         case .SQLITE_FULL: cause = .full
@@ -53,21 +53,21 @@ public struct NotesDatabaseError: Error, Hashable, Sendable, CustomStringConvert
         case .SQLITE_CANTOPEN: cause = .unopenable
         default: cause = .other
         }
-        // Never the statement's values: they are what users wrote.
-        var words = ["\(error.message ?? "no message"), SQLite code \(error.extendedResultCode.rawValue)"]
+        // The statement's values are left out, because they are user data.
+        var parts = ["\(error.message ?? "no message"), SQLite code \(error.extendedResultCode.rawValue)"]
         if [.full, .inputOutput, .unopenable].contains(cause), systemError != 0 {
-            words.append(String(cString: strerror(systemError)))
+            parts.append(String(cString: strerror(systemError)))
         }
-        detail = words.joined(separator: ", ")
+        detail = parts.joined(separator: ", ")
     }
 
-    /// What is wrong, in words for a client.
+    /// The failure in words for clients.
     var summary: String {
         switch cause {
         case .full: "the disk is full, nothing was written"
         case .busy: "another process holds the database"
         case .readOnly: "the database cannot be written"
-        case .inputOutput: "the disk does not work"
+        case .inputOutput: "the disk reports an I/O error"
         case .damaged: "the database is damaged"
         case .unopenable: "the database's files cannot be opened"
         case .moved: "the database's file was moved or deleted"
@@ -77,18 +77,18 @@ public struct NotesDatabaseError: Error, Hashable, Sendable, CustomStringConvert
 
     private var remedy: String {
         switch cause {
-        case .full: "free some space; writes are refused (507) until then"
-        case .busy: "end the other process, or wait; requests are refused (503) until then"
-        case .readOnly: "make the file and its directory writable; writes are refused (503) until then"
-        case .inputOutput: "check the disk; requests are refused (503)"
-        case .damaged: "stop the server and restore the file from a copy; requests are refused (503)"
-        case .unopenable: "check the directory, and how many files the process may open; requests are refused (503)"
-        case .moved: "put it back, or start the server again; writes are refused (503) until then"
-        case .other: "please report it"
+        case .full: "free disk space; until then writes get 507"
+        case .busy: "end the other process, or wait; until then requests get 503"
+        case .readOnly: "make the file and its directory writable; until then writes get 503"
+        case .inputOutput: "check the disk; requests get 503"
+        case .damaged: "stop the server and restore the file from a copy; requests get 503"
+        case .unopenable: "check the directory and the limit on open files (ulimit -n); requests get 503"
+        case .moved: "move the file back, or restart the server; until then writes get 503"
+        case .other: "please report this error"
         }
     }
 
-    /// What the client of the request is told.
+    /// The response to the client.
     var response: NotesService.Response {
         var response: NotesService.Response
         switch cause {
@@ -99,7 +99,7 @@ public struct NotesDatabaseError: Error, Hashable, Sendable, CustomStringConvert
             response = .error(.internalServerError, "Internal error; the server's log has its cause.", key: "detail")
         default:
             response = .error(.serviceUnavailable, "\(summary.capitalisedFirst); try again later.", key: "detail")
-            // Somebody's transaction may be over in a second; a disk takes longer.
+            // A transaction of another process may end within a second; disk problems take longer.
             response[.retryAfter] = cause == .busy ? "1" : "10"
         }
         return response

@@ -3,15 +3,15 @@ internal import GRDB
 internal import HTTPTypes
 internal import JSON
 
-/// Who asks.
-enum Caller {
-    /// Somebody we know, by a password or by a token.
+/// The authentication of a request.
+enum Authentication {
+    /// A user with a password or an access token.
     case user(String, hasPassword: Bool)
-    /// Somebody we know by a cookie, which a browser sends whoever's page asks for it.
-    case browser(String, csrf: String)
-    case nobody
-    /// What they showed is wrong, or not valid any more.
-    case refused(String, isToken: Bool)
+    /// A user with a session cookie. Browsers add it to requests of any page, so writes need the CSRF token too.
+    case session(String, csrf: String)
+    case anonymous
+    /// Wrong or expired credentials, with the reason.
+    case rejected(String, isToken: Bool)
 
     var hasPassword: Bool {
         if case .user(_, true) = self { return true }
@@ -20,29 +20,29 @@ enum Caller {
 }
 
 extension NotesService {
-    func caller(of request: HTTPRequest) throws -> Caller {
+    func authentication(of request: HTTPRequest) throws -> Authentication {
         if let session = Cookies.value("sessionid", of: request),
             let token = try token(session, .session), let csrf = token.csrf
         {
-            return .browser(token.owner, csrf: csrf)
+            return .session(token.owner, csrf: csrf)
         }
-        guard let field = request.headerFields[.authorization] else { return .nobody }
+        guard let field = request.headerFields[.authorization] else { return .anonymous }
         let words = field.split(separator: " ", maxSplits: 1).map(String.init)
         switch words.first?.lowercased() {
         case "basic":
             guard words.count == 2, let user = basicUser(words[1].trimmingCharacters(in: .whitespaces)) else {
-                return .refused("Invalid username/password", isToken: false)
+                return .rejected("Invalid username/password", isToken: false)
             }
             return .user(user, hasPassword: true)
         case "bearer" where contract.features.contains(.tokens):
             guard words.count == 2, let token = try token(words[1].trimmingCharacters(in: .whitespaces), .access)
-            else { return .refused("The token is not valid, or not any more", isToken: true) }
+            else { return .rejected("The token is invalid or has expired", isToken: true) }
             return .user(token.owner, hasPassword: false)
-        default: return .nobody
+        default: return .anonymous
         }
     }
 
-    /// The user, if the password is right (RFC 7617).
+    /// Returns the user of Basic credentials (RFC 7617); `nil` if they are wrong.
     private func basicUser(_ credentials: String) -> String? {
         guard let data = Data(base64Encoded: credentials) else { return nil }
         let bytes = Array(data)
@@ -52,26 +52,26 @@ extension NotesService {
             password: String(decoding: bytes[(colon + 1)...], as: UTF8.self))
     }
 
-    /// The user as they were named to the server, if the password is right.
+    /// Returns the configured name of a user; `nil` if the password is wrong.
     func user(_ name: String, password: String) -> String? {
-        // As much work for a name that does not exist.
+        // The comparison also runs for an unknown name, so that its duration does not disclose which names exist.
         let known = users.index(forKey: ByteKey(name)).map { users[$0] }
-        let isRight = Secrets.areEqual(known?.value ?? "", password)
+        let isRight = password.matchesSecret(known?.value ?? "")
         return isRight ? known?.key.text : nil
     }
 
-    /// The refusal of somebody who is not known.
-    func unauthenticated(_ caller: Caller) -> HTTPProblem {
+    /// Returns the error of a request without valid credentials.
+    func unauthenticated(_ authentication: Authentication) -> HTTPProblem {
         let message: String
         var challenge = "Basic realm=\"notes\", charset=\"UTF-8\""
-        switch caller {
-        case .refused(let reason, let isToken):
+        switch authentication {
+        case .rejected(let reason, let isToken):
             message = reason
             if isToken { challenge = "Bearer realm=\"notes\", error=\"invalid_token\", \(challenge)" }
         default: message = "Authentication credentials were not provided."
         }
-        var response = Response.error(contract.unauthenticated, message, key: "detail")
-        if contract.unauthenticated == .unauthorized { response[.wwwAuthenticate] = challenge }
+        var response = Response.error(contract.unauthenticatedStatus, message, key: "detail")
+        if contract.unauthenticatedStatus == .unauthorized { response[.wwwAuthenticate] = challenge }
         return HTTPProblem(response)
     }
 
@@ -84,22 +84,22 @@ extension NotesService {
         let csrf: String?
     }
 
-    /// A token that is valid now.
+    /// Returns the token with this secret; `nil` if there is none, or it has expired.
     func token(_ secret: String, _ kind: TokenKind) throws -> Token? {
         try store.read { database in
             let row = try Row.fetchOne(
                 database.cachedStatement(
                     sql: "SELECT owner, csrf, proof FROM token WHERE id = ? AND kind = ? AND expires > ?"),
                 arguments: [Secrets.tokenID(secret), kind.rawValue, tokenTime()])
-            // A user who is not one any more, or who has another password now, has no token either.
+            // The removal of a user or a change of their password ends their tokens.
             guard let row, let password = users[ByteKey(row["owner"] as String)],
-                Secrets.areEqual(Secrets.proof(of: secret, password: password), row["proof"])
+                Secrets.proof(of: secret, password: password).matchesSecret(row["proof"] as String)
             else { return nil }
             return Token(owner: row["owner"], csrf: row["csrf"])
         }
     }
 
-    /// Makes a token that is valid for some seconds, and as long as its owner's password stays.
+    /// Creates a token and returns its secret. The token ends after `seconds`, or with a change of its owner's password.
     func makeToken(_ kind: TokenKind, of owner: String, seconds: Int, csrf: String? = nil, _ database: Database) throws
         -> String
     {
@@ -110,7 +110,7 @@ extension NotesService {
                 Secrets.tokenID(secret), owner, kind.rawValue, csrf, tokenTime() + seconds * 1000,
                 Secrets.proof(of: secret, password: users[ByteKey(owner)] ?? ""),
             ])
-        // Who asks for more and more loses the oldest.
+        // The oldest tokens over the limit end.
         try database.execute(
             sql: """
                 DELETE FROM token WHERE owner = ?1 AND kind = ?2 AND id NOT IN
@@ -122,26 +122,17 @@ extension NotesService {
     func makeSecret() -> String { (makeUUID() + makeUUID()).replacingOccurrences(of: "-", with: "") }
 }
 
-/// How many tokens of a kind a user has at once.
+/// The most tokens of one kind per user.
 private let tokensMax = 1000
 
 enum Secrets {
-    /// The name under which the file has a token. It has no tokens: who reads it can use none.
+    /// Returns the primary key of a token. The database holds no secrets, so that its readers cannot use the tokens.
     static func tokenID(_ secret: String) -> String { SHA256.hexadecimal(Array("slowlane token\n\(secret)".utf8)) }
 
-    /// What shows that a token was given for a password. The token, which only its holder has, keeps the password from being
-    /// guessed by it.
+    /// Returns the proof that a token was issued for a password. The secret is part of the hash, so that readers of the
+    /// database cannot guess the password from it.
     static func proof(of secret: String, password: String) -> String {
         SHA256.hexadecimal(Array("slowlane password\n\(secret)\n\(password)".utf8))
-    }
-
-    /// Compares in a time that does not tell where two texts differ.
-    static func areEqual(_ left: String, _ right: String) -> Bool {
-        let left = Array(left.utf8)
-        let right = Array(right.utf8)
-        var difference = left.count ^ right.count
-        for index in right.indices { difference |= Int(right[index] ^ (left.isEmpty ? 0 : left[index % left.count])) }
-        return difference == 0
     }
 }
 

@@ -4,15 +4,15 @@ internal import NotesContract
 internal import Synchronization
 
 extension NotesService {
-    /// An answer.
+    /// A response to one request.
     public struct Response: Sendable {
-        /// Status and headers.
+        /// Status and header fields.
         public var head: HTTPResponse
         /// The body.
         public var body: Body
-        /// Whether the request was of a user who authenticated.
+        /// Whether the request was authenticated.
         public internal(set) var isAuthenticated = false
-        /// What a lever does with it.
+        /// The delivery, as set by a test hook.
         public var delivery = Delivery.immediate
 
         init(_ status: HTTPResponse.Status, _ body: Body = .text("")) {
@@ -20,10 +20,9 @@ extension NotesService {
             self.body = body
         }
 
-        /// JSON, which most answers are.
         static func json(_ status: HTTPResponse.Status, _ body: String) -> Response { Response(status, .text(body)) }
 
-        /// A JSON object that says why not.
+        /// Returns a response with a JSON object that has one member, the message.
         static func error(_ status: HTTPResponse.Status, _ message: String, key: String = "error") -> Response {
             json(status, JSONText.object([(key, JSONText.string(message))]))
         }
@@ -34,21 +33,21 @@ extension NotesService {
         }
     }
 
-    /// A body, whole or piece by piece.
+    /// A response body.
     public enum Body: Sendable {
-        /// Whole; empty for none.
+        /// A complete body; may be empty.
         case text(String)
-        /// Too long to have at once.
+        /// A long body, made while it is sent.
         case pages(Pages)
-        /// None, for HEAD: only how long it would be, if that is known.
-        case length(Int?)
+        /// No body, in a response to HEAD: the length of the body of a GET, if known.
+        case omitted(length: Int?)
 
-        /// All of it.
+        /// The complete text.
         public var text: String {
             get throws {
                 switch self {
                 case .text(let text): return text
-                case .length: return ""
+                case .omitted: return ""
                 case .pages(let pages):
                     var whole = ""
                     while let page = try pages.next() { whole += page }
@@ -58,29 +57,32 @@ extension NotesService {
         }
     }
 
-    /// When an answer goes out.
+    /// The delivery of a response.
     public enum Delivery: Sendable {
         case immediate
-        /// When the barrier is released.
+        /// The response is sent when the barrier is released.
         case held(ResponseBarrier)
-        /// Never: the connection is closed instead.
-        case never
+        /// The connection is closed without a response.
+        case dropped
     }
 
-    /// A long body, made while it is sent.
+    /// The pages of a long body, each made when the previous one has been sent.
     public final class Pages: Sendable {
         private let make: @Sendable () throws -> String?
 
         init(_ make: @escaping @Sendable () throws -> String?) { self.make = make }
 
-        /// The next piece; `nil` at the end. Blocks while the database works.
+        /// Returns the next page; `nil` at the end. Blocking; call off the event loop.
         public func next() throws -> String? { try make() }
 
-        /// A first page and the rows after it, each as it is when its turn comes, and once if it was there when the
-        /// response began and has not been deleted since.
+        /// Creates the pages of a list. A row is read when its page is made, so it is as new as its page; rows deleted since the
+        /// start of the response are left out.
         ///
-        /// - Parameter make: The text of as many of the next rows as make a page, and how many those were (at least one).
-        static func of(
+        /// - Parameters:
+        ///   - first: The first page.
+        ///   - rows: The rows after it.
+        ///   - make: Returns the text of the next rows and their number, at least one.
+        static func list(
             first: String, rows: [Int64], tail: String,
             make: @escaping @Sendable (ArraySlice<Int64>) throws -> (text: String, used: Int)
         ) -> Pages {
@@ -109,46 +111,26 @@ extension NotesService {
             }
         }
 
-        /// The same with each piece made into another.
+        /// Returns the transformed pages between a head and a tail.
         func map(head: String, tail: String, _ transform: @escaping @Sendable (String) -> String) -> Pages {
             let state = Mutex((hasBegun: false, isDone: false))
             return Pages { [self] in
                 try state.withLock { state -> String? in
                     if state.isDone { return nil }
-                    let begin = state.hasBegun ? "" : head
+                    let prefix = state.hasBegun ? "" : head
                     state.hasBegun = true
-                    if let piece = try next() { return begin + transform(piece) }
+                    if let page = try next() { return prefix + transform(page) }
                     state.isDone = true
-                    return begin + tail
+                    return prefix + tail
                 }
             }
         }
     }
 
-    /// A page is at least this long, and at most this and a note.
+    /// The least bytes of a page; a page exceeds them by at most one note.
     static let pageBytes = 64 << 10
-    /// Rows of a page that one query looks for.
+    /// The most rows of one query for a page.
     static let pageRowsMax = 1000
-}
-
-/// A request that is not done.
-struct HTTPProblem: Error {
-    let response: NotesService.Response
-
-    init(_ response: NotesService.Response) { self.response = response }
-
-    init(_ status: HTTPResponse.Status, _ message: String, key: String = "error") {
-        response = .error(status, message, key: key)
-    }
-
-    /// Nothing there, or nothing of theirs.
-    static var notFound: HTTPProblem { HTTPProblem(.notFound, "Not found", key: "detail") }
-
-    /// What is wrong with each field.
-    init(fields: [String: String]) {
-        let members = fields.sorted { $0.key < $1.key }.map { ($0.key, JSONText.array([JSONText.string($0.value)])) }
-        response = .json(.badRequest, JSONText.object(members))
-    }
 }
 
 extension HTTPField.Name {
@@ -158,11 +140,11 @@ extension HTTPField.Name {
     static let retention = known(NotesHTTP.retentionName)
     static let link = known("Link")
     static let csrfToken = known("X-CSRFToken")
-    /// Where a browser says that a request comes from (W3C Fetch Metadata).
+    /// The relation between the origins of page and server (W3C Fetch Metadata).
     static let secFetchSite = known("Sec-Fetch-Site")
 
     private static func known(_ name: String) -> HTTPField.Name {
-        guard let name = HTTPField.Name(name) else { preconditionFailure("not a header's name") }
+        guard let name = HTTPField.Name(name) else { preconditionFailure("'\(name)' is not a header field name") }
         return name
     }
 }
