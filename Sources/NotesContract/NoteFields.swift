@@ -1,16 +1,16 @@
 public import JSON
 
-/// What a client's body says: which fields it has, and of what type.
+/// The fields of a request body that writes a note.
 public struct NoteFields: Hashable, Sendable {
-    /// A field that may be missing, null, a text, or of a wrong type.
+    /// A field of a request body.
     public enum Field: Hashable, Sendable {
-        /// It is not there.
+        /// The field is absent.
         case missing
-        /// It is null.
+        /// The field is null.
         case null
-        /// A text.
+        /// The field is a string.
         case text(String)
-        /// Something else.
+        /// The field has another type.
         case wrongType
     }
 
@@ -25,13 +25,13 @@ public struct NoteFields: Hashable, Sendable {
     /// `text`.
     public let text: Field
 
-    /// Reads a body; `nil` if it is not a JSON object.
+    /// Parses a JSON body; `nil` if it is not a JSON object.
     public init?(json: some Sequence<UInt8>) {
         guard let value = JSONText.parse(json) else { return nil }
         self.init(value)
     }
 
-    /// Takes a body that has been read; `nil` if it is not an object.
+    /// Takes the fields of a JSON value; `nil` if it is not an object.
     public init?(_ value: JSONValue) {
         guard let object = value.object else { return nil }
         self.init { name in

@@ -1,7 +1,6 @@
 internal import Foundation
 internal import HTTPTypes
 internal import JSON
-internal import NotesContract
 
 /// A parsed request to the notes API.
 struct APIRequest {
@@ -91,16 +90,6 @@ struct APIRequest {
         case .note(let name), .pin(let name): return name
         default: return nil
         }
-    }
-
-    /// The `uuid` in the body of a POST.
-    var bodyUUID: String? {
-        guard method == .post, resource == .notes, case .text(let text)? = NoteFields(json: body)?.uuid,
-            text.utf8.count <= NotesHTTP.uuidBytesMax
-        else {
-            return nil
-        }
-        return text.lowercased()
     }
 
     /// The digest that recognised retries in database files of version 2: a hash over the bytes of the request. It is accepted

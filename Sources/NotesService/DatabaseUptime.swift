@@ -1,39 +1,36 @@
-/// How long a database has been served, in milliseconds: what retention and tokens are counted by.
+/// The time for which servers have run on a database, in milliseconds. Retention and token lifetimes are measured by it.
 ///
-/// The wall clock may be set, ten years ahead or back, by its owner, a dead battery or a time server; nothing may be forgotten
-/// for that. So time counts while a server runs, by a clock that never jumps, and is added up in the file. Time between two
-/// runs counts for tokens only, by the wall clock: forgetting a tombstone too late harms nobody, a token that outlives its
-/// time may.
+/// The wall clock may jump by years: a user sets it, a battery fails, a time server corrects it. Nothing may expire for that
+/// reason. The uptime therefore counts by a monotonic clock while a server runs, and is saved in the database. Token lifetimes
+/// also include the time between two runs, by the wall clock: a tombstone kept too long does no harm, a token may.
 struct DatabaseUptime: Hashable, Sendable {
-    /// Time that a server has run.
-    let served: Int
-    /// Time by which tokens expire: that, and the time between runs.
-    let tokens: Int
-    /// What the wall clock showed then.
-    let wall: Int
+    /// The time with a running server.
+    let uptime: Int
+    /// The time by which tokens expire: the uptime and the time between runs.
+    let tokenTime: Int
+    /// The wall clock at this time.
+    let wallTime: Int
 
-    static let zero = DatabaseUptime(served: 0, tokens: 0, wall: 0)
-
-    /// The time at the start of a run.
+    /// Creates the time at the start of a run.
     ///
     /// - Parameters:
-    ///   - saved: What the last run has left, `nil` for none.
-    ///   - wall: Milliseconds since 1970.
-    init(after saved: DatabaseUptime?, wall: Int) {
-        served = saved?.served ?? 0
-        // A clock that was set back says nothing of how long it was.
-        tokens = (saved?.tokens ?? 0) + (saved.map { max(0, wall - $0.wall) } ?? 0)
-        self.wall = wall
+    ///   - saved: The time saved by the previous run, if there was one.
+    ///   - wallTime: Milliseconds since 1970.
+    init(after saved: DatabaseUptime?, wallTime: Int) {
+        uptime = saved?.uptime ?? 0
+        // A clock that was set back gives no time between the runs.
+        tokenTime = (saved?.tokenTime ?? 0) + (saved.map { max(0, wallTime - $0.wallTime) } ?? 0)
+        self.wallTime = wallTime
     }
 
-    init(served: Int, tokens: Int, wall: Int) {
-        self.served = served
-        self.tokens = tokens
-        self.wall = wall
+    init(uptime: Int, tokenTime: Int, wallTime: Int) {
+        self.uptime = uptime
+        self.tokenTime = tokenTime
+        self.wallTime = wallTime
     }
 
-    /// The time so many milliseconds later.
-    func later(by elapsed: Int, wall: Int) -> DatabaseUptime {
-        DatabaseUptime(served: served + elapsed, tokens: tokens + elapsed, wall: wall)
+    /// Returns the time a number of milliseconds later.
+    func advanced(by elapsed: Int, wallTime: Int) -> DatabaseUptime {
+        DatabaseUptime(uptime: uptime + elapsed, tokenTime: tokenTime + elapsed, wallTime: wallTime)
     }
 }

@@ -12,26 +12,26 @@ struct IdempotencyFingerprint {
 
     /// - Parameter fields: The fields of the body; `nil` if the method gives a body no meaning.
     static func of(_ request: APIRequest, _ fields: Result<NoteFields, any Error>?) -> UInt64 {
-        var print = IdempotencyFingerprint()
-        print.add(request.method.rawValue)
-        print.add(resource: request.resource)
-        print.add(queryOf: request)
-        print.add(tags: request.http.headerFields[.ifMatch])
-        print.add(tags: request.http.headerFields[.ifNoneMatch])
+        var fingerprint = IdempotencyFingerprint()
+        fingerprint.add(request.method.rawValue)
+        fingerprint.add(resource: request.resource)
+        fingerprint.add(queryOf: request)
+        fingerprint.add(tags: request.http.headerFields[.ifMatch])
+        fingerprint.add(tags: request.http.headerFields[.ifNoneMatch])
         switch fields {
-        case nil: print.add(nil)
+        case nil: fingerprint.add(nil)
         case .success(let fields)?:
-            print.add(request.body.isEmpty ? "" : request.mediaType ?? "application/json")
-            print.add(fields.uuid) { $0.lowercased() }
-            print.add(fields.revision)
-            print.add(fields.date) { NoteDate.normalised($0) ?? $0 }
-            print.add(fields.title)
-            print.add(fields.text)
+            fingerprint.add(request.body.isEmpty ? "" : request.mediaType ?? "application/json")
+            fingerprint.add(fields.uuid) { $0.lowercased() }
+            fingerprint.add(fields.revision)
+            fingerprint.add(fields.date) { NoteDate.normalised($0) ?? $0 }
+            fingerprint.add(fields.title)
+            fingerprint.add(fields.text)
         case .failure?:
             // A request with an unreadable body never succeeds, so no stored operation matches it.
-            print.add("unreadable")
+            fingerprint.add("unreadable")
         }
-        return print.hash.value
+        return fingerprint.hash.value
     }
 
     /// Adds a part with its length, so that different lists of parts hash different bytes. The length of `nil` is 2^32 - 1.

@@ -1,30 +1,29 @@
-internal import HTTPTypes
-internal import JSON
+public import HTTPTypes
 internal import NotesContract
 internal import Synchronization
 
-/// What tests move in a server from outside: answers that are held or lost after their write, statuses out of the blue,
-/// a clock that stands still, and everything back as it was. Never for a server that others reach.
+/// Faults and state that tests set in a running server: responses held or dropped after the write, forced responses, a fixed
+/// clock, snapshots of the database. They are for servers on a loopback address only.
 public final class TestHooks: Sendable {
-    /// What happens to a request.
+    /// The effect of a rule on a request.
     public enum Action: Sendable {
-        /// It is done, and its answer held until somebody releases it.
+        /// The request is executed, and its response held until ``TestHooks/release(_:)``.
         case hold
-        /// It is done, and the connection closed instead of answered.
+        /// The request is executed, and the connection closed without a response.
         case drop
-        /// It is not done; this is the answer.
-        case response(status: Int, headers: [String: String], body: String)
+        /// The request is not executed; this response is sent, with the header fields in the given order.
+        case respond(status: Int, headers: HTTPFields, body: String)
     }
 
-    /// Which request, and what happens to it.
+    /// A rule: the requests that it matches, and the effect on them.
     public struct Rule: Sendable {
-        /// The method; `nil` is any.
+        /// The method; `nil` matches any.
         public var method: String?
-        /// The path without query; with a `*` at its end, how it begins.
+        /// The path without the query; a final `*` matches any suffix.
         public var path: String
-        /// The how-manieth that fits, from 1; `nil` is every one.
+        /// The number of the matching request, from 1; `nil` stands for all of them.
         public var nth: Int?
-        /// What happens.
+        /// The effect.
         public var action: Action
 
         /// Creates a rule.
@@ -36,41 +35,43 @@ public final class TestHooks: Sendable {
         }
 
         func matches(_ method: String, _ path: String) -> Bool {
-            if let wanted = self.method, wanted != method { return false }
+            if let own = self.method, own != method { return false }
             return self.path.hasSuffix("*") ? path.hasPrefix(self.path.dropLast()) : path == self.path
         }
     }
 
+    /// A rule and its counts.
     struct Entry {
         let id: Int
         let rule: Rule
-        var seen = 0
-        var fired = 0
+        var matchedRequests = 0
+        var affectedRequests = 0
+        /// The barriers of held responses.
         var barriers: [ResponseBarrier] = []
     }
 
     private struct State {
         var lastID = 0
         var entries: [Entry] = []
-        var clock: Int?
+        var fixedTime: Int?
         var snapshots: [Int: NotesSnapshot] = [:]
     }
 
-    /// How many rules and how many snapshots there may be.
+    /// The most rules, and the most snapshots.
     static let entriesMax = 100
 
     private let state = Mutex(State())
 
-    /// None moved.
+    /// Creates hooks without any effect.
     public init() {}
 
-    /// Milliseconds since 1970, whatever the clock says; `nil` is the clock.
-    public var clock: Int? {
-        get { state.withLock { $0.clock } }
-        set { state.withLock { $0.clock = newValue } }
+    /// The fixed time of the server in milliseconds since 1970; `nil` if its clock runs.
+    public var fixedTime: Int? {
+        get { state.withLock { $0.fixedTime } }
+        set { state.withLock { $0.fixedTime = newValue } }
     }
 
-    /// Adds a rule and gives its number; `nil` if there are too many. The first that fits a request has it.
+    /// Adds a rule and returns its number; `nil` if there are too many. The first rule that takes effect on a request decides.
     @discardableResult
     public func add(_ rule: Rule) -> Int? {
         state.withLock { state in
@@ -81,29 +82,29 @@ public final class TestHooks: Sendable {
         }
     }
 
-    /// Lets the held answers of a rule go; gives how many, or `nil` if there is no such rule.
+    /// Releases the held responses of a rule and returns their number; `nil` for an unknown rule.
     @discardableResult
     public func release(_ id: Int) -> Int? {
-        take(id, removing: false).map { barriers in
+        takeBarriers(id, removesRule: false).map { barriers in
             for barrier in barriers { barrier.release() }
             return barriers.count
         }
     }
 
-    /// Removes a rule, and lets its held answers go.
+    /// Removes a rule and releases its held responses. Returns whether the rule existed.
     @discardableResult
     public func remove(_ id: Int) -> Bool {
-        guard let barriers = take(id, removing: true) else { return false }
+        guard let barriers = takeBarriers(id, removesRule: true) else { return false }
         for barrier in barriers { barrier.release() }
         return true
     }
 
-    /// All back: no rules, no fixed clock, no snapshots.
-    public func clear() {
+    /// Removes all rules and snapshots, releases all held responses and lets the clock run.
+    public func reset() {
         let barriers = state.withLock { state in
             defer {
                 state.entries = []
-                state.clock = nil
+                state.fixedTime = nil
                 state.snapshots = [:]
             }
             return state.entries.flatMap(\.barriers)
@@ -111,19 +112,21 @@ public final class TestHooks: Sendable {
         for barrier in barriers { barrier.release() }
     }
 
-    private func take(_ id: Int, removing: Bool) -> [ResponseBarrier]? {
+    private func takeBarriers(_ id: Int, removesRule: Bool) -> [ResponseBarrier]? {
         state.withLock { state in
             guard let index = state.entries.firstIndex(where: { $0.id == id }) else { return nil }
             let barriers = state.entries[index].barriers
             state.entries[index].barriers = []
-            if removing { state.entries.remove(at: index) }
+            if removesRule { state.entries.remove(at: index) }
             return barriers
         }
     }
 
     var entries: [Entry] { state.withLock { $0.entries } }
 
-    func keep(_ snapshot: NotesSnapshot) -> Int? {
+    // MARK: Snapshots
+
+    func addSnapshot(_ snapshot: NotesSnapshot) -> Int? {
         state.withLock { state in
             guard state.snapshots.count < TestHooks.entriesMax else { return nil }
             state.lastID += 1
@@ -134,36 +137,37 @@ public final class TestHooks: Sendable {
 
     func snapshot(_ id: Int) -> NotesSnapshot? { state.withLock { $0.snapshots[id] } }
 
-    func forget(_ id: Int) -> Bool { state.withLock { $0.snapshots.removeValue(forKey: id) != nil } }
+    func removeSnapshot(_ id: Int) { state.withLock { $0.snapshots[id] = nil } }
 
     var snapshotIDs: [Int] { state.withLock { $0.snapshots.keys.sorted() } }
 
-    enum Outcome {
+    // MARK: Requests
+
+    /// The effect on one request.
+    enum Effect {
         case hold(ResponseBarrier)
         case drop
-        case response(NotesService.Response)
+        case respond(NotesService.Response)
     }
 
-    /// What happens to this request, if anything.
-    func outcome(method: String, path: String) -> Outcome? {
+    /// Records a request and returns the effect on it, if any.
+    func recordRequest(method: String, path: String) -> Effect? {
         state.withLock { state in
             for index in state.entries.indices where state.entries[index].rule.matches(method, path) {
-                state.entries[index].seen += 1
+                state.entries[index].matchedRequests += 1
                 let entry = state.entries[index]
-                guard entry.rule.nth == nil || entry.rule.nth == entry.seen else { continue }
-                state.entries[index].fired += 1
+                guard entry.rule.nth == nil || entry.rule.nth == entry.matchedRequests else { continue }
+                state.entries[index].affectedRequests += 1
                 switch entry.rule.action {
                 case .hold:
                     let barrier = ResponseBarrier()
                     state.entries[index].barriers.append(barrier)
                     return .hold(barrier)
                 case .drop: return .drop
-                case .response(let status, let headers, let body):
+                case .respond(let status, let headers, let body):
                     var response = NotesService.Response(.init(code: status), .text(body))
-                    for (name, value) in headers {
-                        if let name = HTTPField.Name(name) { response[name] = value }
-                    }
-                    return .response(response)
+                    response.head.headerFields = headers
+                    return .respond(response)
                 }
             }
             return nil
@@ -171,31 +175,30 @@ public final class TestHooks: Sendable {
     }
 }
 
-/// What holds an answer back.
+/// The barrier of a held response.
 public final class ResponseBarrier: Sendable {
     private struct State {
-        var isOpen = false
-        var waiting: [@Sendable () -> Void] = []
+        var isReleased = false
+        var callbacks: [@Sendable () -> Void] = []
     }
 
     private let state = Mutex(State())
 
-    /// Lets it go.
     func release() {
-        let waiting = state.withLock { state in
-            state.isOpen = true
-            defer { state.waiting = [] }
-            return state.waiting
+        let callbacks = state.withLock { state in
+            state.isReleased = true
+            defer { state.callbacks = [] }
+            return state.callbacks
         }
-        for wake in waiting { wake() }
+        for callback in callbacks { callback() }
     }
 
-    /// Calls `wake` once it is released, or at once if it has been.
-    public func onRelease(_ wake: @escaping @Sendable () -> Void) {
-        let isOpen = state.withLock { state in
-            if !state.isOpen { state.waiting.append(wake) }
-            return state.isOpen
+    /// Calls `callback` when the barrier is released, or at once if it has been.
+    public func onRelease(_ callback: @escaping @Sendable () -> Void) {
+        let isReleased = state.withLock { state in
+            if !state.isReleased { state.callbacks.append(callback) }
+            return state.isReleased
         }
-        if isOpen { wake() }
+        if isReleased { callback() }
     }
 }

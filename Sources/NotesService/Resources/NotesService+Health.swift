@@ -2,12 +2,12 @@ internal import GRDB
 internal import HTTPTypes
 internal import JSON
 
-/// `/health`: whether notes can be written, for whoever restarts servers or sends them requests. Needs no user.
+/// `/health`: whether notes can be written, for process supervisors and load balancers. It needs no authentication.
 extension NotesService {
     func handleHealth(_ request: APIRequest) throws -> Response {
-        try request.allow([.get, .head])
-        if let bytes = health.probe(at: monotonicNow()) {
-            // A refusal is recorded where the write fails.
+        try request.requireMethod([.get, .head])
+        if let bytes = health.takeProbe(at: monotonicNow()) {
+            // An error of the test write is recorded like that of any write.
             _ = mapErrors {
                 try change(bytes: bytes) { database in
                     try database.execute(
@@ -16,17 +16,17 @@ extension NotesService {
                                 ON CONFLICT (name) DO UPDATE SET value = excluded.value
                             """, arguments: [bytes / 2])
                 }
-                // Its pages are free for notes.
+                // Frees the pages for notes.
                 try change { try $0.execute(sql: "UPDATE setting SET value = '' WHERE name = 'probe'") }
                 return Response(.ok)
             }
         }
-        let problem = health.problem
+        let error = health.error
         var response = Response.json(
-            problem == nil ? .ok : .serviceUnavailable,
+            error == nil ? .ok : .serviceUnavailable,
             JSONText.object(
-                [("status", JSONText.string(problem == nil ? "ok" : "unhealthy"))]
-                    + (problem.map { [("detail", JSONText.string($0.summary))] } ?? [])))
+                [("status", JSONText.string(error == nil ? "ok" : "unhealthy"))]
+                    + (error.map { [("detail", JSONText.string($0.summary))] } ?? [])))
         response[.cacheControl] = "no-store"
         return response
     }

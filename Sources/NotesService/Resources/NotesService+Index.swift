@@ -2,7 +2,7 @@ internal import HTTPTypes
 internal import JSON
 internal import NotesContract
 
-/// `/api/notes-uuids/`: which version of each note there is.
+/// `/api/notes-uuids/`: the index, the current revision of each note.
 extension NotesService {
     func handleIndex(_ request: APIRequest, _ user: String) throws -> Response {
         guard contract.features.contains(.cursors) else {
@@ -18,7 +18,7 @@ extension NotesService {
         return response
     }
 
-    /// Appends a note's entry as ``IndexEntry/json`` has it.
+    /// Appends the same text as ``IndexEntry/json``.
     private static let showEntry: Show = { row, bytes in
         bytes.append(#"{"uuid":"#)
         bytes.append(string: row.bytes(StoredNote.Column.uuid))
@@ -31,7 +31,7 @@ extension NotesService {
         bytes.append("}")
     }
 
-    /// What has been written since a cursor, a page of it. A note that is written meanwhile comes again later.
+    /// Returns a page of the notes written since a cursor. A note written between two pages is listed again.
     private func handleChanges(_ request: APIRequest, _ user: String) throws -> Response {
         let limit = try limit(request)
         return try store.read { database in
@@ -65,35 +65,35 @@ extension NotesService {
     private func limit(_ request: APIRequest) throws -> Int {
         guard let text = request.query("limit") else { return Limits.pageEntriesMax }
         guard let limit = Int(text), (1...Limits.pageEntriesMax).contains(limit) else {
-            throw HTTPProblem(.badRequest, "'limit' is a number from 1 to \(Limits.pageEntriesMax)", key: "detail")
+            throw HTTPProblem(.badRequest, "'limit' must be a number from 1 to \(Limits.pageEntriesMax)", key: "detail")
         }
         return limit
     }
 
-    /// The place a cursor names; an empty one is the beginning.
+    /// Returns the cursor of a text; the empty text is the beginning. Throws 410 if the changes since it are no longer known.
     private func cursor(_ text: String, _ position: StoredNote.Position) throws -> Cursor {
         let beginning = Cursor(sequence: 0, pruned: position.pruned)
         if text.isEmpty { return beginning }
         guard let (cursor, epoch) = Cursor.read(text) else {
-            throw HTTPProblem(.badRequest, "'since' is not a cursor this server has given", key: "detail")
+            throw HTTPProblem(.badRequest, "'since' is not a cursor of this server", key: "detail")
         }
-        // From another history, or from before a tombstone was forgotten: only the whole index will do.
+        // A restored snapshot started a new history, or a tombstone after the cursor was pruned.
         guard epoch == position.epoch, cursor.sequence <= position.sequence,
             cursor.sequence == 0 || position.pruned <= max(cursor.sequence, cursor.pruned)
         else {
             throw HTTPProblem(
                 .gone,
-                "Something deleted after this cursor is forgotten, or a snapshot was restored; ask without 'since'",
+                "Deletions after this cursor have expired, or a snapshot was restored; request the index without 'since'",
                 key: "detail")
         }
         return cursor.sequence == 0 ? beginning : cursor
     }
 }
 
-/// A place in the order of a user's writes.
+/// A position in the order of a user's writes.
 private struct Cursor {
     var sequence: Int
-    /// What had been forgotten when its holder began from nothing: that, they never had.
+    /// The last pruned sequence when the client began from nothing. The client never had those notes.
     let pruned: Int
 
     func text(_ position: StoredNote.Position) -> String { "\(position.epoch).\(sequence).\(pruned)" }

@@ -7,22 +7,22 @@ extension NotesService {
     func handleNote(_ request: APIRequest, _ user: String, _ uuid: String) throws -> Response {
         switch request.method {
         case .put, .patch:
-            let fields = Result { try request.fields(mergePatchToo: contract.features.contains(.validators)) }
+            let fields = Result { try request.fields(allowsMergePatch: contract.features.contains(.validators)) }
             return try write(request, user, fields) { try update(request, user, uuid, fields, $0) }
         case .delete: return try write(request, user) { try remove(request, user, uuid, $0) }
         default: return try show(request, user, uuid)
         }
     }
 
-    /// The user's note of this name; somebody else's is as unknown as one that never was.
+    /// Returns a user's note. Throws the same 404 for a note of another user and for one that never existed.
     func find(_ user: String, _ uuid: String, _ database: Database) throws -> StoredNote {
         guard let note = try StoredNote.find(database, owner: user, uuid: uuid) else { throw HTTPProblem.notFound }
         switch note.state {
-        case .there: return note
+        case .live: return note
         case .pruned: throw HTTPProblem.notFound
         case .deleted:
-            guard let status = contract.tombstones?.gone, status != .notFound else { throw HTTPProblem.notFound }
-            throw HTTPProblem(status, "It was deleted", key: "detail")
+            guard let status = contract.tombstones?.readStatus, status != .notFound else { throw HTTPProblem.notFound }
+            throw HTTPProblem(status, "The note was deleted", key: "detail")
         }
     }
 
@@ -63,23 +63,23 @@ extension NotesService {
                 throw HTTPProblem(
                     fields: Dictionary(
                         uniqueKeysWithValues: missing.map {
-                            ($0.0, "This field is required: PUT replaces the note, PATCH changes it.")
+                            ($0.0, "This field is required: PUT replaces the note, PATCH changes parts of it.")
                         }))
             }
         }
         let old = stored.note
         let title = try fields.title.value("title", otherwise: old.title)
         let text = try fields.text.value("text", otherwise: old.text)
-        // Where a PUT does not replace, a date it lacks becomes now.
+        // The original sets a missing date of a PUT to the current time.
         let date = try self.date(
             fields.date, otherwise: isPut ? NoteDate.text(millisecondsSince1970: now()) : old.date)
-        if contract.update.keepsRevisionIfUnchanged && stored.has(title: title, text: text, date: date.stored) {
-            return written(.ok, stored, typed: nil)
+        if contract.update.keepsRevisionIfUnchanged && stored.hasContent(title: title, text: text, date: date.stored) {
+            return written(.ok, stored, sentDate: nil)
         }
         stored.note = Note(
             uuid: old.uuid, revision: Revision(number: old.revision.number + 1, suffix: makeUUID()), date: date.stored,
             title: title, text: text)
-        return try written(.ok, stored.save(database, owner: user, at: now(), served: served()), typed: date.typed)
+        return try written(.ok, stored.save(database, owner: user, at: now(), uptime: uptimeNow()), sentDate: date.sent)
     }
 
     private func remove(_ request: APIRequest, _ user: String, _ uuid: String, _ database: Database) throws -> Response {
@@ -99,7 +99,7 @@ extension NotesService {
         stored.note.text = nil
         stored.state = .deleted
         stored.isPinned = false
-        _ = try stored.save(database, owner: user, at: now(), served: served())
+        _ = try stored.save(database, owner: user, at: now(), uptime: uptimeNow())
         return Response(.noContent)
     }
 }

@@ -2,7 +2,7 @@ internal import GRDB
 internal import HTTPTypes
 internal import JSON
 
-/// `/api/notes/UUID/pin/`: whether its owner has pinned a note. Needs no revision and changes none: the last word counts.
+/// `/api/notes/UUID/pin/`: whether a note is pinned. A pin needs no base revision and changes none; the last write wins.
 extension NotesService {
     func handlePin(_ request: APIRequest, _ user: String, _ uuid: String) throws -> Response {
         if request.method == .put || request.method == .delete {
@@ -10,7 +10,7 @@ extension NotesService {
                 var note = try find(user, uuid, database)
                 if note.isPinned != (request.method == .put) {
                     note.isPinned.toggle()
-                    _ = try note.save(database, owner: user, at: now(), served: served())
+                    _ = try note.save(database, owner: user, at: now(), uptime: uptimeNow())
                 }
                 return Response(.noContent)
             }

@@ -2,7 +2,7 @@ internal import HTTPTypes
 internal import JSON
 internal import NotesContract
 
-/// `/api/`, and what is the same everywhere.
+/// `/api/`, and the parts that all API resources share.
 extension NotesService {
     func handleRoot(_ request: APIRequest) -> Response {
         .json(
@@ -13,7 +13,7 @@ extension NotesService {
             ]))
     }
 
-    /// What can be done with a resource.
+    /// Returns the response to OPTIONS.
     func options(_ request: APIRequest, _ methods: [HTTPRequest.Method]) -> Response {
         func list(_ texts: [String]) -> String { JSONText.array(texts.map { JSONText.string($0) }) }
         let name =
@@ -39,12 +39,12 @@ extension NotesService {
         return response
     }
 
-    /// JSON as a browser shows it.
+    /// Returns a JSON response in a web page.
     func browsable(_ response: Response) -> Response {
         var response = response
         let (head, tail) = HTML.page(title: "Notes API", head: "<pre>", tail: "</pre>")
         switch response.body {
-        case .text(""), .length: break
+        case .text(""), .omitted: break
         case .text(let text): response.body = .text(head + HTML.escaped(text) + tail)
         case .pages(let pages): response.body = .pages(pages.map(head: head, tail: tail, HTML.escaped))
         }

@@ -2,33 +2,34 @@ internal import HTTPTypes
 internal import JSON
 internal import NotesContract
 
-/// `/levers/`: how a test moves them over HTTP. Needs no user; the server listens on the loopback only.
+/// `/levers/`: the test hooks over HTTP. They need no authentication, because the server listens on a loopback address.
 extension NotesService {
-    func response(testHooks request: APIRequest, _ testHooks: TestHooks) -> Response {
+    func handleTestHooks(_ request: APIRequest, _ testHooks: TestHooks) -> Response {
         mapErrors {
-            // A web page that a browser on this machine shows must not.
+            // A web page in a browser on this machine must not reach the hooks.
             guard Self.isLoopback(request.http.authority ?? "localhost"), request.http.headerFields[.origin] == nil
             else {
-                throw HTTPProblem(.forbidden, "Levers are moved from this machine, and not by a web page", key: "detail")
+                throw HTTPProblem(
+                    .forbidden, "Test hooks are available from this machine only, and not to web pages", key: "detail")
             }
-            let words = request.path.split(separator: "/").dropFirst().map(String.init)
-            switch (request.method, words.first, words.count) {
+            let segments = request.path.split(separator: "/").dropFirst().map(String.init)
+            switch (request.method, segments.first, segments.count) {
             case (.get, nil, 0): return .json(.ok, state(of: testHooks))
             case (.delete, nil, 0):
-                testHooks.clear()
+                testHooks.reset()
                 return Response(.noContent)
             case (.put, "clock", 1): return try setClock(request, testHooks)
             case (.delete, "clock", 1):
-                testHooks.clock = nil
+                testHooks.fixedTime = nil
                 return Response(.noContent)
-            case (_, "rules", _): return try handleRules(request, Array(words.dropFirst()), testHooks)
-            case (_, "snapshots", _): return try handleSnapshots(request, Array(words.dropFirst()), testHooks)
+            case (_, "rules", _): return try handleRules(request, Array(segments.dropFirst()), testHooks)
+            case (_, "snapshots", _): return try handleSnapshots(request, Array(segments.dropFirst()), testHooks)
             default: throw HTTPProblem.notFound
             }
         }
     }
 
-    /// Whether a host's name is one of the loopback's; a name that only begins so is somebody else's.
+    /// Returns whether an authority is exactly a loopback name or address, not only a name that begins like one.
     private static func isLoopback(_ authority: String) -> Bool {
         let authority = authority.lowercased()
         if authority == "[::1]" || authority.hasPrefix("[::1]:") { return true }
@@ -39,14 +40,17 @@ extension NotesService {
 
     private func setClock(_ request: APIRequest, _ testHooks: TestHooks) throws -> Response {
         guard case .text(let text)? = JSONText.parse(request.body)?.object?["now"],
-            let stored = NoteDate.normalised(text), let moment = NoteDate.milliseconds(stored: stored)
-        else { throw HTTPProblem(fields: ["now": "Expected a date and time with an offset, as 2026-03-01T08:30:00Z."]) }
-        testHooks.clock = moment
+            let stored = NoteDate.normalised(text), let milliseconds = NoteDate.milliseconds(stored: stored)
+        else {
+            throw HTTPProblem(
+                fields: ["now": "Expected a date and time with an offset, such as 2026-03-01T08:30:00Z."])
+        }
+        testHooks.fixedTime = milliseconds
         return Response(.noContent)
     }
 
-    private func handleRules(_ request: APIRequest, _ words: [String], _ testHooks: TestHooks) throws -> Response {
-        if request.method == .post, words.isEmpty {
+    private func handleRules(_ request: APIRequest, _ segments: [String], _ testHooks: TestHooks) throws -> Response {
+        if request.method == .post, segments.isEmpty {
             guard let object = JSONText.parse(request.body)?.object else {
                 throw HTTPProblem(.badRequest, "Expected a JSON object", key: "detail")
             }
@@ -55,9 +59,9 @@ extension NotesService {
             }
             return .json(.created, #"{"id":\#(id)}"#)
         }
-        guard let id = words.first.flatMap({ Int($0) }) else { throw HTTPProblem.notFound }
-        switch (request.method, words.count) {
-        case (.post, 2) where words[1] == "release":
+        guard let id = segments.first.flatMap({ Int($0) }) else { throw HTTPProblem.notFound }
+        switch (request.method, segments.count) {
+        case (.post, 2) where segments[1] == "release":
             guard let count = testHooks.release(id) else { throw HTTPProblem.notFound }
             return .json(.ok, #"{"released":\#(count)}"#)
         case (.delete, 1):
@@ -67,22 +71,22 @@ extension NotesService {
         }
     }
 
-    private func handleSnapshots(_ request: APIRequest, _ words: [String], _ testHooks: TestHooks) throws -> Response {
-        if request.method == .post, words.isEmpty {
-            guard let id = try testHooks.keep(store.snapshot()) else {
+    private func handleSnapshots(_ request: APIRequest, _ segments: [String], _ testHooks: TestHooks) throws -> Response {
+        if request.method == .post, segments.isEmpty {
+            guard let id = try testHooks.addSnapshot(store.snapshot()) else {
                 throw HTTPProblem(.badRequest, "There are \(TestHooks.entriesMax) snapshots already", key: "detail")
             }
             return .json(.created, #"{"id":\#(id)}"#)
         }
-        guard let id = words.first.flatMap({ Int($0) }), let snapshot = testHooks.snapshot(id) else {
+        guard let id = segments.first.flatMap({ Int($0) }), let snapshot = testHooks.snapshot(id) else {
             throw HTTPProblem.notFound
         }
-        switch (request.method, words.count) {
-        case (.post, 2) where words[1] == "restore":
+        switch (request.method, segments.count) {
+        case (.post, 2) where segments[1] == "restore":
             try store.restore(snapshot)
             return Response(.noContent)
         case (.delete, 1):
-            _ = testHooks.forget(id)
+            testHooks.removeSnapshot(id)
             return Response(.noContent)
         default: throw HTTPProblem.notFound
         }
@@ -93,12 +97,12 @@ extension NotesService {
             JSONText.object([
                 ("id", "\(entry.id)"), ("method", JSONText.string(entry.rule.method)),
                 ("path", JSONText.string(entry.rule.path)), ("nth", entry.rule.nth.map { "\($0)" } ?? "null"),
-                ("do", JSONText.string(entry.rule.action.name)), ("seen", "\(entry.seen)"),
-                ("fired", "\(entry.fired)"), ("held", "\(entry.barriers.count)"),
+                ("do", JSONText.string(entry.rule.action.name)), ("seen", "\(entry.matchedRequests)"),
+                ("fired", "\(entry.affectedRequests)"), ("held", "\(entry.barriers.count)"),
             ])
         }
         return JSONText.object([
-            ("clock", JSONText.string(testHooks.clock.map { NoteDate.text(millisecondsSince1970: $0) })),
+            ("clock", JSONText.string(testHooks.fixedTime.map { NoteDate.text(millisecondsSince1970: $0) })),
             ("rules", JSONText.array(rules)),
             ("snapshots", JSONText.array(testHooks.snapshotIDs.map { "\($0)" })),
         ])
@@ -110,30 +114,31 @@ extension TestHooks.Action {
         switch self {
         case .hold: "hold"
         case .drop: "drop"
-        case .response: "answer"
+        case .respond: "answer"
         }
     }
 }
 
 extension TestHooks.Rule {
-    /// Reads `{"method":"PUT","path":"/api/notes/*","nth":1,"do":"hold"}`; `"do":"answer"` takes `status`, `headers`, `body`.
+    /// Creates a rule from `{"method":"PUT","path":"/api/notes/*","nth":1,"do":"hold"}`; `"do":"answer"` also has `status`,
+    /// `headers` and `body`.
     init(_ object: JSONObject) throws {
         let known = ["method", "path", "nth", "do", "status", "headers", "body"]
         if let other = object.keys.first(where: { name in !known.contains { $0.hasSameBytes(as: name) } }) {
             let name = String(decoding: other.utf8.prefix(60), as: UTF8.self)
-            throw HTTPProblem(fields: [name: "There is no such field; there are \(known.joined(separator: ", "))."])
+            throw HTTPProblem(fields: [name: "Unknown field; the fields are \(known.joined(separator: ", "))."])
         }
         guard case .text(let path)? = object["path"], path.utf8.first == UInt8(ascii: "/") else {
-            throw HTTPProblem(fields: ["path": "Expected a path, as /api/notes/ or /api/notes/*."])
+            throw HTTPProblem(fields: ["path": "Expected a path such as /api/notes/ or /api/notes/*."])
         }
         guard let method = object["method"].optionalText else {
-            throw HTTPProblem(fields: ["method": "Expected a method, or none for any."])
+            throw HTTPProblem(fields: ["method": "Expected a method, or no field for any method."])
         }
         var nth: Int?
         switch object["nth"] {
         case nil, .null?: break
         case .integer(let number)? where number >= 1: nth = Int(number)
-        default: throw HTTPProblem(fields: ["nth": "Expected a number from 1, or none for every."])
+        default: throw HTTPProblem(fields: ["nth": "Expected a number from 1, or no field for all requests."])
         }
         self.init(method: method, path: path, nth: nth, action: try TestHooks.Action(object))
     }
@@ -141,7 +146,7 @@ extension TestHooks.Rule {
 
 extension TestHooks.Action {
     fileprivate init(_ object: JSONObject) throws {
-        // Longer texts are none of these, and slow to compare.
+        // Comparing long strings of a client can be slow.
         switch object["do"]?.text.flatMap({ $0.utf8.count <= 16 ? $0 : nil }) {
         case "hold"?: self = .hold
         case "drop"?: self = .drop
@@ -152,14 +157,14 @@ extension TestHooks.Action {
             guard let body = object["body"].optionalText else {
                 throw HTTPProblem(fields: ["body": "Expected a text."])
             }
-            var headers: [String: String] = [:]
-            for (name, value) in object["headers"]?.object ?? [:] {
-                guard HTTPField.Name(name) != nil, let text = value.text, HTTPField.isValidValue(text) else {
+            var headers = HTTPFields()
+            for (name, value) in object["headers"]?.object?.membersInSourceOrder ?? [] {
+                guard let name = HTTPField.Name(name), let text = value.text, HTTPField.isValidValue(text) else {
                     throw HTTPProblem(fields: ["headers": "Expected header fields and their values."])
                 }
-                headers[name] = text
+                headers.append(HTTPField(name: name, value: text))
             }
-            self = .response(status: Int(status), headers: headers, body: body ?? "")
+            self = .respond(status: Int(status), headers: headers, body: body ?? "")
         default: throw HTTPProblem(fields: ["do": "Expected hold, drop or answer."])
         }
     }

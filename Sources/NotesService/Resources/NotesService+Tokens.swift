@@ -3,7 +3,7 @@ internal import HTTPTypes
 internal import JSON
 
 /// `/api/tokens/` and `/api/tokens/refresh/`: access tokens that expire and refresh tokens that renew them (RFC 6749, 5.1
-/// and 6; RFC 6750). A refresh token stays valid when it is used: an answer that is lost must not lock anybody out.
+/// and 6; RFC 6750). A refresh token stays valid after use, so that a lost response does not end a client's session.
 extension NotesService {
     func handleTokens(_ request: APIRequest, _ user: String, hasPassword: Bool) throws -> Response {
         if request.method == .delete {
@@ -14,7 +14,7 @@ extension NotesService {
         }
         guard hasPassword else {
             throw HTTPProblem(
-                .forbidden, "Tokens are given for a password (Basic), not for a token or a session", key: "detail")
+                .forbidden, "Tokens need a password (Basic), not a token or a session", key: "detail")
         }
         let (access, refresh) = try change { database in
             try (
@@ -27,7 +27,7 @@ extension NotesService {
 
     func handleRefresh(_ request: APIRequest) throws -> Response {
         if request.method == .options { return options(request, [.post, .options]) }
-        try request.allow([.post, .options])
+        try request.requireMethod([.post, .options])
         guard case .text(let refresh)? = JSONText.parse(request.body)?.object?["refresh_token"] else {
             throw HTTPProblem(.badRequest, "invalid_request")
         }

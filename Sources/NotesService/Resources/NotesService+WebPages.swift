@@ -4,7 +4,7 @@ internal import HTTPTypes
 internal import JSON
 internal import NotesContract
 
-/// `/notes/`, which people read in a browser, and `/accounts/login/` before it.
+/// `/notes/`, the user's notes as a web page, with login and logout.
 extension NotesService {
     func handleNotesPage(_ request: APIRequest, _ user: String) throws -> Response {
         let (head, tail) = HTML.page(
@@ -32,16 +32,16 @@ extension NotesService {
     }
 
     func handleLogin(_ request: APIRequest) throws -> Response {
-        try request.allow([.get, .head, .post])
+        try request.requireMethod([.get, .head, .post])
         var message = ""
         if request.method == .post {
             guard let form = FormURLEncoded.fields(request.body) else {
-                throw HTTPProblem(.badRequest, "Form parse error - it is not UTF-8, or ends within a '%'", key: "detail")
+                throw HTTPProblem(.badRequest, "Form parse error - not UTF-8, or truncated after a '%'", key: "detail")
             }
             if let user = user(form["username"] ?? "", password: form["password"] ?? "") {
                 return try startSession(user, next: request.query("next") ?? "")
             }
-            message = "<p role=alert>The name and the password do not go together.</p>"
+            message = "<p role=alert>The name or the password is wrong.</p>"
         }
         let (head, tail) = HTML.page(title: "Log in", head: "", tail: "")
         let next = (request.query("next") ?? "").addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
@@ -63,11 +63,11 @@ extension NotesService {
             try makeToken(.session, of: user, seconds: limits.refreshSeconds, csrf: csrf, $0)
         }
         var response = Response(.found)
-        // Only to a page of ours.
-        let isOurs =
+        // The redirect must stay on this server.
+        let isLocal =
             next.hasPrefix("/") && !next.hasPrefix("//")
             && next.unicodeScalars.allSatisfy { $0.value > 32 && $0.value < 127 && $0 != "\\" }
-        response[.location] = isOurs ? next : "/notes/"
+        response[.location] = isLocal ? next : "/notes/"
         response[.cacheControl] = "no-store"
         let life = "Path=/; SameSite=Lax; Max-Age=\(limits.refreshSeconds)"
         response.head.headerFields[values: .setCookie] = [
@@ -77,7 +77,7 @@ extension NotesService {
     }
 
     func handleLogout(_ request: APIRequest) throws -> Response {
-        try request.allow([.post])
+        try request.requireMethod([.post])
         if let session = Cookies.value("sessionid", of: request.http) {
             try change { try $0.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [Secrets.tokenID(session)]) }
         }
@@ -89,8 +89,8 @@ extension NotesService {
         return response
     }
 
-    /// Throws the refusal of a write that a page of another origin has a browser send. Such a page can send forms and plain
-    /// text, and the browser adds the user's cookie or password; it cannot add a token.
+    /// Throws 403 for a cross-origin write from a browser. A page of another origin can send forms and plain text, to which
+    /// the browser adds the user's cookie or password. It cannot add a bearer token.
     func rejectForeignOrigins(_ request: APIRequest) throws {
         let fields = request.http.headerFields
         if request.isSafe || fields[.authorization]?.prefix(7).lowercased() == "bearer " { return }
@@ -100,32 +100,10 @@ extension NotesService {
             if ["http://\(authority)", "https://\(authority)"].contains(where: { $0.hasSameBytes(as: origin) }) {
                 return
             }
-            throw HTTPProblem(.forbidden, "Calls from the web page \(origin.prefix(100)) are refused", key: "detail")
+            throw HTTPProblem(.forbidden, "Writes from the web page \(origin.prefix(100)) are rejected", key: "detail")
         }
-        // A page's own origin, or the user themselves.
+        // `none` is a navigation by the user.
         guard let site, !["same-origin", "none"].contains(where: { $0.hasSameBytes(as: site) }) else { return }
-        throw HTTPProblem(.forbidden, "Calls from a web page of another origin are refused", key: "detail")
-    }
-}
-
-enum HTML {
-    /// What stands before and after a page's content.
-    static func page(title: String, head: String, tail: String) -> (String, String) {
-        (
-            "<!doctype html><html lang=en><meta charset=utf-8><title>\(title)</title>\(head)",
-            "\(tail)</html>"
-        )
-    }
-
-    static func escaped(_ text: String) -> String {
-        text.replacingOccurrences(of: "&", with: "&amp;").replacingOccurrences(of: "<", with: "&lt;")
-            .replacingOccurrences(of: ">", with: "&gt;").replacingOccurrences(of: "\"", with: "&quot;")
-            .replacingOccurrences(of: "'", with: "&#39;")
-    }
-
-    /// Says that an answer is HTML, and that nothing in it may run or be framed.
-    static func mark(_ response: inout NotesService.Response) {
-        response[.contentType] = "text/html; charset=utf-8"
-        response[.contentSecurityPolicy] = "default-src 'none'; frame-ancestors 'none'; form-action 'self'"
+        throw HTTPProblem(.forbidden, "Writes from a web page of another origin are rejected", key: "detail")
     }
 }
