@@ -1,36 +1,42 @@
+//  NotesServer: NotesService over HTTP.
+//
+//  Owns: starting and stopping, the limit on queued requests, the delivery of responses.
+//
+//  Does not own: the content of responses (NotesService), connections (HTTPServing).
+
 internal import HTTPServing
 internal import HTTPTypes
 internal import NIOPosix
 public import NotesService
 internal import Synchronization
 
-/// A ``NotesService/NotesService`` on a socket.
+/// An HTTP server in front of a ``NotesService/NotesService``.
 public final class NotesServer: Sendable {
-    private let host: HTTPServer
+    private let server: HTTPServer
     private let service: NotesService
 
-    /// The port it listens on.
-    public var port: Int { host.port }
+    /// The bound port.
+    public var port: Int { server.port }
 
-    private init(_ host: HTTPServer, _ service: NotesService) {
-        self.host = host
+    private init(_ server: HTTPServer, _ service: NotesService) {
+        self.server = server
         self.service = service
     }
 
-    /// Why a server cannot start.
+    /// The error of a server that cannot start.
     public struct StartError: Error, CustomStringConvertible {
-        /// What happened.
+        /// The failure, its cause and the remedy.
         public let description: String
     }
 
-    /// How many connections there may be at once; a further one takes the slot of the idlest.
+    /// The most open connections; a further one evicts an idle one.
     public static let connectionsMax = 4096
-    /// How many requests may wait for the database; further ones are refused (503).
-    public static let waitingMax = 512
+    /// The most requests queued for the database; further requests get 503.
+    public static let queuedRequestsMax = 512
 
-    /// Listens and answers until ``stop()``.
+    /// Binds an address and serves requests until ``stop()``.
     ///
-    /// - Parameter onAnswer: Told of each answer: method, path, status, how long it took. Must not block.
+    /// - Parameter onResponse: Receives method, path, status and duration of each exchange; must not block.
     public static func start(
         _ service: NotesService, host: String, port: Int,
         onResponse: (@Sendable (String, String, Int, Duration) -> Void)? = nil
@@ -38,19 +44,19 @@ public final class NotesServer: Sendable {
         var limits = HTTPServer.Limits()
         limits.bodyBytesMax = NotesService.Limits.bodyBytesMax
         limits.connectionsMax = connectionsMax
-        let waiting = Waiting()
-        let rate = "\(limits.bodyBytesPerSecondMin) bytes per second, taken over \(limits.bodyWindowSeconds) s"
+        let queue = RequestQueue(service)
+        let bodyRate = "\(limits.bodyBytesPerSecondMin) bytes per second, measured over \(limits.bodyWindowSeconds) s"
         do {
-            let host = try await HTTPServer.start(
-                host: host, port: port, limits: limits, fields: NotesService.commonHeaderFields
+            let server = try await HTTPServer.start(
+                host: host, port: port, limits: limits, defaultHeaders: NotesService.commonHeaderFields
             ) { request, exchange in
                 let start = ContinuousClock.now
                 let response: NotesService.Response
                 do throws(HTTPServer.BodyError) {
-                    let body = try await body(of: request, exchange, for: service, waiting)
-                    response = await waiting.respond(service, request, body)
+                    let body = try await readBody(of: request, exchange, queue)
+                    response = await queue.respond(to: request, body)
                 } catch {
-                    response = problem(error, of: request, by: service, rate)
+                    response = errorResponse(error, to: request, by: service, bodyRate)
                 }
                 if response.isAuthenticated { exchange.recordAuthentication() }
                 let path = request.path?.prefix { $0 != "?" } ?? ""
@@ -58,151 +64,109 @@ public final class NotesServer: Sendable {
                     request.method.rawValue, String(path), response.head.status.code, ContinuousClock.now - start)
                 return await deliver(response)
             }
-            return NotesServer(host, service)
+            return NotesServer(server, service)
         } catch {
-            throw StartError(description: "\(host):\(port) cannot be had: \(error)")
+            throw StartError(description: error.description)
         }
     }
 
-    /// Closes everything; answers that are held are lost.
+    /// Closes the listener and all connections; held responses are dropped.
     public func stop() async {
-        async let stopped: Void = host.stop()
-        service.testHooks?.clear()
+        async let stopped: Void = server.stop()
+        service.testHooks?.reset()
         await stopped
     }
 
-    /// Reads the body. That of somebody who has not authenticated is short, or not looked at.
-    private static func body(
-        of request: HTTPRequest, _ exchange: HTTPServer.Exchange, for service: NotesService, _ waiting: Waiting
+    /// Reads the body of a request. The body of an unauthenticated request is limited, or not read at all.
+    private static func readBody(
+        of request: HTTPRequest, _ exchange: HTTPServer.Exchange, _ queue: RequestQueue
     ) async throws(HTTPServer.BodyError) -> [UInt8] {
-        let openBytesMax = NotesService.Limits.unauthenticatedBodyBytesMax
-        if let bytes = exchange.declaredBodyBytes, bytes <= openBytesMax { return try await exchange() }
-        switch await waiting.admission(of: request, to: service) {
-        case .admitted:
-            // Before the body is read: new connections must not evict a long upload of a user.
+        let unauthenticatedBytesMax = NotesService.Limits.unauthenticatedBodyBytesMax
+        if let bytes = exchange.declaredBodyBytes, bytes <= unauthenticatedBytesMax {
+            return try await exchange.readBody()
+        }
+        switch await queue.admission(of: request) {
+        case .authenticated:
+            // Recorded before the body is read, so that new connections do not evict a long upload.
             exchange.recordAuthentication()
-            return try await exchange()
-        case .open: return try await exchange(bytesMax: openBytesMax)
-        case .refused: return []
-        case nil: throw .tooManyAtOnce
+            return try await exchange.readBody()
+        case .publicResource: return try await exchange.readBody(bytesMax: unauthenticatedBytesMax)
+        case .unauthenticated: return []
+        case nil: throw .budgetExceeded
         }
     }
 
-    /// Waits for a barrier to be released, or for the client to go.
-    private static func release(of barrier: ResponseBarrier) async {
-        let end = WaitEnd()
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                end.wait(continuation)
-                barrier.onRelease { end.finish() }
-            }
-        } onCancel: {
-            end.finish()
-        }
-    }
-
-    private static func problem(
-        _ failure: HTTPServer.BodyError, of request: HTTPRequest, by service: NotesService, _ rate: String
+    private static func errorResponse(
+        _ error: HTTPServer.BodyError, to request: HTTPRequest, by service: NotesService, _ bodyRate: String
     ) -> NotesService.Response {
-        switch failure {
+        switch error {
         case .tooLarge:
-            service.problem(
-                .contentTooLarge, "A body has at most \(NotesService.Limits.bodyBytesMax) bytes", of: request)
+            service.errorResponse(
+                .contentTooLarge, "A body has at most \(NotesService.Limits.bodyBytesMax) bytes", to: request)
         case .tooSlow:
-            service.problem(.requestTimeout, "The body arrived at less than \(rate)", of: request)
-        case .tooManyAtOnce: service.problem(.serviceUnavailable, "Too many bodies at once; try again", of: request)
-        case .broken: service.problem(.badRequest, "The body is not whole", of: request)
+            service.errorResponse(.requestTimeout, "The body arrived at less than \(bodyRate)", to: request)
+        case .budgetExceeded:
+            service.errorResponse(.serviceUnavailable, "Too many bodies at once; try again", to: request)
+        case .malformed: service.errorResponse(.badRequest, "The body is incomplete or malformed", to: request)
         }
     }
+
+    // MARK: Delivery
 
     private static func deliver(_ response: NotesService.Response) async -> HTTPServer.Response {
         switch response.delivery {
         case .immediate: break
-        case .held(let barrier):
-            await release(of: barrier)
-        case .never: return HTTPServer.Response(response.head, .closed)
+        case .held(let barrier): await waitForRelease(of: barrier)
+        case .dropped: return HTTPServer.Response(response.head, .closeConnection)
         }
         switch response.body {
         case .text(let text): return HTTPServer.Response(response.head, .text(text))
-        case .length(let length): return HTTPServer.Response(response.head, .length(length))
+        case .omitted(let length): return HTTPServer.Response(response.head, .omitted(length: length))
         case .pages(let pages):
-            return HTTPServer.Response(response.head, .pieces { try await slowly.runIfActive { try pages.next() } })
+            return HTTPServer.Response(
+                response.head, .stream { try await pageThread.runIfActive { try pages.next() } })
         }
     }
 
-    /// Makes the pages of long answers, one at a time: who takes them slowly, or many who do, hold up nobody else.
-    private static let slowly: NIOThreadPool = {
+    /// Waits until a barrier is released or the client disconnects.
+    private static func waitForRelease(of barrier: ResponseBarrier) async {
+        let signal = Signal()
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                signal.wait(continuation)
+                barrier.onRelease { signal.send() }
+            }
+        } onCancel: {
+            signal.send()
+        }
+    }
+
+    /// The thread that makes the pages of long bodies. Slow clients with long lists then delay only each other.
+    private static let pageThread: NIOThreadPool = {
         let pool = NIOThreadPool(numberOfThreads: 1)
         pool.start()
         return pool
     }()
 }
 
-/// The end of a wait, which may come before it begins, and more than once.
-private final class WaitEnd: Sendable {
-    private let state = Mutex<(isOver: Bool, continuation: CheckedContinuation<Void, Never>?)>((false, nil))
+/// A signal for one waiting task. It may be sent before the wait, and more than once.
+private final class Signal: Sendable {
+    private let state = Mutex<(isSent: Bool, continuation: CheckedContinuation<Void, Never>?)>((false, nil))
 
     func wait(_ continuation: CheckedContinuation<Void, Never>) {
-        let isOver = state.withLock { state in
-            if !state.isOver { state.continuation = continuation }
-            return state.isOver
+        let isSent = state.withLock { state in
+            if !state.isSent { state.continuation = continuation }
+            return state.isSent
         }
-        if isOver { continuation.resume() }
+        if isSent { continuation.resume() }
     }
 
-    func finish() {
+    func send() {
         let continuation = state.withLock { state in
-            state.isOver = true
+            state.isSent = true
             defer { state.continuation = nil }
             return state.continuation
         }
         continuation?.resume()
     }
-}
-
-/// Who waits for the database.
-private final class Waiting: Sendable {
-    private let count = Atomic(0)
-
-    /// What is known of a request without its body; `nil` if too many wait.
-    func admission(of request: HTTPRequest, to service: NotesService) async -> NotesService.Admission? {
-        defer { count.subtract(1, ordering: .relaxed) }
-        guard count.add(1, ordering: .relaxed).newValue <= NotesServer.waitingMax else { return nil }
-        return try? await NIOThreadPool.singleton.runIfActive { service.admission(of: request) }
-    }
-
-    func respond(_ service: NotesService, _ request: HTTPRequest, _ body: [UInt8]) async -> NotesService.Response {
-        defer { count.subtract(1, ordering: .relaxed) }
-        let clientIsGone = Gone()
-        guard count.add(1, ordering: .relaxed).newValue <= NotesServer.waitingMax,
-            let response = await withTaskCancellationHandler(
-                operation: {
-                    // SQLite waits for the disk; the event loop must not.
-                    // Unstructured, since the pool drops a queued item whose task is cancelled. The task ends when the pool has
-                    // run the item, and is awaited here.
-                    await Task {
-                        try? await NIOThreadPool.singleton.runIfActive {
-                            // A write is done whether its client is still there or not, a read is for nobody then.
-                            guard !clientIsGone.isSet || !request.method.isSafe else { throw CancellationError() }
-                            return service.respond(to: request, body: body)
-                        }
-                    }.value
-                }, onCancel: { clientIsGone.set() })
-        else { return service.problem(.serviceUnavailable, "Too many requests at once; try again", of: request) }
-        return response
-    }
-}
-
-/// Set once the client has gone.
-private final class Gone: Sendable {
-    private let value = Atomic(false)
-
-    var isSet: Bool { value.load(ordering: .relaxed) }
-
-    func set() { value.store(true, ordering: .relaxed) }
-}
-
-extension HTTPRequest.Method {
-    /// Whether it changes nothing (RFC 9110, 9.2.1).
-    fileprivate var isSafe: Bool { [.get, .head, .options, .trace].contains(self) }
 }

@@ -319,7 +319,7 @@ extension APIContract {
 
 extension NotesService {
     func handleOpenAPI(_ request: APIRequest) throws -> Response {
-        try request.allow([.get, .head])
+        try request.requireMethod([.get, .head])
         return .json(.ok, contract.openAPI)
     }
 }
