@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-/// JSON in both directions, from hostile bytes too.
+/// Parsing and writing JSON, hostile input included.
 @Suite struct JSONTests {
     private static func parse(_ text: String) -> JSONValue? { JSONText.parse(Array(text.utf8)) }
 
@@ -20,7 +20,7 @@ import Testing
             ("[ ]", []),
             ("{}", [:]), (#"{"a":[1,{"b":null}],"c":"d"}"#, ["a": [1, ["b": .null]], "c": "d"]),
             (#"{"a":1,"a":2}"#, ["a": 2]),
-        ] as [(String, JSONValue)]) func whatIsJSON(text: String, value: JSONValue)
+        ] as [(String, JSONValue)]) func validJSONIsParsed(text: String, value: JSONValue)
     { #expect(Self.parse(text) == value) }
 
     @Test(arguments: [
@@ -29,9 +29,9 @@ import Testing
         "\"\\u12\"", "\"\\u12g4\"", "\"a\nb\"", "\"\u{1}\"", "[", "[1", "[1,", "[1,]", "[,]", "[1 2]", "{", "{\"a\"",
         "{\"a\":",
         "{\"a\":1", "{\"a\":1,}", "{a:1}", "{1:1}", "{\"\\uD800\":1}", "1 1", "[]]", "'a'", "\u{FEFF}1", "/**/1",
-    ]) func whatIsNone(text: String) { #expect(Self.parse(text) == nil) }
+    ]) func invalidJSONIsRejected(text: String) { #expect(Self.parse(text) == nil) }
 
-    @Test func bytesThatAreNoText() {
+    @Test func invalidUTF8IsRejected() {
         for bytes: [UInt8] in [
             [0x22, 0xFF, 0x22], [0x22, 0xC3, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22], [0xFF], [0x22, 0xC0, 0x80, 0x22],
         ] {
@@ -48,8 +48,8 @@ import Testing
         #expect(Self.parse(String(repeating: "{\"a\":", count: 100_000)) == nil)
     }
 
-    /// Each of these has taken a decoder minutes, and takes this one a second or two.
-    @Test(.timeLimit(.minutes(5))) func widthAndDepthTogetherTakeNoLonger() {
+    /// Foundation's decoder takes minutes for such input.
+    @Test(.timeLimit(.minutes(5))) func wideAndDeepInputTakesLinearTime() {
         for depth in [0, 30, 60] {
             let text =
                 String(repeating: "[", count: depth) + String(repeating: "[],", count: 300_000) + "1"
@@ -58,8 +58,8 @@ import Testing
         }
     }
 
-    /// Foundation reads the same, where it can say what it has read.
-    @Test(arguments: 0..<200 as Range<UInt64>) func asFoundationReadsIt(seed: UInt64) throws {
+    /// Foundation parses the same values.
+    @Test(arguments: 0..<200 as Range<UInt64>) func parsingAgreesWithFoundation(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         func text(_ depth: Int) -> String {
             switch Int.random(in: 0..<(depth > 4 ? 5 : 7), using: &random) {
@@ -92,7 +92,7 @@ import Testing
         }
         let (theirs, again) = try (canonical(whole), canonical(ours.json))
         #expect(theirs == again, "\(whole) became \(ours.json)")
-        // What is written is read again; cut anywhere, a list or object is none.
+        // The written text parses to the same value. A truncated array or object is rejected.
         #expect(Self.parse(ours.json) == ours)
         if whole.hasPrefix("[") || whole.hasPrefix("{") {
             let bytes = Array(whole.utf8)
@@ -100,11 +100,11 @@ import Testing
         }
     }
 
-    @Test func escapes() {
+    @Test func stringsAreEscaped() {
         #expect(JSONText.string("\"\\\n\r\t\u{0}\u{1F}\u{7F}/\u{E9}\u{1F9ED}") == #""\"\\\n\r\t\u0000\u001f\u007f/é🧭""#)
         #expect(JSONText.string("") == "\"\"")
         #expect(JSONText.string(nil) == "null")
-        // One that is not contiguous in memory.
+        // A string that is not contiguous in memory.
         let long = String(repeating: "a\"", count: 1000)
         #expect(JSONText.string(String(long.dropFirst(1).dropLast(1))).utf8.count == 1998 + 999 + 2)
     }

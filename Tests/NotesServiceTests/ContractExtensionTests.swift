@@ -7,7 +7,7 @@ import NotesService
 import TestSupport
 import Testing
 
-/// What `compat` and `strict` have beyond the original: cursors, tombstones that end, tokens, pins, limits.
+/// Extensions of `compat` and `strict`: cursors, expiring tombstones, tokens, sessions, pins, limits.
 @Suite struct ContractExtensionTests {
     private static let index = "/api/notes-uuids/"
     private static let repaired: [APIContract] = [.compat, .strict]
@@ -23,7 +23,7 @@ import Testing
 
     // MARK: Cursors
 
-    @Test(arguments: repaired) func aCursorShowsWhatHasChangedSince(contract: APIContract) throws {
+    @Test(arguments: repaired) func aCursorListsLaterChanges(contract: APIContract) throws {
         let fixture = try Fixture(contract)
         let first = fixture.create(Self.uuid(1))
         fixture.create(Self.uuid(2))
@@ -38,13 +38,13 @@ import Testing
         let next = try #require(since.field("Slowlane-Cursor"))
         #expect(next != cursor)
         #expect(fixture.send("GET", Self.index + "?since=\(next)").body == "[]")
-        // Another user's writes are none of theirs.
+        // Writes of another user do not move the cursor.
         fixture.create(Self.uuid(4), as: Fixture.bo)
         #expect(fixture.send("GET", Self.index).field("Slowlane-Cursor") == next)
     }
 
-    /// Whatever is written while the pages are read, what they show together is what there is.
-    @Test(arguments: 0..<40) func pagesMissNothingThatIsWrittenMeanwhile(seed: UInt64) throws {
+    /// The pages together show the final state, whatever is written between them.
+    @Test(arguments: 0..<40) func pagesIncludeNotesWrittenBetweenThem(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let fixture = try Fixture()
         var revisions: [String: String] = [:]
@@ -80,7 +80,7 @@ import Testing
         ("since=x", 400), ("since=.", 400), ("since=abc.-1", 400), ("since=other.1", 400), ("since=other.1.0", 410),
         ("since=a.1.-1", 400), ("limit=0", 400),
         ("limit=1001", 400), ("limit=x", 400), ("since=&limit=1", 200),
-    ]) func whatIsNoCursor(query: String, status: Int) throws {
+    ]) func invalidCursorsAndLimitsAreRejected(query: String, status: Int) throws {
         let fixture = try Fixture()
         fixture.create()
         #expect(fixture.send("GET", Self.index + "?" + query).status == status)
@@ -88,7 +88,7 @@ import Testing
 
     // MARK: Tombstones
 
-    @Test func tombstonesEndAndTheNumberGoesOn() throws {
+    @Test func tombstonesExpireAndTheRevisionNumberContinues() throws {
         var limits = NotesService.Limits()
         limits.retentionSeconds = 1000
         let fixture = try Fixture(limits: limits)
@@ -97,21 +97,21 @@ import Testing
         let index = fixture.send("GET", Self.index)
         #expect(index.field("Slowlane-Tombstone-Retention") == "1000")
         let after = try #require(index.field("Slowlane-Cursor"))
-        fixture.clock.pass(seconds: 999)
+        fixture.clock.advance(seconds: 999)
         fixture.create(Fixture.n2)
         #expect(fixture.send("POST", "/api/notes/", #"{"uuid":"\#(Fixture.n1)"}"#).status == 409)
-        fixture.clock.pass(seconds: 100)
+        fixture.clock.advance(seconds: 100)
         fixture.create(Self.uuid(3))
         #expect(try Self.entries(fixture.send("GET", Self.index)).map(\.uuid) == [Fixture.n2, Self.uuid(3)])
-        // Who has seen the tombstone goes on; the name is free, its number is not.
+        // A cursor after the tombstone stays valid. The uuid is free again, but its revision number continues.
         #expect(fixture.send("GET", Self.index + "?since=\(after)").status == 200)
         let again = fixture.send("POST", "/api/notes/", #"{"uuid":"\#(Fixture.n1)"}"#)
         #expect(again.status == 201)
         #expect(again.note?.revision.number == 3)
     }
 
-    /// Who was away for longer than tombstones are kept must look at everything, or it would never hear of a deletion.
-    @Test func aCursorFromBeforeAForgottenDeletionIsRefused() throws {
+    /// A client that was offline for longer than the retention would otherwise miss the deletion.
+    @Test func aCursorFromBeforeAPrunedTombstoneIsRejected() throws {
         var limits = NotesService.Limits()
         limits.retentionSeconds = 1000
         let fixture = try Fixture(limits: limits)
@@ -119,20 +119,20 @@ import Testing
         let away = try #require(fixture.send("GET", Self.index).field("Slowlane-Cursor"))
         #expect(fixture.send("DELETE", "/api/notes/\(Fixture.n1)/?revision=\(revision)").status == 204)
         #expect(fixture.send("GET", Self.index + "?since=\(away)").status == 200)
-        fixture.clock.pass(seconds: 2000)
+        fixture.clock.advance(seconds: 2000)
         fixture.create(Fixture.n2)
         #expect(fixture.send("GET", Self.index + "?since=\(away)").status == 410)
         #expect(fixture.send("GET", Self.index + "?since=").status == 200)
     }
 
-    /// Pages from the beginning go on, though what was forgotten lies between them.
-    @Test func pagesFromTheBeginningPassAForgottenTombstone() throws {
+    /// A client that pages from the beginning never had the pruned note.
+    @Test func pagesFromTheBeginningSkipAPrunedTombstone() throws {
         var limits = NotesService.Limits()
         limits.retentionSeconds = 1000
         let fixture = try Fixture(limits: limits)
         let revisions = (1...5).map { fixture.create(Self.uuid($0)) }
         #expect(fixture.send("DELETE", "/api/notes/\(Self.uuid(5))/?revision=\(revisions[4])").status == 204)
-        fixture.clock.pass(seconds: 2000)
+        fixture.clock.advance(seconds: 2000)
         fixture.create(Self.uuid(6))
         var path: String? = Self.index + "?limit=2"
         var seen: [String] = []
@@ -143,16 +143,16 @@ import Testing
             path = response.field("Link").map { String($0.dropFirst().prefix { $0 != ">" }) }
         }
         #expect(seen == [1, 2, 3, 4, 6].map(Self.uuid))
-        // A page that was begun before another tombstone was forgotten is not gone on with: that note may be among those shown.
+        // A tombstone pruned between two pages invalidates the cursor, because an earlier page may show the note.
         let begun = try #require(fixture.send("GET", Self.index + "?limit=4").field("Slowlane-Cursor"))
         #expect(fixture.send("DELETE", "/api/notes/\(Self.uuid(1))/?revision=\(revisions[0])").status == 204)
-        fixture.clock.pass(seconds: 2000)
+        fixture.clock.advance(seconds: 2000)
         fixture.create(Self.uuid(7))
         #expect(fixture.send("GET", Self.index + "?since=\(begun)").status == 410)
     }
 
-    /// A refused write undoes what it has done; what is forgotten stays so.
-    @Test func aRefusedWriteForgetsAllTheSame() throws {
+    /// The cleanup has a transaction of its own, which the rejected write does not roll back.
+    @Test func aRejectedWriteStillRemovesExpiredTombstones() throws {
         var limits = NotesService.Limits()
         limits.retentionSeconds = 1000
         let fixture = try Fixture(limits: limits)
@@ -160,9 +160,9 @@ import Testing
         fixture.create(Fixture.n2)
         let index = fixture.send("GET", Self.index)
         let tag = index.field("ETag") ?? ""
-        fixture.clock.pass(seconds: 2000)
+        fixture.clock.advance(seconds: 2000)
         #expect(fixture.send("PATCH", "/api/notes/\(Fixture.n2)/", #"{"revision":"9-x"}"#).status == 409)
-        // Another index, so another tag.
+        // The index has changed, and so has its entity tag.
         let later = fixture.send("GET", Self.index, with: ["If-None-Match": tag])
         #expect(later.status == 200)
         #expect(try Self.entries(later).map(\.uuid) == [Fixture.n2])
@@ -175,15 +175,15 @@ import Testing
         let key = ["Idempotency-Key": "a"]
         let body = #"{"title":"Milk"}"#
         let made = fixture.send("POST", "/api/notes/", body, with: key)
-        fixture.clock.pass(seconds: 1000)
+        fixture.clock.advance(seconds: 1000)
         #expect(fixture.send("POST", "/api/notes/", body, with: key).note == made.note)
-        fixture.clock.pass(seconds: 60)
+        fixture.clock.advance(seconds: 60)
         #expect(fixture.send("POST", "/api/notes/", body, with: key).status == 201)
     }
 
-    // MARK: Conditions
+    // MARK: Conditional requests
 
-    @Test(arguments: repaired) func listsHaveATagThatEveryWriteChanges(contract: APIContract) throws {
+    @Test(arguments: repaired) func everyWriteChangesTheEntityTagOfLists(contract: APIContract) throws {
         let fixture = try Fixture(contract)
         var tags: Set<String> = []
         func tag() throws -> String { try #require(fixture.send("GET", "/api/notes/").field("ETag")) }
@@ -204,29 +204,29 @@ import Testing
         }
     }
 
-    /// A date is good to the second only, so it is not given within the second of the last write.
-    @Test func aDateIsAConditionToo() throws {
+    /// An HTTP date has a resolution of one second, so it is not sent within the second of the last write.
+    @Test func ifModifiedSinceGets304() throws {
         let fixture = try Fixture()
         fixture.create()
         let path = "/api/notes/\(Fixture.n1)/"
         #expect(fixture.send("GET", path).field("Last-Modified") == nil)
-        fixture.clock.pass(seconds: 5)
+        fixture.clock.advance(seconds: 5)
         let date = "Sun, 01 Mar 2026 08:00:00 GMT"
         #expect(fixture.send("GET", path).field("Last-Modified") == date)
         #expect(fixture.send("GET", path, with: ["If-Modified-Since": date]).status == 304)
         #expect(fixture.send("GET", path, with: ["If-Modified-Since": "Sun, 01 Mar 2026 07:59:59 GMT"]).status == 200)
         #expect(fixture.send("GET", path, with: ["If-Modified-Since": "yesterday"]).status == 200)
-        // A tag says more.
+        // If-None-Match takes precedence (RFC 9110, 13.2.2).
         #expect(fixture.send("GET", path, with: ["If-Modified-Since": date, "If-None-Match": "\"x\""]).status == 200)
         #expect(fixture.send("GET", path).field("Cache-Control") == "private, no-cache")
         let orig = try Fixture(.orig)
         orig.create()
-        orig.clock.pass(seconds: 5)
-        #expect(orig.ask("GET", path).field("Last-Modified") == nil)
-        #expect(orig.ask("GET", path).field("Cache-Control") == nil)
+        orig.clock.advance(seconds: 5)
+        #expect(orig.send("GET", path).field("Last-Modified") == nil)
+        #expect(orig.send("GET", path).field("Cache-Control") == nil)
     }
 
-    /// Letters that look the same but are others are another text.
+    /// Canonically equivalent strings with different bytes are different content.
     @Test func contentIsComparedByteForByte() throws {
         let fixture = try Fixture()
         func body(_ title: String, _ revision: String?) -> String {
@@ -240,8 +240,8 @@ import Testing
         #expect(put.body.contains("e\u{301}".unicodeScalars.map(String.init).joined()))
     }
 
-    /// The same operation, however its address is written; another precondition makes another.
-    @Test func aKeyIsOfWhatIsAsked() throws {
+    /// The spelling of the path does not matter; another precondition makes another request.
+    @Test func anIdempotencyKeyIdentifiesTheMeaningOfARequest() throws {
         let fixture = try Fixture()
         let uuid = "abcdef00-0000-4000-8000-000000000001"
         let body = #"{"revision":"\#(fixture.create(uuid))","title":"a"}"#
@@ -274,25 +274,25 @@ import Testing
         let access = "Bearer " + Self.token(given, "access_token")
         let refresh = #"{"refresh_token":"\#(Self.token(given, "refresh_token"))"}"#
         #expect(fixture.send("GET", "/api/notes/", as: access).body.contains("Milk"))
-        // A refresh token is no access token, nor the other way round.
+        // Refresh and access tokens are not interchangeable.
         #expect(fixture.send("GET", "/api/", as: "Bearer " + Self.token(given, "refresh_token")).status != 200)
         #expect(
             fixture.send(
                 "POST", "/api/tokens/refresh/", #"{"refresh_token":"\#(Self.token(given, "access_token"))"}"#, as: nil
             )
             .status == 400)
-        fixture.clock.pass(seconds: 60)
+        fixture.clock.advance(seconds: 60)
         let expired = fixture.send("GET", "/api/notes/", as: access)
         #expect(expired.status == (contract == .strict ? 401 : 403))
         #expect(
             expired.field("WWW-Authenticate")?.contains("invalid_token") == (contract == .strict ? true : nil))
-        // Twice, as after a lost answer.
+        // The second time stands for a retry after a lost response.
         for _ in 0..<2 {
             let renewed = fixture.send("POST", "/api/tokens/refresh/", refresh, as: nil)
             #expect(renewed.status == 200)
             #expect(fixture.send("GET", "/api/notes/", as: "Bearer " + Self.token(renewed, "access_token")).status == 200)
         }
-        fixture.clock.pass(seconds: 600)
+        fixture.clock.advance(seconds: 600)
         let late = fixture.send("POST", "/api/tokens/refresh/", refresh, as: nil)
         #expect(late.status == 400)
         #expect(late.body == #"{"error":"invalid_grant"}"#)
@@ -310,7 +310,7 @@ import Testing
                 .status
                 == 400)
         #expect(fixture.send("GET", "/api/", as: bos).status == 200)
-        #expect(try Fixture(.orig).ask("POST", "/api/tokens/").status == 404)
+        #expect(try Fixture(.orig).send("POST", "/api/tokens/").status == 404)
     }
 
     // MARK: Sessions
@@ -335,7 +335,7 @@ import Testing
         #expect(page.body.contains("&lt;b&gt;Milk&lt;/b&gt;"))
         #expect(page.field("Content-Security-Policy")?.hasPrefix("default-src 'none'") == true)
         #expect(fixture.send("GET", "/api/notes/", as: nil, with: cookie).status == 200)
-        // A write needs the token that only a page of ours has.
+        // A write with a session needs the CSRF token.
         let body = #"{"uuid":"\#(Fixture.n2)"}"#
         #expect(fixture.send("POST", "/api/notes/", body, as: nil, with: cookie).status == 403)
         let token = cookie.merging(["X-CSRFToken": String(csrf)]) { $1 }
@@ -347,8 +347,8 @@ import Testing
         #expect(fixture.send("GET", "/notes/", as: nil, with: cookie).status == 302)
     }
 
-    /// A page can have a browser send forms and plain text, with the user's password or cookie.
-    @Test(arguments: APIContract.all) func writesThatAPageOfAnotherOriginSendsAreRefused(contract: APIContract) throws
+    /// A page of another origin can make the browser send forms and plain text with the user's password or cookie.
+    @Test(arguments: APIContract.all) func crossOriginWritesAreRejected(contract: APIContract) throws
     {
         let fixture = try Fixture(contract)
         let form = ["Content-Type": "application/x-www-form-urlencoded"]
@@ -371,11 +371,11 @@ import Testing
             let body = "title=x&uuid=00000000-0000-4000-8000-00000000010\(index)"
             #expect(fixture.send("POST", "/api/notes/", body, with: form.merging(own) { $1 }).status == 201, "\(own)")
         }
-        // Reading changes nothing, and no page gets to see it.
+        // Reads are safe, and the browser hides their result from other origins.
         #expect(fixture.send("GET", "/api/notes/", with: ["Origin": "http://evil.example"]).status == 200)
     }
 
-    @Test(arguments: ["//evil", "http://evil", "/\\evil", "/%0d%0aX:y", ""]) func aLoginLeadsNowhereElse(next: String)
+    @Test(arguments: ["//evil", "http://evil", "/\\evil", "/%0d%0aX:y", ""]) func aLoginNeverRedirectsToAnotherSite(next: String)
         throws
     {
         let response = try Fixture().send("POST", "/accounts/login/?next=\(next)", "username=ada&password=secret", as: nil)
@@ -384,7 +384,7 @@ import Testing
 
     // MARK: Pins
 
-    @Test(arguments: repaired) func aPinIsItsOwnersAndChangesNoRevision(contract: APIContract) throws {
+    @Test(arguments: repaired) func aPinBelongsToItsOwnerAndChangesNoRevision(contract: APIContract) throws {
         let fixture = try Fixture(contract)
         let revision = fixture.create()
         let path = "/api/notes/\(Fixture.n1)/pin/"
@@ -407,26 +407,26 @@ import Testing
 
     // MARK: Limits
 
-    @Test func whoAsksTooOftenWaits() throws {
+    @Test func requestsOverTheRateGet429() throws {
         var limits = NotesService.Limits()
         limits.requestsPerSecond = 2
         let fixture = try Fixture(limits: limits)
         #expect((0..<4).map { _ in fixture.send("GET", "/api/").status } == [200, 200, 429, 429])
         #expect(fixture.send("GET", "/api/").field("Retry-After") == "1")
         #expect(fixture.send("GET", "/api/", as: Fixture.bo).status == 200)
-        fixture.clock.pass(seconds: 1)
+        fixture.clock.advance(seconds: 1)
         #expect((0..<3).map { _ in fixture.send("GET", "/api/").status } == [200, 200, 429])
         limits.requestsPerSecond = 1e-30
         let least = try Fixture(limits: limits)
-        #expect((0..<2).map { _ in least.ask("GET", "/api/").status } == [200, 429])
-        #expect(least.ask("GET", "/api/").field("Retry-After") == "86400")
+        #expect((0..<2).map { _ in least.send("GET", "/api/").status } == [200, 429])
+        #expect(least.send("GET", "/api/").field("Retry-After") == "86400")
         limits.requestsPerSecond = 0.1
         let slow = try Fixture(limits: limits)
-        #expect(slow.ask("GET", "/api/").status == 200)
-        #expect(slow.ask("GET", "/api/").field("Retry-After") == "10")
+        #expect(slow.send("GET", "/api/").status == 200)
+        #expect(slow.send("GET", "/api/").field("Retry-After") == "10")
     }
 
-    @Test func anOptionMakesItA401() throws {
+    @Test func theStatusOfUnauthenticatedRequestsIsAnOption() throws {
         let service = NotesService(store: try NotesStore(path: nil), users: [:], unauthenticated: 401)
         let response = service.respond(
             to: HTTPRequest(method: .get, scheme: "http", authority: "h", path: "/api/"), body: [])
@@ -436,8 +436,8 @@ import Testing
 
     // MARK: Files
 
-    /// A file of the first version, as it was.
-    @Test func aFileOfTheFirstVersionIsBroughtUpToDate() throws {
+    /// A database file of version 1.
+    @Test func aFileOfVersion1IsMigrated() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("notes.db")
         try DatabaseQueue(path: path).write {
@@ -473,7 +473,7 @@ import Testing
         #expect(said.contains("another contract") && said.contains("compat or strict"))
     }
 
-    @Test func aFileIsNobodyElsesToRead() throws {
+    @Test func onlyTheOwnerMayReadTheFile() throws {
         let folder = try TemporaryFolder()
         _ = try NotesStore(path: folder.path("notes.db"))
         let attributes = try FileManager.default.attributesOfItem(atPath: folder.path("notes.db"))
@@ -482,7 +482,7 @@ import Testing
 
     // MARK: Long lists
 
-    @Test(arguments: APIContract.all) func longListsComeInPiecesAndWhole(contract: APIContract) throws {
+    @Test(arguments: APIContract.all) func longListsAreCompleteAcrossPages(contract: APIContract) throws {
         let fixture = try Fixture(contract)
         let text = String(repeating: "x", count: 500)
         for number in 1...2500 {
@@ -495,12 +495,12 @@ import Testing
         var request = HTTPRequest(method: .get, scheme: "http", authority: "h", path: "/api/notes/")
         request.headerFields[.authorization] = Fixture.ada
         guard case .pages(let pages) = fixture.service.respond(to: request, body: []).body else {
-            Issue.record("not in pieces")
+            Issue.record("the list has one page")
             return
         }
         var whole = try pages.next() ?? ""
         #expect(whole.utf8.count < 100_000)
-        // Meanwhile one that was not shown yet is deleted, and another changed.
+        // A note on a later page is deleted, and another one changed.
         #expect(fixture.send("DELETE", "/api/notes/\(Self.uuid(2000))/?revision=1-s").status == 204)
         #expect(fixture.send("PATCH", "/api/notes/\(Self.uuid(2001))/", #"{"revision":"1-s","title":"new"}"#).status == 200)
         while let page = try pages.next() { whole += page }

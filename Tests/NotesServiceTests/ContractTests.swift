@@ -7,7 +7,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The contract row by row, in every dialect, through real HTTP. Each row has a server of its own.
+/// The rows of the contract table against a server of their own, over HTTP, for each contract.
 @Suite(.timeLimit(.minutes(10))) struct ContractTests {
     @Test(arguments: APIContract.all) func everyRowHolds(contract: APIContract) async throws {
         let document = Document(contract)
@@ -23,16 +23,17 @@ import Testing
             }
             await server.stop()
         }
-        // What the documents promise, the rows have shown; but for what needs a broken server or a slow client.
+        // The rows cover every documented status, except those that need a broken server or a slow client.
         #expect(document.unseen.subtracting([408, 429, 503, 507]) == [], "\(contract)")
     }
 }
 
-/// One row: what is there, what is asked, what is answered.
+/// One row of the contract table: the initial state, a request, and the expected response.
 struct Row: CustomStringConvertible, Sendable {
+    /// The notes before the request.
     enum Given { case nothing, note, changed, deleted, bosNote, two }
 
-    /// One number for all dialects, or one for each.
+    /// One status for all contracts, or one for each.
     enum Status: ExpressibleByIntegerLiteral {
         case all(Int)
         case each(orig: Int, compat: Int, strict: Int)
@@ -48,11 +49,11 @@ struct Row: CustomStringConvertible, Sendable {
         }
     }
 
-    /// What a check sees.
+    /// The input of a check.
     struct Seen {
         let contract: APIContract
         let reply: HTTPReply
-        /// The note before.
+        /// The note before the request.
         let before: Note?
         let ask: (String, String, String, [String]) throws -> HTTPReply
 
@@ -60,7 +61,7 @@ struct Row: CustomStringConvertible, Sendable {
         var object: JSONObject { JSONText.parse(Array(reply.body.utf8))?.object ?? [:] }
         var note: Note? { Note(json: Array(reply.body.utf8)) }
 
-        /// The note as the next GET shows it.
+        /// Returns the note from another GET.
         func after(_ uuid: String = Row.uuid) throws -> JSONObject {
             let reply = try ask("GET", "/api/notes/\(uuid)/", "", [])
             return JSONText.parse(Array(reply.body.utf8))?.object ?? [:]
@@ -69,8 +70,9 @@ struct Row: CustomStringConvertible, Sendable {
 
     typealias Check = @Sendable (Seen) throws -> Void
 
-    let place: String
-    let says: String
+    /// The section of the contract.
+    let section: String
+    let title: String
     let given: Given
     let method: String
     let path: String
@@ -80,13 +82,13 @@ struct Row: CustomStringConvertible, Sendable {
     let status: Status
     let check: Check
 
-    /// `U` is the note's name, `R` its revision.
+    /// `$U` stands for the note's uuid, `$R` for its revision.
     init(
-        _ place: String, _ says: String, _ given: Given, _ method: String, _ path: String, _ body: String,
+        _ section: String, _ title: String, _ given: Given, _ method: String, _ path: String, _ body: String,
         _ fields: [String], as user: String? = Fixture.ada, _ status: Status, _ check: @escaping Check = { _ in }
     ) {
-        self.place = place
-        self.says = says
+        self.section = section
+        self.title = title
         self.given = given
         self.method = method
         self.path = path
@@ -98,20 +100,20 @@ struct Row: CustomStringConvertible, Sendable {
     }
 
     init(
-        _ place: String, _ says: String, _ given: Given, _ method: String, _ path: String, _ body: String,
+        _ section: String, _ title: String, _ given: Given, _ method: String, _ path: String, _ body: String,
         as user: String? = Fixture.ada, _ status: Status, _ check: @escaping Check = { _ in }
     ) {
-        self.init(place, says, given, method, path, body, [], as: user, status, check)
+        self.init(section, title, given, method, path, body, [], as: user, status, check)
     }
 
     init(
-        _ place: String, _ says: String, _ given: Given, _ method: String, _ path: String, as user: String? = Fixture.ada,
+        _ section: String, _ title: String, _ given: Given, _ method: String, _ path: String, as user: String? = Fixture.ada,
         _ status: Status, _ check: @escaping Check = { _ in }
     ) {
-        self.init(place, says, given, method, path, "", [], as: user, status, check)
+        self.init(section, title, given, method, path, "", [], as: user, status, check)
     }
 
-    var description: String { "\(place): \(says)" }
+    var description: String { "\(section): \(title)" }
 
     static let uuid = "abcdef00-0000-4000-8000-000000000001"
     static let other = "abcdef00-0000-4000-8000-000000000002"
@@ -166,12 +168,12 @@ struct Row: CustomStringConvertible, Sendable {
     }
 }
 
-/// The OpenAPI document of a dialect, and which of its statuses have been seen.
+/// The OpenAPI document of a contract, and the statuses in it that no response has had yet.
 final class Document: Sendable {
     private let paths: JSONObject
     private let left: Mutex<Set<Int>>
 
-    /// What is documented and has not been answered.
+    /// The documented statuses that no response has had.
     var unseen: Set<Int> { left.withLock { $0 } }
 
     init(_ contract: APIContract) {
@@ -187,7 +189,7 @@ final class Document: Sendable {
         left = Mutex(unseen)
     }
 
-    /// Records an issue if an answer to one of its operations is not in it.
+    /// Records an issue if the document lacks the status or media type of a response.
     func check(_ method: String, _ path: String, _ reply: HTTPReply, _ row: Row) {
         _ = left.withLock { $0.remove(reply.status) }
         let words = path.prefix { $0 != "?" }.split(separator: "/", omittingEmptySubsequences: false)

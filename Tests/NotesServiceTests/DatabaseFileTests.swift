@@ -6,7 +6,7 @@ import Testing
 
 @testable import NotesService
 
-/// Which files are taken for the notes' database. What is refused is left as it is, byte for byte.
+/// The acceptance of database files. A rejected file is not changed.
 @Suite struct DatabaseFileTests {
     /// All files of a folder.
     private static func contents(_ folder: TemporaryFolder) throws -> [String: Data] {
@@ -15,7 +15,7 @@ import Testing
             uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: URL(filePath: folder.path($0)))) })
     }
 
-    private static func expectRefusal(
+    private static func expectRejection(
         _ path: String, in folder: TemporaryFolder, saying text: String, _ contract: APIContract = .compat
     ) throws {
         let before = try contents(folder)
@@ -35,46 +35,46 @@ import Testing
         "CREATE VIEW v AS SELECT 1",
     ]
 
-    @Test(arguments: foreign) func anotherProgramsDatabaseIsLeftAsItIs(sql: String) throws {
+    @Test(arguments: foreign) func anotherProgramsDatabaseIsRejectedUnchanged(sql: String) throws {
         let folder = try TemporaryFolder()
         let path = folder.path("other.db")
         try DatabaseQueue(path: path).writeWithoutTransaction { try $0.execute(sql: sql) }
-        try Self.expectRefusal(path, in: folder, saying: "is not a notes database")
+        try Self.expectRejection(path, in: folder, saying: "is not a notes database")
     }
 
-    @Test func aNewerSchemaAndAnotherContractAreLeftAsTheyAre() throws {
+    @Test func aNewerSchemaAndAnotherContractAreRejectedUnchanged() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("notes.db")
         _ = try NotesStore(path: path)
-        try Self.expectRefusal(path, in: folder, saying: "take compat or strict", .orig)
+        try Self.expectRejection(path, in: folder, saying: "take compat or strict", .orig)
         try DatabaseQueue(path: path).writeWithoutTransaction { try $0.execute(sql: "PRAGMA user_version = 99") }
-        try Self.expectRefusal(path, in: folder, saying: "newer version (99")
+        try Self.expectRejection(path, in: folder, saying: "newer version (99")
     }
 
-    @Test func whatIsNoDatabaseFileIsRefused() throws {
+    @Test func otherFilesAreRejectedUnchanged() throws {
         let folder = try TemporaryFolder()
         try Data("not a database, but long enough to be taken for one ".utf8 + Array(repeating: 32, count: 200)).write(
             to: URL(filePath: folder.path("text")))
-        try Self.expectRefusal(folder.path("text"), in: folder, saying: "is not a notes database")
+        try Self.expectRejection(folder.path("text"), in: folder, saying: "is not a notes database")
         try Data("SQLite format 3\0 and no more".utf8).write(to: URL(filePath: folder.path("cut")))
-        try Self.expectRefusal(folder.path("cut"), in: folder, saying: "is not a notes database")
+        try Self.expectRejection(folder.path("cut"), in: folder, saying: "is not a notes database")
         let directory = try TemporaryFolder()
-        try Self.expectRefusal(directory.path("."), in: directory, saying: "is a directory")
-        try Self.expectRefusal("/dev/null", in: directory, saying: "is not a regular file")
-        try Self.expectRefusal("", in: directory, saying: "name a file")
-        try Self.expectRefusal(":memory:", in: directory, saying: "name a file")
+        try Self.expectRejection(directory.path("."), in: directory, saying: "is a directory")
+        try Self.expectRejection("/dev/null", in: directory, saying: "is not a regular file")
+        try Self.expectRejection("", in: directory, saying: "name a file")
+        try Self.expectRejection(":memory:", in: directory, saying: "name a file")
     }
 
-    /// Neither a user without the right nor a file system that is mounted read-only gets a server that cannot write.
-    @Test(.enabled(if: geteuid() != 0, "root may write everything")) func aReadOnlyFileIsRefused() throws {
+    /// The same applies to a file system that is mounted read-only.
+    @Test(.enabled(if: geteuid() != 0, "root may write everything")) func aReadOnlyFileIsRejected() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("notes.db")
         _ = try NotesStore(path: path)
         try FileManager.default.setAttributes([.posixPermissions: 0o400], ofItemAtPath: path)
-        try Self.expectRefusal(path, in: folder, saying: "cannot be written")
+        try Self.expectRejection(path, in: folder, saying: "cannot be written")
     }
 
-    @Test func anEmptyFileAndAnEmptyDatabaseAreTaken() throws {
+    @Test func anEmptyFileAndAnEmptyDatabaseAreAccepted() throws {
         let folder = try TemporaryFolder()
         try Data().write(to: URL(filePath: folder.path("empty")))
         try DatabaseQueue(path: folder.path("bare")).writeWithoutTransaction {
@@ -92,8 +92,8 @@ import Testing
         }
     }
 
-    /// A file of version 2, as the program before the mark wrote it, with its log not yet written back.
-    @Test(arguments: [false, true]) func aFileFromBeforeTheMarkIsTaken(hasLog: Bool) throws {
+    /// A file of version 2 without the application ID, with and without a write-ahead log.
+    @Test(arguments: [false, true]) func aFileOfVersion2IsMigrated(hasLog: Bool) throws {
         let folder = try TemporaryFolder()
         let path = folder.path("notes.db")
         let old = try DatabaseQueue(path: path)
@@ -130,7 +130,7 @@ import Testing
                     INSERT INTO token VALUES ('t', 'ada', 'access', NULL, 9000000000000);
                     PRAGMA user_version = 2;
                     """)
-            // The digest of version 2 over the bytes of the request below.
+            // The digest of version 2, over the bytes of the request below.
             let bytes = "POST\n/api/notes/\n\n\n\napplication/json".utf8 + [0] + #"{"title":"Bread"}"#.utf8
             try database.execute(
                 sql: "INSERT INTO operation VALUES ('ada', 'k', ?, 200, NULL, '{\"kept\":true}', 5)",

@@ -3,13 +3,13 @@ import NotesContract
 import NotesService
 import Synchronization
 
-/// A service with a clock and names that are known beforehand, and short words for asking it.
+/// A service with fixed clocks and predictable UUIDs, and shorthands for requests.
 struct Fixture {
     let service: NotesService
     let store: NotesStore
-    /// The clocks, which stand still unless a test moves them.
+    /// The clocks, which only tests move.
     let clock: Clock
-    /// What the service has logged.
+    /// The service's log.
     let log = Log()
 
     /// Milliseconds since 1970 of `2026-03-01T08:00:00Z`.
@@ -27,15 +27,15 @@ struct Fixture {
         /// Milliseconds since the start.
         var monotonic: Int { state.withLock { $0.monotonic } }
 
-        /// Time passes.
-        func pass(seconds: Int) {
+        /// Advances both clocks.
+        func advance(seconds: Int) {
             state.withLock {
                 $0.wall += seconds * 1000
                 $0.monotonic += seconds * 1000
             }
         }
 
-        /// Somebody sets the wall clock.
+        /// Sets the wall clock ahead or back.
         func step(seconds: Int) { state.withLock { $0.wall += seconds * 1000 } }
     }
 
@@ -68,7 +68,7 @@ struct Fixture {
             onLog: { [log] line in log.add(line) })
     }
 
-    /// What Ada has.
+    /// The notes of the user ada.
     var notes: [Note] { get throws { try store.notes(of: "ada") } }
 
     struct Response {
@@ -87,7 +87,7 @@ struct Fixture {
     static let bo = "Basic Ym86aGlkZGVuOnRvbw=="
 
     @discardableResult
-    func ask(
+    func send(
         _ method: String, _ path: String, _ body: String = "", as credentials: String? = Fixture.ada,
         with fields: [String: String] = [:]
     ) -> Response {
@@ -99,12 +99,21 @@ struct Fixture {
         }
         let response = service.respond(to: request, body: Array(body.utf8))
         return Response(
-            status: response.head.status.code, body: (try? response.body.text) ?? "the body broke off", head: response.head)
+            status: response.head.status.code, body: (try? response.body.text) ?? "the body is incomplete",
+            head: response.head)
     }
 
-    /// Creates a note and gives its revision.
+    /// Creates a note and returns its revision.
     @discardableResult
     func create(_ uuid: String = Fixture.n1, title: String = "Milk", as credentials: String = Fixture.ada) -> String {
-        ask("POST", "/api/notes/", #"{"uuid":"\#(uuid)","title":"\#(title)","text":"two"}"#, as: credentials).revision
+        send("POST", "/api/notes/", #"{"uuid":"\#(uuid)","title":"\#(title)","text":"two"}"#, as: credentials).revision
+    }
+}
+
+/// Random UUIDs for notes.
+enum UUIDs {
+    static func random() -> String {
+        let digits = (0..<12).map { _ in String(Int.random(in: 0...15), radix: 16) }.joined()
+        return "11111111-0000-4000-8000-\(digits)"
     }
 }

@@ -5,21 +5,21 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// One connection to our HTTP servers: framing, order, deadlines, slots.
+/// A connection of the HTTP server: framing, order, deadlines, slots.
 @Suite(.timeLimit(.minutes(10))) struct HTTPServerConnectionTests {
     typealias Respond = @Sendable (HTTPRequest, HTTPServer.Exchange) async -> HTTPServer.Response
 
-    private static func withHost(
+    private static func withServer(
         limits: HTTPServer.Limits = .init(), _ respond: @escaping Respond,
         _ body: @escaping @Sendable (Int) throws -> Void
     ) async throws {
-        let host = try await HTTPServer.start(host: "127.0.0.1", port: 0, limits: limits, respond: respond)
-        let port = host.port
+        let server = try await HTTPServer.start(host: "127.0.0.1", port: 0, limits: limits, respond: respond)
+        let port = server.port
         do { try await blocking { try body(port) } } catch {
-            await host.stop()
+            await server.stop()
             throw error
         }
-        await host.stop()
+        await server.stop()
     }
 
     private static func limits(_ change: (inout HTTPServer.Limits) -> Void) -> HTTPServer.Limits {
@@ -34,17 +34,17 @@ import Testing
 
     private static let long = String(repeating: "l", count: 200_000)
 
-    /// Bodies of every kind, by path.
+    /// A handler with a body of each kind, by path.
     private static let kinds: Respond = { request, _ in
         switch request.path {
         case "/short": return ok(.text("short"))
         case "/empty": return ok(.text(""))
         case "/long": return ok(.text(long))
         case "/none": return HTTPServer.Response(HTTPResponse(status: .noContent), .text(""))
-        case "/unknown-length": return ok(.length(nil))
+        case "/unknown-length": return ok(.omitted(length: nil))
         default:
             let left = Countdown(3)
-            return ok(.pieces { left.next() ? "piece" : nil })
+            return ok(.stream { left.next() ? "piece" : nil })
         }
     }
 
@@ -52,9 +52,9 @@ import Testing
 
     // MARK: Framing
 
-    /// A body after a HEAD would be the beginning of the next response.
-    @Test func aResponseToHEADHasNoBodyAndTheNextOneIsRead() async throws {
-        try await Self.withHost(Self.kinds) { (port: Int) throws -> Void in
+    /// A body after a HEAD would be parsed as the next response.
+    @Test func aResponseToHEADHasNoBody() async throws {
+        try await Self.withServer(Self.kinds) { (port: Int) throws -> Void in
             let peer = HTTPPeer(port: port)
             for path in Self.paths {
                 let head = try peer.ask("HEAD", path)
@@ -70,13 +70,13 @@ import Testing
         }
     }
 
-    /// HTTP/1.0 knows no chunks, and closes unless both sides have said otherwise.
-    @Test func http10GetsALengthOrTheEndOfTheConnection() async throws {
-        try await Self.withHost(Self.kinds) { (port: Int) throws -> Void in
+    /// HTTP/1.0 has no chunked coding, and closes unless both sides send keep-alive.
+    @Test func http10GetsALengthOrACloseDelimitedBody() async throws {
+        try await Self.withServer(Self.kinds) { (port: Int) throws -> Void in
             func ask(_ path: String, _ fields: String = "") throws -> (head: String, body: String) {
                 let socket = try TestSocket.connect(port: port)
                 try socket.send(Array("GET \(path) HTTP/1.0\r\n\(fields)\r\n".utf8))
-                // Ends only if the server closes.
+                // Returns only if the server closes the connection.
                 let text = String(decoding: try socket.receiveToEnd(), as: UTF8.self)
                 let end = try #require(text.range(of: "\r\n\r\n"))
                 return (String(text[..<end.lowerBound]), String(text[end.upperBound...]))
@@ -98,10 +98,10 @@ import Testing
         }
     }
 
-    /// What others read otherwise is not read at all (RFC 9112, 3.2 and 6).
-    @Test func ambiguousHeadsAreRefused() async throws {
+    /// Other servers could frame these requests differently (RFC 9112, 3.2 and 6).
+    @Test func ambiguousHeadsAreRejected() async throws {
         let count = Counter()
-        try await Self.withHost { request, _ in
+        try await Self.withServer { request, _ in
             count.add()
             return Self.ok(.text(request.authority ?? ""))
         } _: { (port: Int) throws -> Void in
@@ -125,15 +125,15 @@ import Testing
             }
             #expect(count.value == 0)
             #expect(try HTTPPeer(port: port).raw("GET / HTTP/1.0\r\n\r\n").status == 200)
-            // The target's authority goes before the Host (RFC 9112, 3.2.2).
+            // The authority of the target takes precedence over Host (RFC 9112, 3.2.2).
             #expect(try HTTPPeer(port: port).raw("GET http://other:1/ HTTP/1.1\r\nHost: h\r\n\r\n").body == "other:1")
         }
     }
 
-    @Test func whoWaitsToBeToldToGoOnIsToldOnceTheBodyIsWanted() async throws {
-        try await Self.withHost { request, body in
+    @Test func continueIsSentWhenTheHandlerReadsTheBody() async throws {
+        try await Self.withServer { request, exchange in
             if request.path == "/refused" { return HTTPServer.Response(HTTPResponse(status: .forbidden), .text("")) }
-            let bytes = try? await body()
+            let bytes = try? await exchange.readBody()
             return Self.ok(.text("\(bytes?.count ?? -1)"))
         } _: { (port: Int) throws -> Void in
             let head = "HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n"
@@ -144,8 +144,8 @@ import Testing
         }
     }
 
-    @Test func aLongTextWithAStatusThatHasNoBodyLeavesTheConnectionUsable() async throws {
-        try await Self.withHost { request, _ in
+    @Test func aBodyIsOmittedFor204And304() async throws {
+        try await Self.withServer { request, _ in
             HTTPServer.Response(
                 HTTPResponse(status: request.path == "/204" ? .noContent : .notModified), .text(Self.long))
         } _: { (port: Int) throws -> Void in
@@ -157,13 +157,13 @@ import Testing
         }
     }
 
-    /// HTTP/1.0 has no chunks: a FIN would end the body as if it were whole.
-    @Test func aBodyThatFailsPartWayIsReset() async throws {
+    /// HTTP/1.0 has no chunked coding, so a FIN would mark the truncated body as complete.
+    @Test func aBodyThatFailsPartWayAbortsTheConnection() async throws {
         struct ReadError: Error {}
-        try await Self.withHost { _, _ in
+        try await Self.withServer { _, _ in
             let left = Countdown(3)
             return Self.ok(
-                .pieces {
+                .stream {
                     guard left.next() else { throw ReadError() }
                     return "piece"
                 })
@@ -176,8 +176,8 @@ import Testing
 
     // MARK: Order
 
-    @Test func pipelinedRequestsAreAnsweredInOrderThoughTheirClientHasClosedItsSide() async throws {
-        try await Self.withHost { request, _ in
+    @Test func pipelinedRequestsAreAnsweredInOrderAfterAHalfClose() async throws {
+        try await Self.withServer { request, _ in
             await Task.yield()
             return Self.ok(.text(request.path ?? ""))
         } _: { (port: Int) throws -> Void in
@@ -191,11 +191,11 @@ import Testing
         }
     }
 
-    /// Or else whoever only sends holds as many responses here as they have sent requests.
-    @Test func noRequestIsHandledBeforeThePreviousResponseIsTaken() async throws {
+    /// Otherwise a client that only sends would make the server buffer a response per request.
+    @Test func noRequestIsHandledBeforeThePreviousResponseIsWritten() async throws {
         let count = Counter()
         let megabyte = String(repeating: "m", count: 1 << 20)
-        try await Self.withHost { _, _ in
+        try await Self.withServer { _, _ in
             count.add()
             return Self.ok(.text(megabyte))
         } _: { (port: Int) throws -> Void in
@@ -204,15 +204,15 @@ import Testing
             try socket.send(Array(String(repeating: "GET / HTTP/1.1\r\nHost: h\r\n\r\n", count: 100).utf8))
             #expect(try HTTPPeer(port: port).ask("GET", "/").status == 200)
             Thread.sleep(forTimeInterval: 1)
-            // The kernel's buffers take some.
+            // The socket buffers hold some responses.
             #expect(count.value < 20)
             withExtendedLifetime(socket) {}
         }
     }
 
-    /// A response must reach who still sends what nobody reads.
-    @Test func aBodyThatIsNotReadDoesNotCostTheResponse() async throws {
-        try await Self.withHost { _, _ in
+    /// A close while the client still sends would reset the connection and destroy the response.
+    @Test func aResponseArrivesThoughTheBodyIsNotRead() async throws {
+        try await Self.withServer { _, _ in
             HTTPServer.Response(HTTPResponse(status: .forbidden), .text("no"))
         } _: { (port: Int) throws -> Void in
             let body = String(repeating: "x", count: 4_000_000)
@@ -220,15 +220,15 @@ import Testing
                 let reply = try HTTPPeer(port: port).ask("POST", "/", body)
                 #expect(reply.status == 403 && reply.body == "no" && reply.header("Connection") == "close")
             }
-            // A short one that is there already costs no connection.
+            // A short body that has arrived already does not end the connection.
             #expect(try HTTPPeer(port: port).ask("POST", "/", "x").header("Connection") == nil)
         }
     }
 
-    @Test func aLengthOverTheLimitIsRefusedBeforeTheBodyComes() async throws {
-        try await Self.withHost { _, body in
+    @Test func aLengthOverTheLimitIsRejectedBeforeTheBodyArrives() async throws {
+        try await Self.withServer { _, exchange in
             do throws(HTTPServer.BodyError) {
-                _ = try await body()
+                _ = try await exchange.readBody()
             } catch {
                 if case .tooLarge = error { return HTTPServer.Response(HTTPResponse(status: .contentTooLarge), .text("")) }
             }
@@ -239,14 +239,14 @@ import Testing
         }
     }
 
-    /// After a FIN everything that the kernel has is read, whatever back-pressure there is.
-    @Test func bytesBehindARequestAreBoundedThoughTheirClientHasClosedItsSide() async throws {
+    /// After a FIN, NIO reads everything that the kernel holds, in spite of back-pressure.
+    @Test func bufferedInputIsBoundedAfterAHalfClose() async throws {
         let gate = Gate()
         let limits = Self.limits {
             $0.headerBytesMax = 8 << 10
             $0.readBytesMax = 4 << 10
         }
-        try await Self.withHost(limits: limits) { _, _ in
+        try await Self.withServer(limits: limits) { _, _ in
             await gate.wait()
             return Self.ok(.text(""))
         } _: { (port: Int) throws -> Void in
@@ -262,11 +262,11 @@ import Testing
         }
     }
 
-    @Test func aBodyCountsUntilItsHandlerEndsThoughItsClientHasGone() async throws {
+    @Test func aBodyUsesTheBudgetUntilItsHandlerEnds() async throws {
         let gate = Gate()
         let gone = Flag()
-        try await Self.withHost(limits: Self.limits { $0.bodiesBytesMax = 10 }) { request, body in
-            guard let bytes = try? await body() else {
+        try await Self.withServer(limits: Self.limits { $0.bodiesBytesMax = 10 }) { request, exchange in
+            guard let bytes = try? await exchange.readBody() else {
                 return HTTPServer.Response(HTTPResponse(status: .serviceUnavailable), .text(""))
             }
             if request.path == "/held" {
@@ -294,27 +294,27 @@ import Testing
 
     // MARK: Deadlines
 
-    /// The kernel still holds the response when the connection is closed.
-    @Test func aSlowReaderGetsTheWholeLastResponse() async throws {
+    /// The kernel still holds part of the response when the server closes.
+    @Test func aSlowReaderGetsTheCompleteLastResponse() async throws {
         let text = String(repeating: "s", count: 150_000)
         let limits = Self.limits {
             $0.lingerSecondsMax = 0.2
             $0.sendBufferBytes = 1 << 20
         }
-        try await Self.withHost(limits: limits) { _, _ in
+        try await Self.withServer(limits: limits) { _, _ in
             Self.ok(.text(text))
         } _: { (port: Int) throws -> Void in
             let socket = try TestSocket.connect(port: port)
             socket.shrinkReceiveBuffer()
             try socket.send(Array("GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".utf8))
-            // Longer than the server lingers.
+            // This is longer than the linger time.
             Thread.sleep(forTimeInterval: 1)
             #expect(String(decoding: try socket.receiveToEnd(), as: UTF8.self).hasSuffix("\r\n\r\n" + text))
         }
     }
 
-    @Test func aHeadMustBeWholeInTimeHoweverItTrickles() async throws {
-        try await Self.withHost(limits: Self.limits { $0.headSecondsMax = 0.5 }, Self.kinds) {
+    @Test func aHeadMustBeCompleteBeforeItsDeadline() async throws {
+        try await Self.withServer(limits: Self.limits { $0.headSecondsMax = 0.5 }, Self.kinds) {
             (port: Int) throws -> Void in
             let socket = try TestSocket.connect(port: port)
             let start = ContinuousClock.now
@@ -324,13 +324,13 @@ import Testing
             reply = String(decoding: (try? socket.receiveToEnd()) ?? [], as: UTF8.self)
             #expect(reply.hasPrefix("HTTP/1.1 408"))
             #expect(ContinuousClock.now - start >= .milliseconds(500))
-            // Who has sent nothing is not told anything.
+            // A client that has sent nothing gets no response.
             #expect(try TestSocket.connect(port: port).receiveToEnd().isEmpty)
         }
     }
 
     @Test func anIdleConnectionIsClosed() async throws {
-        try await Self.withHost(limits: Self.limits { $0.idleSecondsMax = 0.3 }, Self.kinds) {
+        try await Self.withServer(limits: Self.limits { $0.idleSecondsMax = 0.3 }, Self.kinds) {
             (port: Int) throws -> Void in
             let socket = try TestSocket.connect(port: port)
             try socket.send(Array("GET /none HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
@@ -340,16 +340,16 @@ import Testing
         }
     }
 
-    /// However long it takes: a phone's upload takes as long as its network makes it.
-    @Test func aSlowBodyArrivesAsLongAsItGetsOn() async throws {
+    /// The total time has no limit, because a mobile network may be slow.
+    @Test func aSlowBodyArrivesWhileItKeepsTheLeastRate() async throws {
         let limits = Self.limits {
             $0.bodyWindowSeconds = 1
             $0.bodyBytesPerSecondMin = 10
         }
-        try await Self.withHost(
+        try await Self.withServer(
             limits: limits,
-            { _, body in
-                do throws(HTTPServer.BodyError) { return Self.ok(.text("\(try await body().count)")) } catch {
+            { _, exchange in
+                do throws(HTTPServer.BodyError) { return Self.ok(.text("\(try await exchange.readBody().count)")) } catch {
                     if case .tooSlow = error {
                         return HTTPServer.Response(HTTPResponse(status: .requestTimeout), .text(""))
                     }
@@ -373,10 +373,10 @@ import Testing
     }
 
     @Test func theKernelProbesConnections() async throws {
-        try await Self.withHost(Self.kinds) { (port: Int) throws -> Void in
+        try await Self.withServer(Self.kinds) { (port: Int) throws -> Void in
             let peer = HTTPPeer(port: port)
             _ = try peer.ask("GET", "/short")
-            // The host's end of the connection is among this process's descriptors.
+            // The server's end of the connection is a descriptor of this process.
             var found: [CInt] = []
             for descriptor in CInt(3)..<8192 where TestSocket.isAccepted(descriptor, on: port) {
                 var value: CInt = 0
@@ -391,8 +391,8 @@ import Testing
 
     // MARK: Slots
 
-    @Test func aNewcomerTakesTheSlotOfTheIdlestThatHasNotAuthenticated() async throws {
-        try await Self.withHost(limits: Self.limits { $0.connectionsMax = 4 }) { request, exchange in
+    @Test func aNewConnectionEvictsTheOldestUnauthenticatedOne() async throws {
+        try await Self.withServer(limits: Self.limits { $0.connectionsMax = 4 }) { request, exchange in
             if request.path == "/known" { exchange.recordAuthentication() }
             return Self.ok(.text("here"))
         } _: { (port: Int) throws -> Void in
@@ -405,15 +405,15 @@ import Testing
                 strangers.append(socket)
                 #expect(try HTTPPeer(port: port).ask("GET", "/").body == "here")
             }
-            // The first of them had to go, the one that is known did not.
+            // The first unauthenticated connection was evicted, the authenticated one was not.
             #expect(strangers[0].receiveToFailure().bytes == 0)
             #expect(try known.ask("GET", "/known").body == "here")
         }
     }
 
-    @Test func aNewcomerIsRefusedWhenAllOthersAreKnownAndBusy() async throws {
+    @Test func aNewConnectionGets503WhenAllOthersAreAuthenticatedAndBusy() async throws {
         let gate = Gate()
-        try await Self.withHost(limits: Self.limits { $0.connectionsMax = 2 }) { _, exchange in
+        try await Self.withServer(limits: Self.limits { $0.connectionsMax = 2 }) { _, exchange in
             exchange.recordAuthentication()
             await gate.wait()
             return Self.ok(.text("held"))
@@ -432,11 +432,11 @@ import Testing
         }
     }
 
-    // MARK: Ends
+    // MARK: Closing
 
-    @Test func aHandlerIsCancelledWhenItsClientHasGone() async throws {
+    @Test func aHandlerIsCancelledWhenItsClientDisconnects() async throws {
         let (begun, cancelled) = (Flag(), Flag())
-        try await Self.withHost { _, _ in
+        try await Self.withServer { _, _ in
             begun.set()
             do { try await Task.sleep(for: .seconds(300)) } catch { cancelled.set() }
             return Self.ok(.text(""))
@@ -451,27 +451,27 @@ import Testing
         }
     }
 
-    @Test func stoppingWaitsForNoHandler() async throws {
+    @Test func stopDoesNotWaitForHandlers() async throws {
         let gate = Gate()
-        let host = try await HTTPServer.start(host: "127.0.0.1", port: 0, limits: .init()) { _, _ in
+        let server = try await HTTPServer.start(host: "127.0.0.1", port: 0, limits: .init()) { _, _ in
             await gate.wait()
             return Self.ok(.text(""))
         }
-        let port = host.port
+        let port = server.port
         let socket = try await blocking {
             let socket = try TestSocket.connect(port: port)
             try socket.send(Array("GET / HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
             while gate.count < 1 { Thread.sleep(forTimeInterval: 0.01) }
             return socket
         }
-        // Would never be over.
-        await host.stop()
+        // The handler ends only after the gate opens.
+        await server.stop()
         #expect(socket.receiveToFailure().bytes == 0)
         gate.open()
     }
 }
 
-/// Counts from several threads.
+/// A counter for several threads.
 private final class Counter: Sendable {
     private let count = Atomic(0)
 
@@ -480,7 +480,7 @@ private final class Counter: Sendable {
     func add() { count.add(1, ordering: .relaxed) }
 }
 
-/// Says yes so many times.
+/// A countdown for several threads.
 private final class Countdown: Sendable {
     private let left: Atomic<Int>
 
@@ -489,7 +489,7 @@ private final class Countdown: Sendable {
     func next() -> Bool { left.subtract(1, ordering: .relaxed).newValue >= 0 }
 }
 
-/// Holds whoever comes, cancelled or not, until it is opened.
+/// A gate that holds tasks, cancelled or not, until it is opened.
 private final class Gate: Sendable {
     private let state = Mutex<(waiting: [CheckedContinuation<Void, Never>], isOpen: Bool)>(([], false))
 

@@ -7,10 +7,10 @@ import NotesService
 import TestSupport
 import Testing
 
-/// Input that nobody sends by accident: a 4xx that says what, or served; never a 5xx.
+/// Hostile input gets a 4xx with a reason, or is served; never a 5xx.
 @Suite(.timeLimit(.minutes(10))) struct HostileInputTests {
-    /// Bodies of every kind, to every address that takes one.
-    @Test(arguments: APIContract.all) func bodiesOfEveryKind(contract: APIContract) throws {
+    /// JSON values of every kind in every field, for every method with a body.
+    @Test(arguments: APIContract.all) func noBodyCausesA500(contract: APIContract) throws {
         let fixture = try Fixture(contract)
         let revision = fixture.create()
         let values = [
@@ -46,7 +46,7 @@ import Testing
         "/api/notes/%/", "/api/notes/%ff/", "/api/notes/%00/", "/api/notes/../", "/api/notes//", "//api/notes/", "*",
         "/api/notes/" + String(repeating: "x", count: 20_000) + "/", "/api/notes/?%", "/api/notes-uuids/?since=%ff",
         "/api/notes-uuids/?limit=%31", "/levers/rules/999999999999999999999", "http://h/api/notes/", "http://h", "",
-    ]) func pathsOfEveryKind(path: String) throws {
+    ]) func noPathCausesA500(path: String) throws {
         for contract in APIContract.all {
             let fixture = try Fixture(contract, testHooks: TestHooks())
             for method in ["GET", "HEAD", "PUT", "DELETE", "POST", "OPTIONS", "TRACE", "X"] {
@@ -56,7 +56,7 @@ import Testing
         }
     }
 
-    @Test func headersOfEveryKind() throws {
+    @Test func noHeaderCausesA500() throws {
         let fixture = try Fixture()
         fixture.create()
         let values = [
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    /// Where text is compared by Unicode's rules each of these takes minutes, and goes on when its client has gone.
+    /// Comparison by Unicode's canonical equivalence would take minutes for each of these requests.
     @Test(arguments: APIContract.all) func combiningMarksTakeLinearTime(contract: APIContract) throws {
         let fixture = try Fixture(contract, testHooks: TestHooks())
         let revision = fixture.create()
@@ -114,8 +114,8 @@ import Testing
         #expect(clock.now - start < .seconds(60))
     }
 
-    /// Names that only look like a user's are not that user's.
-    @Test func usersAreToldApartByBytes() throws {
+    /// Canonically equivalent names with different bytes are different users.
+    @Test func userNamesAreComparedByBytes() throws {
         let service = NotesService(
             store: try NotesStore(path: nil, contract: .compat), users: ["\u{E9}": "one"])
         for (name, password, status) in [("\u{E9}", "one", 200), ("e\u{301}", "one", 403), ("\u{E9}", "two", 403)] {
@@ -125,8 +125,8 @@ import Testing
         }
     }
 
-    /// Somebody without a password cannot make the server read much.
-    @Test func bodiesOfStrangersAreShort() async throws {
+    /// An unauthenticated client cannot make the server read large bodies.
+    @Test func unauthenticatedBodiesAreLimited() async throws {
         try await Self.withServer { port in
             try await blocking {
                 let long = String(repeating: "x", count: 9000)
@@ -156,28 +156,25 @@ import Testing
         await server.stop()
     }
 
-    @Test func twoMegabytesAreRefusedAndTheServerGoesOn() async throws {
+    @Test func bodiesOverTheLimitAreRejected() async throws {
         try await Self.withServer { port in
             try await blocking {
                 let body = #"{"text":"\#(String(repeating: "x", count: 2_000_000))"}"#
                 let fields = ["Authorization: \(Fixture.ada)"]
-                let got9 = try HTTPPeer(port: port).ask("POST", "/api/notes/", body, fields).status
-                #expect(got9 == 413)
-                // Without a length, too.
+                #expect(try HTTPPeer(port: port).ask("POST", "/api/notes/", body, fields).status == 413)
+                // The limit also applies to chunked bodies.
                 let chunks = String(repeating: "10000\r\n\(String(repeating: "x", count: 65_536))\r\n", count: 20)
                 let chunked =
                     "POST /api/notes/ HTTP/1.1\r\nHost: h\r\nAuthorization: \(Fixture.ada)\r\n"
                     + "Transfer-Encoding: chunked\r\n\r\n" + chunks + "0\r\n\r\n"
-                let got10 = try HTTPPeer(port: port).raw(chunked).status
-                #expect(got10 == 413)
-                let got11 = try HTTPPeer(port: port).ask("GET", "/api/notes/", "", fields).body
-                #expect(got11 == "[]")
+                #expect(try HTTPPeer(port: port).raw(chunked).status == 413)
+                #expect(try HTTPPeer(port: port).ask("GET", "/api/notes/", "", fields).body == "[]")
             }
         }
     }
 
-    /// What is no HTTP is answered by this server, too; who waits to be told to go on is told.
-    @Test func whatIsNoHTTPIsAnsweredByThisServer() async throws {
+    /// Even the response to malformed HTTP carries the marker.
+    @Test func malformedHTTPGetsA400WithTheMarker() async throws {
         try await Self.withServer { port in
             try await blocking {
                 let long = String(repeating: "x", count: 40_000)
@@ -198,7 +195,7 @@ import Testing
         }
     }
 
-    @Test func aHEADSaysHowLongItWouldBe() async throws {
+    @Test func aHEADHasTheContentLengthOfAGET() async throws {
         try await Self.withServer { port in
             try await blocking {
                 let fields = ["Authorization: \(Fixture.ada)"]
@@ -216,8 +213,8 @@ import Testing
         }
     }
 
-    /// Every resource answers a HEAD without a body, long lists too, so that the next response on the connection can be read.
-    @Test(arguments: APIContract.all) func everyResourceAnswersHEADAndHTTP10(contract: APIContract) async throws {
+    /// The response to HEAD has no body, even for long lists, so that the next response on the connection can be parsed.
+    @Test(arguments: APIContract.all) func everyResourceSupportsHEADAndHTTP10(contract: APIContract) async throws {
         let fixture = try Fixture(contract, testHooks: TestHooks())
         for number in 0..<1200 {
             fixture.create("00000000-0000-4000-8000-00000000\(1000 + number)", title: String(repeating: "t", count: 100))
@@ -236,7 +233,7 @@ import Testing
             ] {
                 let peer = HTTPPeer(port: port)
                 let head = try peer.ask("HEAD", path, "", fields)
-                // On the same connection.
+                // The GET uses the same connection.
                 let get = try peer.ask("GET", path, "", fields)
                 #expect(head.status == get.status || path == "/levers/", "\(path): \(head.status) \(get.status)")
                 #expect(try peer.ask("GET", "/api/", "", fields).status == 200, "\(path)")
@@ -251,8 +248,8 @@ import Testing
         await server.stop()
     }
 
-    /// HTTP/1.0, its connections closed or kept.
-    @Test func apacheBenchGetsItsAnswers() async throws {
+    /// ApacheBench speaks HTTP/1.0, with and without keep-alive.
+    @Test func apacheBenchGetsCompleteResponses() async throws {
         let fixture = try Fixture()
         fixture.create()
         let server = try await NotesServer.start(fixture.service, host: "127.0.0.1", port: 0)
@@ -263,13 +260,13 @@ import Testing
         for number in 0..<1200 {
             fixture.create("00000000-0000-4000-8000-00000000\(1000 + number)", title: String(repeating: "t", count: 100))
         }
-        // Too long to have a length beforehand.
+        // A long list has no Content-Length.
         try await ApacheBench.expectAnswers(
             "http://127.0.0.1:\(server.port)/api/notes/", ["-A", "ada:secret"], requests: 20)
         await server.stop()
     }
 
-    /// An upload that ends in the middle writes nothing.
+    /// An upload that ends early writes nothing.
     @Test func truncatedUploadsWriteNothing() async throws {
         try await Self.withServer { port in
             try await blocking {
@@ -288,8 +285,8 @@ import Testing
         }
     }
 
-    /// A thousand that send a byte now and then, and others are served meanwhile.
-    @Test func aThousandSlowClientsHoldUpNobody() async throws {
+    /// Other clients are served while 1000 uploads make almost no progress.
+    @Test func aThousandSlowUploadsDoNotDelayOthers() async throws {
         try await Self.withServer { port in
             try await blocking {
                 let fields = ["Authorization: \(Fixture.ada)"]
@@ -304,25 +301,23 @@ import Testing
                 for socket in slow { try socket.send([32]) }
                 let peer = HTTPPeer(port: port)
                 for number in 0..<20 {
-                    let got12 = try peer.ask("POST", "/api/notes/", #"{"title":"\#(number)"}"#, fields).status
-                    #expect(got12 == 201)
+                    #expect(try peer.ask("POST", "/api/notes/", #"{"title":"\#(number)"}"#, fields).status == 201)
                 }
-                let got13 = try peer.ask("GET", "/api/notes/", "", fields).status
-                #expect(got13 == 200)
+                #expect(try peer.ask("GET", "/api/notes/", "", fields).status == 200)
                 withExtendedLifetime(slow) {}
             }
         }
     }
 
-    /// All bodies together are bounded: who comes too late is told to try again.
-    @Test func manyLargeBodiesAtOnceAreRefusedNotHeld() async throws {
+    /// The memory for all bodies is limited; further bodies get 503.
+    @Test func bodiesOverTheMemoryBudgetGet503() async throws {
         try await Self.withServer { port in
             try await blocking {
                 let head =
                     "POST /api/notes/ HTTP/1.1\r\nHost: h\r\nAuthorization: \(Fixture.ada)\r\n"
                     + "Content-Length: 1000000\r\n\r\n"
                 let most = [UInt8](repeating: 32, count: 999_000)
-                // A refused one may break off while it still sends.
+                // A rejected connection may close while the client still sends.
                 var open = try (0..<80).map { _ in
                     let socket = try TestSocket.connect(port: port)
                     try socket.send(Array(head.utf8))
@@ -342,7 +337,7 @@ import Testing
                 }
                 for socket in open { socket.reset() }
                 open = []
-                // Once they are gone there is room again.
+                // The memory is released when the clients disconnect.
                 let peer = HTTPPeer(port: port)
                 var status = 0
                 for _ in 0..<100 where status != 201 {

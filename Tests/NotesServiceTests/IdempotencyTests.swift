@@ -2,9 +2,9 @@ import NotesContract
 import NotesService
 import Testing
 
-/// Which requests under one `Idempotency-Key` are the same.
+/// Requests that count as equal under one `Idempotency-Key`.
 @Suite struct IdempotencyTests {
-    /// A request; `REV` stands for the current revision of the first note, `ENCODED` for it with `%2D`.
+    /// A request. `REV` stands for the revision of the first note, `ENCODED` for its form with `%2D`.
     struct Request: Sendable, CustomTestStringConvertible {
         let method: String
         let path: String
@@ -76,7 +76,7 @@ import Testing
         (changed, put(#"{"date":"2026-03-01T08:30:00Z","text":null,"title":"Bread","revision":"REV"}"#)),
     ]
 
-    /// A desk with the first note on it, and a function that sends requests under one key.
+    /// Returns a fixture with one note, and a function that sends requests under one key.
     private static func makeSender() throws -> (fixture: Fixture, send: (Request) -> Fixture.Response) {
         let fixture = try Fixture()
         let revision = fixture.create()
@@ -94,7 +94,7 @@ import Testing
         )
     }
 
-    @Test(arguments: same) func aRetryIsRecognisedHoweverItIsSpelt(first: Request, second: Request) throws {
+    @Test(arguments: same) func aRetryInAnotherEncodingIsRecognised(first: Request, second: Request) throws {
         let (fixture, send) = try Self.makeSender()
         let response = send(first)
         #expect((200...204).contains(response.status), "\(response.body)")
@@ -127,7 +127,7 @@ import Testing
         (Request("PUT", note + "pin/"), Request("PUT", "/api/notes/\(Fixture.n2)/pin/")),
     ]
 
-    @Test(arguments: different) func anotherRequestUnderTheSameKeyIsRefused(first: Request, second: Request) throws {
+    @Test(arguments: different) func anotherRequestUnderTheSameKeyGets422(first: Request, second: Request) throws {
         let (fixture, send) = try Self.makeSender()
         let response = send(first)
         #expect((200...204).contains(response.status), "\(response.body)")
@@ -136,12 +136,12 @@ import Testing
         #expect(other.status == 422, "\(other.body)")
         #expect(other.body.contains("was used for another request"))
         #expect(try fixture.notes == before)
-        // The first one's result is kept.
+        // The result of the first request is kept.
         #expect(send(first).body == response.body)
     }
 
-    /// The key belongs to a user.
-    @Test func twoUsersMayUseOneKey() throws {
+    /// Keys are scoped to their user.
+    @Test func twoUsersMayUseTheSameKey() throws {
         let fixture = try Fixture()
         let key = ["Idempotency-Key": "k"]
         #expect(fixture.send("POST", "/api/notes/", #"{"title":"a"}"#, with: key).status == 201)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import NotesService
 
-/// How lists are read.
+/// The queries and pages of lists.
 @Suite struct ListTests {
     private static func seed(_ fixture: Fixture, _ numbers: ClosedRange<Int>, text: String) throws {
         for number in numbers {
@@ -36,10 +36,10 @@ import Testing
         let empty = try Self.statements(fixture, path)
         try Self.seed(fixture, 1...100, text: "two litres")
         #expect(try Self.statements(fixture, path) == empty)
-        #expect(empty == 2, "where the writes are, and the rows")
+        #expect(empty == 2, "one for the position, one for the rows")
     }
 
-    @Test(arguments: APIContract.all) func aLongListIsInOrderAcrossItsPages(contract: APIContract) throws {
+    @Test(arguments: APIContract.all) func aLongListKeepsItsOrderAcrossPages(contract: APIContract) throws {
         let fixture = try Fixture(contract)
         try Self.seed(fixture, 1...1500, text: String(repeating: "x", count: 300))
         for path in ["/api/notes/", "/api/notes-uuids/"] {
@@ -52,8 +52,8 @@ import Testing
         }
     }
 
-    /// Lists are written from the database's bytes, single notes from texts: both must say the same.
-    @Test(arguments: APIContract.all) func aListShowsANoteAsItIsShownAlone(contract: APIContract) throws {
+    /// Lists are written from the database's bytes, single notes from strings; both must have the same text.
+    @Test(arguments: APIContract.all) func aListItemEqualsTheSingleNote(contract: APIContract) throws {
         let fixture = try Fixture(contract)
         for text in ["", "a\u{0}b", "e\u{301}", "é", "🧭", "\u{FEFF}x", "\r\n\t\\\"/\u{7F}\u{1}", "\u{2028}"] {
             let draft = NoteDraft(date: "2026-03-01T08:00:00.000Z", title: text, text: text)

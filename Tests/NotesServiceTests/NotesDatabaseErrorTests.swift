@@ -6,9 +6,9 @@ import Testing
 
 @testable import NotesService
 
-/// What clients, the log and `/health` are told when the database does not do what it is asked to.
+/// Responses, log lines and `/health` when the database fails.
 @Suite struct NotesDatabaseErrorTests {
-    /// More than the probe of `/health` takes.
+    /// A note larger than the test write of `/health`.
     private static let largeNote = #"{"title":"x","text":"\#(String(repeating: "x", count: 100_000))"}"#
 
     private static func limitPages(_ fixture: Fixture, to count: Int?) throws {
@@ -18,7 +18,7 @@ import Testing
         }
     }
 
-    /// A desk on a file, with one note.
+    /// Returns a fixture with a database file and one note.
     private static func makeFixture(_ folder: TemporaryFolder) throws -> Fixture {
         let fixture = try Fixture(store: NotesStore(path: folder.path("notes.db")))
         fixture.create()
@@ -26,7 +26,7 @@ import Testing
     }
 
     private static func health(_ fixture: Fixture) -> Fixture.Response {
-        fixture.clock.pass(seconds: 1)
+        fixture.clock.advance(seconds: 1)
         return fixture.send("GET", "/health", as: nil)
     }
 
@@ -48,7 +48,7 @@ import Testing
         #expect(unhealthy.body.contains("unhealthy") && unhealthy.body.contains("the disk is full"))
         #expect(!unhealthy.body.contains(folder.path(".")))
         #expect(fixture.send("GET", "/api/notes/").status == 200)
-        // One line for all of them, with what, where and why.
+        // All rejected writes share one log line with file and cause.
         let lines = fixture.log.lines
         #expect(lines.count == 1, "\(lines)")
         #expect(lines.first?.contains(folder.path("notes.db")) == true && lines.first?.contains("code 13") == true)
@@ -59,18 +59,40 @@ import Testing
         #expect(fixture.send("POST", "/api/notes/", Self.largeNote).status == 201)
     }
 
-    @Test func aFullDiskIsSeenByHealthBeforeAnybodyWrites() throws {
+    /// A rejected write leaves no trace, and stored notes can be read.
+    @Test func aFullDiskLosesNoNotes() throws {
+        let folder = try TemporaryFolder()
+        let fixture = try Fixture(store: NotesStore(path: folder.path("notes.db")))
+        let revision = fixture.create()
+        try fixture.store.queue.writeWithoutTransaction { database in
+            let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
+            try database.execute(sql: "PRAGMA max_page_count = \(pages)")
+        }
+        let text = String(repeating: "x", count: 100_000)
+        let refused = fixture.send("POST", "/api/notes/", #"{"uuid":"\#(Fixture.n2)","text":"\#(text)"}"#)
+        #expect(refused.status == 507)
+        #expect(refused.body.contains("disk is full"))
+        #expect(
+            fixture.send("PATCH", "/api/notes/\(Fixture.n1)/", #"{"revision":"\#(revision)","text":"\#(text)"}"#).status == 507
+        )
+        #expect(fixture.send("GET", "/api/notes/\(Fixture.n1)/").revision == revision)
+        #expect(fixture.send("GET", "/api/notes/\(Fixture.n2)/").status == 404)
+        try fixture.store.queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = 1000000") }
+        #expect(fixture.send("POST", "/api/notes/", #"{"uuid":"\#(Fixture.n2)","text":"\#(text)"}"#).status == 201)
+    }
+
+    @Test func healthDetectsAFullDiskWithoutOtherWrites() throws {
         let folder = try TemporaryFolder()
         let fixture = try Self.makeFixture(folder)
         try Self.limitPages(fixture, to: nil)
         #expect(Self.health(fixture).status == 503)
-        // Not more than one write a second, whoever asks.
+        // The test write runs at most once a second.
         try Self.limitPages(fixture, to: 1 << 30)
         #expect(fixture.send("GET", "/health", as: nil).status == 503)
         #expect(Self.health(fixture).status == 200)
     }
 
-    @Test func anotherProcessesLockIsA503() throws {
+    @Test func aLockOfAnotherProcessIsA503() throws {
         let folder = try TemporaryFolder()
         let fixture = try Self.makeFixture(folder)
         try fixture.store.queue.inDatabase { try $0.execute(sql: "PRAGMA busy_timeout = 10") }
@@ -109,7 +131,7 @@ import Testing
             try fixture.store.queue.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
         }
         var bytes = try Data(contentsOf: URL(filePath: path))
-        // All but the schema and the pages that say where the user's writes are.
+        // The schema and the index by sequence stay intact.
         let root = try DatabaseQueue(path: path).read {
             try Int.fetchOne($0, sql: "SELECT rootpage FROM sqlite_master WHERE name = 'note'") ?? 0
         }
@@ -124,8 +146,8 @@ import Testing
         for _ in 0..<3 { #expect(Self.health(fixture).status == 503) }
     }
 
-    /// What is written into a file without a name is lost when the server ends.
-    @Test(arguments: [true, false]) func aFileThatIsGoneOrReplacedIsA503(isReplaced: Bool) throws {
+    /// Writes to a file without a path are lost when the server stops.
+    @Test(arguments: [true, false]) func aMovedOrReplacedFileIsA503(isReplaced: Bool) throws {
         let folder = try TemporaryFolder()
         let fixture = try Self.makeFixture(folder)
         let path = folder.path("notes.db")
@@ -140,7 +162,7 @@ import Testing
         #expect(fixture.send("POST", "/api/notes/", "{}").status == 201)
     }
 
-    @Test func aBugIsA500() throws {
+    @Test func anInternalErrorIsA500() throws {
         let fixture = try Fixture()
         try fixture.store.queue.inDatabase { try $0.execute(sql: "DROP TABLE pruned") }
         let response = fixture.send("GET", "/api/notes/")

@@ -6,7 +6,7 @@ import NotesService
 import TestSupport
 import Testing
 
-/// The service behind real sockets.
+/// The server over real sockets.
 @Suite(.timeLimit(.minutes(10))) struct NotesServerTests {
     private static func withServer(
         _ service: NotesService, _ body: (Int) async throws -> Void
@@ -19,7 +19,7 @@ import Testing
         await server.stop()
     }
 
-    /// One request on a connection of its own: status and body.
+    /// Sends a request on a new connection; returns status and body.
     private static func ask(
         _ port: Int, _ method: String, _ path: String, _ body: String = "", _ fields: [String] = []
     ) async throws -> (status: Int, body: String) {
@@ -33,8 +33,8 @@ import Testing
         return try #require(note).revision
     }
 
-    // Each round on the database in memory and on a file.
-    @Test(arguments: [false, true]) func ofEightWritersFromOneBaseOneWins(isFile: Bool) async throws {
+    /// The database is in memory or in a file.
+    @Test(arguments: [false, true]) func oneOfEightConcurrentWritersWins(isFile: Bool) async throws {
         let folder = try TemporaryFolder()
         let store = try NotesStore(path: isFile ? folder.path("notes.db") : nil)
         let fixture = try Fixture(store: store)
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func deletingAndChangingAtOnceHasOneWinner() async throws {
+    @Test func aConcurrentDeleteAndPutHaveOneWinner() async throws {
         let fixture = try Fixture()
         try await Self.withServer(fixture.service) { (port: Int) async throws -> Void in
             for _ in 0..<50 {
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func theSameOperationEightTimesAtOnceIsDoneOnce() async throws {
+    @Test func eightConcurrentRetriesExecuteTheOperationOnce() async throws {
         let fixture = try Fixture()
         try await Self.withServer(fixture.service) { (port: Int) async throws -> Void in
             for round in 0..<20 {
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func aBodyOverTheLimitIsRefused() async throws {
+    @Test func aBodyOverTheLimitIsRejected() async throws {
         let fixture = try Fixture()
         try await Self.withServer(fixture.service) { (port: Int) async throws -> Void in
             let body = #"{"title":"\#(String(repeating: "x", count: NotesService.Limits.bodyBytesMax))"}"#
@@ -106,17 +106,20 @@ import Testing
         }
     }
 
-    @Test func aTakenPortIsSaid() async throws {
+    @Test func aTakenPortIsNamedWithCauseAndRemedy() async throws {
         let fixture = try Fixture()
         try await Self.withServer(fixture.service) { (port: Int) async throws -> Void in
-            await #expect(throws: NotesServer.StartError.self) {
+            let error = await #expect(throws: NotesServer.StartError.self) {
                 try await NotesServer.start(fixture.service, host: "127.0.0.1", port: port)
             }
+            #expect(
+                error?.description == "cannot bind 127.0.0.1:\(port): address already in use (EADDRINUSE); "
+                    + "choose another port with --listen")
         }
     }
 }
 
-/// Databases that are there already.
+/// Reopening database files.
 @Suite struct NotesStoreTests {
     private func expectFailure(saying text: String, _ body: () throws -> Void) throws {
         let error = #expect(throws: NotesStoreError.self, performing: body)
@@ -124,18 +127,18 @@ import Testing
         #expect(said.contains(text))
     }
 
-    @Test func whatWasAnsweredIsThereAfterwards() throws {
+    @Test func aReopenedFileHasTheNotesAndOperations() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("notes.db")
         let key = ["Idempotency-Key": "a"]
-        let made = try Fixture(store: NotesStore(path: path)).ask("POST", "/api/notes/", #"{"title":"Milk"}"#, with: key)
+        let made = try Fixture(store: NotesStore(path: path)).send("POST", "/api/notes/", #"{"title":"Milk"}"#, with: key)
         let again = try Fixture(store: NotesStore(path: path))
         let notes = try again.notes
         #expect(notes == [made.note])
-        #expect(again.ask("POST", "/api/notes/", #"{"title":"Milk"}"#, with: key).note == made.note)
+        #expect(again.send("POST", "/api/notes/", #"{"title":"Milk"}"#, with: key).note == made.note)
     }
 
-    @Test func aNewerDatabaseIsLeftAlone() throws {
+    @Test func aNewerDatabaseIsRejectedUnchanged() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("notes.db")
         _ = try NotesStore(path: path)
@@ -145,7 +148,7 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: path)) == before)
     }
 
-    @Test func whatIsNoDatabaseIsLeftAlone() throws {
+    @Test func aFileThatIsNoDatabaseIsRejectedUnchanged() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("notes.txt")
         let text = Data(String(repeating: "These are my notes. ", count: 100).utf8)

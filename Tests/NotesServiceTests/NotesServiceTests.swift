@@ -3,14 +3,14 @@ import NotesContract
 import NotesService
 import Testing
 
-/// What the service answers, and in which order it decides.
+/// Responses of the service, and the precedence of errors.
 @Suite struct NotesServiceTests {
-    // MARK: Who
+    // MARK: Authentication
 
     @Test(arguments: [
         nil, "Basic", "Basic !!", "Basic YWRh", "Basic YWRhOndyb25n", "Basic bm9ib2R5OnNlY3JldA==", "Bearer x",
         "Basic YWRhOg==",
-    ]) func whoIsNotKnownIsRefusedBeforeAnythingElse(credentials: String?) throws {
+    ]) func authenticationComesBeforeAllOtherChecks(credentials: String?) throws {
         let fixture = try Fixture()
         fixture.create()
         for (method, path) in [
@@ -19,11 +19,11 @@ import Testing
         ] { #expect(fixture.send(method, path, "{", as: credentials).status == 403) }
     }
 
-    @Test func aPasswordMayHaveColons() throws {
+    @Test func aPasswordMayContainColons() throws {
         #expect(try Fixture().send("GET", "/api/", as: Fixture.bo).status == 200)
     }
 
-    @Test func somebodyElsesNoteIsAsUnknownAsNone() throws {
+    @Test func anotherUsersNoteLooksLikeAMissingOne() throws {
         let fixture = try Fixture()
         let revision = fixture.create()
         let path = "/api/notes/\(Fixture.n1)/"
@@ -32,14 +32,14 @@ import Testing
         #expect(fixture.send("PUT", path, body, as: Fixture.bo).status == 404)
         #expect(fixture.send("DELETE", path + "?revision=\(revision)", as: Fixture.bo).status == 404)
         #expect(fixture.send("GET", path).note?.title == "Milk")
-        // The same name is free for everybody.
+        // Each user may use the same uuid.
         #expect(fixture.send("POST", "/api/notes/", #"{"uuid":"\#(Fixture.n1)"}"#, as: Fixture.bo).status == 201)
         #expect(fixture.send("GET", "/api/notes/", as: Fixture.bo).body.contains("Milk") == false)
     }
 
-    // MARK: Creating
+    // MARK: Creation
 
-    @Test(arguments: [APIContract.orig, .compat]) func whatIsCreatedIsThere(contract: APIContract) throws {
+    @Test(arguments: [APIContract.orig, .compat]) func aCreatedNoteCanBeRead(contract: APIContract) throws {
         let fixture = try Fixture(contract)
         let body = #"{"uuid":"\#(Fixture.n1.uppercased())","title":"Milk","text":null,"date":"2026-03-01T09:30:00+01:00"}"#
         let made = fixture.send("POST", "/api/notes/", body)
@@ -56,30 +56,30 @@ import Testing
         #expect((made.field("ETag") == "\"\(note.revision)\"") == (contract == .compat))
     }
 
-    @Test func whatTheClientDoesNotNameTheServerNames() throws {
+    @Test func theServerSetsMissingUUIDAndDate() throws {
         let made = try Fixture().send("POST", "/api/notes/", "{}")
         #expect(made.status == 201)
         #expect(made.note?.date == "2026-03-01T08:00:00.000Z")
         #expect(made.note?.uuid.count == 36)
     }
 
-    @Test func creatingTwice() throws {
+    @Test func aSecondCreationIsComparedInCompatAndRejectedInOrig() throws {
         let same = #"{"uuid":"\#(Fixture.n1)","title":"Milk","text":"two"}"#
         let other = #"{"uuid":"\#(Fixture.n1)","title":"Bread","text":"two"}"#
         let orig = try Fixture(.orig)
         orig.create()
-        #expect(orig.ask("POST", "/api/notes/", same).status == 400)
-        #expect(orig.ask("POST", "/api/notes/", same, with: ["Idempotency-Key": "k"]).body.contains("already exists"))
+        #expect(orig.send("POST", "/api/notes/", same).status == 400)
+        #expect(orig.send("POST", "/api/notes/", same, with: ["Idempotency-Key": "k"]).body.contains("already exists"))
         let compat = try Fixture()
         let revision = compat.create()
-        let again = compat.ask("POST", "/api/notes/", same)
+        let again = compat.send("POST", "/api/notes/", same)
         #expect(again.status == 200)
         #expect(again.revision == revision)
-        let refused = compat.ask("POST", "/api/notes/", other)
+        let refused = compat.send("POST", "/api/notes/", other)
         #expect(refused.status == 409)
         #expect(refused.body.contains(#""current":{"#))
         #expect(refused.field("ETag") == "\"\(revision)\"")
-        #expect(compat.ask("GET", "/api/notes/\(Fixture.n1)/").note?.title == "Milk")
+        #expect(compat.send("GET", "/api/notes/\(Fixture.n1)/").note?.title == "Milk")
     }
 
     @Test(arguments: [
@@ -87,7 +87,7 @@ import Testing
         (#"{"title":7}"#, "title"), (#"{"text":["x"]}"#, "text"), (#"{"date":"2026-03-01T08:00:00"}"#, "date"),
         (#"{"date":"yesterday"}"#, "date"), (#"{"date":null}"#, "date"), ("[]", "non_field_errors"), ("{", "detail"),
         ("\"text\"", "non_field_errors"), (#"{"title":"\uD800"}"#, "title"),
-    ]) func whatIsMalformedIsRefusedByItsField(body: String, field: String) throws {
+    ]) func invalidFieldsAreNamed(body: String, field: String) throws {
         let fixture = try Fixture()
         let response = fixture.send("POST", "/api/notes/", body)
         #expect(response.status == 400, "\(body) -> \(response.body)")
@@ -107,9 +107,9 @@ import Testing
         }
     }
 
-    // MARK: Changing
+    // MARK: Updates
 
-    /// 404 before what the body says, 400 before 409.
+    /// 404 takes precedence over errors in the body, 400 over 409.
     @Test(arguments: [
         ("PUT", "/api/notes/\(Fixture.n2)/", "{", 404),
         ("PUT", "/api/notes/\(Fixture.n1)/", "{", 400),
@@ -129,7 +129,7 @@ import Testing
         ("PUT", "/api/notes-uuids/", "{}", 405),
         ("GET", "/api/other/", "", 404),
         ("GET", "/api/notes/not-a-uuid/", "", 404),
-    ]) func theOrderOfDecisions(method: String, path: String, body: String, status: Int) throws {
+    ]) func errorsHaveAPrecedence(method: String, path: String, body: String, status: Int) throws {
         for contract in [APIContract.orig, .compat] {
             let fixture = try Fixture(contract)
             let revision = fixture.create()
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func aChangeOnTheCurrentRevisionGrowsIt() throws {
+    @Test func anUpdateOfTheCurrentRevisionIncrementsIt() throws {
         for contract in [APIContract.orig, .compat] {
             let fixture = try Fixture(contract)
             let first = fixture.create()
@@ -156,17 +156,17 @@ import Testing
     @Test func aPutReplacesInCompatAndMergesInOrig() throws {
         let compat = try Fixture()
         let part = #"{"revision":"\#(compat.create())","title":"Bread"}"#
-        let refused = compat.ask("PUT", "/api/notes/\(Fixture.n1)/", part)
+        let refused = compat.send("PUT", "/api/notes/\(Fixture.n1)/", part)
         #expect(refused.status == 400)
         #expect(refused.body.contains(#""text":"#))
-        #expect(compat.ask("PATCH", "/api/notes/\(Fixture.n1)/", part).note?.text == "two")
+        #expect(compat.send("PATCH", "/api/notes/\(Fixture.n1)/", part).note?.text == "two")
         let orig = try Fixture(.orig)
-        let merged = orig.ask("PUT", "/api/notes/\(Fixture.n1)/", #"{"revision":"\#(orig.create())","title":"Bread"}"#)
+        let merged = orig.send("PUT", "/api/notes/\(Fixture.n1)/", #"{"revision":"\#(orig.create())","title":"Bread"}"#)
         #expect(merged.note?.text == "two")
         #expect(merged.note?.title == "Bread")
     }
 
-    @Test func aPutThatChangesNothingLeavesTheRevisionInCompat() throws {
+    @Test func aPutWithoutChangesKeepsTheRevisionInCompat() throws {
         for contract in [APIContract.orig, .compat] {
             let fixture = try Fixture(contract)
             let first = fixture.create()
@@ -177,7 +177,7 @@ import Testing
         }
     }
 
-    @Test func aTombstoneKeepsTheNameInCompat() throws {
+    @Test func aTombstoneKeepsTheUUIDInCompat() throws {
         for contract in [APIContract.orig, .compat] {
             let fixture = try Fixture(contract)
             let path = "/api/notes/\(Fixture.n1)/"
@@ -190,14 +190,14 @@ import Testing
             #expect(index.map(\.revision.number) == (contract == .compat ? [2] : []))
             let again = fixture.send("POST", "/api/notes/", #"{"uuid":"\#(Fixture.n1)"}"#)
             #expect(again.status == (contract == .compat ? 409 : 201))
-            // Nothing of what the note said is left.
+            // The content of the note is gone.
             #expect(!again.body.contains("Milk"))
         }
     }
 
     // MARK: Preconditions
 
-    @Test func ifMatch() throws {
+    @Test func ifMatchIsAPrecondition() throws {
         let fixture = try Fixture()
         let path = "/api/notes/\(Fixture.n1)/"
         let first = fixture.create()
@@ -218,7 +218,7 @@ import Testing
         #expect(put("*", nil, "e").status == 404)
     }
 
-    @Test func ifNoneMatch() throws {
+    @Test func ifNoneMatchGets304() throws {
         let fixture = try Fixture()
         let tag = "\"\(fixture.create())\""
         let path = "/api/notes/\(Fixture.n1)/"
@@ -231,9 +231,9 @@ import Testing
         #expect(fixture.send("GET", path, with: ["If-None-Match": "\"x\""]).status == 200)
     }
 
-    // MARK: Operations
+    // MARK: Idempotency
 
-    @Test func anOperationThatComesAgainIsAnsweredAsBefore() throws {
+    @Test func aRepeatedOperationGetsTheStoredResult() throws {
         let fixture = try Fixture()
         let path = "/api/notes/\(Fixture.n1)/"
         let create = #"{"uuid":"\#(Fixture.n1)","title":"Milk"}"#
@@ -241,7 +241,7 @@ import Testing
         #expect(made.status == 201)
         let put = #"{"revision":"\#(made.revision)","title":"Bread","text":null,"date":"2026-03-01T08:00:00Z"}"#
         let changed = fixture.send("PUT", path, put, with: ["Idempotency-Key": "b"])
-        // Afterwards the note went on, and was deleted.
+        // The note is deleted before the operations are repeated.
         let gone = fixture.send("DELETE", path + "?revision=\(changed.revision)", with: ["Idempotency-Key": "c"])
         #expect(gone.status == 204)
 
@@ -257,7 +257,7 @@ import Testing
         #expect(fixture.send("GET", path).status == 404)
     }
 
-    @Test func aKeyNamesOneRequestOfOneUser() throws {
+    @Test func aKeyIdentifiesOneRequestOfOneUser() throws {
         let fixture = try Fixture()
         let key = ["Idempotency-Key": "a"]
         #expect(fixture.send("POST", "/api/notes/", #"{"title":"Milk"}"#, with: key).status == 201)
@@ -271,7 +271,7 @@ import Testing
         )
     }
 
-    @Test func aRefusedOperationIsNotRemembered() throws {
+    @Test func aRejectedOperationIsNotStored() throws {
         let fixture = try Fixture()
         let key = ["Idempotency-Key": "a"]
         let body = #"{"revision":"1-x","title":"Bread","text":null,"date":"2026-03-01T08:00:00Z"}"#
@@ -280,9 +280,9 @@ import Testing
         #expect(fixture.send("PUT", "/api/notes/\(Fixture.n1)/", body, with: key).status == 409)
     }
 
-    // MARK: Every answer
+    // MARK: Common header fields
 
-    @Test func everyAnswerSaysWhoGaveIt() throws {
+    @Test func everyResponseHasTheMarker() throws {
         let fixture = try Fixture()
         for response in [
             fixture.send("GET", "/api/"), fixture.send("GET", "/x"), fixture.send("GET", "/api/", as: nil),
@@ -298,13 +298,5 @@ import Testing
         #expect(options.status == 200)
         #expect(options.field("Allow") == "GET, HEAD, POST, OPTIONS")
         #expect(fixture.send("POST", "/api/notes/", "a=b", with: ["Content-Type": "text/plain"]).status == 415)
-    }
-}
-
-/// Names for notes that no other test uses.
-enum UUIDs {
-    static func random() -> String {
-        let digits = (0..<12).map { _ in String(Int.random(in: 0...15), radix: 16) }.joined()
-        return "11111111-0000-4000-8000-\(digits)"
     }
 }

@@ -7,7 +7,7 @@ import NotesService
 import TestSupport
 import Testing
 
-/// What tests move in a server.
+/// Test hooks over HTTP and in Swift.
 @Suite(.timeLimit(.minutes(10))) struct TestHooksTests {
     private static func withServer(_ body: @escaping @Sendable (Int, Fixture) async throws -> Void) async throws {
         let fixture = try Fixture(testHooks: TestHooks())
@@ -32,15 +32,13 @@ import Testing
         return id
     }
 
-    @Test func withoutThemThereIsNothing() throws {
-        let got1 = try Fixture().send("GET", "/levers").status
-        #expect(got1 == 404)
-        let got2 = try Fixture().send("PUT", "/levers/clock", #"{"now":"2030-01-01T00:00:00Z"}"#).status
-        #expect(got2 == 404)
+    @Test func withoutHooksTheirPathsAre404() throws {
+        #expect(try Fixture().send("GET", "/levers").status == 404)
+        #expect(try Fixture().send("PUT", "/levers/clock", #"{"now":"2030-01-01T00:00:00Z"}"#).status == 404)
     }
 
-    /// Committed and not answered: everybody sees the write, but for who made it.
-    @Test func anAnswerIsHeldAfterItsWrite() async throws {
+    /// The write is committed and visible to others, but its response is not sent.
+    @Test func aResponseIsHeldAfterItsWrite() async throws {
         try await Self.withServer { (port, _) async throws in
             let rule = try await Self.ask(
                 port, "POST", "/levers/rules", #"{"method":"POST","path":"/api/notes/","nth":1,"do":"hold"}"#)
@@ -48,9 +46,8 @@ import Testing
             let id = try Self.id(rule)
             async let held = Self.ask(port, "POST", "/api/notes/", #"{"uuid":"\#(Fixture.n1)","title":"Milk"}"#)
             while try await Self.ask(port, "GET", "/api/notes/\(Fixture.n1)/").status == 404 {}
-            // The second one is not held.
-            let got3 = try await Self.ask(port, "POST", "/api/notes/", #"{"uuid":"\#(Fixture.n2)"}"#).status
-            #expect(got3 == 201)
+            // The second request is not affected.
+            #expect(try await Self.ask(port, "POST", "/api/notes/", #"{"uuid":"\#(Fixture.n2)"}"#).status == 201)
             let state = try await Self.ask(port, "GET", "/levers")
             #expect(state.body.contains(#""seen":2,"fired":1,"held":1"#), "\(state.body)")
             let released = try await Self.ask(port, "POST", "/levers/rules/\(id)/release")
@@ -61,20 +58,18 @@ import Testing
         }
     }
 
-    @Test func anAnswerIsLostAfterItsWrite() async throws {
+    @Test func aResponseIsDroppedAfterItsWrite() async throws {
         try await Self.withServer { (port, _) async throws in
             _ = try await Self.ask(port, "POST", "/levers/rules", #"{"path":"/api/notes/*","nth":2,"do":"drop"}"#)
-            let got4 = try await Self.ask(port, "GET", "/api/notes/").status
-            #expect(got4 == 200)
+            #expect(try await Self.ask(port, "GET", "/api/notes/").status == 200)
             await #expect(throws: (any Error).self) {
                 _ = try await Self.ask(port, "POST", "/api/notes/", #"{"uuid":"\#(Fixture.n1)"}"#)
             }
-            let got5 = try await Self.ask(port, "GET", "/api/notes/\(Fixture.n1)/").status
-            #expect(got5 == 200)
+            #expect(try await Self.ask(port, "GET", "/api/notes/\(Fixture.n1)/").status == 200)
         }
     }
 
-    @Test func aStatusIsForced() async throws {
+    @Test func aResponseIsForced() async throws {
         try await Self.withServer { (port, _) async throws in
             let rule = try await Self.ask(
                 port, "POST", "/levers/rules",
@@ -89,32 +84,51 @@ import Testing
                 #expect(put.body == "no")
             }
             let id = try Self.id(rule)
-            let got6 = try await Self.ask(port, "DELETE", "/levers/rules/\(id)").status
-            #expect(got6 == 204)
-            let got7 = try await Self.ask(port, "PUT", "/api/notes/\(Fixture.n1)/", "{}").status
-            #expect(got7 == 400)
+            #expect(try await Self.ask(port, "DELETE", "/levers/rules/\(id)").status == 204)
+            #expect(try await Self.ask(port, "PUT", "/api/notes/\(Fixture.n1)/", "{}").status == 400)
         }
     }
 
-    /// In a simulated world as over a socket.
-    @Test func aForcedStatusIsThisServersToo() throws {
+    /// A forced response has the common header fields without a socket too.
+    @Test func aForcedResponseHasTheMarker() throws {
         let testHooks = TestHooks()
         let fixture = try Fixture(testHooks: testHooks)
         testHooks.add(
             TestHooks.Rule(
                 method: "GET", path: "/api/", nth: 2,
-                action: .response(status: 500, headers: ["Content-Type": "text/plain"], body: "no")))
+                action: .respond(status: 500, headers: [.contentType: "text/plain"], body: "no")))
         #expect((0..<3).map { _ in fixture.send("GET", "/api/").status } == [200, 500, 200])
         testHooks.add(
-            TestHooks.Rule(method: nil, path: "/api/*", nth: nil, action: .response(status: 502, headers: [:], body: "")))
+            TestHooks.Rule(method: nil, path: "/api/*", nth: nil, action: .respond(status: 502, headers: [:], body: "")))
         let forced = fixture.send("GET", "/api/notes/")
         #expect(forced.status == 502)
         #expect(forced.field("Slowlane-Notes") == "1")
-        testHooks.clear()
+        testHooks.reset()
         #expect(fixture.send("GET", "/api/notes/").status == 200)
     }
 
-    @Test func theClockStandsStill() throws {
+    /// The names are in neither alphabetical nor reverse order.
+    @Test func forcedHeadersKeepTheCallersOrder() throws {
+        let names = ["X-M", "X-A", "X-Z", "X-C", "X-Y", "X-B", "X-K", "X-D", "X-W", "X-E"]
+        func sent(_ response: Fixture.Response) -> [String] {
+            response.head.headerFields.map(\.name.rawName).filter { $0.hasPrefix("X-") && $0.utf8.count == 3 }
+        }
+        let testHooks = TestHooks()
+        let fixture = try Fixture(testHooks: testHooks)
+        let members = names.map { "\"\($0)\":\"1\"" }.joined(separator: ",")
+        let rule = #"{"path":"/api/","do":"answer","status":200,"headers":{\#(members)}}"#
+        #expect(fixture.send("POST", "/levers/rules", rule, as: nil).status == 201)
+        #expect(sent(fixture.send("GET", "/api/")) == names)
+        testHooks.reset()
+        var headers = HTTPFields()
+        for name in names { headers.append(HTTPField(name: try #require(HTTPField.Name(name)), value: "1")) }
+        testHooks.add(
+            TestHooks.Rule(
+                method: nil, path: "/api/", nth: nil, action: .respond(status: 200, headers: headers, body: "")))
+        #expect(sent(fixture.send("GET", "/api/")) == names)
+    }
+
+    @Test func theClockIsFixed() throws {
         let fixture = try Fixture(testHooks: TestHooks())
         #expect(fixture.send("PUT", "/levers/clock", #"{"now":"2030-01-01T00:00:00.500Z"}"#, as: nil).status == 204)
         #expect(fixture.send("POST", "/api/notes/", "{}").note?.date == "2030-01-01T00:00:00.500Z")
@@ -123,7 +137,7 @@ import Testing
         #expect(fixture.send("POST", "/api/notes/", "{}").note?.date == "2026-03-01T08:00:00.000Z")
     }
 
-    @Test(arguments: [false, true]) func everythingIsBackAsItWas(isFile: Bool) throws {
+    @Test(arguments: [false, true]) func aSnapshotIsRestored(isFile: Bool) throws {
         let folder = try TemporaryFolder()
         let store = try NotesStore(path: isFile ? folder.path("notes.db") : nil)
         let fixture = try Fixture(store: store, testHooks: TestHooks())
@@ -136,7 +150,7 @@ import Testing
         fixture.send("POST", "/api/notes/", #"{"title":"later"}"#, with: key)
         #expect(fixture.send("POST", "/levers/snapshots/1/restore", as: nil).status == 204)
         #expect(fixture.send("GET", "/api/notes/").body == before)
-        // A cursor from the time that has not been is refused, and so is the operation's memory.
+        // The cursor is from another history, and the operation is not stored in the snapshot.
         #expect(fixture.send("GET", "/api/notes-uuids/?since=\(cursor)").status == 410)
         #expect(fixture.send("POST", "/api/notes/", #"{"title":"later"}"#, with: key).status == 201)
         #expect(fixture.send("POST", "/levers/snapshots/1/restore", as: nil).status == 204)
@@ -144,9 +158,8 @@ import Testing
         #expect(fixture.send("DELETE", "/levers/snapshots/1", as: nil).status == 204)
         #expect(fixture.send("POST", "/levers/snapshots/1/restore", as: nil).status == 404)
         if isFile {
-            // On the disk, too.
-            let got8 = try Fixture(store: NotesStore(path: folder.path("notes.db"))).ask("GET", "/api/notes/").body
-            #expect(got8 == before)
+            // The file on the disk is restored too.
+            #expect(try Fixture(store: NotesStore(path: folder.path("notes.db"))).send("GET", "/api/notes/").body == before)
         }
     }
 
@@ -156,14 +169,14 @@ import Testing
         (#"{"path":"/","do":"answer"}"#, "status"), (#"{"path":"/","do":"answer","status":99}"#, "status"),
         (#"{"path":"/","do":"answer","status":200,"headers":{"a b":"c"}}"#, "headers"),
         (#"{"path":"/","method":1,"do":"hold"}"#, "method"),
-    ]) func aRuleThatIsNone(body: String, field: String) throws {
-        let response = try Fixture(testHooks: TestHooks()).ask("POST", "/levers/rules", body)
+    ]) func anInvalidRuleIsRejected(body: String, field: String) throws {
+        let response = try Fixture(testHooks: TestHooks()).send("POST", "/levers/rules", body)
         #expect(response.status == 400)
         #expect(response.body.contains("\"\(field)\":"), "\(response.body)")
     }
 
-    /// A page in a browser on this machine, or one that has made its name lead here.
-    @Test func aWebPageMovesNone() throws {
+    /// A web page in a local browser, with its own origin or by DNS rebinding, must not reach the hooks.
+    @Test func webPagesCannotUseTheHooks() throws {
         let service = try Fixture(testHooks: TestHooks()).service
         for (host, origin, status) in [
             ("127.0.0.1:8000", nil, 204), ("localhost", nil, 204), ("[::1]:80", nil, 204),
