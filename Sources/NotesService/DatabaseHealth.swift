@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// The health of the database: the answer of `/health`, and rate-limited log lines.
+/// The health of the database: the state behind `/health`, and rate-limited log lines.
 final class DatabaseHealth: Sendable {
     private struct State {
         var error: NotesDatabaseError?

@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import JSON
 
 /// Authentication and the choice of a resource.
 extension NotesService {

@@ -1,5 +1,4 @@
 public import HTTPTypes
-internal import NotesContract
 internal import Synchronization
 
 /// Faults and state that tests set in a running server: responses held or dropped after the write, forced responses, a fixed

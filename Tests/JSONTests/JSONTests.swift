@@ -85,15 +85,15 @@ import Testing
             }
         }
         let whole = text(0)
-        let ours = try #require(Self.parse(whole), "\(whole)")
+        let parsed = try #require(Self.parse(whole), "\(whole)")
         func canonical(_ text: String) throws -> Data {
             let value = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
             return try JSONSerialization.data(withJSONObject: value, options: [.sortedKeys, .fragmentsAllowed])
         }
-        let (theirs, again) = try (canonical(whole), canonical(ours.json))
-        #expect(theirs == again, "\(whole) became \(ours.json)")
+        let (foundation, again) = try (canonical(whole), canonical(parsed.json))
+        #expect(foundation == again, "\(whole) became \(parsed.json)")
         // The written text parses to the same value. A truncated array or object is rejected.
-        #expect(Self.parse(ours.json) == ours)
+        #expect(Self.parse(parsed.json) == parsed)
         if whole.hasPrefix("[") || whole.hasPrefix("{") {
             let bytes = Array(whole.utf8)
             for length in 0..<bytes.count { #expect(JSONText.parse(bytes.prefix(length)) == nil) }

@@ -469,8 +469,8 @@ import Testing
         let error = #expect(throws: NotesStoreError.self) { () throws -> Void in
             _ = try NotesStore(path: path, contract: .orig)
         }
-        let said = try #require(error).description
-        #expect(said.contains("another contract") && said.contains("compat or strict"))
+        let description = try #require(error).description
+        #expect(description.contains("another contract") && description.contains("compat or strict"))
     }
 
     @Test func onlyTheOwnerMayReadTheFile() throws {

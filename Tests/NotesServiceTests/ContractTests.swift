@@ -200,7 +200,7 @@ final class Document: Sendable {
         }
         guard let template, let operation = paths[template]?.object?[method.lowercased()]?.object else { return }
         let documented = operation["responses"]?.object?[String(reply.status)]?.object
-        #expect(documented != nil, "\(row): \(method) \(template) is not documented to answer \(reply.status)")
+        #expect(documented != nil, "\(row): \(method) \(template) does not document \(reply.status)")
         if !reply.body.isEmpty, let type = reply.header("Content-Type")?.prefix(while: { $0 != ";" }) {
             #expect(documented?["content"]?.object?[String(type)] != nil, "\(row): \(type) for \(reply.status)")
         }

@@ -16,14 +16,14 @@ import Testing
     }
 
     private static func expectRejection(
-        _ path: String, in folder: TemporaryFolder, saying text: String, _ contract: APIContract = .compat
+        _ path: String, in folder: TemporaryFolder, containing text: String, _ contract: APIContract = .compat
     ) throws {
         let before = try contents(folder)
         let error = #expect(throws: NotesStoreError.self) { () throws -> Void in
             _ = try NotesStore(path: path, contract: contract)
         }
-        let said = try #require(error).description
-        #expect(said.contains(text), "\(said)")
+        let description = try #require(error).description
+        #expect(description.contains(text), "\(description)")
         #expect(try contents(folder) == before)
     }
 
@@ -39,30 +39,30 @@ import Testing
         let folder = try TemporaryFolder()
         let path = folder.path("other.db")
         try DatabaseQueue(path: path).writeWithoutTransaction { try $0.execute(sql: sql) }
-        try Self.expectRejection(path, in: folder, saying: "is not a notes database")
+        try Self.expectRejection(path, in: folder, containing: "is not a notes database")
     }
 
     @Test func aNewerSchemaAndAnotherContractAreRejectedUnchanged() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("notes.db")
         _ = try NotesStore(path: path)
-        try Self.expectRejection(path, in: folder, saying: "take compat or strict", .orig)
+        try Self.expectRejection(path, in: folder, containing: "take compat or strict", .orig)
         try DatabaseQueue(path: path).writeWithoutTransaction { try $0.execute(sql: "PRAGMA user_version = 99") }
-        try Self.expectRejection(path, in: folder, saying: "newer version (99")
+        try Self.expectRejection(path, in: folder, containing: "newer version (99")
     }
 
     @Test func otherFilesAreRejectedUnchanged() throws {
         let folder = try TemporaryFolder()
         try Data("not a database, but long enough to be taken for one ".utf8 + Array(repeating: 32, count: 200)).write(
             to: URL(filePath: folder.path("text")))
-        try Self.expectRejection(folder.path("text"), in: folder, saying: "is not a notes database")
+        try Self.expectRejection(folder.path("text"), in: folder, containing: "is not a notes database")
         try Data("SQLite format 3\0 and no more".utf8).write(to: URL(filePath: folder.path("cut")))
-        try Self.expectRejection(folder.path("cut"), in: folder, saying: "is not a notes database")
+        try Self.expectRejection(folder.path("cut"), in: folder, containing: "is not a notes database")
         let directory = try TemporaryFolder()
-        try Self.expectRejection(directory.path("."), in: directory, saying: "is a directory")
-        try Self.expectRejection("/dev/null", in: directory, saying: "is not a regular file")
-        try Self.expectRejection("", in: directory, saying: "name a file")
-        try Self.expectRejection(":memory:", in: directory, saying: "name a file")
+        try Self.expectRejection(directory.path("."), in: directory, containing: "is a directory")
+        try Self.expectRejection("/dev/null", in: directory, containing: "is not a regular file")
+        try Self.expectRejection("", in: directory, containing: "name a file")
+        try Self.expectRejection(":memory:", in: directory, containing: "name a file")
     }
 
     /// The same applies to a file system that is mounted read-only.
@@ -71,7 +71,7 @@ import Testing
         let path = folder.path("notes.db")
         _ = try NotesStore(path: path)
         try FileManager.default.setAttributes([.posixPermissions: 0o400], ofItemAtPath: path)
-        try Self.expectRejection(path, in: folder, saying: "cannot be written")
+        try Self.expectRejection(path, in: folder, containing: "cannot be written")
     }
 
     @Test func anEmptyFileAndAnEmptyDatabaseAreAccepted() throws {

@@ -393,21 +393,21 @@ import Testing
 
     @Test func aNewConnectionEvictsTheOldestUnauthenticatedOne() async throws {
         try await Self.withServer(limits: Self.limits { $0.connectionsMax = 4 }) { request, exchange in
-            if request.path == "/known" { exchange.recordAuthentication() }
+            if request.path == "/authenticated" { exchange.recordAuthentication() }
             return Self.ok(.text("here"))
         } _: { (port: Int) throws -> Void in
-            let known = HTTPPeer(port: port)
-            #expect(try known.ask("GET", "/known").body == "here")
-            var strangers: [TestSocket] = []
+            let authenticated = HTTPPeer(port: port)
+            #expect(try authenticated.ask("GET", "/authenticated").body == "here")
+            var unauthenticated: [TestSocket] = []
             for _ in 0..<20 {
                 let socket = try TestSocket.connect(port: port)
                 try socket.send(Array("GET / HTTP/1.1\r\n".utf8))
-                strangers.append(socket)
+                unauthenticated.append(socket)
                 #expect(try HTTPPeer(port: port).ask("GET", "/").body == "here")
             }
             // The first unauthenticated connection was evicted, the authenticated one was not.
-            #expect(strangers[0].receiveToFailure().bytes == 0)
-            #expect(try known.ask("GET", "/known").body == "here")
+            #expect(unauthenticated[0].receiveToFailure().bytes == 0)
+            #expect(try authenticated.ask("GET", "/authenticated").body == "here")
         }
     }
 

@@ -324,15 +324,15 @@ import Testing
                     try? socket.send(most)
                     return socket
                 }
-                var answered: [TestSocket] = []
+                var readable: [TestSocket] = []
                 let deadline = ContinuousClock.now + .seconds(60)
-                while answered.count < 80 - 67 && ContinuousClock.now < deadline {
-                    answered = open.filter { $0.isReadable(within: 100) }
+                while readable.count < 80 - 67 && ContinuousClock.now < deadline {
+                    readable = open.filter { $0.isReadable(within: 100) }
                 }
-                #expect(answered.count >= 80 - 67)
-                let refusals = answered.compactMap { try? $0.receive() }.filter { !$0.isEmpty }
-                #expect(!refusals.isEmpty)
-                for response in refusals {
+                #expect(readable.count >= 80 - 67)
+                let responses = readable.compactMap { try? $0.receive() }.filter { !$0.isEmpty }
+                #expect(!responses.isEmpty)
+                for response in responses {
                     #expect(String(decoding: response.prefix(12), as: UTF8.self) == "HTTP/1.1 503")
                 }
                 for socket in open { socket.reset() }

@@ -121,10 +121,10 @@ import Testing
 
 /// Reopening database files.
 @Suite struct NotesStoreTests {
-    private func expectFailure(saying text: String, _ body: () throws -> Void) throws {
+    private func expectFailure(containing text: String, _ body: () throws -> Void) throws {
         let error = #expect(throws: NotesStoreError.self, performing: body)
-        let said = try #require(error).description
-        #expect(said.contains(text))
+        let description = try #require(error).description
+        #expect(description.contains(text))
     }
 
     @Test func aReopenedFileHasTheNotesAndOperations() throws {
@@ -144,7 +144,7 @@ import Testing
         _ = try NotesStore(path: path)
         try DatabaseQueue(path: path).writeWithoutTransaction { try $0.execute(sql: "PRAGMA user_version = 99") }
         let before = try Data(contentsOf: URL(filePath: path))
-        try expectFailure(saying: "newer version (99") { () throws -> Void in _ = try NotesStore(path: path) }
+        try expectFailure(containing: "newer version (99") { () throws -> Void in _ = try NotesStore(path: path) }
         #expect(try Data(contentsOf: URL(filePath: path)) == before)
     }
 
@@ -153,9 +153,9 @@ import Testing
         let path = folder.path("notes.txt")
         let text = Data(String(repeating: "These are my notes. ", count: 100).utf8)
         try text.write(to: URL(filePath: path))
-        try expectFailure(saying: "is not a notes database") { () throws -> Void in _ = try NotesStore(path: path) }
+        try expectFailure(containing: "is not a notes database") { () throws -> Void in _ = try NotesStore(path: path) }
         #expect(try Data(contentsOf: URL(filePath: path)) == text)
-        try expectFailure(saying: "cannot be created") { () throws -> Void in
+        try expectFailure(containing: "cannot be created") { () throws -> Void in
             _ = try NotesStore(path: folder.path("none/notes.db"))
         }
     }

@@ -74,7 +74,7 @@ extension NotesService {
     private func cursor(_ text: String, _ position: StoredNote.Position) throws -> Cursor {
         let beginning = Cursor(sequence: 0, pruned: position.pruned)
         if text.isEmpty { return beginning }
-        guard let (cursor, epoch) = Cursor.read(text) else {
+        guard let (cursor, epoch) = Cursor.parse(text) else {
             throw HTTPProblem(.badRequest, "'since' is not a cursor of this server", key: "detail")
         }
         // A restored snapshot started a new history, or a tombstone after the cursor was pruned.
@@ -98,7 +98,7 @@ private struct Cursor {
 
     func text(_ position: StoredNote.Position) -> String { "\(position.epoch).\(sequence).\(pruned)" }
 
-    static func read(_ text: String) -> (Cursor, epoch: Substring)? {
+    static func parse(_ text: String) -> (Cursor, epoch: Substring)? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, !parts[0].isEmpty, let sequence = Int(parts[1]), let pruned = Int(parts[2]),
             sequence >= 0,
