@@ -149,7 +149,7 @@ extension CommandTests {
             await orig.stop()
             let strict = try await Command.run("notes-server", "--db", folder.path("notes.db"), "--contract", "strict")
             #expect(strict.status == 65)
-            #expect(strict.errors.contains("take orig"))
+            #expect(strict.errors.contains("use contract orig"))
         }
 
         /// A client is killed at random moments while its notes go out over a slow link; each note is there once.

@@ -46,7 +46,7 @@ import Testing
         let folder = try TemporaryFolder()
         let path = folder.path("notes.db")
         _ = try NotesStore(path: path)
-        try Self.expectRejection(path, in: folder, containing: "take compat or strict", .orig)
+        try Self.expectRejection(path, in: folder, containing: "use contract compat or strict", .orig)
         try DatabaseQueue(path: path).writeWithoutTransaction { try $0.execute(sql: "PRAGMA user_version = 99") }
         try Self.expectRejection(path, in: folder, containing: "newer version (99")
     }
