@@ -70,8 +70,8 @@ struct ConnectionHandle: Sendable {
         }
     }
 
-    /// Writes a response head and, if the response has a body, `text`. The response is complete then if `isLast` is true or it
-    /// has no body (HEAD, 204, 304).
+    /// Writes a response head and, if the response has a body, `text`. The response is complete then if `isLast` is
+    /// true or it has no body (HEAD, 204, 304).
     ///
     /// - Returns: The framing of the body; `nil` if the connection is closed.
     private func begin(

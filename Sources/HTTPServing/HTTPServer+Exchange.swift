@@ -62,7 +62,8 @@ extension HTTPServer {
             return try await connection.readBody(bytesMax: bytesMax).get()
         }
 
-        /// Marks the connection as authenticated; it then keeps its slot when unauthenticated connections fill the server.
+        /// Marks the connection as authenticated; it then keeps its slot when unauthenticated connections fill the
+        /// server.
         public func recordAuthentication() { connection.slot.isAuthenticated.store(true, ordering: .relaxed) }
     }
 }

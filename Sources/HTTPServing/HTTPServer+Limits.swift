@@ -13,17 +13,18 @@ extension HTTPServer {
     public struct Limits: Hashable, Sendable {
         // MARK: Sizes
 
-        /// The most bytes of a request body.
+        /// The maximum number of bytes of a request body.
         public var bodyBytesMax = 1 << 20
-        /// The most bytes of all request bodies being received or handled.
+        /// The maximum number of bytes of all request bodies being received or handled.
         public var bodiesBytesMax = 64 << 20
-        /// The most bytes of a request head; the request line may take half of them.
+        /// The maximum number of bytes of a request head; the request line may take half of them.
         public var headerBytesMax = 32 << 10
-        /// The most header lines of a request.
+        /// The maximum number of header lines of a request.
         public var headerLinesMax = 100
-        /// The most bytes of a request target or header value that is not ASCII. Comparing such strings is slow.
+        /// The maximum number of bytes of a request target or header value that is not ASCII. Comparing such strings is
+        /// slow.
         public var nonASCIIBytesMax = 1024
-        /// The most bytes of one read, and therefore of input buffered behind a request.
+        /// The maximum number of bytes of one read, and therefore of input buffered behind a request.
         public var readBytesMax = 16 << 10
 
         /// The send buffer of a connection (`SO_SNDBUF`; Linux doubles it for bookkeeping).
@@ -31,8 +32,8 @@ extension HTTPServer {
 
         // MARK: Connections
 
-        /// The most open connections. A further connection evicts the unauthenticated one with the oldest progress, or else
-        /// the idle one with the oldest progress; without a candidate it gets 503.
+        /// The maximum number of open connections. A further connection evicts the unauthenticated one with the oldest
+        /// progress, or else the idle one with the oldest progress; without a candidate it gets 503.
         public var connectionsMax = 256
         /// The length of the accept queue (the `backlog` of `listen`).
         public var backlogMax = 512
@@ -43,28 +44,29 @@ extension HTTPServer {
         /// Unanswered keep-alive probes before the kernel closes the connection (`TCP_KEEPCNT`).
         public var keepAliveProbesMax = 6
 
-        /// The most pipelined requests per second of all unauthenticated connections together, so that they leave time for
-        /// others. A request is pipelined if it arrives before the previous response is written.
+        /// The maximum number of pipelined requests per second of all unauthenticated connections together, so that
+        /// they leave time for others. A request is pipelined if it arrives before the previous response is written.
         public var pipelinedPerSecondMax = 2000
 
         // MARK: Times
 
-        /// The most seconds for a request head, from the connection's start or the first byte of a later request.
+        /// The maximum number of seconds for a request head, from the connection's start or the first byte of a later
+        /// request.
         public var headSecondsMax = 30.0
-        /// The most seconds between the end of a response and the first byte of the next request.
+        /// The maximum number of seconds between the end of a response and the first byte of the next request.
         public var idleSecondsMax = 60.0
-        /// The least rate of a request body, measured over each ``bodyWindowSeconds``.
+        /// The minimum rate of a request body, measured over each ``bodyWindowSeconds``.
         public var bodyBytesPerSecondMin = 250
         /// The window over which the rate of a request body is measured.
         public var bodyWindowSeconds = 30.0
-        /// The least rate at which a client receives a response, after ``responseStallSecondsMax`` without progress.
+        /// The minimum rate at which a client receives a response, after ``responseStallSecondsMax`` without progress.
         public var responseBytesPerSecondMin = 200
-        /// The most seconds in which a client receives nothing of a response.
+        /// The maximum number of seconds in which a client receives nothing of a response.
         public var responseStallSecondsMax = 60.0
-        /// The most seconds in which input is read and dropped after the last response. Closing earlier would reset the
-        /// connection and could destroy that response (RFC 9112, 9.6).
+        /// The maximum number of seconds in which input is read and dropped after the last response. Closing earlier
+        /// would reset the connection and could destroy that response (RFC 9112, 9.6).
         public var lingerSecondsMax = 5.0
-        /// The most bytes read and dropped in that time.
+        /// The maximum number of bytes read and dropped in that time.
         public var lingerBytesMax = 16 << 20
 
         /// Creates the default limits.

@@ -31,7 +31,8 @@ public final class HTTPServer: Sendable {
     /// - Parameters:
     ///   - port: The port; 0 lets the kernel choose one.
     ///   - addressOption: The command-line option that sets the address, for error messages.
-    ///   - defaultHeaders: Header fields added to every response that lacks them, including responses to malformed requests.
+    ///   - defaultHeaders: Header fields added to every response that lacks them, including responses to malformed
+    ///     requests.
     ///   - group: The event loops; the process-wide group by default.
     ///   - respond: Returns the response to a request.
     /// - Throws: ``BindError`` if the address cannot be bound.

@@ -106,7 +106,7 @@ extension HTTPServerConnection {
         }
     }
 
-    /// Starts a window in which the body must arrive at the least rate.
+    /// Starts a window in which the body must arrive at the minimum rate.
     func startBodyWindow() {
         guard case .reading(var read) = body else { preconditionFailure("no body is being read") }
         read.bytesBeforeWindow = read.bytes.count

@@ -79,8 +79,8 @@ extension HTTPServerConnection {
         readIfNeeded()
     }
 
-    /// Sends FIN and drops further input for a while. Closing at once while the client still sends would reset the connection
-    /// and could destroy the last response (RFC 9112, 9.6).
+    /// Sends FIN and drops further input for a while. Closing at once while the client still sends would reset the
+    /// connection and could destroy the last response (RFC 9112, 9.6).
     private func linger() {
         failBodyRead(.malformed("the connection is closed"))
         guard phase != .closed else { return }

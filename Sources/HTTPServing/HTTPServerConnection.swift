@@ -3,8 +3,8 @@ internal import HTTPWire
 internal import NIOCore
 internal import Synchronization
 
-/// The channel handler of one accepted connection: it reads a request, has it handled, writes the response, and only then
-/// reads the next request.
+/// The channel handler of one accepted connection: it reads a request, has it handled, writes the response, and only
+/// then reads the next request.
 ///
 /// All of it runs on the channel's event loop. Handler tasks reach it through a ``ConnectionHandle``.
 ///
@@ -136,8 +136,8 @@ final class HTTPServerConnection: ChannelInboundHandler {
         if resumption == nil { processInput() }
     }
 
-    /// The most input that the parser buffers while no body is being read. Back-pressure bounds it to a head and one read,
-    /// except after a FIN: NIO then reads everything that the kernel holds.
+    /// The maximum input that the parser buffers while no body is being read. Back-pressure bounds it to a head and one
+    /// read, except after a FIN: NIO then reads everything that the kernel holds.
     private var inputBytesMax: Int { limits.headerBytesMax + 4 * limits.readBytesMax }
 
     var isReadingBody: Bool { if case .reading = body { true } else { false } }

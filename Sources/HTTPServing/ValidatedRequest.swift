@@ -45,7 +45,8 @@ struct ValidatedRequest {
         expectsContinue = acceptsChunked && head.headers.isListed("100-continue", in: "Expect")
     }
 
-    /// Returns the authority and the path of a request target; only the absolute form has an authority (RFC 9112, 3.2.2).
+    /// Returns the authority and the path of a request target; only the absolute form has an authority (RFC 9112,
+    /// 3.2.2).
     private static func split(_ target: String) -> (authority: String?, path: String) {
         let scheme = Array("http://".utf8)
         guard target.utf8.prefix(scheme.count).map({ (65...90).contains($0) ? $0 | 0x20 : $0 }) == scheme else {

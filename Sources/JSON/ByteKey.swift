@@ -1,8 +1,8 @@
 /// A string that is compared, ordered and hashed by its UTF-8 bytes.
 ///
-/// `String` compares and hashes the canonical form (NFC). Its normalisation sorts each run of combining marks by insertion,
-/// in time quadratic in the run's length: minutes for a run of 480 kB. Strings from clients are therefore never used as
-/// dictionary keys or operands of `==`. JSON, HTTP and Go's maps compare bytes too.
+/// `String` compares and hashes the canonical form (NFC). Its normalisation sorts each run of combining marks by
+/// insertion, in time quadratic in the run's length: minutes for a run of 480 kB. Strings from clients are therefore
+/// never used as dictionary keys or operands of `==`. JSON, HTTP and Go's maps compare bytes too.
 public struct ByteKey: Hashable, Comparable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
     /// The string.
     public let text: String
@@ -44,8 +44,8 @@ extension StringProtocol {
 
     /// Returns whether the string has the same UTF-8 bytes as a secret.
     ///
-    /// The comparison takes constant time: it depends on the length of this string, and neither on the secret nor on the
-    /// position of the first difference.
+    /// The comparison takes constant time: it depends on the length of this string, and neither on the secret nor on
+    /// the position of the first difference.
     public func matchesSecret(_ secret: some StringProtocol) -> Bool {
         let secret = Array(secret.utf8)
         var difference = utf8.count ^ secret.count

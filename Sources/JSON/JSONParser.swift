@@ -1,7 +1,7 @@
 /// A JSON parser (RFC 8259) with time and memory linear in the number of bytes.
 ///
-/// Foundation's decoder takes minutes for some inputs of 60 KiB when the type of values is unknown, and drops U+FEFF at the
-/// start of a string.
+/// Foundation's decoder takes minutes for some inputs of 60 KiB when the type of values is unknown, and drops U+FEFF at
+/// the start of a string.
 struct JSONParser {
     /// The deepest nesting that is parsed; it bounds the parser's recursion.
     static let depthMax = 64
@@ -123,7 +123,8 @@ struct JSONParser {
         return nil
     }
 
-    /// Returns the scalar of an escape sequence, `.some(nil)` for an unpaired surrogate; `nil` if the sequence is invalid.
+    /// Returns the scalar of an escape sequence, `.some(nil)` for an unpaired surrogate; `nil` if the sequence is
+    /// invalid.
     private mutating func escape() -> UnicodeScalar?? {
         guard let byte = next else { return nil }
         position += 1

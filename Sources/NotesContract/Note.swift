@@ -129,7 +129,7 @@ public enum NotesHTTP {
     public static let markerValue = "1"
     /// The header field with the cursor of the index, from which later changes are requested.
     public static let cursorName = "Slowlane-Cursor"
-    /// The header field with the least seconds for which the index lists tombstones.
+    /// The header field with the minimum number of seconds for which the index lists tombstones.
     public static let retentionName = "Slowlane-Tombstone-Retention"
     /// The header field that identifies an operation, so that a retry has no second effect.
     public static let idempotencyKeyName = "Idempotency-Key"

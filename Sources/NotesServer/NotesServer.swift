@@ -29,9 +29,9 @@ public final class NotesServer: Sendable {
         public let description: String
     }
 
-    /// The most open connections; a further one evicts an idle one.
+    /// The maximum number of open connections; a further one evicts an idle one.
     public static let connectionsMax = 4096
-    /// The most requests queued for the database; further requests get 503.
+    /// The maximum number of requests queued for the database; further requests get 503.
     public static let queuedRequestsMax = 512
 
     /// Binds an address and serves requests until ``stop()``.

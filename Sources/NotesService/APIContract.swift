@@ -52,8 +52,8 @@ public struct APIContract: Hashable, Sendable, CustomStringConvertible {
     struct Update: Hashable {
         /// The status of a write without a base revision.
         let missingRevisionStatus: HTTPResponse.Status
-        /// Whether PUT replaces the note and rejects missing fields. Otherwise missing title and text keep their value, and a
-        /// missing date becomes the current time.
+        /// Whether PUT replaces the note and rejects missing fields. Otherwise missing title and text keep their value,
+        /// and a missing date becomes the current time.
         let putReplaces: Bool
         /// Whether a write that changes nothing keeps the revision.
         let keepsRevisionIfUnchanged: Bool
@@ -68,8 +68,8 @@ public struct APIContract: Hashable, Sendable, CustomStringConvertible {
     }
 
     struct Reading: Hashable {
-        /// Whether preconditions are evaluated before ownership. The original did this and so disclosed entity tags of other
-        /// users' notes.
+        /// Whether preconditions are evaluated before ownership. The original did this and so disclosed entity tags of
+        /// other users' notes.
         let checksConditionsBeforeOwner: Bool
         /// Whether lists are ordered by the notes' dates; otherwise by last write.
         let listsByDate: Bool

@@ -92,8 +92,8 @@ struct APIRequest {
         }
     }
 
-    /// The digest that recognised retries in database files of version 2: a hash over the bytes of the request. It is accepted
-    /// beside ``IdempotencyFingerprint``, so that operations in such a file keep their results.
+    /// The digest that recognised retries in database files of version 2: a hash over the bytes of the request. It is
+    /// accepted beside ``IdempotencyFingerprint``, so that operations in such a file keep their results.
     var digestOfBytes: UInt64 {
         var path = path.hasSuffix("/") ? path : path + "/"
         if let uuid { path = "/api/notes/\(uuid.lowercased())/" + (resource == .note(uuid) ? "" : "pin/") }

@@ -15,7 +15,8 @@ enum DatabaseFile {
     /// The mark of a notes database (`application_id` in SQLite's header): "SLNT".
     static let applicationID = 0x534C_4E54
 
-    /// Returns the content of a file. Throws if the file is not a notes database of this `uuid` format, or is not writable.
+    /// Returns the content of a file. Throws if the file is not a notes database of this `uuid` format, or is not
+    /// writable.
     static func inspect(_ path: String, idFormat: APIContract.IDFormat) throws -> Content {
         guard !path.isEmpty, path != ":memory:" else {
             throw NotesStoreError("the database path is '\(path)'; name a file, or no path to keep notes in memory")

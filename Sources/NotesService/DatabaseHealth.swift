@@ -11,12 +11,12 @@ final class DatabaseHealth: Sendable {
         var rejectedBytes = 0
     }
 
-    /// The least bytes of the test write of `/health`, the size of a small note.
+    /// The minimum number of bytes of the test write of `/health`, the size of a small note.
     static let probeBytesMin = 32 << 10
 
-    /// The least milliseconds between two log lines of one cause.
+    /// The minimum number of milliseconds between two log lines of one cause.
     static let logIntervalMilliseconds = 10_000
-    /// The least milliseconds between two test writes of `/health`.
+    /// The minimum number of milliseconds between two test writes of `/health`.
     static let probeIntervalMilliseconds = 1000
 
     private let state = Mutex(State())
@@ -44,7 +44,8 @@ final class DatabaseHealth: Sendable {
 
     /// Records a successful write and returns a line for the log if it ends an error.
     ///
-    /// - Parameter bytes: The size of the write. A full disk has room again only if it is at least that of a rejected write.
+    /// - Parameter bytes: The size of the write. A full disk has room again only if it is at least that of a rejected
+    ///   write.
     func recordWrite(to path: String, bytes: Int) -> String? {
         state.withLock { state in
             guard let error = state.error, error.cause != .damaged,

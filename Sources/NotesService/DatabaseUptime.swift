@@ -1,8 +1,10 @@
-/// The time for which servers have run on a database, in milliseconds. Retention and token lifetimes are measured by it.
+/// The time for which servers have run on a database, in milliseconds. Retention and token lifetimes are measured by
+/// it.
 ///
-/// The wall clock may jump by years: a user sets it, a battery fails, a time server corrects it. Nothing may expire for that
-/// reason. The uptime therefore counts by a monotonic clock while a server runs, and is saved in the database. Token lifetimes
-/// also include the time between two runs, by the wall clock: a tombstone kept too long does no harm, a token may.
+/// The wall clock may jump by years: a user sets it, a battery fails, a time server corrects it. Nothing may expire for
+/// that reason. The uptime therefore counts by a monotonic clock while a server runs, and is saved in the database.
+/// Token lifetimes also include the time between two runs, by the wall clock: a tombstone kept too long does no harm, a
+/// token may.
 struct DatabaseUptime: Hashable, Sendable {
     /// The time with a running server.
     let uptime: Int

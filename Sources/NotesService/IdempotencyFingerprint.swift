@@ -1,12 +1,12 @@
 internal import HTTPTypes
 internal import NotesContract
 
-/// The idempotency fingerprint of a request (draft-ietf-httpapi-idempotency-key-header, section 2.4): a hash over the meaning
-/// of the request, so that a retry is recognised in another encoding.
+/// The idempotency fingerprint of a request (draft-ietf-httpapi-idempotency-key-header, section 2.4): a hash over the
+/// meaning of the request, so that a retry is recognised in another encoding.
 ///
-/// The fingerprint does not depend on: percent-encoding of path and query, order and spacing of JSON members, the multipart
-/// boundary, parameters of the media type, the order of entity tags, the offset of a date, the case of a `uuid`. It leaves out
-/// parts without meaning, such as a Content-Type without a body, or the body of a DELETE.
+/// The fingerprint does not depend on: percent-encoding of path and query, order and spacing of JSON members, the
+/// multipart boundary, parameters of the media type, the order of entity tags, the offset of a date, the case of a
+/// `uuid`. It leaves out parts without meaning, such as a Content-Type without a body, or the body of a DELETE.
 struct IdempotencyFingerprint {
     private var hash = FNV1a()
 
@@ -34,7 +34,8 @@ struct IdempotencyFingerprint {
         return fingerprint.hash.value
     }
 
-    /// Adds a part with its length, so that different lists of parts hash different bytes. The length of `nil` is 2^32 - 1.
+    /// Adds a part with its length, so that different lists of parts hash different bytes. The length of `nil` is 2^32
+    /// - 1.
     private mutating func add(_ text: String?) {
         guard let text else {
             for _ in 0..<4 { hash.add(0xFF) }

@@ -10,7 +10,8 @@ internal import HTTPTypes
     internal import Musl
 #endif
 
-/// An error of the database at run time. The description is for the log; clients get the summary, without the file's path.
+/// An error of the database at run time. The description is for the log; clients get the summary, without the file's
+/// path.
 public struct NotesDatabaseError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The cause, as far as the remedy differs.
     public enum Cause: String, Hashable, Sendable {

@@ -99,7 +99,8 @@ extension NotesService {
         }
     }
 
-    /// Creates a token and returns its secret. The token ends after `seconds`, or with a change of its owner's password.
+    /// Creates a token and returns its secret. The token ends after `seconds`, or with a change of its owner's
+    /// password.
     func makeToken(_ kind: TokenKind, of owner: String, seconds: Int, csrf: String? = nil, _ database: Database) throws
         -> String
     {
@@ -122,7 +123,7 @@ extension NotesService {
     func makeSecret() -> String { (makeUUID() + makeUUID()).replacingOccurrences(of: "-", with: "") }
 }
 
-/// The most tokens of one kind per user.
+/// The maximum number of tokens of one kind per user.
 private let tokensMax = 1000
 
 enum Secrets {

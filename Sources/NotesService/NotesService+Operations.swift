@@ -4,8 +4,8 @@ internal import NotesContract
 
 /// Writes, with `Idempotency-Key`.
 extension NotesService {
-    /// Executes a write and stores its result under the request's `Idempotency-Key`, in one transaction. A repeated operation
-    /// gets the stored result.
+    /// Executes a write and stores its result under the request's `Idempotency-Key`, in one transaction. A repeated
+    /// operation gets the stored result.
     ///
     /// - Parameter fields: The fields of the body; `nil` if the method gives a body no meaning.
     func write(

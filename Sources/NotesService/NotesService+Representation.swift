@@ -24,8 +24,8 @@ extension NotesService {
         return response
     }
 
-    /// Returns the Last-Modified date of a note; `nil` within the second of its last write, in which another write could have
-    /// the same date.
+    /// Returns the Last-Modified date of a note; `nil` within the second of its last write, in which another write
+    /// could have the same date.
     func lastModified(_ note: StoredNote) -> String? {
         let seconds = note.modified / 1000
         guard contract.features.contains(.validators), now() / 1000 > seconds else { return nil }

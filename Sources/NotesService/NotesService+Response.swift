@@ -75,8 +75,8 @@ extension NotesService {
         /// Returns the next page; `nil` at the end. Blocking; call off the event loop.
         public func next() throws -> String? { try make() }
 
-        /// Creates the pages of a list. A row is read when its page is made, so it is as new as its page; rows deleted since the
-        /// start of the response are left out.
+        /// Creates the pages of a list. A row is read when its page is made, so it is as new as its page; rows deleted
+        /// since the start of the response are left out.
         ///
         /// - Parameters:
         ///   - first: The first page.
@@ -127,9 +127,9 @@ extension NotesService {
         }
     }
 
-    /// The least bytes of a page; a page exceeds them by at most one note.
+    /// The minimum number of bytes of a page; a page exceeds them by at most one note.
     static let pageBytes = 64 << 10
-    /// The most rows of one query for a page.
+    /// The maximum number of rows of one query for a page.
     static let pageRowsMax = 1000
 }
 

@@ -14,7 +14,8 @@ internal import NotesContract
 public final class NotesService: Sendable {
     /// The limits of the service.
     public struct Limits: Hashable, Sendable {
-        /// The most requests per second of one user, with bursts of one second's worth; `nil` is unlimited.
+        /// The maximum number of requests per second of one user, with bursts of one second's worth; `nil` is
+        /// unlimited.
         public var requestsPerSecond: Double?
         /// The seconds for which tombstones and the results of operations are kept.
         public var retentionSeconds = 30 * 86_400
@@ -24,7 +25,7 @@ public final class NotesService: Sendable {
         public var refreshSeconds = 30 * 86_400
         /// The longest `Idempotency-Key` in bytes.
         public static let keyBytesMax = 255
-        /// The most entries on a page of the index.
+        /// The maximum number of entries on a page of the index.
         public static let pageEntriesMax = 1000
         /// The longest request body in bytes. The server in front of the service enforces it.
         public static let bodyBytesMax = 1 << 20

@@ -48,8 +48,8 @@ extension NotesStore {
                     DELETE FROM operation;
                     """)
         }
-        // Since version 3 expiry is measured by ``DatabaseUptime``, which begins at 0 here, and tokens are stored as hashes that
-        // include the password. Tokens of earlier versions end.
+        // Since version 3 expiry is measured by ``DatabaseUptime``, which begins at 0 here, and tokens are stored as
+        // hashes that include the password. Tokens of earlier versions end.
         try database.execute(
             sql: """
                 ALTER TABLE note ADD COLUMN deleted INTEGER;

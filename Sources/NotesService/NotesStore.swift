@@ -5,9 +5,9 @@ public import NotesContract
 
 /// The notes of a server in a SQLite database, in memory or in a file.
 ///
-/// The store has one connection and runs each write request in one transaction, so that the check of the base revision and
-/// the write are atomic. A file uses a write-ahead log with `synchronous = FULL`: a response is sent after its write is on the
-/// disk.
+/// The store has one connection and runs each write request in one transaction, so that the check of the base revision
+/// and the write are atomic. A file uses a write-ahead log with `synchronous = FULL`: a response is sent after its
+/// write is on the disk.
 public final class NotesStore: Sendable {
     /// The API contract.
     public let contract: APIContract
@@ -116,8 +116,8 @@ public final class NotesStore: Sendable {
         }
     }
 
-    /// Runs a query. GRDB's `read` sets a pragma each time, on which SQLite drops all compiled statements. With one serial
-    /// connection that pragma protects nothing.
+    /// Runs a query. GRDB's `read` sets a pragma each time, on which SQLite drops all compiled statements. With one
+    /// serial connection that pragma protects nothing.
     func read<Result>(_ body: (Database) throws -> Result) throws -> Result { try queue.unsafeRead(body) }
 
     /// Returns whether the open file is no longer the one at its path.

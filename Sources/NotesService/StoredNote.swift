@@ -114,8 +114,8 @@ struct StoredNote {
         ).forEachRow([selection.owner, selection.lastState, selection.afterSequence, selection.limit], body)
     }
 
-    /// Calls `body` with each of the given rows, in the order of `ids`, until it returns `false`, in one query. Rows that no
-    /// longer belong to the selection are skipped.
+    /// Calls `body` with each of the given rows, in the order of `ids`, until it returns `false`, in one query. Rows
+    /// that no longer belong to the selection are skipped.
     static func forEachRow(
         _ database: Database, ids: ArraySlice<Int64>, _ selection: Selection, _ body: (SQLiteRow) throws -> Bool
     ) throws {

@@ -1,8 +1,8 @@
 public import HTTPTypes
 internal import Synchronization
 
-/// Faults and state that tests set in a running server: responses held or dropped after the write, forced responses, a fixed
-/// clock, snapshots of the database. They are for servers on a loopback address only.
+/// Faults and state that tests set in a running server: responses held or dropped after the write, forced responses, a
+/// fixed clock, snapshots of the database. They are for servers on a loopback address only.
 public final class TestHooks: Sendable {
     /// The effect of a rule on a request.
     public enum Action: Sendable {
@@ -56,7 +56,7 @@ public final class TestHooks: Sendable {
         var snapshots: [Int: NotesSnapshot] = [:]
     }
 
-    /// The most rules, and the most snapshots.
+    /// The maximum number of rules, and that of snapshots.
     static let entriesMax = 100
 
     private let state = Mutex(State())
@@ -70,7 +70,8 @@ public final class TestHooks: Sendable {
         set { state.withLock { $0.fixedTime = newValue } }
     }
 
-    /// Adds a rule and returns its number; `nil` if there are too many. The first rule that takes effect on a request decides.
+    /// Adds a rule and returns its number; `nil` if there are too many. The first rule that takes effect on a request
+    /// decides.
     @discardableResult
     public func add(_ rule: Rule) -> Int? {
         state.withLock { state in

@@ -5,8 +5,8 @@ import NotesService
 import TestSupport
 import Testing
 
-/// The rows, numbered by the section of the contract: 1 the note, 2 endpoints, 3 authentication and ownership, 4 revisions,
-/// 5 conditional requests, 6 other statuses, 10 differences between contracts.
+/// The rows, numbered by the section of the contract: 1 the note, 2 endpoints, 3 authentication and ownership, 4
+/// revisions, 5 conditional requests, 6 other statuses, 10 differences between contracts.
 extension Row {
     static let all = notes + endpoints + authentication + revisions + conditions + statuses + contracts
 

@@ -341,7 +341,7 @@ import Testing
     }
 
     /// The total time has no limit, because a mobile network may be slow.
-    @Test func aSlowBodyArrivesWhileItKeepsTheLeastRate() async throws {
+    @Test func aSlowBodyArrivesWhileItKeepsTheMinimumRate() async throws {
         let limits = Self.limits {
             $0.bodyWindowSeconds = 1
             $0.bodyBytesPerSecondMin = 10

@@ -213,7 +213,8 @@ import Testing
         }
     }
 
-    /// The response to HEAD has no body, even for long lists, so that the next response on the connection can be parsed.
+    /// The response to HEAD has no body, even for long lists, so that the next response on the connection can be
+    /// parsed.
     @Test(arguments: APIContract.all) func everyResourceSupportsHEADAndHTTP10(contract: APIContract) async throws {
         let fixture = try Fixture(contract, testHooks: TestHooks())
         for number in 0..<1200 {

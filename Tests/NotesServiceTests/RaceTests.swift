@@ -28,7 +28,8 @@ import Testing
             ["Authorization: \(Fixture.ada)", "Idempotency-Key: \(attempt.key)"])
     }
 
-    /// All writers of a round start from one revision. Some repeat the operation of another writer, some an earlier one.
+    /// All writers of a round start from one revision. Some repeat the operation of another writer, some an earlier
+    /// one.
     @Test(arguments: [(APIContract.compat, true), (.strict, false), (.orig, false)])
     func oneWriterWinsEachRound(contract: APIContract, isFile: Bool) async throws {
         let folder = try TemporaryFolder()

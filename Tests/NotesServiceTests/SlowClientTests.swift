@@ -62,8 +62,8 @@ import Testing
         }
         limits.responseStallSecondsMax = 0.3
         try await withLongResponse { port in
-            // After the stall the client gets only what the socket buffers hold. A busy machine needs a longer stall until the
-            // server aborts.
+            // After the stall the client gets only what the socket buffers hold. A busy machine needs a longer stall
+            // until the server aborts.
             var bytes = Int.max
             for pause in [1.0, 3, 10, 30] where bytes >= pieces * 64 << 10 {
                 let socket = try TestSocket.connect(port: port)

@@ -70,7 +70,8 @@ extension NotesService {
         return limit
     }
 
-    /// Returns the cursor of a text; the empty text is the beginning. Throws 410 if the changes since it are no longer known.
+    /// Returns the cursor of a text; the empty text is the beginning. Throws 410 if the changes since it are no longer
+    /// known.
     private func cursor(_ text: String, _ position: StoredNote.Position) throws -> Cursor {
         let beginning = Cursor(sequence: 0, pruned: position.pruned)
         if text.isEmpty { return beginning }

@@ -62,7 +62,8 @@ extension NotesService {
         }
     }
 
-    /// Returns a selection of notes between a head and a tail. Pages after the first are made while the response is sent.
+    /// Returns a selection of notes between a head and a tail. Pages after the first are made while the response is
+    /// sent.
     func body(
         of selection: StoredNote.Selection, _ database: Database, head: String, separator: String, tail: String,
         _ show: @escaping Show

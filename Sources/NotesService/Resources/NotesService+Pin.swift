@@ -2,7 +2,8 @@ internal import GRDB
 internal import HTTPTypes
 internal import JSON
 
-/// `/api/notes/UUID/pin/`: whether a note is pinned. A pin needs no base revision and changes none; the last write wins.
+/// `/api/notes/UUID/pin/`: whether a note is pinned. A pin needs no base revision and changes none; the last write
+/// wins.
 extension NotesService {
     func handlePin(_ request: APIRequest, _ user: String, _ uuid: String) throws -> Response {
         if request.method == .put || request.method == .delete {

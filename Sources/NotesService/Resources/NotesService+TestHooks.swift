@@ -120,8 +120,8 @@ extension TestHooks.Action {
 }
 
 extension TestHooks.Rule {
-    /// Creates a rule from `{"method":"PUT","path":"/api/notes/*","nth":1,"do":"hold"}`; `"do":"answer"` also has `status`,
-    /// `headers` and `body`.
+    /// Creates a rule from `{"method":"PUT","path":"/api/notes/*","nth":1,"do":"hold"}`; `"do":"answer"` also has
+    /// `status`, `headers` and `body`.
     init(_ object: JSONObject) throws {
         let known = ["method", "path", "nth", "do", "status", "headers", "body"]
         if let other = object.keys.first(where: { name in !known.contains { $0.hasSameBytes(as: name) } }) {

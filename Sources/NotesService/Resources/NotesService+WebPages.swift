@@ -89,8 +89,8 @@ extension NotesService {
         return response
     }
 
-    /// Throws 403 for a cross-origin write from a browser. A page of another origin can send forms and plain text, to which
-    /// the browser adds the user's cookie or password. It cannot add a bearer token.
+    /// Throws 403 for a cross-origin write from a browser. A page of another origin can send forms and plain text, to
+    /// which the browser adds the user's cookie or password. It cannot add a bearer token.
     func rejectForeignOrigins(_ request: APIRequest) throws {
         let fields = request.http.headerFields
         if request.isSafe || fields[.authorization]?.prefix(7).lowercased() == "bearer " { return }
