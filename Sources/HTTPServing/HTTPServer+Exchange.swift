@@ -1,4 +1,5 @@
 public import HTTPTypes
+internal import Synchronization
 
 extension HTTPServer {
     /// A response to one request.

@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import HTTPWire
 internal import NIOCore
 internal import Synchronization
 
