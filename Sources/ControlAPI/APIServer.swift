@@ -35,7 +35,9 @@ public final class APIServer: Sendable {
         limits.bodyBytesPerSecondMin = api.limits.bodyBytesPerSecondMin
         limits.bodyWindowSeconds = api.limits.bodyWindowSeconds
         do {
-            let host = try await HTTPServer.start(host: host, port: port, limits: limits, on: loop) { request, exchange in
+            let host = try await HTTPServer.start(
+                host: host, port: port, addressOption: "--port", limits: limits, on: loop
+            ) { request, exchange in
                 let answer = await answer(request, exchange, api, gatekeeper)
                 logger.debug("\(request.method) \(request.path?.prefix(200) ?? "") \(answer.status.code)")
                 return response(answer)
@@ -55,10 +57,10 @@ public final class APIServer: Sendable {
         if let refusal = gatekeeper.refusal(of: request) { return .failure(refusal) }
         if gatekeeper.token != nil { exchange.recordAuthentication() }
         do {
-            return await api.respond(to: request, body: try await exchange())
+            return await api.respond(to: request, body: try await exchange.readBody())
         } catch {
             switch error {
-            case .tooLarge, .tooManyAtOnce:
+            case .tooLarge, .budgetExceeded:
                 return .failure(
                     APIFailure(
                         .contentTooLarge, "the body is larger than \(api.limits.bodyBytesMax) bytes (--max-body)"))
@@ -68,19 +70,19 @@ public final class APIServer: Sendable {
                         .requestTimeout,
                         "the body arrived at less than \(api.limits.bodyBytesPerSecondMin) bytes per second, taken over "
                             + "\(api.limits.bodyWindowSeconds) s"))
-            case .broken(let reason): return .failure(.badBody(reason))
+            case .malformed(let reason): return .failure(.badBody(reason))
             }
         }
     }
 
-    private static func response(_ answer: API.Answer) -> HTTPServer.Answer {
+    private static func response(_ answer: API.Answer) -> HTTPServer.Response {
         var headers = HTTPFields()
         if let type = answer.type { headers[.contentType] = type }
         if let location = answer.location { headers[.location] = location }
         if answer.isRouted { headers[requestID] = newRequestID() }
         if answer.status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
         headers[.xContentTypeOptions] = "nosniff"
-        return HTTPServer.Answer(HTTPResponse(status: answer.status, headerFields: headers), .text(answer.body))
+        return HTTPServer.Response(HTTPResponse(status: answer.status, headerFields: headers), .text(answer.body))
     }
 
     private static let requestID = HTTPField.Name("X-Toxiproxy-Request-Id")!

@@ -9,15 +9,15 @@ internal import Synchronization
     internal import Musl
 #endif
 
-/// A connection's claim to be open.
+/// The slot of one open connection, with the facts by which connections are chosen for eviction.
 final class ConnectionSlot: Sendable {
-    /// Whether its client has authenticated once.
+    /// Whether a request on this connection has authenticated.
     let isAuthenticated = Atomic(false)
-    /// Whether a request of it is being handled.
+    /// Whether a request is being handled.
     let isBusy = Atomic(false)
-    /// When it last got on, in nanoseconds of the loop's clock: opened, sent a whole head, or took a piece of a response.
-    /// Bytes of a head alone do not count.
-    let progress = Atomic(UInt64(0))
+    /// The time of the last progress in nanoseconds of the event loop's clock: the connection opened, a complete head
+    /// arrived, or part of a response was written. An incomplete head is not progress.
+    let lastProgress = Atomic(UInt64(0))
     fileprivate let channel: any Channel
 
     init(_ channel: any Channel) {
@@ -25,13 +25,13 @@ final class ConnectionSlot: Sendable {
         recordProgress()
     }
 
-    func recordProgress() { progress.store(NIODeadline.now().uptimeNanoseconds, ordering: .relaxed) }
+    func recordProgress() { lastProgress.store(NIODeadline.now().uptimeNanoseconds, ordering: .relaxed) }
 
-    /// Closes the connection by RST, so that the kernel keeps nothing of what was not read.
+    /// Aborts the connection (RST), so that the kernel drops unread bytes at once.
     func abort() { channel.abort() }
 }
 
-/// Which connections are open, and which of them gives way to a new one.
+/// The open connections of a server, at most ``max`` of them.
 final class ConnectionSlots: Sendable {
     private struct State {
         var slots: [ObjectIdentifier: ConnectionSlot] = [:]
@@ -43,16 +43,16 @@ final class ConnectionSlots: Sendable {
 
     init(max: Int) { self.max = max }
 
-    /// How many connections are open.
+    /// The number of open connections.
     var count: Int { state.withLock { $0.slots.count } }
 
-    /// Admits a connection, in place of another if all slots are taken; `false` if none gives way.
+    /// Admits a connection and, if all slots are taken, evicts another. Returns whether the connection was admitted.
     func admit(_ slot: ConnectionSlot) -> Bool {
         let (isAdmitted, evicted) = state.withLock { state -> (Bool, ConnectionSlot?) in
             if state.isClosed { return (false, nil) }
             var evicted: ConnectionSlot?
             if state.slots.count >= max {
-                evicted = Self.idlest(state.slots.values)
+                evicted = Self.evictionCandidate(state.slots.values)
                 guard let evicted else { return (false, nil) }
                 state.slots[ObjectIdentifier(evicted)] = nil
             }
@@ -65,24 +65,24 @@ final class ConnectionSlots: Sendable {
 
     func remove(_ slot: ConnectionSlot) { state.withLock { $0.slots[ObjectIdentifier(slot)] = nil } }
 
-    /// The connection that gives way: of those that have not authenticated the one that got on longest ago; if all have, of
-    /// those that wait for a request.
-    private static func idlest(_ slots: some Collection<ConnectionSlot>) -> ConnectionSlot? {
-        var idlest: (slot: ConnectionSlot, isAuthenticated: Bool, progress: UInt64)?
+    /// Returns the connection to evict: the unauthenticated one with the oldest progress or, if all have authenticated,
+    /// the idle one with the oldest progress.
+    private static func evictionCandidate(_ slots: some Collection<ConnectionSlot>) -> ConnectionSlot? {
+        var oldest: (slot: ConnectionSlot, isAuthenticated: Bool, progress: UInt64)?
         for slot in slots {
             let isAuthenticated = slot.isAuthenticated.load(ordering: .relaxed)
             if isAuthenticated && slot.isBusy.load(ordering: .relaxed) { continue }
-            let progress = slot.progress.load(ordering: .relaxed)
-            if let idlest {
-                if isAuthenticated && !idlest.isAuthenticated { continue }
-                if isAuthenticated == idlest.isAuthenticated && progress >= idlest.progress { continue }
+            let progress = slot.lastProgress.load(ordering: .relaxed)
+            if let oldest {
+                if isAuthenticated && !oldest.isAuthenticated { continue }
+                if isAuthenticated == oldest.isAuthenticated && progress >= oldest.progress { continue }
             }
-            idlest = (slot, isAuthenticated, progress)
+            oldest = (slot, isAuthenticated, progress)
         }
-        return idlest?.slot
+        return oldest?.slot
     }
 
-    /// Closes all of them and admits none any more.
+    /// Closes all connections and admits no more.
     func closeAll() async {
         let slots = state.withLock { state in
             state.isClosed = true
@@ -95,7 +95,7 @@ final class ConnectionSlots: Sendable {
 }
 
 extension Channel {
-    /// Closes by RST.
+    /// Aborts the connection (RST).
     func abort() {
         let channel = self
         if let options = channel as? any SocketOptionProvider {
@@ -103,36 +103,5 @@ extension Channel {
         } else {
             channel.close(promise: nil)
         }
-    }
-}
-
-/// What all bodies may take together.
-final class BodyBudget: Sendable {
-    private let left: Atomic<Int>
-
-    init(_ bytes: Int) { left = Atomic(bytes) }
-
-    func take(_ bytes: Int) -> Bool {
-        if left.subtract(bytes, ordering: .relaxed).newValue >= 0 { return true }
-        give(bytes)
-        return false
-    }
-
-    func give(_ bytes: Int) { left.add(bytes, ordering: .relaxed) }
-}
-
-/// What one request's body has taken from the budget; given back when neither its connection nor its handler holds the claim.
-final class BodyClaim: Sendable {
-    private let budget: BodyBudget
-    private let taken = Atomic(0)
-
-    init(_ budget: BodyBudget) { self.budget = budget }
-
-    deinit { budget.give(taken.load(ordering: .relaxed)) }
-
-    func take(_ bytes: Int) -> Bool {
-        guard budget.take(bytes) else { return false }
-        taken.add(bytes, ordering: .relaxed)
-        return true
     }
 }

@@ -9,17 +9,19 @@ internal import NIOCore
     internal import Musl
 #endif
 
-/// How a response's body ends (RFC 9112, 6.3).
+/// The framing of a response body (RFC 9112, 6.3).
 enum ResponseFraming: Equatable {
-    /// There is none, whatever the head says: a response to HEAD, and 204 and 304. The length is what a GET would get.
+    /// No body: a response to HEAD, 204 or 304. The length is that of the body of a GET, if known.
     case none(length: Int?)
     case length(Int)
     case chunked
-    /// With the connection.
+    /// The body ends with the connection.
     case close
 
-    /// The framing of a response whose body has a length or, if `nil`, an end that shows only when it is there.
-    init(length: Int?, status: Int, isHead: Bool, takesChunks: Bool) {
+    /// Chooses the framing of a response.
+    ///
+    /// - Parameter length: The length of the body; `nil` if it is not known beforehand.
+    init(length: Int?, status: Int, isHead: Bool, acceptsChunked: Bool) {
         if status == 204 || status == 304 {
             self = .none(length: nil)
         } else if isHead {
@@ -27,20 +29,20 @@ enum ResponseFraming: Equatable {
         } else if let length {
             self = .length(length)
         } else {
-            self = takesChunks ? .chunked : .close
+            self = acceptsChunked ? .chunked : .close
         }
     }
 }
 
-/// Writes responses.
+/// An encoder of HTTP/1.1 responses.
 enum ResponseEncoder {
-    /// Writes a head. The fields that frame the message are the host's, not the handler's.
+    /// Writes a head. The server sets the framing fields; those of the handler are dropped.
     static func write(
         _ head: HTTPResponse, _ framing: ResponseFraming, connection: String?, into buffer: inout ByteBuffer
     ) {
-        let isLength = { (name: HTTPField.Name) in name == .contentLength || name == .transferEncoding }
+        let isFraming = { (name: HTTPField.Name) in name == .contentLength || name == .transferEncoding }
         buffer.writeString("HTTP/1.1 \(head.status.code) \(head.status.reasonPhrase)\r\n")
-        for field in head.headerFields where !isLength(field.name) && field.name != .connection {
+        for field in head.headerFields where !isFraming(field.name) && field.name != .connection {
             buffer.writeString("\(field.name.rawName): \(field.value)\r\n")
         }
         if head.headerFields[.date] == nil { buffer.writeString("Date: \(date())\r\n") }
@@ -53,16 +55,16 @@ enum ResponseEncoder {
         buffer.writeString("\r\n")
     }
 
-    /// Writes a piece of a body.
-    static func write(_ piece: String, _ framing: ResponseFraming, into buffer: inout ByteBuffer) {
+    /// Writes part of a body.
+    static func write(_ part: String, _ framing: ResponseFraming, into buffer: inout ByteBuffer) {
         switch framing {
         case .none: break
-        case .length, .close: buffer.writeString(piece)
+        case .length, .close: buffer.writeString(part)
         case .chunked:
-            // An empty chunk would be the last.
-            if piece.isEmpty { return }
-            buffer.writeString("\(String(piece.utf8.count, radix: 16))\r\n")
-            buffer.writeString(piece)
+            // An empty chunk would end the body.
+            if part.isEmpty { return }
+            buffer.writeString("\(String(part.utf8.count, radix: 16))\r\n")
+            buffer.writeString(part)
             buffer.writeString("\r\n")
         }
     }
@@ -72,7 +74,7 @@ enum ResponseEncoder {
         if framing == .chunked { buffer.writeString("0\r\n\r\n") }
     }
 
-    /// The time as HTTP writes it (RFC 9110, 5.6.7).
+    /// Returns the current time as an HTTP date (RFC 9110, 5.6.7).
     private static func date() -> String {
         var seconds = time(nil)
         var parts = tm()

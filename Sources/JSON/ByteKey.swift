@@ -1,13 +1,13 @@
-/// A text that is compared, ordered and hashed by its UTF-8 bytes.
+/// A string that is compared, ordered and hashed by its UTF-8 bytes.
 ///
-/// `String` compares and hashes the canonical form (NFC). Its normalisation sorts each run of combining marks by insertion,
-/// in time quadratic in the run's length: minutes for a 480 kB run. Text from outside is therefore never a dictionary key
-/// or an operand of `==` as a `String`. As in JSON, HTTP and Go's maps, two texts are the same if their bytes are.
+/// `String` compares and hashes the canonical form (NFC). Its normalisation sorts each run of combining marks by
+/// insertion, in time quadratic in the run's length: minutes for a run of 480 kB. Strings from clients are therefore
+/// never used as dictionary keys or operands of `==`. JSON, HTTP and Go's maps compare bytes too.
 public struct ByteKey: Hashable, Comparable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
-    /// The text.
+    /// The string.
     public let text: String
 
-    /// Wraps a text.
+    /// Wraps a string.
     public init(_ text: String) { self.text = text }
 
     public init(stringLiteral text: String) { self.text = text }
@@ -23,22 +23,35 @@ public struct ByteKey: Hashable, Comparable, Sendable, ExpressibleByStringLitera
     public func hash(into hasher: inout Hasher) {
         var text = text
         text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-        // So that no text is the beginning of another.
+        // The terminator keeps a string and its prefix apart.
         hasher.combine(0xFF as UInt8)
     }
 }
 
 extension StringProtocol {
-    /// Returns whether the UTF-8 of both texts is the same, in time linear in the shorter one.
+    /// Returns whether both strings have the same UTF-8 bytes, in time linear in the shorter one.
     public func hasSameBytes(as other: some StringProtocol) -> Bool {
         utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
     }
 
-    /// Returns whether the text is `other` but for the letter case of ASCII.
+    /// Returns whether both strings have the same UTF-8 bytes, ignoring the case of ASCII letters.
     public func hasSameBytes(asLowercase other: StaticString) -> Bool {
         other.withUTF8Buffer { buffer in
             utf8.count == buffer.count
                 && zip(utf8, buffer).allSatisfy { (65...90).contains($0) ? $0 | 0x20 == $1 : $0 == $1 }
         }
+    }
+
+    /// Returns whether the string has the same UTF-8 bytes as a secret.
+    ///
+    /// The comparison takes constant time: it depends on the length of this string, and neither on the secret nor on
+    /// the position of the first difference.
+    public func matchesSecret(_ secret: some StringProtocol) -> Bool {
+        let secret = Array(secret.utf8)
+        var difference = utf8.count ^ secret.count
+        for (index, byte) in utf8.enumerated() {
+            difference |= Int(byte ^ (secret.isEmpty ? 0 : secret[index % secret.count]))
+        }
+        return difference == 0
     }
 }

@@ -1,9 +1,9 @@
-/// JSON (RFC 8259) from bytes, in time and space that grow with their number and with nothing else.
+/// A JSON parser (RFC 8259) with time and memory linear in the number of bytes.
 ///
-/// Written here because Foundation's decoder, asked for values of unknown type, takes minutes for some 60 KiB, and drops
-/// U+FEFF at the start of a string.
+/// Foundation's decoder takes minutes for some inputs of 60 KiB when the type of values is unknown, and drops U+FEFF at
+/// the start of a string.
 struct JSONParser {
-    /// Deeper is not read: who nests so deep does so for the nesting's sake.
+    /// The deepest nesting that is parsed; it bounds the parser's recursion.
     static let depthMax = 64
 
     private let bytes: [UInt8]
@@ -11,7 +11,7 @@ struct JSONParser {
 
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// The value that all of the bytes are; `nil` if they are none.
+    /// Returns the value of the whole text; `nil` if it is not JSON.
     static func parse(_ bytes: [UInt8]) -> JSONValue? {
         var parser = JSONParser(bytes)
         guard let value = parser.value(depth: 0) else { return nil }
@@ -49,7 +49,7 @@ struct JSONParser {
         case UInt8(ascii: "\""):
             switch string() {
             case .text(let text)?: return .text(text)
-            case .half?: return .unreadable
+            case .unpairedSurrogate?: return .unrepresentable
             case nil: return nil
             }
         case UInt8(ascii: "t"): return take(word: "true") ? .bool(true) : nil
@@ -69,7 +69,7 @@ struct JSONParser {
             guard next == UInt8(ascii: "\""), case .text(let name)? = string() else { return nil }
             skipSpace()
             guard take(UInt8(ascii: ":")), let value = value(depth: depth) else { return nil }
-            // The last of a name counts.
+            // The last value of a repeated name wins.
             members[name] = value
             skipSpace()
             if take(UInt8(ascii: "}")) { return .object(members) }
@@ -93,28 +93,28 @@ struct JSONParser {
 
     private enum Text {
         case text(String)
-        /// Half a surrogate is in it: JSON by its form, but no text.
-        case half
+        /// A string with an unpaired surrogate: valid JSON, but not Unicode text.
+        case unpairedSurrogate
     }
 
     private mutating func string() -> Text? {
         position += 1
         var copy: [UInt8] = []
-        var isHalf = false
+        var hasUnpairedSurrogate = false
         var begin = position
         while let byte = next {
             switch byte {
             case UInt8(ascii: "\""):
                 copy += bytes[begin..<position]
                 position += 1
-                // Not UTF-8 is not JSON.
+                // JSON text is UTF-8 (RFC 8259, 8.1).
                 guard let text = String(validating: copy, as: UTF8.self) else { return nil }
-                return isHalf ? .half : .text(text)
+                return hasUnpairedSurrogate ? .unpairedSurrogate : .text(text)
             case UInt8(ascii: "\\"):
                 copy += bytes[begin..<position]
                 position += 1
                 guard let scalar = escape() else { return nil }
-                if let scalar { copy += Array(String(scalar).utf8) } else { isHalf = true }
+                if let scalar { copy += Array(String(scalar).utf8) } else { hasUnpairedSurrogate = true }
                 begin = position
             case 0..<0x20: return nil
             default: position += 1
@@ -123,7 +123,8 @@ struct JSONParser {
         return nil
     }
 
-    /// What an escape stands for, `.some(nil)` for half a surrogate; `nil` if it is none.
+    /// Returns the scalar of an escape sequence, `.some(nil)` for an unpaired surrogate; `nil` if the sequence is
+    /// invalid.
     private mutating func escape() -> UnicodeScalar?? {
         guard let byte = next else { return nil }
         position += 1
@@ -152,7 +153,7 @@ struct JSONParser {
         }
     }
 
-    /// Four hexadecimal digits.
+    /// Returns the UTF-16 code unit of four hexadecimal digits.
     private mutating func unit() -> UInt16? {
         guard position + 4 <= bytes.count else { return nil }
         var value: UInt16 = 0
@@ -188,14 +189,14 @@ struct JSONParser {
         }
         let text = String(decoding: bytes[begin..<position], as: UTF8.self)
         if isWhole, let number = Int64(text) { return .integer(number) }
-        guard let number = Double(text), number.isFinite else { return .unreadable }
-        // 1.0 and 1e3 are whole numbers, too.
+        guard let number = Double(text), number.isFinite else { return .unrepresentable }
+        // 1.0 and 1e3 are integers too.
         return Int64(exactly: number).map { .integer($0) } ?? .number(number)
     }
 
     private func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
-    /// Whether there was one.
+    /// Skips digits; returns whether there was one.
     @discardableResult
     private mutating func skipDigits() -> Bool {
         let begin = position

@@ -1,26 +1,26 @@
-//  JSON: text in both directions, for whoever speaks it.
+//  JSON: reading and writing JSON text (RFC 8259), and comparing strings by their bytes.
 //
-//  Owns: writing with the keys in a given order; reading into values.
+//  Owns: writing with keys in a given order; reading into values with limits.
 //
-//  Does not own: what anything means.
+//  Does not own: the schema of any document.
 
-/// JSON written with keys in a given order, and read with limits.
+/// JSON text.
 public enum JSONText {
-    /// `{"key":value,...}` from values that are JSON already.
+    /// Returns an object, `{"key":value,...}`. The values are JSON text already.
     public static func object(_ members: [(key: String, value: String)]) -> String {
         "{" + members.map { "\(string($0.key)):\($0.value)" }.joined(separator: ",") + "}"
     }
 
-    /// `[value,...]` from values that are JSON already.
+    /// Returns an array, `[value,...]`. The values are JSON text already.
     public static func array(_ values: [String]) -> String { "[" + values.joined(separator: ",") + "]" }
 
-    /// A string, or `null`.
+    /// Returns a quoted string, or `null`.
     public static func string(_ text: String?) -> String {
         guard var text else { return "null" }
         return text.withUTF8 { bytes in
             func isPlain(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x22 && byte != 0x5C && byte != 0x7F }
             let special = bytes.reduce(0) { $0 + (isPlain($1) ? 0 : 1) }
-            // An escape has six characters at most.
+            // An escape sequence has at most six characters.
             return String(unsafeUninitializedCapacity: bytes.count + 2 + special * 5) { out in
                 var count = 0
                 func put(_ byte: UInt8) {
@@ -53,30 +53,30 @@ public enum JSONText {
 
     private static func hexadecimal(_ digit: UInt8) -> UInt8 { digit < 10 ? 0x30 + digit : 0x57 + digit }
 
-    /// Reads JSON; `nil` if it is none, or nested more than 64 deep.
+    /// Parses JSON; `nil` if the text is not JSON in UTF-8, or is nested more than 64 levels deep.
     public static func parse(_ bytes: some Sequence<UInt8>) -> JSONValue? { JSONParser.parse(Array(bytes)) }
 
-    /// A number as short as it can be told: `1`, `0.1`; a bug if it is not finite.
+    /// Returns the shortest text of a finite number: `1`, `0.1`.
     public static func number(_ value: some BinaryFloatingPoint & CustomStringConvertible) -> String {
-        precondition(value.isFinite)
+        precondition(value.isFinite, "JSON has no infinity and no NaN")
         let text = value.description
         return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
     }
 }
 
-/// What JSON says.
+/// A JSON value.
 public enum JSONValue: Sendable {
     case null
     case bool(Bool)
-    /// A whole number of 64 bits.
+    /// An integer of 64 bits.
     case integer(Int64)
     /// Any other number.
     case number(Double)
     case text(String)
     case array([JSONValue])
     case object(JSONObject)
-    /// JSON by its form, but nothing that can be had: a string with half a surrogate, a number beyond all bounds.
-    case unreadable
+    /// Valid JSON without a value here: a string with an unpaired surrogate, or a number out of range.
+    case unrepresentable
 
     /// The members of an object.
     public var object: JSONObject? {
@@ -90,10 +90,10 @@ public enum JSONValue: Sendable {
         return nil
     }
 
-    /// The value as text; an object's keys are in order.
+    /// The value as JSON text; the keys of an object are in byte order.
     public var json: String {
         switch self {
-        case .null, .unreadable: "null"
+        case .null, .unrepresentable: "null"
         case .bool(let truth): truth ? "true" : "false"
         case .integer(let number): "\(number)"
         case .number(let number): JSONText.number(number)
@@ -105,11 +105,11 @@ public enum JSONValue: Sendable {
     }
 }
 
-/// Texts are the same if their bytes are: see ``ByteKey``.
+/// Strings are compared by their bytes, see ``ByteKey``.
 extension JSONValue: Hashable {
     public static func == (left: JSONValue, right: JSONValue) -> Bool {
         switch (left, right) {
-        case (.null, .null), (.unreadable, .unreadable): true
+        case (.null, .null), (.unrepresentable, .unrepresentable): true
         case (.bool(let left), .bool(let right)): left == right
         case (.integer(let left), .integer(let right)): left == right
         case (.number(let left), .number(let right)): left == right
@@ -122,7 +122,7 @@ extension JSONValue: Hashable {
 
     public func hash(into hasher: inout Hasher) {
         switch self {
-        case .null, .unreadable: hasher.combine(0)
+        case .null, .unrepresentable: hasher.combine(0)
         case .bool(let truth): hasher.combine(truth)
         case .integer(let number): hasher.combine(number)
         case .number(let number): hasher.combine(number)
@@ -134,7 +134,7 @@ extension JSONValue: Hashable {
 }
 
 extension JSONValue? {
-    /// A text, `.some(nil)` for null or a missing value, `nil` for anything else.
+    /// The string; `.some(nil)` for null or a missing value, `nil` for any other type.
     public var optionalText: String?? {
         switch self {
         case nil, .null: .some(nil)

@@ -1,17 +1,23 @@
+//  NotesContract: the wire format between notes clients and notes servers.
+//
+//  Owns: notes, revisions, index entries and dates, in JSON; names of header fields and paths.
+//
+//  Does not own: the behaviour of clients and servers.
+
 internal import Foundation
 internal import JSON
 
-/// A note as it goes over the wire.
+/// A note in its wire format.
 public struct Note: Hashable, Sendable {
-    /// Who it is, in lower case.
+    /// The identifier, in lower case.
     public var uuid: String
-    /// Which version.
+    /// The revision.
     public var revision: Revision
-    /// When the client says it was written: ISO 8601 in UTC.
+    /// The date set by the client: ISO 8601 in UTC.
     public var date: String
-    /// Its title.
+    /// The title.
     public var title: String?
-    /// Its text.
+    /// The text.
     public var text: String?
 
     /// Creates a note.
@@ -23,21 +29,21 @@ public struct Note: Hashable, Sendable {
         self.text = text
     }
 
-    /// The note as JSON: uuid, revision, date, title, text, in this order.
+    /// The note as JSON, with the keys in the order uuid, revision, date, title, text.
     public var json: String {
         "{\"uuid\":\(JSONText.string(uuid)),\"revision\":\(JSONText.string(revision.description)),"
             + "\"date\":\(JSONText.string(date)),\"title\":\(JSONText.string(title)),\"text\":\(JSONText.string(text))}"
     }
 
-    /// Reads a note from JSON; unknown keys are ignored. `nil` if it is not one.
+    /// Parses a note from JSON and ignores unknown keys; `nil` if it is not a note.
     public init?(json: some Sequence<UInt8>) {
         guard let object = JSONText.parse(json)?.object, let note = Note(object) else { return nil }
         self = note
     }
 
-    /// Reads a note from a JSON object.
+    /// Takes a note from a JSON object; `nil` if it is not a note.
     init?(_ object: JSONObject) {
-        guard let uuid = object["uuid"]?.text, uuid.utf8.count <= NotesHTTP.nameBytesMax,
+        guard let uuid = object["uuid"]?.text, uuid.utf8.count <= NotesHTTP.uuidBytesMax,
             let text = object["revision"]?.text, let revision = Revision(text), let date = object["date"]?.text,
             let title = object["title"].optionalText, let body = object["text"].optionalText
         else { return nil }
@@ -45,15 +51,15 @@ public struct Note: Hashable, Sendable {
     }
 }
 
-/// One line of the index: which version of a note the server has, or that it is deleted.
+/// An entry of the index: the current revision of a note or tombstone.
 public struct IndexEntry: Hashable, Sendable {
-    /// Which note.
+    /// The identifier of the note.
     public let uuid: String
-    /// Its version.
+    /// The current revision.
     public let revision: Revision
-    /// Whether it is a tombstone.
+    /// Whether the note was deleted.
     public let isDeleted: Bool
-    /// Whether its owner has pinned it.
+    /// Whether the note is pinned.
     public let isPinned: Bool
 
     /// Creates an entry.
@@ -70,13 +76,13 @@ public struct IndexEntry: Hashable, Sendable {
             + (isDeleted ? ",\"deleted\":true" : "") + (isPinned ? ",\"pinned\":true}" : "}")
     }
 
-    /// Reads a whole index from JSON; `nil` if any of it is not an entry.
+    /// Parses an index from JSON; `nil` if any element is not an entry.
     public static func index(json: some Sequence<UInt8>) -> [IndexEntry]? {
         guard case .array(let array)? = JSONText.parse(json) else { return nil }
         var entries: [IndexEntry] = []
         for element in array {
             guard let object = element.object, let uuid = object["uuid"]?.text,
-                uuid.utf8.count <= NotesHTTP.nameBytesMax,
+                uuid.utf8.count <= NotesHTTP.uuidBytesMax,
                 let text = object["revision"]?.text, let revision = Revision(text)
             else { return nil }
             entries.append(
@@ -88,13 +94,13 @@ public struct IndexEntry: Hashable, Sendable {
     }
 }
 
-/// What a client says of a note it writes.
+/// The content of a note in a write request.
 public struct NoteDraft: Hashable, Sendable {
-    /// When it was written: ISO 8601.
+    /// The date: ISO 8601.
     public var date: String
-    /// Its title.
+    /// The title.
     public var title: String?
-    /// Its text.
+    /// The text.
     public var text: String?
 
     /// Creates a draft.
@@ -104,7 +110,7 @@ public struct NoteDraft: Hashable, Sendable {
         self.text = text
     }
 
-    /// The body of a POST or, with a base revision, of a PUT.
+    /// Returns the body of a POST or, with a base revision, of a PUT.
     public func json(uuid: String, base: Revision?) -> String {
         var parts = [("uuid", JSONText.string(uuid))]
         if let base { parts.append(("revision", JSONText.string(base.description))) }
@@ -115,25 +121,25 @@ public struct NoteDraft: Hashable, Sendable {
     }
 }
 
-/// Names that both sides use.
+/// Names and limits of the protocol.
 public enum NotesHTTP {
-    /// Every answer of a notes server carries it, so that a captive portal's does not pass for one.
+    /// The header field of every response of a notes server. A response of a captive portal lacks it.
     public static let markerName = "Slowlane-Notes"
-    /// Its value: the version of the contract.
+    /// The value of the marker: the version of the protocol.
     public static let markerValue = "1"
-    /// Where the index ends: what has changed since is asked for with it.
+    /// The header field with the cursor of the index, from which later changes are requested.
     public static let cursorName = "Slowlane-Cursor"
-    /// For how many seconds at least the index tells of what was deleted.
+    /// The header field with the minimum number of seconds for which the index lists tombstones.
     public static let retentionName = "Slowlane-Tombstone-Retention"
-    /// Names the operation, so that doing it twice does it once.
+    /// The header field that identifies an operation, so that a retry has no second effect.
     public static let idempotencyKeyName = "Idempotency-Key"
-    /// Bytes of a note's name: 255 characters.
-    public static let nameBytesMax = 1020
-    /// The notes.
+    /// The longest `uuid` in bytes: 255 characters.
+    public static let uuidBytesMax = 1020
+    /// The path of the list of notes.
     public static let notesPath = "/api/notes/"
-    /// Their revisions.
+    /// The path of the index.
     public static let indexPath = "/api/notes-uuids/"
 
-    /// The path of one note.
+    /// Returns the path of one note.
     public static func path(of uuid: String) -> String { "\(notesPath)\(uuid)/" }
 }

@@ -1,29 +1,29 @@
-/// Dates as the contract has them: ISO 8601, in UTC with milliseconds: `2026-03-01T08:30:00.000Z`.
+/// The dates of notes. The stored form is ISO 8601 in UTC with milliseconds: `2026-03-01T08:30:00.000Z`.
 public enum NoteDate {
-    /// A date as somebody wrote it.
-    public struct Typed: Hashable, Sendable {
-        /// Seconds since 1970 of what the clock on their wall said.
-        let wallSeconds: Int
+    /// A parsed date.
+    public struct Parsed: Hashable, Sendable {
+        /// Seconds since 1970 of the local time.
+        let localSeconds: Int
         let milliseconds: Int
-        /// Whether there was a fraction of a second other than 0.
+        /// Whether the text has a fraction of a second other than 0.
         let hasFraction: Bool
-        /// Minutes ahead of UTC; `nil` if they did not say.
+        /// Minutes ahead of UTC; `nil` if the text has no offset.
         public let offset: Int?
 
-        /// The stored form; `nil` without an offset, unless it is to be read as the time in Berlin.
-        public func stored(orInBerlin isBerlin: Bool = false) -> String? {
-            guard let ahead = offset.map({ $0 * 60 }) ?? (isBerlin ? NoteDate.berlinAhead(wallSeconds) : nil) else {
-                return nil
-            }
-            let seconds = wallSeconds - ahead
-            // In UTC it may be of the year 0 or 10000.
+        /// Returns the stored form; `nil` without an offset, unless Berlin time is assumed.
+        public func stored(assumingBerlin: Bool = false) -> String? {
+            guard
+                let ahead = offset.map({ $0 * 60 }) ?? (assumingBerlin ? NoteDate.berlinOffset(localSeconds) : nil)
+            else { return nil }
+            let seconds = localSeconds - ahead
+            // The conversion to UTC can lead to the years 0 and 10000.
             guard NoteDate.range.contains(seconds) else { return nil }
             return NoteDate.format(seconds: seconds, milliseconds: milliseconds) + "Z"
         }
 
-        /// As it was written, with milliseconds if there is a fraction, and `Z` for no offset.
+        /// The date as sent, with milliseconds if there is a fraction, and `Z` for the offset 0.
         public var echo: String {
-            var text = NoteDate.format(seconds: wallSeconds, milliseconds: milliseconds)
+            var text = NoteDate.format(seconds: localSeconds, milliseconds: milliseconds)
             if !hasFraction { text.removeLast(4) }
             switch offset {
             case nil: return text
@@ -35,8 +35,8 @@ public enum NoteDate {
         }
     }
 
-    /// Reads a date and time; `nil` if it is none.
-    public static func read(_ text: String) -> Typed? {
+    /// Parses a date and time; `nil` if the text is not one.
+    public static func parse(_ text: String) -> Parsed? {
         var reader = Reader(text.utf8)
         guard let year = reader.number(4), reader.take("-"), let month = reader.number(2), reader.take("-"),
             let day = reader.number(2), reader.take("T") || reader.take("t") || reader.take(" "),
@@ -67,24 +67,24 @@ public enum NoteDate {
         }
         guard reader.isAtEnd else { return nil }
         let minutes = (daysSinceEpoch(year, month, day) * 24 + hour) * 60 + minute
-        return Typed(
-            wallSeconds: minutes * 60 + second, milliseconds: millisecond, hasFraction: hasFraction, offset: offset)
+        return Parsed(
+            localSeconds: minutes * 60 + second, milliseconds: millisecond, hasFraction: hasFraction, offset: offset)
     }
 
-    /// The stored form of a date with an offset; `nil` if it is none, or says no offset.
-    public static func normalised(_ text: String) -> String? { read(text)?.stored() }
+    /// Returns the stored form of a date; `nil` if the text is not a date with an offset.
+    public static func normalised(_ text: String) -> String? { parse(text)?.stored() }
 
-    /// A stored date without its milliseconds if they are 0, as the original server shows it.
+    /// Returns a stored date without milliseconds if they are 0, the form of the original server.
     public static func brief(_ stored: String) -> String {
         stored.hasSuffix(".000Z") ? stored.dropLast(5) + "Z" : stored
     }
 
-    /// Milliseconds since 1970 of a stored date; `nil` if it is none.
+    /// Returns milliseconds since 1970 of a stored date; `nil` if the text is not one.
     public static func milliseconds(stored: String) -> Int? {
-        read(stored).flatMap { $0.offset == 0 ? $0.wallSeconds * 1000 + $0.milliseconds : nil }
+        parse(stored).flatMap { $0.offset == 0 ? $0.localSeconds * 1000 + $0.milliseconds : nil }
     }
 
-    /// A moment as HTTP writes it (RFC 9110, 5.6.7): `Sun, 01 Mar 2026 08:00:00 GMT`.
+    /// Returns an HTTP date (RFC 9110, 5.6.7): `Sun, 01 Mar 2026 08:00:00 GMT`.
     public static func httpDate(secondsSince1970 seconds: Int) -> String {
         let days = floored(seconds, 86_400)
         let rest = seconds - days * 86_400
@@ -94,14 +94,14 @@ public enum NoteDate {
             + "\(padded(rest / 3600, 2)):\(padded(rest / 60 % 60, 2)):\(padded(rest % 60, 2)) GMT"
     }
 
-    /// Seconds since 1970 of a moment as HTTP writes it; `nil` if it is none, or in one of the two old forms.
+    /// Returns seconds since 1970 of an HTTP date; `nil` if the text is not one, or has one of the two obsolete forms.
     public static func seconds(httpDate text: String) -> Int? {
         let words = text.split(separator: " ")
         guard words.count == 6, words[5] == "GMT", words[0].hasSuffix(","),
             let month = months.firstIndex(of: String(words[2])),
-            let typed = read("\(words[3])-\(padded(month + 1, 2))-\(words[1])T\(words[4])Z")
+            let parsed = parse("\(words[3])-\(padded(month + 1, 2))-\(words[1])T\(words[4])Z")
         else { return nil }
-        return typed.wallSeconds
+        return parsed.localSeconds
     }
 
     private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
@@ -110,18 +110,18 @@ public enum NoteDate {
     ]
     private static let range = daysSinceEpoch(1, 1, 1) * 86_400..<daysSinceEpoch(10_000, 1, 1) * 86_400
 
-    /// How many seconds Berlin was ahead of UTC, by the rule of 1996 (summer time from the last Sunday in March, 2:00,
-    /// to the last Sunday in October, 3:00) applied to every year.
-    private static func berlinAhead(_ wallSeconds: Int) -> Int {
-        let (year, _, _) = civil(floored(wallSeconds, 86_400))
+    /// Returns the seconds by which Berlin is ahead of UTC. The rule of 1996 (summer time from the last Sunday in
+    /// March, 2:00, to the last Sunday in October, 3:00) is applied to every year.
+    private static func berlinOffset(_ localSeconds: Int) -> Int {
+        let (year, _, _) = civil(floored(localSeconds, 86_400))
         func lastSunday(_ month: Int, hour: Int) -> Int {
             let last = daysSinceEpoch(year, month, 31)
             return (last - ((last + 4) % 7 + 7) % 7) * 86_400 + hour * 3600
         }
-        return (lastSunday(3, hour: 2)..<lastSunday(10, hour: 3)).contains(wallSeconds) ? 7200 : 3600
+        return (lastSunday(3, hour: 2)..<lastSunday(10, hour: 3)).contains(localSeconds) ? 7200 : 3600
     }
 
-    /// The stored form of a moment, from whole milliseconds since 1970.
+    /// Returns the stored form of a time in milliseconds since 1970.
     public static func text(millisecondsSince1970 count: Int) -> String {
         let seconds = floored(count, 1000)
         return format(seconds: seconds, milliseconds: count - seconds * 1000) + "Z"
@@ -140,7 +140,7 @@ public enum NoteDate {
         return String(repeating: "0", count: max(0, width - digits.count)) + digits
     }
 
-    /// Divided and rounded down.
+    /// Returns the quotient rounded down.
     private static func floored(_ value: Int, _ divisor: Int) -> Int {
         value >= 0 ? value / divisor : (value - divisor + 1) / divisor
     }
@@ -153,7 +153,7 @@ public enum NoteDate {
         }
     }
 
-    // Days of the proleptic Gregorian calendar, counted in eras of 400 years that begin in March.
+    // Conversions of the proleptic Gregorian calendar, in eras of 400 years that begin on March 1.
 
     private static func daysSinceEpoch(_ year: Int, _ month: Int, _ day: Int) -> Int {
         let shifted = month <= 2 ? year - 1 : year
@@ -197,7 +197,7 @@ public enum NoteDate {
             return value
         }
 
-        /// Milliseconds of a fraction, further digits are cut off; and whether any digit is not 0.
+        /// Returns the milliseconds of a fraction, truncated, and whether any digit is not 0.
         mutating func fraction() -> (Int, Bool)? {
             var value = 0
             var digits = 0

@@ -1,11 +1,11 @@
-/// A revision of a note: a number that grows with each accepted write, and a random part. Only the whole is compared.
+/// A revision of a note: a number that grows with each accepted write, and a random suffix. Both parts are compared.
 public struct Revision: Hashable, Sendable, CustomStringConvertible {
-    /// How many writes there have been.
+    /// The number of writes.
     public let number: Int
-    /// What makes it unlike the same number elsewhere.
+    /// A random text that distinguishes revisions with the same number.
     public let suffix: String
 
-    /// A longer text is no revision.
+    /// The longest revision in bytes.
     public static let lengthMax = 255
 
     /// Creates a revision from its parts.
@@ -14,7 +14,7 @@ public struct Revision: Hashable, Sendable, CustomStringConvertible {
         self.suffix = suffix
     }
 
-    /// Reads `12-0f3a...`; `nil` if it is not a positive number, a dash and something.
+    /// Parses `12-0f3a...`; `nil` if the text is not a positive number, a dash and a suffix.
     public init?(_ text: String) {
         guard text.utf8.count <= Revision.lengthMax, let dash = text.firstIndex(of: "-") else { return nil }
         let digits = text[..<dash]

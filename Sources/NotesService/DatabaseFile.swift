@@ -2,23 +2,24 @@ internal import Foundation
 internal import GRDB
 internal import GRDBSQLite
 
-/// A file that somebody has named as the notes' database, looked at without changing one byte of it.
+/// The inspection of a database file before it is opened. It changes no byte of the file.
 enum DatabaseFile {
-    /// What a file is.
+    /// The content of a file.
     enum Content: Equatable {
-        /// Nothing yet: no file, an empty one, or a database without tables.
-        case nothing
-        /// Notes in a schema that this program knows.
+        /// No file, an empty file, or a database without tables.
+        case empty
+        /// Notes in a schema of this version.
         case notes(version: Int)
     }
 
-    /// Marks a file as a notes database (`application_id` in SQLite's header): "SLNT".
+    /// The mark of a notes database (`application_id` in SQLite's header): "SLNT".
     static let applicationID = 0x534C_4E54
 
-    /// Returns what a file is; throws for one that is not ours, or that cannot be written.
-    static func inspect(_ path: String, naming: NotesDialect.Naming) throws -> Content {
+    /// Returns the content of a file. Throws if the file is not a notes database of this `uuid` format, or is not
+    /// writable.
+    static func inspect(_ path: String, idFormat: APIContract.IDFormat) throws -> Content {
         guard !path.isEmpty, path != ":memory:" else {
-            throw NotesStoreError("the database's path is '\(path)'; name a file, or none to keep notes in memory")
+            throw NotesStoreError("the database path is '\(path)'; name a file, or no path to keep notes in memory")
         }
         var status = stat()
         guard stat(path, &status) == 0 else {
@@ -27,27 +28,27 @@ enum DatabaseFile {
             guard access(parent, W_OK) == 0 else {
                 throw systemError(path, "cannot be created in \(parent)", errno)
             }
-            return .nothing
+            return .empty
         }
         switch status.st_mode & S_IFMT {
         case S_IFREG: break
-        case S_IFDIR: throw NotesStoreError("\(path) is a directory; name a file in it, as \(path)/notes.db")
-        default: throw NotesStoreError("\(path) is not a regular file; name another")
+        case S_IFDIR: throw NotesStoreError("\(path) is a directory; name a file in it, such as \(path)/notes.db")
+        default: throw NotesStoreError("\(path) is not a regular file; name another file")
         }
         guard access(path, R_OK) == 0 else { throw systemError(path, "cannot be read", errno) }
         guard access(path, W_OK) == 0 else { throw systemError(path, "cannot be written", errno) }
-        if status.st_size == 0 { return .nothing }
-        return try read(path, naming: naming)
+        if status.st_size == 0 { return .empty }
+        return try read(path, idFormat: idFormat)
     }
 
-    private static func systemError(_ path: String, _ what: String, _ code: Int32) -> NotesStoreError {
+    private static func systemError(_ path: String, _ failure: String, _ code: Int32) -> NotesStoreError {
         NotesStoreError(
-            "\(path) \(what): \(String(cString: strerror(code))); check its permissions and its directory's, or name another"
-        )
+            "\(path) \(failure): \(String(cString: strerror(code))); check the permissions of the file and its directory, "
+                + "or name another file")
     }
 
-    private static func read(_ path: String, naming: NotesDialect.Naming) throws -> Content {
-        // Without a log there is nothing but the file, and `immutable` keeps SQLite from making files beside it.
+    private static func read(_ path: String, idFormat: APIContract.IDFormat) throws -> Content {
+        // Without a write-ahead log, `immutable` keeps SQLite from creating files beside the database.
         let logSize = (try? FileManager.default.attributesOfItem(atPath: path + "-wal")[.size] as? Int) ?? 0
         let options = logSize > 0 ? "mode=ro" : "mode=ro&immutable=1"
         var connection: OpaquePointer?
@@ -81,38 +82,39 @@ enum DatabaseFile {
             throw foreign(path, "application_id \(id)")
         }
         if id == 0 {
-            if tables.isEmpty && version == 0 { return .nothing }
-            // Files of the first versions have no mark.
+            if tables.isEmpty && version == 0 { return .empty }
+            // Versions 1 and 2 have no mark.
             let columns = try rows("SELECT name FROM pragma_table_info('note')")
-            guard let ours = [1: firstColumns, 2: secondColumns][version], columns == ours, tables.contains("operation")
+            guard let expected = [1: columnsOfVersion1, 2: columnsOfVersion2][version], columns == expected,
+                tables.contains("operation")
             else { throw foreign(path, tables.isEmpty ? "version \(version)" : "tables \(list(tables))") }
         }
         guard version <= NotesStore.schemaVersion else {
             throw NotesStoreError(
-                "\(path) was written by a newer version (\(version); this one knows \(NotesStore.schemaVersion)); "
-                    + "use that one, or name another file")
+                "\(path) was written by a newer version (\(version); this program supports up to "
+                    + "\(NotesStore.schemaVersion)); use the newer program, or name another file")
         }
         guard version >= 1 else { throw foreign(path, "version \(version)") }
-        let written =
+        let storedFormat =
             try version == 1
-            ? NotesDialect.Naming.uuid.rawValue : rows("SELECT value FROM setting WHERE name = 'naming'").first ?? ""
-        guard written == naming.rawValue else {
+            ? APIContract.IDFormat.uuid.rawValue : rows("SELECT value FROM setting WHERE name = 'naming'").first ?? ""
+        guard storedFormat == idFormat.rawValue else {
+            let contracts = storedFormat == APIContract.IDFormat.freeText.rawValue ? "orig" : "compat or strict"
             throw NotesStoreError(
-                "\(path) was written under another contract, with other names for notes: "
-                    + "take \(written == NotesDialect.Naming.text.rawValue ? "orig" : "compat or strict")")
+                "\(path) was written under another contract with another format of uuid; use contract \(contracts)")
         }
         return .notes(version: version)
     }
 
-    private static let firstColumns = [
+    private static let columnsOfVersion1 = [
         "owner", "uuid", "number", "suffix", "date", "title", "text", "deleted", "sequence",
     ]
-    private static let secondColumns = [
+    private static let columnsOfVersion2 = [
         "id", "owner", "uuid", "number", "suffix", "date", "title", "text", "state", "pinned", "sequence", "modified",
     ]
 
-    private static func foreign(_ path: String, _ why: String) -> NotesStoreError {
-        NotesStoreError("\(path) is not a notes database (\(why)); it was left as it is, name another file")
+    private static func foreign(_ path: String, _ reason: String) -> NotesStoreError {
+        NotesStoreError("\(path) is not a notes database (\(reason)); the file was not changed, name another file")
     }
 
     private static func list(_ names: [String]) -> String {

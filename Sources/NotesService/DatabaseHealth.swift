@@ -1,70 +1,73 @@
 internal import Synchronization
 
-/// Whether the database does what it is asked to: what `/health` tells, and which problems are worth a line in the log.
+/// The health of the database: the state behind `/health`, and rate-limited log lines.
 final class DatabaseHealth: Sendable {
     private struct State {
-        var problem: DatabaseProblem?
-        var isLogged: [DatabaseProblem.Cause: Int] = [:]
-        var suppressed = 0
+        var error: NotesDatabaseError?
+        /// The time of the last log line of each cause.
+        var lastLogged: [NotesDatabaseError.Cause: Int] = [:]
+        var suppressedLines = 0
         var lastProbe: Int?
-        var refusedBytes = 0
+        var rejectedBytes = 0
     }
 
-    /// `/health` writes so many bytes at least: what a note of some size takes.
+    /// The minimum number of bytes of the test write of `/health`, the size of a small note.
     static let probeBytesMin = 32 << 10
 
-    /// A problem of one cause is logged at most so often, in milliseconds.
+    /// The minimum number of milliseconds between two log lines of one cause.
     static let logIntervalMilliseconds = 10_000
-    /// `/health` writes at most so often, in milliseconds.
+    /// The minimum number of milliseconds between two test writes of `/health`.
     static let probeIntervalMilliseconds = 1000
 
     private let state = Mutex(State())
 
-    /// What is wrong now.
-    var problem: DatabaseProblem? { state.withLock { $0.problem } }
+    /// The current error; `nil` if the database works.
+    var error: NotesDatabaseError? { state.withLock { $0.error } }
 
-    /// Records a problem and returns the line for the log; `nil` if the log has its like already.
+    /// Records an error and returns a line for the log; `nil` if the cause was logged recently.
     ///
     /// - Parameter now: Monotonic milliseconds.
-    func recordProblem(_ problem: DatabaseProblem, at now: Int) -> String? {
+    func recordError(_ error: NotesDatabaseError, at now: Int) -> String? {
         state.withLock { state in
-            // Damage does not heal, whatever else succeeds; a bug of ours is no problem of the disk.
-            if state.problem?.cause != .damaged && problem.cause != .other { state.problem = problem }
-            if let last = state.isLogged[problem.cause], now - last < Self.logIntervalMilliseconds {
-                state.suppressed += 1
+            // Damage is permanent, even if some writes succeed. An internal error says nothing about the database.
+            if state.error?.cause != .damaged && error.cause != .other { state.error = error }
+            if let last = state.lastLogged[error.cause], now - last < Self.logIntervalMilliseconds {
+                state.suppressedLines += 1
                 return nil
             }
-            state.isLogged[problem.cause] = now
-            defer { state.suppressed = 0 }
-            return state.suppressed == 0 ? problem.description : "\(problem) (and \(state.suppressed) like it)"
+            state.lastLogged[error.cause] = now
+            defer { state.suppressedLines = 0 }
+            return state.suppressedLines == 0
+                ? error.description : "\(error) (\(state.suppressedLines) similar errors not logged)"
         }
     }
 
-    /// Records a write that succeeded and returns the line for the log if writes had failed.
+    /// Records a successful write and returns a line for the log if it ends an error.
     ///
-    /// - Parameter bytes: How many it wrote at least; fewer than were refused do not end a full disk.
+    /// - Parameter bytes: The size of the write. A full disk has room again only if it is at least that of a rejected
+    ///   write.
     func recordWrite(to path: String, bytes: Int) -> String? {
         state.withLock { state in
-            guard let problem = state.problem, problem.cause != .damaged,
-                problem.cause != .full || bytes >= state.refusedBytes
+            guard let error = state.error, error.cause != .damaged,
+                error.cause != .full || bytes >= state.rejectedBytes
             else { return nil }
-            state.problem = nil
-            state.refusedBytes = 0
-            state.isLogged = [:]
-            state.suppressed = 0
+            state.error = nil
+            state.rejectedBytes = 0
+            state.lastLogged = [:]
+            state.suppressedLines = 0
             return "database \(path): writes succeed again"
         }
     }
 
-    /// Records that a body of so many bytes was refused: where there is room for a small one, it is no proof to write that.
-    func recordRefusal(bytes: Int) { state.withLock { $0.refusedBytes = max($0.refusedBytes, bytes) } }
+    /// Records a write that a full disk rejected.
+    func recordRejectedWrite(bytes: Int) { state.withLock { $0.rejectedBytes = max($0.rejectedBytes, bytes) } }
 
-    /// How many bytes `/health` shall try to write now; `nil` for none.
-    func probe(at now: Int) -> Int? {
+    /// Returns the size of the test write that is due; `nil` if none is.
+    func takeProbe(at now: Int) -> Int? {
         state.withLock { state in
             if let last = state.lastProbe, now - last < Self.probeIntervalMilliseconds { return nil }
             state.lastProbe = now
-            return max(Self.probeBytesMin, state.refusedBytes * 2)
+            return max(Self.probeBytesMin, state.rejectedBytes * 2)
         }
     }
 }

@@ -1,40 +1,41 @@
 internal import HTTPTypes
 internal import NotesContract
 
-/// The idempotency fingerprint of a request (draft-ietf-httpapi-idempotency-key-header, section 2.4): a hash over what it asks
-/// for, so that a retry is recognised whoever has re-encoded it.
+/// The idempotency fingerprint of a request (draft-ietf-httpapi-idempotency-key-header, section 2.4): a hash over the
+/// meaning of the request, so that a retry is recognised in another encoding.
 ///
-/// Equal are: a path or query with and without percent-encoding, JSON members in any order and form, multipart bodies with
-/// any boundary, media types with any parameters, tags in any order, a date at any offset, names in either case. A header that
-/// says nothing about this request (a Content-Type without a body, any body of a DELETE) has no part in it.
+/// The fingerprint does not depend on: percent-encoding of path and query, order and spacing of JSON members, the
+/// multipart boundary, parameters of the media type, the order of entity tags, the offset of a date, the case of a
+/// `uuid`. It leaves out parts without meaning, such as a Content-Type without a body, or the body of a DELETE.
 struct IdempotencyFingerprint {
-    private var hash = FNV()
+    private var hash = FNV1a()
 
-    /// - Parameter fields: The fields of the body, where one has a meaning.
-    static func of(_ call: Call, _ fields: Result<NoteRequest, any Error>?) -> UInt64 {
-        var print = IdempotencyFingerprint()
-        print.add(call.method.rawValue)
-        print.add(resource: call.resource)
-        print.add(queryOf: call)
-        print.add(tags: call.request.headerFields[.ifMatch])
-        print.add(tags: call.request.headerFields[.ifNoneMatch])
+    /// - Parameter fields: The fields of the body; `nil` if the method gives a body no meaning.
+    static func of(_ request: APIRequest, _ fields: Result<NoteFields, any Error>?) -> UInt64 {
+        var fingerprint = IdempotencyFingerprint()
+        fingerprint.add(request.method.rawValue)
+        fingerprint.add(resource: request.resource)
+        fingerprint.add(queryOf: request)
+        fingerprint.add(tags: request.http.headerFields[.ifMatch])
+        fingerprint.add(tags: request.http.headerFields[.ifNoneMatch])
         switch fields {
-        case nil: print.add(nil)
+        case nil: fingerprint.add(nil)
         case .success(let fields)?:
-            print.add(call.body.isEmpty ? "" : call.mediaType ?? "application/json")
-            print.add(fields.uuid) { $0.lowercased() }
-            print.add(fields.revision)
-            print.add(fields.date) { NoteDate.normalised($0) ?? $0 }
-            print.add(fields.title)
-            print.add(fields.text)
+            fingerprint.add(request.body.isEmpty ? "" : request.mediaType ?? "application/json")
+            fingerprint.add(fields.uuid) { $0.lowercased() }
+            fingerprint.add(fields.revision)
+            fingerprint.add(fields.date) { NoteDate.normalised($0) ?? $0 }
+            fingerprint.add(fields.title)
+            fingerprint.add(fields.text)
         case .failure?:
-            // Such a request is never done, so it is equal to none that was.
-            print.add("unreadable")
+            // A request with an unreadable body never succeeds, so no stored operation matches it.
+            fingerprint.add("unreadable")
         }
-        return print.hash.value
+        return fingerprint.hash.value
     }
 
-    /// Each part with its length, which is never that of `nil`: no two lists of parts have the same bytes.
+    /// Adds a part with its length, so that different lists of parts hash different bytes. The length of `nil` is 2^32
+    /// - 1.
     private mutating func add(_ text: String?) {
         guard let text else {
             for _ in 0..<4 { hash.add(0xFF) }
@@ -44,7 +45,7 @@ struct IdempotencyFingerprint {
         for byte in text.utf8 { hash.add(byte) }
     }
 
-    private mutating func add(_ field: NoteRequest.Field, _ normalised: (String) -> String = { $0 }) {
+    private mutating func add(_ field: NoteFields.Field, _ normalised: (String) -> String = { $0 }) {
         switch field {
         case .missing: add("missing")
         case .null: add("null")
@@ -55,7 +56,7 @@ struct IdempotencyFingerprint {
         }
     }
 
-    private mutating func add(resource: Call.Resource) {
+    private mutating func add(resource: APIRequest.Resource) {
         switch resource {
         case .note(let name): add("note \(name.lowercased())")
         case .pin(let name): add("pin \(name.lowercased())")
@@ -63,9 +64,9 @@ struct IdempotencyFingerprint {
         }
     }
 
-    /// The decoded pairs by name; those of one name keep their order, for the first counts.
-    private mutating func add(queryOf call: Call) {
-        let pairs = call.queryPairs.enumerated().sorted {
+    /// Adds the decoded parameters sorted by name. Those of one name keep their order, because the first one is used.
+    private mutating func add(queryOf request: APIRequest) {
+        let pairs = request.queryPairs.enumerated().sorted {
             ($0.element.name, $0.offset) < ($1.element.name, $1.offset)
         }
         add(String(pairs.count))
@@ -77,20 +78,20 @@ struct IdempotencyFingerprint {
 
     private mutating func add(tags list: String?) {
         guard let list else { return add(nil) }
-        let tags = ETags.parse(list).map { Array($0.text.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
+        let tags = EntityTags.parse(list).map { Array($0.text.utf8) }.sorted { $0.lexicographicallyPrecedes($1) }
         add(String(tags.count))
         for tag in tags { add(String(decoding: tag, as: UTF8.self)) }
     }
 }
 
-/// FNV-1a of 64 bits, to tell requests apart; nothing secret depends on it.
-struct FNV {
+/// The hash function FNV-1a with 64 bits. It is not cryptographic.
+struct FNV1a {
     private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
 
     mutating func add(_ byte: UInt8) { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
 
     static func digest(_ bytes: [UInt8]) -> UInt64 {
-        var hash = FNV()
+        var hash = FNV1a()
         for byte in bytes { hash.add(byte) }
         return hash.value
     }

@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// How often each user may ask: a bucket of a second's worth that fills steadily.
+/// A limit on the requests per second of each user: a token bucket that holds one second's worth.
 final class RateLimiter: Sendable {
     private struct Bucket {
         var tokens: Double
-        var filled: Int
+        var lastRefill: Int
     }
 
     private let perSecond: Double
@@ -12,35 +12,21 @@ final class RateLimiter: Sendable {
 
     init(perSecond: Double) { self.perSecond = perSecond }
 
-    /// Takes one, or says how many seconds there will be none.
+    /// Takes a token and returns `nil`, or returns the seconds until there is one.
     ///
     /// - Parameter now: Monotonic milliseconds.
     func secondsToWait(_ user: String, at now: Int) -> Int? {
         buckets.withLock { buckets in
             let full = max(1, perSecond)
-            var bucket = buckets[user] ?? Bucket(tokens: full, filled: now)
-            bucket.tokens = min(full, bucket.tokens + Double(max(0, now - bucket.filled)) / 1000 * perSecond)
-            bucket.filled = max(bucket.filled, now)
+            var bucket = buckets[user] ?? Bucket(tokens: full, lastRefill: now)
+            bucket.tokens = min(full, bucket.tokens + Double(max(0, now - bucket.lastRefill)) / 1000 * perSecond)
+            bucket.lastRefill = max(bucket.lastRefill, now)
             defer { buckets[user] = bucket }
             guard bucket.tokens < 1 else {
                 bucket.tokens -= 1
                 return nil
             }
             return Int(min(86_400, max(1, ((1 - bucket.tokens) / perSecond).rounded(.up))))
-        }
-    }
-}
-
-/// When what is old is looked for: with the first write, and then at most once a minute.
-final class Housekeeping: Sendable {
-    private let last = Mutex<Int?>(nil)
-
-    /// - Parameter now: Milliseconds of ``ServedTime``, which a lever may set back.
-    func isDue(at now: Int) -> Bool {
-        last.withLock { last in
-            if let last, abs(now - last) < 60_000 { return false }
-            last = now
-            return true
         }
     }
 }

@@ -1,6 +1,6 @@
-/// SHA-256 (FIPS 180-4), for tokens: the file keeps hashes of them.
+/// SHA-256 (FIPS 180-4). The database stores tokens as such hashes.
 enum SHA256 {
-    /// The digest in hexadecimal digits.
+    /// Returns the digest in hexadecimal digits.
     static func hexadecimal(_ message: [UInt8]) -> String {
         let digits = Array("0123456789abcdef".utf8)
         var text: [UInt8] = []

@@ -1,26 +1,26 @@
 internal import GRDB
 internal import GRDBSQLite
 
-/// The current row of a running query, read from SQLite in place.
+/// The current row of a running query, read from SQLite without copies.
 ///
-/// GRDB's `Row` allocates for each text, which made it half the CPU time of a list.
+/// GRDB's `Row` allocates memory for each text, which took half the CPU time of a list.
 struct SQLiteRow {
     private let statement: SQLiteStatement
 
     fileprivate init(_ statement: SQLiteStatement) { self.statement = statement }
 
-    /// A whole number; 0 for NULL.
+    /// Returns an integer; 0 for NULL.
     func integer(_ column: CInt) -> Int { Int(sqlite3_column_int64(statement, column)) }
 
-    /// The bytes of a TEXT or BLOB, valid until the next row; `nil` for NULL.
+    /// Returns the bytes of a TEXT or BLOB, valid until the next row; `nil` for NULL.
     func bytes(_ column: CInt) -> UnsafeRawBufferPointer? {
-        // For an empty BLOB the pointer is null, too.
+        // The pointer is null for an empty BLOB too.
         guard sqlite3_column_type(statement, column) != SQLITE_NULL else { return nil }
         let start = sqlite3_column_blob(statement, column)
         return UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(statement, column)))
     }
 
-    /// A copy of a TEXT or BLOB as text; `nil` for NULL.
+    /// Returns a TEXT or BLOB as a string; `nil` for NULL.
     func text(_ column: CInt) -> String? { bytes(column).map { String(decoding: $0, as: UTF8.self) } }
 }
 
@@ -42,7 +42,7 @@ extension Statement {
         }
     }
 
-    /// Runs the query and returns what `body` makes of its first row; `nil` if there is none.
+    /// Runs the query and returns the result of `body` for the first row; `nil` without a row.
     func firstRow<Result>(_ arguments: StatementArguments, _ body: (SQLiteRow) throws -> Result) throws -> Result? {
         var result: Result?
         try forEachRow(arguments) {

@@ -3,20 +3,22 @@ internal import GRDB
 internal import JSON
 internal import NotesContract
 
-/// A note with what the server knows about it.
+/// A note as stored in the database.
 struct StoredNote {
     var note: Note
-    var state = State.there
+    var state = State.live
     var isPinned = false
-    /// Where it is in the order of its owner's writes.
+    /// The position in the order of its owner's writes.
     private(set) var sequence = 0
-    /// When it was last written, in milliseconds since 1970.
+    /// The time of the last write in milliseconds since 1970.
     private(set) var modified = 0
     private(set) var owner = ""
 
     enum State: Int {
-        case there, deleted
-        /// Nothing is left but the number from which a note of this name would go on.
+        case live
+        /// A tombstone.
+        case deleted
+        /// An expired tombstone. It keeps the revision number, from which a new note with this `uuid` counts on.
         case pruned
     }
 
@@ -27,7 +29,7 @@ struct StoredNote {
     /// The columns, in the order of ``Column``.
     private static let columns = "owner, uuid, number, suffix, date, title, text, state, pinned, sequence, modified"
 
-    /// The place of each column in the rows of ``columns``.
+    /// The index of each column in ``columns``.
     enum Column {
         static let owner: CInt = 0
         static let uuid: CInt = 1
@@ -40,8 +42,8 @@ struct StoredNote {
         static let pinned: CInt = 8
         static let sequence: CInt = 9
         static let modified: CInt = 10
-        /// In lists only: the row's `id`, in the pages after the first the index in the array of ids.
-        static let place: CInt = 11
+        /// In lists only: the row's `id`; in the pages after the first, the index in the array of ids.
+        static let listPosition: CInt = 11
     }
 
     init(_ row: SQLiteRow) {
@@ -49,20 +51,20 @@ struct StoredNote {
             uuid: row.text(Column.uuid) ?? "",
             revision: Revision(number: row.integer(Column.number), suffix: row.text(Column.suffix) ?? ""),
             date: row.text(Column.date) ?? "", title: row.text(Column.title), text: row.text(Column.text))
-        state = State(rawValue: row.integer(Column.state)) ?? .there
+        state = State(rawValue: row.integer(Column.state)) ?? .live
         isPinned = row.integer(Column.pinned) != 0
         sequence = row.integer(Column.sequence)
         modified = row.integer(Column.modified)
         owner = row.text(Column.owner) ?? ""
     }
 
-    /// The index entry of it.
+    /// The entry in the index.
     var entry: IndexEntry {
         IndexEntry(uuid: note.uuid, revision: note.revision, isDeleted: state == .deleted, isPinned: isPinned)
     }
 
-    /// Whether it has this content, byte for byte: texts that only look the same are not.
-    func has(title: String?, text: String?, date: String) -> Bool {
+    /// Returns whether the note has this content, compared by bytes.
+    func hasContent(title: String?, text: String?, date: String) -> Bool {
         func isSame(_ left: String?, _ right: String?) -> Bool {
             switch (left, right) {
             case (nil, nil): true
@@ -73,7 +75,7 @@ struct StoredNote {
         return isSame(note.title, title) && isSame(note.text, text) && note.date == date
     }
 
-    // MARK: Finding
+    // MARK: Queries
 
     static func find(_ database: Database, owner: String, uuid: String) throws -> StoredNote? {
         try database.cachedStatement(sql: "SELECT \(columns) FROM note WHERE owner = ? AND uuid = ?")
@@ -86,18 +88,18 @@ struct StoredNote {
             .firstRow([uuid], StoredNote.init)
     }
 
-    /// Which of a user's notes a list has.
+    /// The selection of notes for a list.
     struct Selection {
         let owner: String
         var order = Order.bySequence
-        /// Whether tombstones are among them.
+        /// Whether tombstones are included.
         var includesDeleted = false
-        /// Only notes written after it.
+        /// The sequence after which notes are selected.
         var afterSequence = -1
         /// The maximum number of notes.
         var limit = Int.max
 
-        fileprivate var lastState: Int { (includesDeleted ? State.deleted : .there).rawValue }
+        fileprivate var lastState: Int { (includesDeleted ? State.deleted : .live).rawValue }
     }
 
     /// Calls `body` with each row of a selection until it returns `false`, in one query.
@@ -112,8 +114,8 @@ struct StoredNote {
         ).forEachRow([selection.owner, selection.lastState, selection.afterSequence, selection.limit], body)
     }
 
-    /// Calls `body` with each of some rows, in the order of their ids, until it returns `false`, in one query. Rows that have
-    /// left the selection since are skipped.
+    /// Calls `body` with each of the given rows, in the order of `ids`, until it returns `false`, in one query. Rows
+    /// that no longer belong to the selection are skipped.
     static func forEachRow(
         _ database: Database, ids: ArraySlice<Int64>, _ selection: Selection, _ body: (SQLiteRow) throws -> Bool
     ) throws {
@@ -127,17 +129,17 @@ struct StoredNote {
             ["[\(ids.map(String.init).joined(separator: ","))]", selection.owner, selection.lastState], body)
     }
 
-    /// Where a user's writes are.
+    /// The position in a user's sequence of writes.
     struct Position {
-        /// The name of the history.
+        /// The identifier of the history; a restored snapshot starts a new one.
         let epoch: String
         /// The sequence of the last write.
         let sequence: Int
-        /// The sequence up to which tombstones are forgotten.
+        /// The sequence of the last pruned tombstone.
         let pruned: Int
     }
 
-    /// Returns where a user's writes are, in one query.
+    /// Returns a user's position, in one query.
     static func position(_ database: Database, owner: String) throws -> Position {
         try database.cachedStatement(
             sql: """
@@ -149,20 +151,20 @@ struct StoredNote {
         } ?? Position(epoch: "", sequence: 0, pruned: 0)
     }
 
-    /// Where a user's writes have got to.
+    /// Returns the sequence of a user's last write.
     static func lastSequence(_ database: Database, owner: String) throws -> Int {
         try Int.fetchOne(
             database.cachedStatement(sql: "SELECT MAX(sequence) FROM note WHERE owner = ?"), arguments: [owner]) ?? 0
     }
 
-    // MARK: Writing
+    // MARK: Writes
 
-    /// Writes it as the last one of its owner's; gives it as it is then.
+    /// Writes the note as the last one of its owner and returns it as stored.
     ///
     /// - Parameters:
     ///   - now: Milliseconds since 1970, for `Last-Modified`.
-    ///   - served: The ``ServedTime`` by which a tombstone is forgotten.
-    func save(_ database: Database, owner: String, at now: Int, served: Int) throws -> StoredNote {
+    ///   - uptime: The ``DatabaseUptime`` at which a tombstone begins.
+    func save(_ database: Database, owner: String, at now: Int, uptime: Int) throws -> StoredNote {
         var saved = self
         saved.owner = owner
         saved.sequence = try StoredNote.lastSequence(database, owner: owner) + 1
@@ -179,28 +181,28 @@ struct StoredNote {
         try statement.execute(arguments: [
             owner, note.uuid, note.revision.number, note.revision.suffix, note.date, note.title.map { Data($0.utf8) },
             note.text.map { Data($0.utf8) }, state.rawValue, isPinned, saved.sequence, saved.modified,
-            state == .deleted ? served : nil,
+            state == .deleted ? uptime : nil,
         ])
         return saved
     }
 
-    /// Removes every trace.
+    /// Removes the row.
     func erase(_ database: Database) throws {
         try database.execute(
             sql: "DELETE FROM note WHERE owner = ? AND uuid = ?", arguments: [owner, note.uuid])
     }
 
-    /// Forgets what was deleted before `moment`, but for how far the numbers had got.
+    /// Prunes tombstones from before a time, except for their revision numbers.
     ///
-    /// - Parameter moment: In ``ServedTime``.
-    static func prune(_ database: Database, before moment: Int) throws {
+    /// - Parameter time: A ``DatabaseUptime``.
+    static func prune(_ database: Database, before time: Int) throws {
         try database.execute(
             sql: """
                 INSERT INTO pruned SELECT owner, MAX(sequence) FROM note WHERE state = 1 AND deleted < ?1 GROUP BY owner
                     ON CONFLICT (owner) DO UPDATE SET sequence = MAX(sequence, excluded.sequence);
-                """, arguments: [moment])
+                """, arguments: [time])
         try database.execute(
             sql: "UPDATE note SET state = 2, suffix = '', date = '', deleted = NULL WHERE state = 1 AND deleted < ?",
-            arguments: [moment])
+            arguments: [time])
     }
 }

@@ -69,7 +69,7 @@ final class LiveRecord: Sendable {
             let uuid = path.dropFirst(NotesHTTP.notesPath.count).prefix { $0 != "/" }
             if !uuid.isEmpty { return row(of: String(uuid)) }
         }
-        guard head.method == "POST", case .text(let uuid)? = NoteRequest(json: body)?.uuid else { return nil }
+        guard head.method == "POST", case .text(let uuid)? = NoteFields(json: body)?.uuid else { return nil }
         return row(of: uuid)
     }
 

@@ -70,7 +70,7 @@ public final class LiveRun: Sendable {
     private func play() async throws {
         let store = try NotesStore(
             path: folder.appendingPathComponent("server.db").path,
-            dialect: NotesDialect.named[scenario.contract] ?? .compat)
+            contract: APIContract.named[scenario.contract] ?? .compat)
         let users = Set(scenario.devices.map(\.user) + scenario.writers.map(\.user)).sorted()
         for note in scenario.notes {
             let uuid = UUID().uuidString.lowercased()

@@ -19,7 +19,7 @@ struct NotesServerCommand: AsyncParsableCommand {
               curl -u ada:secret http://127.0.0.1:8000/api/notes/
               curl http://127.0.0.1:8000/openapi.json
 
-            Contracts: \(NotesDialect.all.map { "\($0.name), \($0.summary)" }.joined(separator: "; ")). \
+            Contracts: \(APIContract.all.map { "\($0.name), \($0.summary)" }.joined(separator: "; ")). \
             docs/notes-server.md says what they answer.
             """)
 
@@ -59,7 +59,7 @@ struct NotesServerCommand: AsyncParsableCommand {
     @Flag(name: .shortAndLong, help: "Print results only.")
     var quiet = false
 
-    private static let contracts = NotesDialect.all.map(\.name).joined(separator: ", ")
+    private static let contracts = APIContract.all.map(\.name).joined(separator: ", ")
 
     func validate() throws {
         guard let endpoint = Endpoint(listen) else {
@@ -89,7 +89,7 @@ struct NotesServerCommand: AsyncParsableCommand {
         guard (1...36_500).contains(retention) else {
             throw ValidationError("--retention is a number of days from 1 to 36500")
         }
-        guard NotesDialect.named[contract] != nil else {
+        guard APIContract.named[contract] != nil else {
             throw ValidationError("--contract '\(contract.prefix(40))' is none of \(Self.contracts)")
         }
         do throws(NotesUsers.UsersError) {
@@ -119,7 +119,7 @@ struct NotesServerCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        guard let endpoint = Endpoint(listen), let dialect = NotesDialect.named[contract] else {
+        guard let endpoint = Endpoint(listen), let contract = APIContract.named[self.contract] else {
             throw ExitStatus.usage
         }
         let console = Console()
@@ -132,7 +132,7 @@ struct NotesServerCommand: AsyncParsableCommand {
         }
         let store: NotesStore
         do {
-            store = try NotesStore(path: db, dialect: dialect)
+            store = try NotesStore(path: db, contract: contract)
         } catch {
             console.print("error: --db: \(error)", to: .progress)
             throw ExitStatus.invalidFile
@@ -144,8 +144,8 @@ struct NotesServerCommand: AsyncParsableCommand {
         limits.accessSeconds = tokenLife
         limits.retentionSeconds = retention * 86_400
         let service = NotesService(
-            store: store, users: users, unauthenticated: unauthenticated, limits: limits,
-            levers: levers ? Levers() : nil, onLog: { console.print($0, to: .progress) })
+            store: store, users: users, unauthenticatedStatus: unauthenticated, limits: limits,
+            testHooks: levers ? TestHooks() : nil, onLog: { console.print($0, to: .progress) })
         let server: NotesServer
         do {
             server = try await NotesServer.start(service, host: endpoint.host, port: endpoint.port) {

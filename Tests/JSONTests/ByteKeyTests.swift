@@ -2,8 +2,9 @@ import JSON
 import TestSupport
 import Testing
 
+/// Strings and object keys compared by bytes.
 @Suite struct ByteKeyTests {
-    @Test func textsThatOnlyLookTheSameAreTwoKeys() {
+    @Test func canonicallyEquivalentStringsAreDifferentKeys() {
         let (composed, decomposed) = ("\u{E9}", "e\u{301}")
         #expect(composed == decomposed)
         #expect(ByteKey(composed) != ByteKey(decomposed))
@@ -14,19 +15,35 @@ import Testing
         #expect(object?[composed] == 1 && object?[decomposed] == 2)
     }
 
-    @Test func objectsAreIteratedInTheOrderOfTheirBytes() {
+    @Test func objectsAreIteratedInByteOrder() {
         let object = JSONText.parse(Array(#"{"b":1,"":2,"é":3,"a":4,"Z":5}"#.utf8))?.object
         #expect(object?.keys == ["", "Z", "a", "b", "é"])
         #expect(object.map(JSONValue.object)?.json == #"{"":2,"Z":5,"a":4,"b":1,"é":3}"#)
     }
 
-    @Test func theFirstValueIsThatOfTheLeastNameThatMeetsTheCondition() {
+    @Test func membersKeepTheirSourceOrder() {
+        let object = JSONText.parse(Array(#"{"b":1,"":2,"a":3,"b":4,"Z":5}"#.utf8))?.object
+        #expect(object?.membersInSourceOrder.map(\.key) == ["b", "", "a", "Z"])
+        #expect(object?.membersInSourceOrder.map(\.value) == [4, 2, 3, 5])
+        #expect(object == ["Z": 5, "a": 3, "b": 4, "": 2])
+        #expect(object?.hashValue == (["Z": 5, "a": 3, "b": 4, "": 2] as JSONObject).hashValue)
+    }
+
+    @Test(arguments: [
+        ("secret", "secret", true), ("", "", true), ("secres", "secret", false), ("Secret", "secret", false),
+        ("secre", "secret", false), ("secretsecret", "secret", false), ("", "secret", false), ("secret", "", false),
+        ("\u{0}", "", false), ("\u{E9}", "e\u{301}", false),
+    ]) func aSecretMatchesOnlyTheSameBytes(text: String, secret: String, matches: Bool) {
+        #expect(text.matchesSecret(secret) == matches)
+    }
+
+    @Test func theFirstValueIsThatOfTheFirstMatchingNameInByteOrder() {
         let object: JSONObject = ["name": 1, "Name": 2, "NAMED": 3, "nAME": 4]
         #expect(object.firstValue { $0.lowercased() == "name" } == 2)
         #expect(object.firstValue { $0 == "other" } == nil)
     }
 
-    /// By Unicode's rules each comparison of the two takes minutes.
+    /// Comparison by Unicode's canonical equivalence would take minutes for each pair.
     @Test func keysOfCombiningMarksTakeLinearTime() throws {
         let body = Array("{\"\(MarkRun.long)\":1,\"\(MarkRun.long)x\":\"\(MarkRun.long)\"}".utf8)
         let time = try ContinuousClock().measure {

@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-/// JSON in both directions, from hostile bytes too.
+/// Parsing and writing JSON, hostile input included.
 @Suite struct JSONTests {
     private static func parse(_ text: String) -> JSONValue? { JSONText.parse(Array(text.utf8)) }
 
@@ -12,15 +12,15 @@ import Testing
             ("null", .null), (" true ", true), ("\r\n\t false", false), ("0", 0), ("-0", 0), ("-12", -12),
             ("9223372036854775807", .integer(.max)), ("9223372036854775808", .number(9_223_372_036_854_775_808)),
             ("1.0", 1), ("1e3", 1000), ("1.5E+2", 150), ("1.25", .number(1.25)), ("1e-7", .number(1e-7)),
-            ("1e400", .unreadable),
+            ("1e400", .unrepresentable),
             (#""""#, ""), (#""a\"\\\/\b\f\n\r\tz""#, "a\"\\/\u{8}\u{C}\n\r\tz"),
             (#""\u0000\u00e9\uD83E\udded""#, "\u{0}\u{E9}\u{1F9ED}"),
-            (#""\uD83E""#, .unreadable), (#""\uD83Ex""#, .unreadable), (#""\uDDED\uD83E""#, .unreadable),
-            (#""\uD83E\u0041""#, .unreadable), ("\"\u{FEFF}x\"", "\u{FEFF}x"), ("\"\u{7F}\"", "\u{7F}"), ("[]", []),
+            (#""\uD83E""#, .unrepresentable), (#""\uD83Ex""#, .unrepresentable), (#""\uDDED\uD83E""#, .unrepresentable),
+            (#""\uD83E\u0041""#, .unrepresentable), ("\"\u{FEFF}x\"", "\u{FEFF}x"), ("\"\u{7F}\"", "\u{7F}"), ("[]", []),
             ("[ ]", []),
             ("{}", [:]), (#"{"a":[1,{"b":null}],"c":"d"}"#, ["a": [1, ["b": .null]], "c": "d"]),
             (#"{"a":1,"a":2}"#, ["a": 2]),
-        ] as [(String, JSONValue)]) func whatIsJSON(text: String, value: JSONValue)
+        ] as [(String, JSONValue)]) func validJSONIsParsed(text: String, value: JSONValue)
     { #expect(Self.parse(text) == value) }
 
     @Test(arguments: [
@@ -29,9 +29,9 @@ import Testing
         "\"\\u12\"", "\"\\u12g4\"", "\"a\nb\"", "\"\u{1}\"", "[", "[1", "[1,", "[1,]", "[,]", "[1 2]", "{", "{\"a\"",
         "{\"a\":",
         "{\"a\":1", "{\"a\":1,}", "{a:1}", "{1:1}", "{\"\\uD800\":1}", "1 1", "[]]", "'a'", "\u{FEFF}1", "/**/1",
-    ]) func whatIsNone(text: String) { #expect(Self.parse(text) == nil) }
+    ]) func invalidJSONIsRejected(text: String) { #expect(Self.parse(text) == nil) }
 
-    @Test func bytesThatAreNoText() {
+    @Test func invalidUTF8IsRejected() {
         for bytes: [UInt8] in [
             [0x22, 0xFF, 0x22], [0x22, 0xC3, 0x22], [0x22, 0xED, 0xA0, 0x80, 0x22], [0xFF], [0x22, 0xC0, 0x80, 0x22],
         ] {
@@ -48,8 +48,8 @@ import Testing
         #expect(Self.parse(String(repeating: "{\"a\":", count: 100_000)) == nil)
     }
 
-    /// Each of these has taken a decoder minutes, and takes this one a second or two.
-    @Test(.timeLimit(.minutes(5))) func widthAndDepthTogetherTakeNoLonger() {
+    /// Foundation's decoder takes minutes for such input.
+    @Test(.timeLimit(.minutes(5))) func wideAndDeepInputTakesLinearTime() {
         for depth in [0, 30, 60] {
             let text =
                 String(repeating: "[", count: depth) + String(repeating: "[],", count: 300_000) + "1"
@@ -58,8 +58,8 @@ import Testing
         }
     }
 
-    /// Foundation reads the same, where it can say what it has read.
-    @Test(arguments: 0..<200 as Range<UInt64>) func asFoundationReadsIt(seed: UInt64) throws {
+    /// Foundation parses the same values.
+    @Test(arguments: 0..<200 as Range<UInt64>) func parsingAgreesWithFoundation(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         func text(_ depth: Int) -> String {
             switch Int.random(in: 0..<(depth > 4 ? 5 : 7), using: &random) {
@@ -85,26 +85,26 @@ import Testing
             }
         }
         let whole = text(0)
-        let ours = try #require(Self.parse(whole), "\(whole)")
+        let parsed = try #require(Self.parse(whole), "\(whole)")
         func canonical(_ text: String) throws -> Data {
             let value = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
             return try JSONSerialization.data(withJSONObject: value, options: [.sortedKeys, .fragmentsAllowed])
         }
-        let (theirs, again) = try (canonical(whole), canonical(ours.json))
-        #expect(theirs == again, "\(whole) became \(ours.json)")
-        // What is written is read again; cut anywhere, a list or object is none.
-        #expect(Self.parse(ours.json) == ours)
+        let (foundation, again) = try (canonical(whole), canonical(parsed.json))
+        #expect(foundation == again, "\(whole) became \(parsed.json)")
+        // The written text parses to the same value. A truncated array or object is rejected.
+        #expect(Self.parse(parsed.json) == parsed)
         if whole.hasPrefix("[") || whole.hasPrefix("{") {
             let bytes = Array(whole.utf8)
             for length in 0..<bytes.count { #expect(JSONText.parse(bytes.prefix(length)) == nil) }
         }
     }
 
-    @Test func escapes() {
+    @Test func stringsAreEscaped() {
         #expect(JSONText.string("\"\\\n\r\t\u{0}\u{1F}\u{7F}/\u{E9}\u{1F9ED}") == #""\"\\\n\r\t\u0000\u001f\u007f/é🧭""#)
         #expect(JSONText.string("") == "\"\"")
         #expect(JSONText.string(nil) == "null")
-        // One that is not contiguous in memory.
+        // A string that is not contiguous in memory.
         let long = String(repeating: "a\"", count: 1000)
         #expect(JSONText.string(String(long.dropFirst(1).dropLast(1))).utf8.count == 1998 + 999 + 2)
     }

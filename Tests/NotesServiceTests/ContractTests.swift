@@ -7,60 +7,61 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The contract row by row, in every dialect, through real HTTP. Each row has a server of its own.
+/// The rows of the contract table against a server of their own, over HTTP, for each contract.
 @Suite(.timeLimit(.minutes(10))) struct ContractTests {
-    @Test(arguments: NotesDialect.all) func everyRowHolds(dialect: NotesDialect) async throws {
-        let document = Document(dialect)
+    @Test(arguments: APIContract.all) func everyRowHolds(contract: APIContract) async throws {
+        let document = Document(contract)
         for row in Row.all {
-            let store = try NotesStore(path: nil, dialect: dialect)
+            let store = try NotesStore(path: nil, contract: contract)
             let service = NotesService(store: store, users: ["ada": "secret", "bo": "hidden:too"])
             let server = try await NotesServer.start(service, host: "127.0.0.1", port: 0)
             let port = server.port
             do {
-                try await blocking { try row.run(dialect, port, document) }
+                try await blocking { try row.run(contract, port, document) }
             } catch {
-                Issue.record("\(dialect) \(row): \(error)")
+                Issue.record("\(contract) \(row): \(error)")
             }
             await server.stop()
         }
-        // What the documents promise, the rows have shown; but for what needs a broken server or a slow client.
-        #expect(document.unseen.subtracting([408, 429, 503, 507]) == [], "\(dialect)")
+        // The rows cover every documented status, except those that need a broken server or a slow client.
+        #expect(document.unseen.subtracting([408, 429, 503, 507]) == [], "\(contract)")
     }
 }
 
-/// One row: what is there, what is asked, what is answered.
+/// One row of the contract table: the initial state, a request, and the expected response.
 struct Row: CustomStringConvertible, Sendable {
+    /// The notes before the request.
     enum Given { case nothing, note, changed, deleted, bosNote, two }
 
-    /// One number for all dialects, or one for each.
+    /// One status for all contracts, or one for each.
     enum Status: ExpressibleByIntegerLiteral {
         case all(Int)
         case each(orig: Int, compat: Int, strict: Int)
 
         init(integerLiteral value: Int) { self = .all(value) }
 
-        func of(_ dialect: NotesDialect) -> Int {
+        func of(_ contract: APIContract) -> Int {
             switch self {
             case .all(let status): return status
             case .each(let orig, let compat, let strict):
-                return dialect == .orig ? orig : dialect == .compat ? compat : strict
+                return contract == .orig ? orig : contract == .compat ? compat : strict
             }
         }
     }
 
-    /// What a check sees.
+    /// The input of a check.
     struct Seen {
-        let dialect: NotesDialect
+        let contract: APIContract
         let reply: HTTPReply
-        /// The note before.
+        /// The note before the request.
         let before: Note?
         let ask: (String, String, String, [String]) throws -> HTTPReply
 
-        var isOrig: Bool { dialect == .orig }
+        var isOrig: Bool { contract == .orig }
         var object: JSONObject { JSONText.parse(Array(reply.body.utf8))?.object ?? [:] }
         var note: Note? { Note(json: Array(reply.body.utf8)) }
 
-        /// The note as the next GET shows it.
+        /// Returns the note from another GET.
         func after(_ uuid: String = Row.uuid) throws -> JSONObject {
             let reply = try ask("GET", "/api/notes/\(uuid)/", "", [])
             return JSONText.parse(Array(reply.body.utf8))?.object ?? [:]
@@ -69,8 +70,9 @@ struct Row: CustomStringConvertible, Sendable {
 
     typealias Check = @Sendable (Seen) throws -> Void
 
-    let place: String
-    let says: String
+    /// The section of the contract.
+    let section: String
+    let title: String
     let given: Given
     let method: String
     let path: String
@@ -80,13 +82,13 @@ struct Row: CustomStringConvertible, Sendable {
     let status: Status
     let check: Check
 
-    /// `U` is the note's name, `R` its revision.
+    /// `$U` stands for the note's uuid, `$R` for its revision.
     init(
-        _ place: String, _ says: String, _ given: Given, _ method: String, _ path: String, _ body: String,
-        _ fields: [String], as user: String? = Desk.ada, _ status: Status, _ check: @escaping Check = { _ in }
+        _ section: String, _ title: String, _ given: Given, _ method: String, _ path: String, _ body: String,
+        _ fields: [String], as user: String? = Fixture.ada, _ status: Status, _ check: @escaping Check = { _ in }
     ) {
-        self.place = place
-        self.says = says
+        self.section = section
+        self.title = title
         self.given = given
         self.method = method
         self.path = path
@@ -98,25 +100,25 @@ struct Row: CustomStringConvertible, Sendable {
     }
 
     init(
-        _ place: String, _ says: String, _ given: Given, _ method: String, _ path: String, _ body: String,
-        as user: String? = Desk.ada, _ status: Status, _ check: @escaping Check = { _ in }
+        _ section: String, _ title: String, _ given: Given, _ method: String, _ path: String, _ body: String,
+        as user: String? = Fixture.ada, _ status: Status, _ check: @escaping Check = { _ in }
     ) {
-        self.init(place, says, given, method, path, body, [], as: user, status, check)
+        self.init(section, title, given, method, path, body, [], as: user, status, check)
     }
 
     init(
-        _ place: String, _ says: String, _ given: Given, _ method: String, _ path: String, as user: String? = Desk.ada,
+        _ section: String, _ title: String, _ given: Given, _ method: String, _ path: String, as user: String? = Fixture.ada,
         _ status: Status, _ check: @escaping Check = { _ in }
     ) {
-        self.init(place, says, given, method, path, "", [], as: user, status, check)
+        self.init(section, title, given, method, path, "", [], as: user, status, check)
     }
 
-    var description: String { "\(place): \(says)" }
+    var description: String { "\(section): \(title)" }
 
     static let uuid = "abcdef00-0000-4000-8000-000000000001"
     static let other = "abcdef00-0000-4000-8000-000000000002"
 
-    func run(_ dialect: NotesDialect, _ port: Int, _ document: Document) throws {
+    func run(_ contract: APIContract, _ port: Int, _ document: Document) throws {
         let peer = HTTPPeer(port: port)
         func ask(_ method: String, _ path: String, _ body: String, _ fields: [String], _ user: String?) throws
             -> HTTPReply
@@ -130,19 +132,19 @@ struct Row: CustomStringConvertible, Sendable {
         var before: Note?
         switch given {
         case .nothing: break
-        case .note: before = try make(Row.uuid, Desk.ada)
-        case .bosNote: before = try make(Row.uuid, Desk.bo)
+        case .note: before = try make(Row.uuid, Fixture.ada)
+        case .bosNote: before = try make(Row.uuid, Fixture.bo)
         case .two:
-            before = try make(Row.uuid, Desk.ada)
-            _ = try make(Row.other, Desk.ada, date: "2026-02-01T08:30:00Z")
+            before = try make(Row.uuid, Fixture.ada)
+            _ = try make(Row.other, Fixture.ada, date: "2026-02-01T08:30:00Z")
         case .changed:
-            let first = try make(Row.uuid, Desk.ada)?.revision.description ?? ""
+            let first = try make(Row.uuid, Fixture.ada)?.revision.description ?? ""
             let body = #"{"revision":"\#(first)","title":"Bread","text":"one","date":"2026-03-01T08:30:00Z"}"#
-            before = Note(json: Array(try ask("PUT", "/api/notes/\(Row.uuid)/", body, [], Desk.ada).body.utf8))
+            before = Note(json: Array(try ask("PUT", "/api/notes/\(Row.uuid)/", body, [], Fixture.ada).body.utf8))
         case .deleted:
-            before = try make(Row.uuid, Desk.ada)
+            before = try make(Row.uuid, Fixture.ada)
             let revision = before?.revision.description ?? ""
-            _ = try ask("DELETE", "/api/notes/\(Row.uuid)/?revision=\(revision)", "", [], Desk.ada)
+            _ = try ask("DELETE", "/api/notes/\(Row.uuid)/?revision=\(revision)", "", [], Fixture.ada)
         }
         func filled(_ text: String) -> String {
             text.replacingOccurrences(of: "$U", with: Row.uuid).replacingOccurrences(
@@ -150,33 +152,33 @@ struct Row: CustomStringConvertible, Sendable {
         }
         let path = filled(path)
         let reply = try ask(method, path, filled(body), fields.map(filled), user)
-        #expect(reply.status == status.of(dialect), "\(dialect) \(self): \(reply.body.prefix(200))")
-        #expect(reply.header("Slowlane-Notes") == "1", "\(dialect) \(self)")
+        #expect(reply.status == status.of(contract), "\(contract) \(self): \(reply.body.prefix(200))")
+        #expect(reply.header("Slowlane-Notes") == "1", "\(contract) \(self)")
         if !reply.body.isEmpty, !reply.body.hasPrefix("<") {
-            #expect(reply.header("Content-Type") == "application/json", "\(dialect) \(self)")
+            #expect(reply.header("Content-Type") == "application/json", "\(contract) \(self)")
         }
         document.check(method, path, reply, self)
         try check(
-            Seen(dialect: dialect, reply: reply, before: before) { method, path, body, fields in
+            Seen(contract: contract, reply: reply, before: before) { method, path, body, fields in
                 let isOwn = fields.contains { $0.hasPrefix("Authorization:") }
-                let reply = try ask(method, path, body, fields, isOwn ? nil : Desk.ada)
+                let reply = try ask(method, path, body, fields, isOwn ? nil : Fixture.ada)
                 document.check(method, path, reply, self)
                 return reply
             })
     }
 }
 
-/// The OpenAPI document of a dialect, and which of its statuses have been seen.
+/// The OpenAPI document of a contract, and the statuses in it that no response has had yet.
 final class Document: Sendable {
     private let paths: JSONObject
     private let left: Mutex<Set<Int>>
 
-    /// What is documented and has not been answered.
+    /// The documented statuses that no response has had.
     var unseen: Set<Int> { left.withLock { $0 } }
 
-    init(_ dialect: NotesDialect) {
+    init(_ contract: APIContract) {
         var unseen: Set<Int> = []
-        paths = JSONText.parse(Array(dialect.openAPI.utf8))?.object?["paths"]?.object ?? [:]
+        paths = JSONText.parse(Array(contract.openAPI.utf8))?.object?["paths"]?.object ?? [:]
         for path in paths.map(\.value) {
             for operation in (path.object ?? [:]).map(\.value) {
                 for status in operation.object?["responses"]?.object?.keys.map({ $0 }) ?? [] {
@@ -187,7 +189,7 @@ final class Document: Sendable {
         left = Mutex(unseen)
     }
 
-    /// Records an issue if an answer to one of its operations is not in it.
+    /// Records an issue if the document lacks the status or media type of a response.
     func check(_ method: String, _ path: String, _ reply: HTTPReply, _ row: Row) {
         _ = left.withLock { $0.remove(reply.status) }
         let words = path.prefix { $0 != "?" }.split(separator: "/", omittingEmptySubsequences: false)
@@ -198,7 +200,7 @@ final class Document: Sendable {
         }
         guard let template, let operation = paths[template]?.object?[method.lowercased()]?.object else { return }
         let documented = operation["responses"]?.object?[String(reply.status)]?.object
-        #expect(documented != nil, "\(row): \(method) \(template) is not documented to answer \(reply.status)")
+        #expect(documented != nil, "\(row): \(method) \(template) does not document \(reply.status)")
         if !reply.body.isEmpty, let type = reply.header("Content-Type")?.prefix(while: { $0 != ";" }) {
             #expect(documented?["content"]?.object?[String(type)] != nil, "\(row): \(type) for \(reply.status)")
         }

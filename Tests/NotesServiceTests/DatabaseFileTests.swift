@@ -6,7 +6,7 @@ import Testing
 
 @testable import NotesService
 
-/// Which files are taken for the notes' database. What is refused is left as it is, byte for byte.
+/// The acceptance of database files. A rejected file is not changed.
 @Suite struct DatabaseFileTests {
     /// All files of a folder.
     private static func contents(_ folder: TemporaryFolder) throws -> [String: Data] {
@@ -15,15 +15,15 @@ import Testing
             uniqueKeysWithValues: names.map { ($0, try Data(contentsOf: URL(filePath: folder.path($0)))) })
     }
 
-    private static func expectRefusal(
-        _ path: String, in folder: TemporaryFolder, saying text: String, _ dialect: NotesDialect = .compat
+    private static func expectRejection(
+        _ path: String, in folder: TemporaryFolder, containing text: String, _ contract: APIContract = .compat
     ) throws {
         let before = try contents(folder)
         let error = #expect(throws: NotesStoreError.self) { () throws -> Void in
-            _ = try NotesStore(path: path, dialect: dialect)
+            _ = try NotesStore(path: path, contract: contract)
         }
-        let said = try #require(error).description
-        #expect(said.contains(text), "\(said)")
+        let description = try #require(error).description
+        #expect(description.contains(text), "\(description)")
         #expect(try contents(folder) == before)
     }
 
@@ -35,46 +35,46 @@ import Testing
         "CREATE VIEW v AS SELECT 1",
     ]
 
-    @Test(arguments: foreign) func anotherProgramsDatabaseIsLeftAsItIs(sql: String) throws {
+    @Test(arguments: foreign) func anotherProgramsDatabaseIsRejectedUnchanged(sql: String) throws {
         let folder = try TemporaryFolder()
         let path = folder.path("other.db")
         try DatabaseQueue(path: path).writeWithoutTransaction { try $0.execute(sql: sql) }
-        try Self.expectRefusal(path, in: folder, saying: "is not a notes database")
+        try Self.expectRejection(path, in: folder, containing: "is not a notes database")
     }
 
-    @Test func aNewerSchemaAndAnotherContractAreLeftAsTheyAre() throws {
+    @Test func aNewerSchemaAndAnotherContractAreRejectedUnchanged() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("notes.db")
         _ = try NotesStore(path: path)
-        try Self.expectRefusal(path, in: folder, saying: "take compat or strict", .orig)
+        try Self.expectRejection(path, in: folder, containing: "use contract compat or strict", .orig)
         try DatabaseQueue(path: path).writeWithoutTransaction { try $0.execute(sql: "PRAGMA user_version = 99") }
-        try Self.expectRefusal(path, in: folder, saying: "newer version (99")
+        try Self.expectRejection(path, in: folder, containing: "newer version (99")
     }
 
-    @Test func whatIsNoDatabaseFileIsRefused() throws {
+    @Test func otherFilesAreRejectedUnchanged() throws {
         let folder = try TemporaryFolder()
         try Data("not a database, but long enough to be taken for one ".utf8 + Array(repeating: 32, count: 200)).write(
             to: URL(filePath: folder.path("text")))
-        try Self.expectRefusal(folder.path("text"), in: folder, saying: "is not a notes database")
+        try Self.expectRejection(folder.path("text"), in: folder, containing: "is not a notes database")
         try Data("SQLite format 3\0 and no more".utf8).write(to: URL(filePath: folder.path("cut")))
-        try Self.expectRefusal(folder.path("cut"), in: folder, saying: "is not a notes database")
+        try Self.expectRejection(folder.path("cut"), in: folder, containing: "is not a notes database")
         let directory = try TemporaryFolder()
-        try Self.expectRefusal(directory.path("."), in: directory, saying: "is a directory")
-        try Self.expectRefusal("/dev/null", in: directory, saying: "is not a regular file")
-        try Self.expectRefusal("", in: directory, saying: "name a file")
-        try Self.expectRefusal(":memory:", in: directory, saying: "name a file")
+        try Self.expectRejection(directory.path("."), in: directory, containing: "is a directory")
+        try Self.expectRejection("/dev/null", in: directory, containing: "is not a regular file")
+        try Self.expectRejection("", in: directory, containing: "name a file")
+        try Self.expectRejection(":memory:", in: directory, containing: "name a file")
     }
 
-    /// Neither a user without the right nor a file system that is mounted read-only gets a server that cannot write.
-    @Test(.enabled(if: geteuid() != 0, "root may write everything")) func aReadOnlyFileIsRefused() throws {
+    /// The same applies to a file system that is mounted read-only.
+    @Test(.enabled(if: geteuid() != 0, "root may write everything")) func aReadOnlyFileIsRejected() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("notes.db")
         _ = try NotesStore(path: path)
         try FileManager.default.setAttributes([.posixPermissions: 0o400], ofItemAtPath: path)
-        try Self.expectRefusal(path, in: folder, saying: "cannot be written")
+        try Self.expectRejection(path, in: folder, containing: "cannot be written")
     }
 
-    @Test func anEmptyFileAndAnEmptyDatabaseAreTaken() throws {
+    @Test func anEmptyFileAndAnEmptyDatabaseAreAccepted() throws {
         let folder = try TemporaryFolder()
         try Data().write(to: URL(filePath: folder.path("empty")))
         try DatabaseQueue(path: folder.path("bare")).writeWithoutTransaction {
@@ -82,8 +82,8 @@ import Testing
         }
         for name in ["empty", "bare"] {
             for _ in 0..<2 {
-                let desk = try Desk(store: NotesStore(path: folder.path(name)))
-                #expect(desk.ask("GET", "/api/notes/").status == 200)
+                let fixture = try Fixture(store: NotesStore(path: folder.path(name)))
+                #expect(fixture.send("GET", "/api/notes/").status == 200)
             }
             let id = try DatabaseQueue(path: folder.path(name)).read {
                 try Int.fetchOne($0, sql: "PRAGMA application_id")
@@ -92,8 +92,8 @@ import Testing
         }
     }
 
-    /// A file of version 2, as the program before the mark wrote it, with its log not yet written back.
-    @Test(arguments: [false, true]) func aFileFromBeforeTheMarkIsTaken(hasLog: Bool) throws {
+    /// A file of version 2 without the application ID, with and without a write-ahead log.
+    @Test(arguments: [false, true]) func aFileOfVersion2IsMigrated(hasLog: Bool) throws {
         let folder = try TemporaryFolder()
         let path = folder.path("notes.db")
         let old = try DatabaseQueue(path: path)
@@ -125,24 +125,24 @@ import Testing
                     CREATE TABLE setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
                     INSERT INTO setting VALUES ('naming', 'uuid'), ('epoch', 'e');
                     INSERT INTO note VALUES
-                        (1, 'ada', '\(Desk.n1)', 3, 'x', '2026-03-01T08:00:00.000Z', x'4d696c6b', NULL, 0, 0, 7, 1),
-                        (2, 'ada', '\(Desk.n2)', 2, 'y', '2026-03-01T08:00:00.000Z', NULL, NULL, 1, 0, 9, 1);
+                        (1, 'ada', '\(Fixture.n1)', 3, 'x', '2026-03-01T08:00:00.000Z', x'4d696c6b', NULL, 0, 0, 7, 1),
+                        (2, 'ada', '\(Fixture.n2)', 2, 'y', '2026-03-01T08:00:00.000Z', NULL, NULL, 1, 0, 9, 1);
                     INSERT INTO token VALUES ('t', 'ada', 'access', NULL, 9000000000000);
                     PRAGMA user_version = 2;
                     """)
-            // The digest of version 2 over the bytes of the request below.
+            // The digest of version 2, over the bytes of the request below.
             let bytes = "POST\n/api/notes/\n\n\n\napplication/json".utf8 + [0] + #"{"title":"Bread"}"#.utf8
             try database.execute(
                 sql: "INSERT INTO operation VALUES ('ada', 'k', ?, 200, NULL, '{\"kept\":true}', 5)",
-                arguments: [Int64(bitPattern: FNV.digest(Array(bytes)))])
+                arguments: [Int64(bitPattern: FNV1a.digest(Array(bytes)))])
         }
         for _ in 0..<2 {
-            let desk = try Desk(store: NotesStore(path: path))
-            #expect(desk.ask("GET", "/api/notes/\(Desk.n1)/").note?.title == "Milk")
-            let entries = IndexEntry.index(json: Array(desk.ask("GET", "/api/notes-uuids/").body.utf8))
+            let fixture = try Fixture(store: NotesStore(path: path))
+            #expect(fixture.send("GET", "/api/notes/\(Fixture.n1)/").note?.title == "Milk")
+            let entries = IndexEntry.index(json: Array(fixture.send("GET", "/api/notes-uuids/").body.utf8))
             #expect(entries?.map(\.isDeleted) == [false, true])
-            #expect(desk.ask("GET", "/api/", as: "Bearer t").status == 403)
-            let again = desk.ask(
+            #expect(fixture.send("GET", "/api/", as: "Bearer t").status == 403)
+            let again = fixture.send(
                 "POST", "/api/notes/", #"{"title":"Bread"}"#,
                 with: ["Idempotency-Key": "k", "Content-Type": "application/json"])
             #expect(again.body == #"{"kept":true}"#)

@@ -6,44 +6,44 @@ import Testing
 
 @testable import NotesService
 
-/// How lists are read.
+/// The queries and pages of lists.
 @Suite struct ListTests {
-    private static func seed(_ desk: Desk, _ numbers: ClosedRange<Int>, text: String) throws {
+    private static func seed(_ fixture: Fixture, _ numbers: ClosedRange<Int>, text: String) throws {
         for number in numbers {
             let digits = String(number)
             let uuid = "00000000-0000-4000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits
             let note = Note(
                 uuid: uuid, revision: Revision(number: 1, suffix: "s"), date: "2026-03-01T08:00:00.000Z",
                 title: digits, text: text)
-            try desk.store.seed(note, owner: "ada")
+            try fixture.store.seed(note, owner: "ada")
         }
     }
 
     /// The number of statements that SQLite runs for a request.
-    private static func statements(_ desk: Desk, _ path: String) throws -> Int {
+    private static func statements(_ fixture: Fixture, _ path: String) throws -> Int {
         let count = Mutex(0)
-        try desk.store.read { database in
+        try fixture.store.read { database in
             database.trace { event in if case .statement = event { count.withLock { $0 += 1 } } }
         }
-        #expect(desk.ask("GET", path).status == 200)
-        try desk.store.read { $0.trace(nil) }
+        #expect(fixture.send("GET", path).status == 200)
+        try fixture.store.read { $0.trace(nil) }
         return count.withLock { $0 }
     }
 
     @Test(arguments: ["/api/notes/", "/api/notes-uuids/", "/api/notes-uuids/?since="])
     func aListOfAHundredNotesTakesAsManyQueriesAsAnEmptyOne(path: String) throws {
-        let desk = try Desk()
-        let empty = try Self.statements(desk, path)
-        try Self.seed(desk, 1...100, text: "two litres")
-        #expect(try Self.statements(desk, path) == empty)
-        #expect(empty == 2, "where the writes are, and the rows")
+        let fixture = try Fixture()
+        let empty = try Self.statements(fixture, path)
+        try Self.seed(fixture, 1...100, text: "two litres")
+        #expect(try Self.statements(fixture, path) == empty)
+        #expect(empty == 2, "one for the position, one for the rows")
     }
 
-    @Test(arguments: NotesDialect.all) func aLongListIsInOrderAcrossItsPages(dialect: NotesDialect) throws {
-        let desk = try Desk(dialect)
-        try Self.seed(desk, 1...1500, text: String(repeating: "x", count: 300))
+    @Test(arguments: APIContract.all) func aLongListKeepsItsOrderAcrossPages(contract: APIContract) throws {
+        let fixture = try Fixture(contract)
+        try Self.seed(fixture, 1...1500, text: String(repeating: "x", count: 300))
         for path in ["/api/notes/", "/api/notes-uuids/"] {
-            guard case .array(let notes)? = JSONText.parse(Array(desk.ask("GET", path).body.utf8)) else {
+            guard case .array(let notes)? = JSONText.parse(Array(fixture.send("GET", path).body.utf8)) else {
                 Issue.record("\(path) is not JSON")
                 continue
             }
@@ -52,18 +52,18 @@ import Testing
         }
     }
 
-    /// Lists are written from the database's bytes, single notes from texts: both must say the same.
-    @Test(arguments: NotesDialect.all) func aListShowsANoteAsItIsShownAlone(dialect: NotesDialect) throws {
-        let desk = try Desk(dialect)
+    /// Lists are written from the database's bytes, single notes from strings; both must have the same text.
+    @Test(arguments: APIContract.all) func aListItemEqualsTheSingleNote(contract: APIContract) throws {
+        let fixture = try Fixture(contract)
         for text in ["", "a\u{0}b", "e\u{301}", "é", "🧭", "\u{FEFF}x", "\r\n\t\\\"/\u{7F}\u{1}", "\u{2028}"] {
             let draft = NoteDraft(date: "2026-03-01T08:00:00.000Z", title: text, text: text)
-            #expect(desk.ask("POST", "/api/notes/", draft.json(uuid: UUIDs.random(), base: nil)).status == 201)
+            #expect(fixture.send("POST", "/api/notes/", draft.json(uuid: UUIDs.random(), base: nil)).status == 201)
         }
-        #expect(desk.ask("POST", "/api/notes/", #"{"uuid":"\#(Desk.n1)","title":null}"#).status == 201)
-        let notes = try desk.notes
+        #expect(fixture.send("POST", "/api/notes/", #"{"uuid":"\#(Fixture.n1)","title":null}"#).status == 201)
+        let notes = try fixture.notes
         #expect(notes.count == 9)
-        let alone = notes.map { desk.ask("GET", "/api/notes/\($0.uuid)/").body }
-        let list = desk.ask("GET", "/api/notes/").body
+        let alone = notes.map { fixture.send("GET", "/api/notes/\($0.uuid)/").body }
+        let list = fixture.send("GET", "/api/notes/").body
         let members = alone.sorted().joined()
         #expect(list.utf8.count == members.utf8.count + notes.count + 1)
         #expect(alone.allSatisfy { list.contains($0) })

@@ -6,9 +6,14 @@ import NotesService
 import TestSupport
 import Testing
 
-/// Writers at once, over real HTTP. By itself, for it keeps both processors busy.
+/// Concurrent writers over HTTP. The suite is serialized because each test keeps several cores busy.
+///
+/// `SLOWLANE_RACE_ROUNDS` sets the number of rounds (default: 300).
 @Suite(.serialized, .timeLimit(.minutes(10))) struct RaceTests {
-    /// What one of the writers of a round does.
+    private static let rounds =
+        ProcessInfo.processInfo.environment["SLOWLANE_RACE_ROUNDS"].flatMap { Int($0) }.map { max(1, $0) } ?? 300
+
+    /// The request of one writer in a round.
     private struct Attempt: Sendable {
         let writer: Int
         let method: String
@@ -20,29 +25,30 @@ import Testing
     private static func ask(_ peer: HTTPPeer, _ attempt: Attempt) throws -> HTTPReply {
         try peer.ask(
             attempt.method, attempt.path, attempt.body,
-            ["Authorization: \(Desk.ada)", "Idempotency-Key: \(attempt.key)"])
+            ["Authorization: \(Fixture.ada)", "Idempotency-Key: \(attempt.key)"])
     }
 
-    /// All writers of a round begin from one revision; some send what another sends, and some what was done long ago.
-    @Test(arguments: [(NotesDialect.compat, true), (.strict, false), (.orig, false)])
-    func ofManyWritersOneWinsEachTime(dialect: NotesDialect, isFile: Bool) async throws {
+    /// All writers of a round start from one revision. Some repeat the operation of another writer, some an earlier
+    /// one.
+    @Test(arguments: [(APIContract.compat, true), (.strict, false), (.orig, false)])
+    func oneWriterWinsEachRound(contract: APIContract, isFile: Bool) async throws {
         let folder = try TemporaryFolder()
-        let store = try NotesStore(path: isFile ? folder.path("notes.db") : nil, dialect: dialect)
-        let desk = try Desk(dialect, store: store)
-        let server = try await NotesServer.start(desk.service, host: "127.0.0.1", port: 0)
+        let store = try NotesStore(path: isFile ? folder.path("notes.db") : nil, contract: contract)
+        let fixture = try Fixture(contract, store: store)
+        let server = try await NotesServer.start(fixture.service, host: "127.0.0.1", port: 0)
         let port = server.port
-        let isRepaired = dialect != .orig
+        let hasIdempotencyKeys = contract != .orig
         var random = SeededGenerator(seed: 7)
         var uuid = ""
         var base: Revision?
-        /// Each accepted write of a note: from which revision to which.
+        /// The accepted writes of each note, from base to result.
         var chains: [String: [(base: Revision, result: Revision?)]] = [:]
         var done: [(attempt: Attempt, reply: HTTPReply)] = []
         let peers = (0..<8).map { _ in HTTPPeer(port: port) }
-        for round in 0..<1000 {
+        for round in 0..<Self.rounds {
             if base == nil {
                 uuid = "10000000-0000-4000-8000-" + String(100_000_000_000 + round)
-                base = Revision(desk.create(uuid))
+                base = Revision(fixture.create(uuid))
             }
             let from = try #require(base)
             var attempts = (0..<8).map { writer -> Attempt in
@@ -50,11 +56,11 @@ import Testing
                 let key = "\(round)-\(writer)"
                 let draft = NoteDraft(
                     date: "2026-03-01T08:00:00.000Z", title: "round \(round)", text: "writer \(writer)")
-                switch Int.random(in: 0..<40, using: &random) {
+                switch Int.random(in: 0..<20, using: &random) {
                 case 0:
                     return Attempt(
                         writer: writer, method: "DELETE", path: path + "?revision=\(from)", body: "", key: key)
-                case 1..<20:
+                case 1..<10:
                     return Attempt(
                         writer: writer, method: "PATCH", path: path,
                         body: #"{"revision":"\#(from)","text":"\#(round) \#(writer)"}"#, key: key)
@@ -63,8 +69,8 @@ import Testing
                         writer: writer, method: "PUT", path: path, body: draft.json(uuid: uuid, base: from), key: key)
                 }
             }
-            if isRepaired {
-                // Two writers send the same operation; one sends an old one.
+            if hasIdempotencyKeys {
+                // Two writers send the same operation, one repeats an earlier operation.
                 attempts[7] = attempts[6]
                 if let old = done.randomElement(using: &random) { attempts[5] = old.attempt }
             }
@@ -83,7 +89,7 @@ import Testing
                 #expect(reply.status < 500, "round \(round): \(reply.status) \(reply.body)")
                 if let old = done.first(where: { $0.attempt.key == attempt.key && $0.attempt.writer == attempt.writer }
                 ),
-                    isRepaired, !attempt.key.hasPrefix("\(round)-")
+                    hasIdempotencyKeys, !attempt.key.hasPrefix("\(round)-")
                 {
                     #expect(reply.status == old.reply.status && reply.body == old.reply.body, "round \(round)")
                     continue
@@ -100,18 +106,18 @@ import Testing
                     chains[uuid, default: []].append((from, result))
                     base = result
                 } else {
-                    // The same operation twice at once: one result.
+                    // Both retries get the same result.
                     #expect(result == base, "round \(round)")
                 }
             }
-            // Where deleting what is gone is as good as deleting it, several may.
+            // Under strict several DELETEs succeed, because deleting a tombstone is a 204.
             let areDeletions = attempts.allSatisfy { !winners.contains($0.key) || $0.method == "DELETE" }
             #expect(
-                winners.count == 1 || dialect == .strict && areDeletions && !winners.isEmpty,
+                winners.count == 1 || contract == .strict && areDeletions && !winners.isEmpty,
                 "round \(round): \(winners.sorted())")
         }
         let accepted = chains.values.map(\.count).reduce(0, +)
-        #expect(accepted == 1000)
+        #expect(accepted == Self.rounds)
         for (uuid, writes) in chains {
             var last = writes[0].base
             #expect(last.number == 1)
@@ -122,13 +128,15 @@ import Testing
                 last = result
             }
             let isDeleted = writes.last?.result == nil
-            let shown = desk.ask("GET", "/api/notes/\(uuid)/")
+            let shown = fixture.send("GET", "/api/notes/\(uuid)/")
             #expect((shown.status != 200) == isDeleted)
             if !isDeleted { #expect(shown.note?.revision == last) }
         }
-        // There were enough of each kind.
-        #expect(chains.count > 10)
-        #expect(Set(done.map(\.attempt.method)) == ["PUT", "PATCH", "DELETE"])
+        // Every kind of write has won; a won DELETE starts a new note.
+        if Self.rounds >= 100 {
+            #expect(chains.count > Self.rounds / 100)
+            #expect(Set(done.map(\.attempt.method)) == ["PUT", "PATCH", "DELETE"])
+        }
         await server.stop()
     }
 }

@@ -1,0 +1,110 @@
+internal import HTTPTypes
+internal import JSON
+internal import NotesContract
+
+/// `/api/notes-uuids/`: the index, the current revision of each note.
+extension NotesService {
+    func handleIndex(_ request: APIRequest, _ user: String) throws -> Response {
+        guard contract.features.contains(.cursors) else {
+            return try list(request, StoredNote.Selection(owner: user, order: listOrder), Self.showEntry).response
+        }
+        if request.query("since") != nil || request.query("limit") != nil { return try handleChanges(request, user) }
+        var (response, position) = try list(
+            request, StoredNote.Selection(owner: user, includesDeleted: true), Self.showEntry)
+        if response.head.status == .ok {
+            response[.cursor] = Cursor(sequence: position.sequence, pruned: position.pruned).text(position)
+        }
+        response[.retention] = String(limits.retentionSeconds)
+        return response
+    }
+
+    /// Appends the same text as ``IndexEntry/json``.
+    private static let showEntry: Show = { row, bytes in
+        bytes.append(#"{"uuid":"#)
+        bytes.append(string: row.bytes(StoredNote.Column.uuid))
+        bytes.append(#","revision":"#)
+        bytes.append(revision: row.integer(StoredNote.Column.number), row.bytes(StoredNote.Column.suffix))
+        if row.integer(StoredNote.Column.state) == StoredNote.State.deleted.rawValue {
+            bytes.append(#","deleted":true"#)
+        }
+        if row.integer(StoredNote.Column.pinned) != 0 { bytes.append(#","pinned":true"#) }
+        bytes.append("}")
+    }
+
+    /// Returns a page of the notes written since a cursor. A note written between two pages is listed again.
+    private func handleChanges(_ request: APIRequest, _ user: String) throws -> Response {
+        let limit = try limit(request)
+        return try store.read { database in
+            let position = try StoredNote.position(database, owner: user)
+            var cursor = try self.cursor(request.query("since") ?? "", position)
+            let selection = StoredNote.Selection(
+                owner: user, includesDeleted: true, afterSequence: cursor.sequence, limit: limit + 1)
+            var bytes = JSONBuffer()
+            bytes.append("[")
+            var count = 0
+            try StoredNote.forEachRow(database, selection) { row in
+                count += 1
+                guard count <= limit else { return false }
+                if count > 1 { bytes.append(",") }
+                Self.showEntry(row, &bytes)
+                cursor.sequence = row.integer(StoredNote.Column.sequence)
+                return true
+            }
+            bytes.append("]")
+            var response = Response.json(.ok, bytes.text)
+            let isLast = count <= limit
+            if isLast { cursor.sequence = position.sequence }
+            let text = cursor.text(position)
+            response[.cursor] = text
+            response[.retention] = String(limits.retentionSeconds)
+            if !isLast { response[.link] = "<\(NotesHTTP.indexPath)?since=\(text)&limit=\(limit)>; rel=\"next\"" }
+            return response
+        }
+    }
+
+    private func limit(_ request: APIRequest) throws -> Int {
+        guard let text = request.query("limit") else { return Limits.pageEntriesMax }
+        guard let limit = Int(text), (1...Limits.pageEntriesMax).contains(limit) else {
+            throw HTTPProblem(.badRequest, "'limit' must be a number from 1 to \(Limits.pageEntriesMax)", key: "detail")
+        }
+        return limit
+    }
+
+    /// Returns the cursor of a text; the empty text is the beginning. Throws 410 if the changes since it are no longer
+    /// known.
+    private func cursor(_ text: String, _ position: StoredNote.Position) throws -> Cursor {
+        let beginning = Cursor(sequence: 0, pruned: position.pruned)
+        if text.isEmpty { return beginning }
+        guard let (cursor, epoch) = Cursor.parse(text) else {
+            throw HTTPProblem(.badRequest, "'since' is not a cursor of this server", key: "detail")
+        }
+        // A restored snapshot started a new history, or a tombstone after the cursor was pruned.
+        guard epoch == position.epoch, cursor.sequence <= position.sequence,
+            cursor.sequence == 0 || position.pruned <= max(cursor.sequence, cursor.pruned)
+        else {
+            throw HTTPProblem(
+                .gone,
+                "Deletions after this cursor have expired, or a snapshot was restored; request the index without 'since'",
+                key: "detail")
+        }
+        return cursor.sequence == 0 ? beginning : cursor
+    }
+}
+
+/// A position in the order of a user's writes.
+private struct Cursor {
+    var sequence: Int
+    /// The last pruned sequence when the client began from nothing. The client never had those notes.
+    let pruned: Int
+
+    func text(_ position: StoredNote.Position) -> String { "\(position.epoch).\(sequence).\(pruned)" }
+
+    static func parse(_ text: String) -> (Cursor, epoch: Substring)? {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, !parts[0].isEmpty, let sequence = Int(parts[1]), let pruned = Int(parts[2]),
+            sequence >= 0,
+            pruned >= 0
+        else { return nil }
+        return (Cursor(sequence: sequence, pruned: pruned), parts[0])
+    }
+}

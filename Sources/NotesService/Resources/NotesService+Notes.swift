@@ -1,0 +1,186 @@
+internal import GRDB
+internal import HTTPTypes
+internal import JSON
+internal import NotesContract
+
+/// `/api/notes/`: the list of a user's notes, and the creation of notes.
+extension NotesService {
+    func handleNotes(_ request: APIRequest, _ user: String) throws -> Response {
+        if request.method == .post {
+            let fields = Result { try request.fields(allowsMergePatch: false) }
+            return try write(request, user, fields) { try create(request, user, fields.get(), $0) }
+        }
+        let selection = StoredNote.Selection(owner: user, order: listOrder)
+        return try list(request, selection, showNote).response
+    }
+
+    var listOrder: StoredNote.Order { contract.reading.listsByDate ? .byDate : .bySequence }
+
+    /// Returns a selection of notes as JSON array, and the position of their owner.
+    func list(
+        _ request: APIRequest, _ selection: StoredNote.Selection, _ show: @escaping Show
+    ) throws -> (response: Response, position: StoredNote.Position) {
+        try store.read { database in
+            let position = try StoredNote.position(database, owner: selection.owner)
+            // The tag changes with each write and each pruned tombstone of the user.
+            let tag = "\(position.epoch).\(position.sequence).\(position.pruned)"
+            let hasTag = contract.features.contains(.validators)
+            var response = Response(.ok)
+            if hasTag { response[.eTag] = "\"\(tag)\"" }
+            if hasTag, let known = request.http.headerFields[.ifNoneMatch], EntityTags.matches(known, tag, allowsWeak: true)
+            {
+                response.head.status = .notModified
+            } else {
+                response.body = try body(of: selection, database, head: "[", separator: ",", tail: "]", show)
+            }
+            return (response, position)
+        }
+    }
+
+    /// Appends the list item of a note.
+    typealias Show = @Sendable (SQLiteRow, inout JSONBuffer) -> Void
+
+    /// Appends the same text as ``json(of:)``.
+    private var showNote: Show {
+        let isBrief = contract.reading.echoesDates
+        return { row, bytes in
+            bytes.append(#"{"uuid":"#)
+            bytes.append(string: row.bytes(StoredNote.Column.uuid))
+            bytes.append(#","revision":"#)
+            bytes.append(revision: row.integer(StoredNote.Column.number), row.bytes(StoredNote.Column.suffix))
+            bytes.append(#","date":"#)
+            if isBrief {
+                bytes.append(JSONText.string(NoteDate.brief(row.text(StoredNote.Column.date) ?? "")))
+            } else {
+                bytes.append(string: row.bytes(StoredNote.Column.date))
+            }
+            bytes.append(#","title":"#)
+            bytes.append(string: row.bytes(StoredNote.Column.title))
+            bytes.append(#","text":"#)
+            bytes.append(string: row.bytes(StoredNote.Column.text))
+            bytes.append("}")
+        }
+    }
+
+    /// Returns a selection of notes between a head and a tail. Pages after the first are made while the response is
+    /// sent.
+    func body(
+        of selection: StoredNote.Selection, _ database: Database, head: String, separator: String, tail: String,
+        _ show: @escaping Show
+    ) throws -> Body {
+        var bytes = JSONBuffer()
+        bytes.append(head)
+        var isFirst = true
+        var rest: [Int64] = []
+        try StoredNote.forEachRow(database, selection) { row in
+            if bytes.bytes.count < NotesService.pageBytes {
+                if !isFirst { bytes.append(separator) }
+                isFirst = false
+                show(row, &bytes)
+            } else {
+                rest.append(Int64(row.integer(StoredNote.Column.listPosition)))
+            }
+            return true
+        }
+        if rest.isEmpty {
+            bytes.append(tail)
+            return .text(bytes.text)
+        }
+        return .pages(
+            Pages.list(first: bytes.text, rows: rest, tail: tail) { [self] rest in
+                do {
+                    return try store.read { database in
+                        var bytes = JSONBuffer()
+                        let some = rest.prefix(NotesService.pageRowsMax)
+                        var used = some.count
+                        try StoredNote.forEachRow(database, ids: some, selection) { row in
+                            bytes.append(separator)
+                            show(row, &bytes)
+                            guard bytes.bytes.count >= NotesService.pageBytes else { return true }
+                            used = row.integer(StoredNote.Column.listPosition) + 1
+                            return false
+                        }
+                        return (bytes.text, used)
+                    }
+                } catch {
+                    // The status has been sent already, so the connection is aborted.
+                    recordDatabaseError(error)
+                    throw error
+                }
+            })
+    }
+
+    private func create(_ request: APIRequest, _ user: String, _ fields: NoteFields, _ database: Database) throws -> Response {
+        let uuid = try uuid(of: fields, request)
+        var base = try self.base(fields.revision)
+        let title = try fields.title.value("title", otherwise: nil)
+        let text = try fields.text.value("text", otherwise: nil)
+        let date = try self.date(fields.date, otherwise: NoteDate.text(millisecondsSince1970: now()))
+        let old = try existing(uuid, user, database)
+        if let old, old.state != .pruned {
+            guard contract.creation.comparesDuplicates else {
+                throw HTTPProblem(fields: ["uuid": "Document with this UUID already exists."])
+            }
+            if old.state == .deleted { throw conflict("A note with this uuid was deleted", old) }
+            guard old.hasContent(title: title, text: text, date: fields.date == .missing ? old.note.date : date.stored) else {
+                throw conflict("A note with this uuid exists and has other content", old)
+            }
+            return written(.ok, old, sentDate: nil)
+        }
+        base = max(base, old?.note.revision.number ?? 0)
+        let note = Note(
+            uuid: uuid, revision: Revision(number: base + 1, suffix: makeUUID()), date: date.stored, title: title,
+            text: text)
+        return try written(
+            .created, StoredNote(note).save(database, owner: user, at: now(), uptime: uptimeNow()), sentDate: date.sent)
+    }
+
+    /// Returns the stored note with this `uuid`, of the user or, where a `uuid` is unique among all users, of anyone.
+    private func existing(_ uuid: String, _ user: String, _ database: Database) throws -> StoredNote? {
+        switch contract.idFormat {
+        case .uuid: try StoredNote.find(database, owner: user, uuid: uuid)
+        case .freeText: try StoredNote.find(database, uuid: uuid)
+        }
+    }
+
+    private func uuid(of fields: NoteFields, _ request: APIRequest) throws -> String {
+        switch (fields.uuid, contract.idFormat) {
+        case (.missing, _):
+            if contract.creation.requiresID && request.idempotencyKey == nil {
+                throw HTTPProblem(fields: ["uuid": "This field is required, or else an Idempotency-Key."])
+            }
+            return makeUUID()
+        case (.text(let text), .uuid):
+            guard let uuid = UUIDText.normalised(text) else {
+                throw HTTPProblem(fields: ["uuid": "Expected a UUID (RFC 9562)."])
+            }
+            return uuid
+        case (.text(let text), .freeText) where text.isEmpty:
+            throw HTTPProblem(fields: ["uuid": "This field is required."])
+        case (.null, .freeText): throw HTTPProblem(fields: ["uuid": "This field is required."])
+        case (.text(let text), .freeText):
+            guard text.unicodeScalars.count <= 255, !text.unicodeScalars.contains("\0") else {
+                throw HTTPProblem(fields: ["uuid": "Ensure this value has at most 255 characters, none of them NUL."])
+            }
+            return text
+        case (.null, .uuid), (.wrongType, _): throw HTTPProblem(fields: ["uuid": "Expected a UUID, or none."])
+        }
+    }
+
+    /// Returns the revision number from which a new note counts on.
+    private func base(_ field: NoteFields.Field) throws -> Int {
+        switch (contract.creation.revision, field) {
+        case (.ignored, _), (_, .missing), (.continued, .null): return 0
+        case (.rejected, _): throw HTTPProblem(fields: ["revision": "A new note has no revision yet."])
+        case (.continued, .text(let text)):
+            let digits = text.utf8.prefix { $0 != UInt8(ascii: "-") }
+            guard digits.count < text.utf8.count, text.utf8.count <= Revision.lengthMax,
+                let number = Int(String(decoding: digits, as: UTF8.self)),
+                (0..<1 << 53).contains(number)
+            else { throw HTTPProblem(fields: ["revision": "Expected a number, a dash and a suffix."]) }
+            return number
+        case (.continued, .wrongType):
+            throw HTTPProblem(fields: ["revision": "Expected a number, a dash and a suffix."])
+        }
+    }
+}

@@ -1,0 +1,52 @@
+internal import GRDB
+internal import HTTPTypes
+internal import JSON
+
+/// `/api/tokens/` and `/api/tokens/refresh/`: access tokens that expire and refresh tokens that renew them (RFC 6749,
+/// 5.1 and 6; RFC 6750). A refresh token stays valid after use, so that a lost response does not end a client's
+/// session.
+extension NotesService {
+    func handleTokens(_ request: APIRequest, _ user: String, hasPassword: Bool) throws -> Response {
+        if request.method == .delete {
+            try change {
+                try $0.execute(sql: "DELETE FROM token WHERE owner = ? AND kind <> 'session'", arguments: [user])
+            }
+            return Response(.noContent)
+        }
+        guard hasPassword else {
+            throw HTTPProblem(
+                .forbidden, "Tokens need a password (Basic), not a token or a session", key: "detail")
+        }
+        let (access, refresh) = try change { database in
+            try (
+                makeToken(.access, of: user, seconds: limits.accessSeconds, database),
+                makeToken(.refresh, of: user, seconds: limits.refreshSeconds, database)
+            )
+        }
+        return tokens(.created, access: access, refresh: refresh)
+    }
+
+    func handleRefresh(_ request: APIRequest) throws -> Response {
+        if request.method == .options { return options(request, [.post, .options]) }
+        try request.requireMethod([.post, .options])
+        guard case .text(let refresh)? = JSONText.parse(request.body)?.object?["refresh_token"] else {
+            throw HTTPProblem(.badRequest, "invalid_request")
+        }
+        guard let token = try token(refresh, .refresh) else { throw HTTPProblem(.badRequest, "invalid_grant") }
+        let access = try change {
+            try makeToken(.access, of: token.owner, seconds: limits.accessSeconds, $0)
+        }
+        return tokens(.ok, access: access, refresh: refresh)
+    }
+
+    private func tokens(_ status: HTTPResponse.Status, access: String, refresh: String) -> Response {
+        var response = Response.json(
+            status,
+            JSONText.object([
+                ("access_token", JSONText.string(access)), ("token_type", JSONText.string("Bearer")),
+                ("expires_in", "\(limits.accessSeconds)"), ("refresh_token", JSONText.string(refresh)),
+            ]))
+        response[.cacheControl] = "no-store"
+        return response
+    }
+}
