@@ -34,7 +34,7 @@ struct ExpectationEvaluator {
         var row: History.DeviceState.Row?
         if let name = condition.row {
             row = state.rows.first { $0.name == name }
-            if row == nil { return (false, "there is no \(name)") }
+            if row == nil { return (false, "\(name) is absent") }
         }
         for check in condition.checks {
             let found: [String]
@@ -79,7 +79,7 @@ struct ExpectationEvaluator {
             hasSeen = true
             if let reason { return .fail("at \(TimeFormat.seconds(time)) \(reason)") }
         }
-        return hasSeen ? .pass : .inconclusive("there was never a \(condition.row ?? device)")
+        return hasSeen ? .pass : .inconclusive("\(condition.row ?? device) was never present")
     }
 
     private func sometimes(_ device: String, _ condition: StateCondition) -> Verdict.Outcome {

@@ -8,6 +8,11 @@ public enum TimeFormat {
         return "\(tenths / 10).\(tenths % 10) s"
     }
 
+    /// Returns a time without a zero decimal: `60 s`, `1.5 s`.
+    public static func short(_ time: Nanoseconds) -> String {
+        time.count % 1_000_000_000 == 0 ? "\(time.count / 1_000_000_000) s" : seconds(time)
+    }
+
     /// Returns a duration: `42 ms` below a second, otherwise `12.3 s`.
     public static func duration(_ time: Nanoseconds) -> String {
         time < .seconds(1) ? "\((time.count + 500_000) / 1_000_000) ms" : seconds(time)

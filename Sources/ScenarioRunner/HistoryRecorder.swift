@@ -7,21 +7,22 @@ internal import SyncClient
 internal import SyncEngine
 internal import Synchronization
 
-/// What has happened so far in a live run, told by many threads; also what notes are called, and what is printed.
-final class LiveRecord: Sendable {
+/// The recorder of a live run: collects events from many threads into a history, maps notes to their names in the
+/// scenario, and prints a line per event.
+final class HistoryRecorder: Sendable {
     private struct State {
         var history = History()
-        /// Notes' names by uuid, and the other way round.
+        /// Names of notes by uuid, and the reverse.
         var rows: [String: String] = [:]
         var uuids: [String: String] = [:]
         var exchanges: [String: Int] = [:]
         var nextExchange = 0
-        /// For the lines: what each exchange was, and when it began.
-        var requests: [Int: (actor: String, what: String, time: Nanoseconds)] = [:]
+        /// Subject and start of each exchange, for the printed lines.
+        var requests: [Int: (actor: String, subject: String, time: Nanoseconds)] = [:]
         var links: [String: String] = [:]
         var outboxes: [String: Int] = [:]
         var start: ContinuousClock.Instant?
-        var isOver = false
+        var isEnded = false
     }
 
     private let state = Mutex(State())
@@ -31,13 +32,13 @@ final class LiveRecord: Sendable {
 
     // MARK: Time
 
-    /// Now the scenario begins.
+    /// Starts the scenario's time.
     func begin() { state.withLock { $0.start = .now } }
 
-    /// From here on nothing is added.
-    func end() { state.withLock { $0.isOver = true } }
+    /// Ends the recording; later events are ignored.
+    func end() { state.withLock { $0.isEnded = true } }
 
-    /// How much of the scenario has passed.
+    /// The time since the scenario's start.
     var time: Nanoseconds { state.withLock { Self.time($0) } }
 
     private static func time(_ state: State) -> Nanoseconds {
@@ -45,13 +46,13 @@ final class LiveRecord: Sendable {
         return Nanoseconds(ContinuousClock.now - start)
     }
 
-    /// What has happened.
+    /// The history so far.
     var history: History { state.withLock { $0.history } }
 
     // MARK: Names
 
-    /// A note is called this from now on.
-    func name(_ uuid: String, _ row: String) {
+    /// Assigns a note its name in the scenario.
+    func assign(row: String, to uuid: String) {
         state.withLock { state in
             state.rows[uuid] = row
             state.uuids[row] = uuid
@@ -62,7 +63,7 @@ final class LiveRecord: Sendable {
 
     func row(of uuid: String) -> String? { state.withLock { $0.rows[uuid] } }
 
-    /// What a request is about.
+    /// Returns the name of the note that a request concerns.
     func subject(_ head: HTTPRequestHead, _ body: [UInt8]) -> String? {
         let path = head.target.split(separator: "?").first ?? ""
         if path.hasPrefix(NotesHTTP.notesPath) {
@@ -73,11 +74,12 @@ final class LiveRecord: Sendable {
         return row(of: uuid)
     }
 
-    // MARK: What happens
+    // MARK: Events
 
-    func add(_ event: History.Event, line: String? = nil) {
+    /// Records an event at the present time, and prints a line.
+    func record(_ event: History.Event, line: String? = nil) {
         let text: String? = state.withLock { state in
-            guard !state.isOver else { return nil }
+            guard !state.isEnded else { return nil }
             let time = Self.time(state)
             state.history.append(event, at: time)
             return line.map { Self.line(time, $0) }
@@ -86,22 +88,25 @@ final class LiveRecord: Sendable {
     }
 
     private static func line(_ time: Nanoseconds, _ text: String) -> String {
-        let moment = Moment.text(time)
-        return String(repeating: " ", count: max(0, 7 - moment.count)) + moment + "  " + text
+        let seconds = TimeFormat.seconds(time)
+        return String(repeating: " ", count: max(0, 8 - seconds.count)) + seconds + "  " + text
     }
 
-    func network(_ device: String, link: String, isOnline: Bool) {
+    /// Records that new conditions of a device's link have taken effect.
+    func recordNetwork(_ device: String, link: String, isOnline: Bool) {
         state.withLock { $0.links[device] = link }
-        add(
+        record(
             .network(device: device, link: link, isOnline: isOnline),
-            line: "\(device)  network: \(link)\(isOnline ? "" : ", and the device knows")")
+            line: "\(device)  network: \(link)\(isOnline ? "" : ", interface down")")
     }
 
-    /// The machine has stood still until now.
-    func stall(_ span: Nanoseconds) { add(.stall(span), line: "this machine stood still for \(Moment.text(span))") }
+    /// Records a host pause that has just ended.
+    func recordHostPause(_ duration: Nanoseconds) {
+        record(.hostPause(duration), line: "the host was paused for \(TimeFormat.seconds(duration))")
+    }
 
-    /// A device looks different.
-    func device(_ name: String, _ view: NotesView) {
+    /// Records a device's view.
+    func recordView(_ view: NotesView, of name: String) {
         let (rows, outbox, before) = state.withLock { state in
             let rows = view.rows.map { row in
                 History.DeviceState.Row(
@@ -113,10 +118,10 @@ final class LiveRecord: Sendable {
             return (rows, view.outbox, before)
         }
         let icons = rows.filter { $0.icon != "none" }.map { "\($0.name) \($0.icon)" }.joined(separator: ", ")
-        let isWorthALine = before != nil && (before != outbox || rows.contains { $0.icon == "conflict" })
-        add(
+        let isPrinted = before != nil && (before != outbox || rows.contains { $0.icon == "conflict" })
+        record(
             .device(name, History.DeviceState(rows: rows, outbox: outbox)),
-            line: isWorthALine ? "\(name)  outbox \(outbox)\(icons.isEmpty ? "" : ": \(icons)")" : nil)
+            line: isPrinted ? "\(name)  outbox \(outbox)\(icons.isEmpty ? "" : ": \(icons)")" : nil)
     }
 
     private func exchange(_ actor: String, _ number: Int) -> Int {
@@ -130,74 +135,83 @@ final class LiveRecord: Sendable {
         }
     }
 
-    private func note(_ id: Int, _ actor: String, _ what: String) {
-        state.withLock { $0.requests[id] = (actor, what, Self.time($0)) }
+    private func recordRequest(_ id: Int, _ actor: String, _ subject: String) {
+        state.withLock { $0.requests[id] = (actor, subject, Self.time($0)) }
     }
 
     private func line(_ id: Int, _ result: String) -> String? {
         state.withLock { state in
             guard let request = state.requests[id] else { return nil }
             let link = state.links[request.actor].map { " (\($0))" } ?? ""
-            let span = Moment.span(Self.time(state) - request.time)
-            return "\(request.actor)  \(request.what) -> \(result) after \(span)\(link)"
+            let duration = TimeFormat.duration(Self.time(state) - request.time)
+            return "\(request.actor)  \(request.subject) -> \(result) after \(duration)\(link)"
         }
     }
 
-    /// Something has become true of an exchange on a device's link; `faults` are the places of its rules.
-    func exchange(_ device: String, _ event: ExchangeEvent, faults: [Int]) {
+    /// Records an event of an exchange on a device's link.
+    ///
+    /// - Parameter faults: Indices in the scenario's faults of the rules given to the device's proxy.
+    func recordExchange(_ device: String, _ event: ExchangeEvent, faults: [Int]) {
         switch event {
-        case .requested(let id, let head, let body, let subject):
+        case .requested(let id, let head, let body, let row):
             let number = exchange(device, id.number)
-            let what = "\(head.method) \(subject ?? Self.short(head.target))"
-            note(number, device, what)
-            add(
+            let subject = "\(head.method) \(row ?? Self.short(head.target))"
+            recordRequest(number, device, subject)
+            record(
                 .request(
-                    number, actor: device, method: head.method, row: subject,
+                    number, actor: device, method: head.method, row: row,
                     key: head.headers.first(NotesHTTP.idempotencyKeyName), bodyDigest: Self.digest(body)),
-                line: "\(device)  \(what)")
-        case .arrived(let id): add(.arrived(exchange(device, id.number)))
-        case .committed(let id, let status): add(.served(exchange(device, id.number), status: status))
+                line: "\(device)  \(subject)")
+        case .arrived(let id): record(.arrived(exchange(device, id.number)))
+        case .committed(let id, let status):
+            record(.serverResponded(exchange(device, id.number), status: status))
         case .answered(let id, let status):
             let number = exchange(device, id.number)
-            add(.answered(number, status: status), line: line(number, "\(status)"))
+            record(.responseReceived(number, status: status), line: line(number, "\(status)"))
         case .lost(let id):
             let number = exchange(device, id.number)
-            add(.lost(number), line: line(number, "no answer"))
+            record(.failed(number), line: line(number, "no response"))
         case .faulted(let id, let rule):
             let number = exchange(device, id.number)
-            add(
+            record(
                 .fault(index: faults.indices.contains(rule) ? faults[rule] : -1, exchange: number),
-                line: line(number, "the server has answered; the answer is lost"))
+                line: line(number, "response lost by a fault"))
         case .notHTTP(let reason):
-            add(.act(actor: device, "sends what is not HTTP"), line: "\(device)  not HTTP: \(reason)")
+            record(
+                .action(actor: device, "sends bytes that are not HTTP"), line: "\(device)  not HTTP: \(reason)")
         }
     }
 
-    /// A writer's client sends or gets something.
-    func writer(_ name: String, _ event: SyncEvent) {
+    /// Records an event of a writer's client.
+    func recordWriter(_ name: String, _ event: SyncEvent) {
         switch event {
         case .sent(let number, let method, let target):
             let uuid =
                 target.hasPrefix(NotesHTTP.notesPath)
                 ? String(target.dropFirst(NotesHTTP.notesPath.count).prefix { $0 != "/" }) : ""
             let id = exchange(name, number)
-            note(id, name, "\(method) \(row(of: uuid) ?? Self.short(target))")
-            add(.request(id, actor: name, method: method, row: row(of: uuid), key: nil, bodyDigest: 0))
-        case .answered(let number, let status):
+            recordRequest(id, name, "\(method) \(row(of: uuid) ?? Self.short(target))")
+            record(.request(id, actor: name, method: method, row: row(of: uuid), key: nil, bodyDigest: 0))
+        case .responded(let number, let status):
             let id = exchange(name, number)
-            add(.served(id, status: status))
-            add(.answered(id, status: status), line: status >= 300 || isRead(id) ? nil : line(id, "\(status)"))
-        case .failed(let number, _): add(.lost(exchange(name, number)))
-        case .view, .cannotStore: break
+            record(.serverResponded(id, status: status))
+            record(
+                .responseReceived(id, status: status),
+                line: status >= 300 || isRead(id) ? nil : line(id, "\(status)"))
+        case .failed(let number, _): record(.failed(exchange(name, number)))
+        case .view, .commitFailed: break
         }
     }
 
-    private func isRead(_ id: Int) -> Bool { state.withLock { $0.requests[id]?.what.hasPrefix("GET") ?? false } }
+    private func isRead(_ id: Int) -> Bool {
+        state.withLock { $0.requests[id]?.subject.hasPrefix("GET") ?? false }
+    }
 
     private static func short(_ target: String) -> String {
         target == NotesHTTP.indexPath ? "index" : target == NotesHTTP.notesPath ? "notes" : String(target.prefix(40))
     }
 
+    /// Returns the FNV-1a hash of a body.
     private static func digest(_ bytes: [UInt8]) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
