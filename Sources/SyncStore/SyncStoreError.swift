@@ -30,7 +30,7 @@ public struct SyncStoreError: Error, Hashable, Sendable, CustomStringConvertible
             return
         }
         switch error.resultCode {
-        case .SQLITE_NOTADB, .SQLITE_CORRUPT: self.init(.unreadable, "cannot read \(path): not a notes database")
+        case .SQLITE_NOTADB, .SQLITE_CORRUPT: self.init(.unreadable, "cannot read \(path): it is not a notes database")
         case .SQLITE_BUSY, .SQLITE_LOCKED: self.init(.inUse, "cannot open \(path): in use by another process")
         case .SQLITE_FULL: self.init(.unwritable, "cannot write \(path): the disk is full; nothing was changed")
         case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH:

@@ -86,6 +86,10 @@ extension NotesCommand {
                     console.print("error: \(reason)", to: .progress)
                     return false
                 }
+                if let error = progress.foreignServer {
+                    console.print("error: \(server ?? "the server") is \(error)", to: .progress)
+                    return false
+                }
                 if progress.isSettled { return true }
                 try await Task.sleep(for: .milliseconds(20))
             }
