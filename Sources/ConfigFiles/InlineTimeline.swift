@@ -29,6 +29,7 @@ struct InlineTimeline {
         var column = 1
         /// The scalars of the plain key at the present position; `nil` outside of keys.
         var keyLength: Int? = 0
+        var hasKeyEnded = false
         var quote: Unicode.Scalar?
         var isEscaped = false
         /// The last scalar that is not blank.
@@ -57,15 +58,18 @@ struct InlineTimeline {
                 continue
             }
             switch scalar {
-            case "{", "[", ",": keyLength = 0
+            case "{", "[", ",":
+                keyLength = 0
+                hasKeyEnded = false
             case "\"", "'":
                 if ["{", "[", ",", ":"].contains(last) { quote = scalar }
                 keyLength = nil
             case ":":
                 needsBlank = keyLength ?? 0 > 0
                 keyLength = nil
-            case _ where scalar.properties.isWhitespace: if keyLength ?? 0 > 0 { keyLength = nil }
-            case "a"..."z", "A"..."Z", "0"..."9", ".", "-", "_": keyLength = keyLength.map { $0 + 1 }
+            case _ where scalar.properties.isWhitespace: hasKeyEnded = keyLength ?? 0 > 0
+            case "a"..."z", "A"..."Z", "0"..."9", ".", "-", "_":
+                keyLength = hasKeyEnded ? nil : keyLength.map { $0 + 1 }
             default: keyLength = nil
             }
             if !scalar.properties.isWhitespace { last = scalar }

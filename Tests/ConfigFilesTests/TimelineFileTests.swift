@@ -90,7 +90,7 @@ import Testing
         ("0s:3g,20s:4g", "t:1:11: no profile is called '4g'"),
         ("{0s:3g,20s:4g}", "t:1:12: no profile is called '4g'"),
         ("0s:3g,\n20s:{ramp:edge,over:2x}", "t:2:21: unknown unit 'x'"),
-        ("0s:3g,10s:wifi,20s:{down:{rate:5 MB/s},up:{}}", "t:1:33: 'down.rate'"),
+        ("0s:3g,10s:wifi,20s:{down:{rate:5 MB/s},up:{}}", "t:1:32: 'down.rate'"),
     ]) func anErrorInATimelineWithoutBlanksHasItsLocation(_ text: String, _ problem: String) {
         let error = #expect(throws: FileError.self) { try TimelineFile(inline: text, source: "t") }
         #expect(error?.problems.first?.description.hasPrefix(problem) == true, "\(error?.description ?? "")")
