@@ -11,7 +11,6 @@ internal import NIOCore
 internal import NIOPosix
 internal import NotesContract
 public import SyncEngine
-public import SyncStore
 
 /// An offline-first notes client: changes are stored locally and sent as soon as the server can be reached.
 ///
