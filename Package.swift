@@ -183,6 +183,20 @@ let package = Package(
             name: "SyncStoreTests",
             dependencies: ["SyncStore", "SyncEngine", "NotesContract", "TestSupport", grdb], swiftSettings: settings),
         .testTarget(
+            name: "SyncClientTests",
+            dependencies: [
+                "SyncClient", "SyncEngine", "SyncStore", "HTTPWire", "NotesContract", "NotesService", "NotesServer",
+                "LinkModel", "TestSupport", nioCore,
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ScenarioRunnerTests",
+            dependencies: [
+                "ScenarioRunner", "ScenarioModel", "ConfigFiles", "Impairment", "HTTPWire", "NotesContract", "SyncClient",
+                "SyncEngine", "LinkModel", "TestSupport",
+            ],
+            swiftSettings: settings),
+        .testTarget(
             name: "ScenarioModelTests", dependencies: ["ScenarioModel", "ConfigFiles", "LinkModel"],
             swiftSettings: settings),
         .testTarget(

@@ -1,7 +1,7 @@
-//  Files: what people write, read with its place.
+//  ConfigFiles: the files that users write, read with source locations.
 //
-//  Owns: YAML with positions, the profile files (built in and given), quantities with units, the nearest name to
-//  a misspelt one.
+//  Owns: YAML with source locations, profiles, timelines and scenarios (built in and from files), quantities with units,
+//  netem expressions, suggestions for misspelt names.
 //
-//  Does not own: what the values mean (LinkModel). A file is valid as a whole or refused as a whole, with every
-//  problem found and where it stands.
+//  Does not own: the meaning of the values (LinkModel, ScenarioModel). A file is accepted or rejected as a whole; every
+//  error in it is reported with its location.

@@ -2,7 +2,7 @@ internal import LinkModel
 internal import ScenarioModel
 internal import Yams
 
-/// Reads what must be true.
+/// Reads expectations.
 extension ScenarioReader {
     func expectations(_ node: Node) -> [Expectation] {
         let sections = ["traffic", "always", "sometimes", "eventually", "finally"]
@@ -14,21 +14,21 @@ extension ScenarioReader {
         guard let keys = reader.mapping(node, keys: sections + ["thresholds"], in: "'expect'") else { return [] }
         var found: [Expectation] = []
         for item in list(keys["traffic"]) {
-            if let traffic = traffic(item) { found.append(Expectation(.traffic(traffic), place: place(item))) }
+            if let traffic = traffic(item) { found.append(Expectation(.traffic(traffic), location: location(item))) }
         }
         for item in list(keys["always"]) {
             for (device, condition) in states(item, in: "'always'") {
-                found.append(Expectation(.always(device: device, condition), place: place(item)))
+                found.append(Expectation(.always(device: device, condition), location: location(item)))
             }
         }
         for item in list(keys["sometimes"]) {
             for (device, condition) in states(item, in: "'sometimes'") {
-                found.append(Expectation(.sometimes(device: device, condition), place: place(item)))
+                found.append(Expectation(.sometimes(device: device, condition), location: location(item)))
             }
         }
         for item in list(keys["eventually"]) { found += eventually(item) }
         if let last = keys["finally"] { found += finally(last) }
-        if found.isEmpty { reader.report("'expect' expects nothing", at: node) }
+        if found.isEmpty { reader.report("'expect' has no expectation", at: node) }
         return found
     }
 
@@ -49,17 +49,17 @@ extension ScenarioReader {
             if ends.count == 2 {
                 between = (ends[0], ends[1])
             } else {
-                reader.report("'between' has two times or marks, as [20s, shown]", at: node)
+                reader.report("'between' needs two times or marks, such as [20s, shown]", at: node)
             }
         }
-        let answers = keys["answers"].map { list($0).compactMap(answer) }
+        let responses = keys["answers"].map { list($0).compactMap(response) }
         let same = keys["same"].map { node in
-            list(node).compactMap { reader.word($0, as: Expectation.Traffic.Sameness.self) }
+            list(node).compactMap { reader.value($0, as: Expectation.Traffic.Sameness.self) }
         }
         return Expectation.Traffic(
             request: request, from: keys["from"].flatMap(actor),
-            seen: keys["seen"].flatMap { reader.word($0, as: Expectation.Traffic.Seen.self) } ?? .server,
-            between: between, count: keys["count"].flatMap(count), answers: answers, same: same ?? [])
+            seen: keys["seen"].flatMap { reader.value($0, as: Expectation.Traffic.Seen.self) } ?? .server,
+            between: between, count: keys["count"].flatMap(count), responses: responses, same: same ?? [])
     }
 
     private func actor(_ node: Node) -> String? {
@@ -91,18 +91,18 @@ extension ScenarioReader {
         let least = keys["min"].flatMap { number($0, "a whole number") } ?? 0
         let most = keys["max"].flatMap { number($0, "a whole number, or budget") } ?? .max
         guard least <= most else {
-            reader.report("'min' is more than 'max'", at: node)
+            reader.report("'min' is greater than 'max'", at: node)
             return nil
         }
         return .range(least...most)
     }
 
-    private func answer(_ node: Node) -> Expectation.Traffic.Answer? {
+    private func response(_ node: Node) -> Expectation.Traffic.Response? {
         let expected = "a status, 2xx, lost or none"
         guard let text = reader.text(node, expected: expected) else { return nil }
         switch text {
         case "lost": return .lost
-        case "none": return Expectation.Traffic.Answer.none
+        case "none": return Expectation.Traffic.Response.none
         default: break
         }
         if text.count == 3, text.hasSuffix("xx"), let hundred = Int(text.prefix(1)), (1...5).contains(hundred) {
@@ -131,7 +131,7 @@ extension ScenarioReader {
         var found: [Expectation] = []
         for device in deviceNames {
             if let state = keys[device], let condition = condition(state) {
-                found.append(Expectation(.eventually(device: device, condition, window), place: place(node)))
+                found.append(Expectation(.eventually(device: device, condition, window), location: location(node)))
             }
         }
         if deviceNames.allSatisfy({ keys[$0] == nil }) { reader.report("'eventually' needs a device", at: node) }
@@ -146,7 +146,7 @@ extension ScenarioReader {
         for (key, value) in keys["server"]?.mapping ?? [:] {
             if key.scalar?.string == "count" {
                 if let count = number(value, "a whole number") {
-                    found.append(Expectation(.serverCount(count), place: place(key)))
+                    found.append(Expectation(.serverCount(count), location: location(key)))
                 }
                 continue
             }
@@ -158,26 +158,26 @@ extension ScenarioReader {
                     .serverRow(
                         row: row, revision: parts["revision"].flatMap { number($0, "a whole number") },
                         title: parts["title"].flatMap { reader.text($0, expected: "a text") },
-                        text: parts["text"].flatMap { reader.text($0, expected: "a text") }), place: place(key)))
+                        text: parts["text"].flatMap { reader.text($0, expected: "a text") }), location: location(key)))
         }
         for device in deviceNames {
             if let state = keys[device], let condition = condition(state) {
-                found.append(Expectation(.finally(device: device, condition), place: place(state)))
+                found.append(Expectation(.finally(device: device, condition), location: location(state)))
             }
         }
         if let agree = keys["agree"] {
             let names = list(agree).compactMap { $0.scalar?.string == "server" ? "server" : knownDevice($0) }
-            if names.count < 2 { reader.report("'agree' names two at least, as [A, server]", at: agree) }
-            found.append(Expectation(.agree(names), place: place(agree)))
+            if names.count < 2 { reader.report("'agree' needs at least two names, such as [A, server]", at: agree) }
+            found.append(Expectation(.agree(names), location: location(agree)))
         }
         return found
     }
 
     // MARK: States
 
-    /// Devices with what they must look like.
-    func states(_ node: Node, in place: String) -> [(device: String, condition: StateCondition)] {
-        guard let keys = reader.mapping(node, keys: deviceNames, in: place) else { return [] }
+    /// Reads conditions by device.
+    func states(_ node: Node, in context: String) -> [(device: String, condition: StateCondition)] {
+        guard let keys = reader.mapping(node, keys: deviceNames, in: context) else { return [] }
         return deviceNames.compactMap { device in
             keys[device].flatMap(condition).map { (device, $0) }
         }
@@ -185,7 +185,7 @@ extension ScenarioReader {
 
     private func condition(_ node: Node) -> StateCondition? {
         let checks = StateCondition.Check.Key.allCases.map(\.rawValue)
-        guard let keys = reader.mapping(node, keys: ["row"] + checks + ["since", "until"], in: "what it looks like")
+        guard let keys = reader.mapping(node, keys: ["row"] + checks + ["since", "until"], in: "a state")
         else {
             return nil
         }
@@ -221,8 +221,8 @@ extension ScenarioReader {
         }
         let text: String?
         switch key {
-        case .icon: text = word(value, ["none", "upload", "conflict", "error"])
-        case .pending: text = word(value, ["true", "false"])
+        case .icon: text = oneOf(value, ["none", "upload", "conflict", "error"])
+        case .pending: text = oneOf(value, ["true", "false"])
         case .outbox: text = number(value, "a whole number").map(String.init)
         case .text, .title, .keeps: text = reader.text(value, expected: "a text")
         }

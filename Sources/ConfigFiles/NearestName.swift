@@ -1,11 +1,11 @@
-/// Finds the names a person may have meant.
+/// Suggestions for misspelt names.
 public enum NearestName {
-    /// Bytes of a name that are looked at.
+    /// Bytes of a name that are compared.
     private static let bytesMax = 256
 
-    /// The candidates closest to `name`, best first: at most `limit`, and none that is too far off to be meant.
+    /// Returns the candidates closest to `name`, best first, at most `limit`.
     public static func of(_ name: String, in candidates: some Sequence<String>, limit: Int = 3) -> [String] {
-        // A Character may be as long as the text, and is slow to compare then.
+        // A Character can be as long as the text and is then slow to compare.
         let name = String(decoding: name.utf8.prefix(bytesMax), as: UTF8.self).lowercased()
         let scored = candidates.compactMap { candidate -> (distance: Int, name: String)? in
             let other = candidate.lowercased()
@@ -17,13 +17,13 @@ public enum NearestName {
         return scored.sorted { ($0.distance, $0.name) < ($1.distance, $1.name) }.prefix(limit).map(\.name)
     }
 
-    /// `"; did you mean 'a' or 'b'?"`, or nothing.
+    /// Returns `"; did you mean 'a' or 'b'?"`, or an empty text.
     public static func hint(_ name: String, in candidates: some Sequence<String>) -> String {
         let nearest = of(name, in: candidates)
         return nearest.isEmpty ? "" : "; did you mean \(nearest.map { "'\($0)'" }.joined(separator: " or "))?"
     }
 
-    /// Insertions, deletions, substitutions and swaps of neighbours between two words (optimal string alignment).
+    /// Returns the number of insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
     private static func editDistance(_ left: String, _ right: String) -> Int {
         let a = Array(left.prefix(64))
         let b = Array(right.prefix(64))

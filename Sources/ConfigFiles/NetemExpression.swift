@@ -1,20 +1,21 @@
 public import LinkModel
 
-/// Conditions of one direction in the words of `tc qdisc ... netem`:
+/// Conditions of one direction in the syntax of `tc qdisc ... netem`:
 /// `delay 100ms 20ms distribution normal loss 1% rate 780kbit limit 50`.
 ///
-/// Understood are `delay TIME [JITTER [distribution uniform|normal|pareto]]`, `loss [random] PERCENT`,
-/// `loss gemodel P [R [1-H [1-K]]]`, `duplicate PERCENT`, `reorder PERCENT`, `rate RATE`, `limit PACKETS`; and, which netem
-/// has not, `loss timed GOOD BAD [1-H [1-K]]` for states that last a time. Without `limit` the queue is netem's own, 1000
-/// packets. Jitter keeps the order of packets, as `rate` does in netem; only `reorder` lets them overtake.
+/// Supported are `delay TIME [JITTER [distribution uniform|normal|pareto]]`, `loss [random] PERCENT`,
+/// `loss gemodel P [R [1-H [1-K]]]`, `duplicate PERCENT`, `reorder PERCENT`, `rate RATE` and `limit PACKETS`, and as an
+/// extension `loss timed GOOD BAD [1-H [1-K]]` with the mean durations of both states. Units are those of `tc`
+/// (``TrafficControlUnits``). The default `limit` is netem's, 1000 packets. Jitter keeps packets in order, as netem with
+/// `rate` does; only `reorder` lets packets overtake.
 public enum NetemExpression {
-    /// Why an expression was refused, with the word it is about.
-    public struct Refusal: Error, CustomStringConvertible {
+    /// Reason an expression is rejected, with the word concerned.
+    public struct ParseError: Error, CustomStringConvertible {
         /// The expression.
         public let expression: String
-        /// Where the word begins, in characters from 1.
+        /// The column of the word in characters, from 1.
         public let column: Int
-        /// What is wrong with it and what was expected.
+        /// The error and the expected value.
         public let message: String
 
         public var description: String {
@@ -22,66 +23,66 @@ public enum NetemExpression {
         }
     }
 
-    /// netem's default queue.
+    /// netem's default queue limit in packets.
     public static let limitDefault = 1000
     private static let words = ["delay", "loss", "duplicate", "reorder", "rate", "limit", "distribution"]
     private static let unsupported = ["corrupt", "slot", "gap", "ecn", "seed"]
 
-    /// Reads an expression.
-    public static func parse(_ text: String) throws(Refusal) -> DirectionConditions {
+    /// Parses an expression.
+    public static func parse(_ text: String) throws(ParseError) -> DirectionConditions {
         var reader = Reader(text)
         var conditions = DirectionConditions(queue: QueueLimit(packets: limitDefault) ?? .standard)
         var seen: Set<String> = []
         var reordering: Reader.Word?
         while let word = reader.next() {
             guard words.contains(word.text) else {
-                throw reader.refusal(
+                throw reader.parseError(
                     word,
                     unsupported.contains(word.text)
-                        ? "'\(word.text)' is not modelled"
+                        ? "'\(word.text)' is not supported"
                         : "unknown word '\(word.text)'\(NearestName.hint(word.text, in: words)) (known: \(words.joined(separator: ", ")))"
                 )
             }
-            if !seen.insert(word.text).inserted { throw reader.refusal(word, "'\(word.text)' is given twice") }
+            if !seen.insert(word.text).inserted { throw reader.parseError(word, "'\(word.text)' is given twice") }
             switch word.text {
             case "delay": try readDelay(&reader, word, &conditions)
             case "loss": try readLoss(&reader, word, &conditions)
             case "duplicate":
                 conditions.duplication = try reader.quantity(after: word, Quantity.loss)
-                try reader.refuseCorrelation()
+                try reader.rejectCorrelation()
             case "reorder":
                 conditions.reordering = try reader.quantity(after: word, Quantity.loss)
-                try reader.refuseCorrelation()
+                try reader.rejectCorrelation()
                 reordering = word
-            case "rate": conditions.rate = try reader.quantity(after: word, Quantity.rate)
+            case "rate": conditions.rate = try reader.quantity(after: word, TrafficControlUnits.rate)
             case "limit":
-                let count = try reader.argument(after: word, "a number of packets, as 'limit 50'")
+                let count = try reader.argument(after: word, "a number of packets such as 'limit 50'")
                 guard let packets = Int(count.text), let limit = QueueLimit(packets: packets) else {
-                    throw reader.refusal(count, "'\(count.text)' is not a number of packets from 1 to 100000")
+                    throw reader.parseError(count, "'\(count.text)' is not a number of packets from 1 to 100000")
                 }
                 conditions.queue = limit
-            default: throw reader.refusal(word, "'distribution' belongs after 'delay TIME JITTER'")
+            default: throw reader.parseError(word, "'distribution' must follow 'delay TIME JITTER'")
             }
         }
         if let reordering, conditions.delay == .zero {
-            throw reader.refusal(reordering, "'reorder' needs a delay that packets can skip, as 'delay 10ms'")
+            throw reader.parseError(reordering, "'reorder' needs a delay that packets can skip, such as 'delay 10ms'")
         }
         return conditions
     }
 
     private static func readDelay(
         _ reader: inout Reader, _ word: Reader.Word, _ conditions: inout DirectionConditions
-    ) throws(Refusal) {
-        conditions.delay = try reader.quantity(after: word, Quantity.delay)
+    ) throws(ParseError) {
+        conditions.delay = try reader.quantity(after: word, TrafficControlUnits.time)
         guard let next = reader.peek(), next.text.first?.isNumber == true else { return }
-        let span = try reader.quantity(after: word, Quantity.delay)
+        let span = try reader.quantity(after: word, TrafficControlUnits.time)
         var jitter = Jitter(span: span)
-        try reader.refuseCorrelation()
+        try reader.rejectCorrelation()
         if let next = reader.peek(), next.text == "distribution" {
             _ = reader.next()
             let name = try reader.argument(after: next, "a distribution: uniform, normal or pareto")
             guard let distribution = Jitter.Distribution(rawValue: name.text) else {
-                throw reader.refusal(name, "'\(name.text)' is not modelled; expected uniform, normal or pareto")
+                throw reader.parseError(name, "'\(name.text)' is not supported; expected uniform, normal or pareto")
             }
             jitter.distribution = distribution
         }
@@ -90,18 +91,18 @@ public enum NetemExpression {
 
     private static func readLoss(
         _ reader: inout Reader, _ word: Reader.Word, _ conditions: inout DirectionConditions
-    ) throws(Refusal) {
-        guard let next = reader.peek() else { throw reader.refusal(word, "'loss' needs a percentage, as 'loss 1%'") }
-        if next.text == "state" { throw reader.refusal(next, "'loss state' is not modelled; 'loss gemodel' is") }
+    ) throws(ParseError) {
+        guard let next = reader.peek() else { throw reader.parseError(word, "'loss' needs a percentage such as 'loss 1%'") }
+        if next.text == "state" { throw reader.parseError(next, "'loss state' is not supported; use 'loss gemodel'") }
         if next.text == "timed" {
             _ = reader.next()
-            let expected = "how long the good and the bad state last on average, as 'timed 20s 800ms'"
+            let expected = "the mean durations of the good and the bad state, such as 'timed 20s 800ms'"
             let good = try reader.argument(after: next, expected)
             let bad = try reader.argument(after: next, expected)
             let lossInBad = try reader.optionalPercent() ?? .one
             let lossInGood = try reader.optionalPercent() ?? .zero
             conditions.bursts = .timed(
-                good: try reader.quantity(good, Quantity.delay), bad: try reader.quantity(bad, Quantity.delay),
+                good: try reader.quantity(good, TrafficControlUnits.time), bad: try reader.quantity(bad, TrafficControlUnits.time),
                 lossInBad: lossInBad, lossInGood: lossInGood)
             return
         }
@@ -118,12 +119,12 @@ public enum NetemExpression {
         if next.text == "random" { _ = reader.next() }
         conditions.loss = try reader.quantity(after: word, Quantity.loss)
         if let extra = reader.peek(), extra.text.hasSuffix("%") {
-            throw reader.refusal(
-                extra, "a correlation of losses is not modelled: its statistics in netem are wrong; use gemodel")
+            throw reader.parseError(
+                extra, "a loss correlation is not supported, because netem's has a different loss rate; use 'loss gemodel'")
         }
     }
 
-    /// The words of an expression with their places.
+    /// A reader of the words of an expression, with their columns.
     private struct Reader {
         struct Word {
             let text: String
@@ -158,40 +159,40 @@ public enum NetemExpression {
 
         func peek() -> Word? { position < words.count ? words[position] : nil }
 
-        mutating func argument(after word: Word, _ expected: String) throws(Refusal) -> Word {
-            guard let argument = next() else { throw refusal(word, "'\(word.text)' needs \(expected)") }
+        mutating func argument(after word: Word, _ expected: String) throws(ParseError) -> Word {
+            guard let argument = next() else { throw parseError(word, "'\(word.text)' needs \(expected)") }
             return argument
         }
 
         mutating func quantity<Value>(
-            after word: Word, _ parse: (String) throws(Quantity.Refusal) -> Value
-        ) throws(Refusal) -> Value {
+            after word: Word, _ parse: (String) throws(Quantity.ParseError) -> Value
+        ) throws(ParseError) -> Value {
             try quantity(try argument(after: word, "a value"), parse)
         }
 
         func quantity<Value>(
-            _ argument: Word, _ parse: (String) throws(Quantity.Refusal) -> Value
-        ) throws(Refusal) -> Value {
+            _ argument: Word, _ parse: (String) throws(Quantity.ParseError) -> Value
+        ) throws(ParseError) -> Value {
             do {
                 return try parse(argument.text)
             } catch {
-                throw refusal(argument, error.message)
+                throw parseError(argument, error.message)
             }
         }
 
-        mutating func optionalPercent() throws(Refusal) -> Probability? {
+        mutating func optionalPercent() throws(ParseError) -> Loss? {
             guard let word = peek(), word.text.hasSuffix("%") else { return nil }
             return try quantity(after: word, Quantity.loss)
         }
 
-        func refuseCorrelation() throws(Refusal) {
+        func rejectCorrelation() throws(ParseError) {
             if let word = peek(), word.text.hasSuffix("%") {
-                throw refusal(word, "a correlation is not modelled: its statistics in netem are not what they seem")
+                throw parseError(word, "a correlation is not supported, because netem's changes the distribution")
             }
         }
 
-        func refusal(_ word: Word, _ message: String) -> Refusal {
-            Refusal(expression: expression, column: word.column, message: message)
+        func parseError(_ word: Word, _ message: String) -> ParseError {
+            ParseError(expression: expression, column: word.column, message: message)
         }
     }
 }

@@ -2,64 +2,64 @@ internal import Foundation
 public import LinkModel
 internal import Yams
 
-/// Named conditions of both directions, with the source of each number.
+/// A profile: named conditions of both directions, with the source of each number.
 public struct Profile: Hashable, Sendable {
-    /// The word it is chosen by: the file's name without its ending.
+    /// The name in commands and files: the file's name without its extension. Case does not matter.
     public let id: String
-    /// The name people know it by.
+    /// The display name.
     public let name: String
-    /// What it is like and where it comes from, in a sentence or two.
+    /// The description and origin in a sentence or two.
     public let about: String
-    /// The kind of network interface a device would show.
+    /// The kind of network interface that a device reports.
     public let interface: Interface
-    /// What the link does.
+    /// The conditions of the link.
     public let conditions: Conditions
-    /// Every number with where it comes from, in the order of the file's keys.
+    /// Every number with its source, in the order of the file's keys.
     public let figures: [Figure]
 
-    /// The kind of network interface a device would show.
+    /// The kind of network interface that a device reports.
     public enum Interface: String, CaseIterable, Sendable {
         /// 2G to 5G.
         case cellular
         /// 802.11.
         case wifi
-        /// Ethernet and what is behind a cable.
+        /// Ethernet, DSL, cable and fibre.
         case wired
     }
 
-    /// One number of a profile.
+    /// A number of a profile with its source.
     public struct Figure: Hashable, Sendable {
-        /// Which one: `down.rate`.
+        /// The key: `down.rate`.
         public let key: String
-        /// As it was written.
+        /// The value as written in the file.
         public let value: String
-        /// How far to trust it; `nil` where the file gives no source.
+        /// The grade of evidence; `nil` without a source.
         public let grade: Grade?
-        /// Where it comes from.
+        /// The source.
         public let source: String?
     }
 
-    /// How far a number can be trusted to be what it claims to be.
+    /// The grade of evidence for a number.
     public enum Grade: String, CaseIterable, Sendable {
-        /// Printed by the original tool itself, or by the kernel that carried it out.
+        /// Printed by the original tool, or by the kernel that applied it.
         case observed
-        /// Read in the original's source code.
+        /// Read in the original tool's source code.
         case code
-        /// In a table or a program published by somebody who uses it.
+        /// Taken from a published table or program.
         case published
-        /// Nobody's figure: chosen for a reason that is given.
+        /// Chosen by judgement; the source gives the reason.
         case judgement
     }
 
-    /// The version of the file format, given as `profile: 1`.
+    /// The file format's version, given as `profile: 1`.
     public static let formatVersion = "1"
 
-    /// Reads a profile from the text of a file.
+    /// Parses a profile file.
     ///
     /// - Parameters:
     ///   - text: The YAML.
-    ///   - id: The word it will be known by.
-    ///   - file: The file's name in messages.
+    ///   - id: The profile's name.
+    ///   - file: The file's name in error messages.
     public init(parsing text: String, id: String, file: String) throws(FileError) {
         let reader = YAMLReader(file: file)
         guard let profile = ProfileReader(reader).read(text, id: id), reader.problems.isEmpty else {
@@ -80,8 +80,7 @@ public struct Profile: Hashable, Sendable {
     }
 }
 
-/// Turns a profile's YAML into a ``Profile``, and that of conditions alone into conditions, reporting everything wrong on
-/// the way.
+/// A reader of profiles, and of conditions without a profile; reports all errors.
 final class ProfileReader {
     let reader: YAMLReader
     var sources: [String: String] = [:]
@@ -100,17 +99,17 @@ final class ProfileReader {
         else { return nil }
 
         if let version = keys["profile"] {
-            let text = reader.text(version, expected: "the format's version, \(Profile.formatVersion)")
+            let text = reader.text(version, expected: "the format version, \(Profile.formatVersion)")
             if let text, text != Profile.formatVersion {
                 reader.report(
-                    "version '\(text.prefix(20))' is not known; expected \(Profile.formatVersion)", at: version)
+                    "version '\(text.prefix(20))' is not supported; expected \(Profile.formatVersion)", at: version)
             }
         } else {
             reader.report("'profile: \(Profile.formatVersion)' is missing", at: root)
         }
         readSources(keys["sources"])
         let conditions = conditions(keys, root)
-        let interface = keys["interface"].map { reader.word($0, as: Profile.Interface.self) } ?? .cellular
+        let interface = keys["interface"].map { reader.value($0, as: Profile.Interface.self) } ?? .cellular
         let name = keys["name"].flatMap { reader.text($0, expected: "a name") }
         if keys["name"] == nil { reader.report("'name' is missing", at: root) }
         let about = keys["about"].flatMap { reader.text($0, expected: "a sentence or two") } ?? ""
@@ -121,10 +120,10 @@ final class ProfileReader {
             conditions: conditions, figures: figures)
     }
 
-    /// The keys that ``conditions(_:_:)`` reads.
+    /// The keys of ``conditions(_:_:)``.
     static let conditionKeys = ["down", "up", "dns-delay", "access"]
 
-    /// Reads what holds in both directions.
+    /// Reads the conditions of both directions.
     func conditions(_ keys: [String: Node], _ root: Node) -> Conditions? {
         let down = direction(keys["down"], "down", root)
         let up = direction(keys["up"], "up", root)
@@ -137,18 +136,18 @@ final class ProfileReader {
     private func readSources(_ node: Node?) {
         guard let node else { return }
         guard let mapping = node.mapping else {
-            return reader.report("sources: expected a mapping from a word to where the numbers come from", at: node)
+            return reader.report("'sources': expected a mapping from names to the sources of numbers", at: node)
         }
         for (key, value) in mapping {
-            if let word = key.scalar?.string, let text = reader.text(value, expected: "where the numbers come from") {
-                sources[word] = text
+            if let name = key.scalar?.string, let text = reader.text(value, expected: "the source of numbers") {
+                sources[name] = text
             }
         }
     }
 
     private func direction(_ node: Node?, _ name: String, _ root: Node) -> DirectionConditions? {
         guard let node else {
-            reader.report("'\(name)' is missing: rate, delay, loss and queue of that direction", at: root)
+            reader.report("'\(name)' is missing; expected rate, delay, loss and queue of that direction", at: root)
             return nil
         }
         let known = [
@@ -167,10 +166,10 @@ final class ProfileReader {
         let reordering = figure(keys["reorder"], "\(name).reorder", default: .zero, Quantity.loss)
         let trace = keys["trace"].map { self.trace($0, "\(name).trace") } ?? DeliveryTrace?.none
         if let rate, rate != nil, let both = keys["trace"] {
-            reader.report("'\(name).trace': there is a rate already; expected one of both", at: both)
+            reader.report("'\(name).trace': expected either a trace or a rate, not both", at: both)
         }
-        if let reordering, reordering != .zero, delay == .zero, jitter == Jitter?.none {
-            reader.report("'\(name).reorder': without a delay there is nothing to skip", at: keys["reorder"])
+        if let reordering, reordering != .none, delay == .zero, jitter == Jitter?.none {
+            reader.report("'\(name).reorder' needs a delay that packets can skip", at: keys["reorder"])
         }
         guard let rate, let delay, let loss, let queue, let jitter, let bursts, let lost, let duplication,
             let reordering
@@ -180,12 +179,12 @@ final class ProfileReader {
             lostPackets: lost, duplication: duplication, reordering: reordering)
     }
 
-    /// Reads the trace that a figure names by its path.
+    /// Reads the trace file named by a value.
     private func trace(_ node: Node, _ key: String) -> DeliveryTrace? {
-        let path = figure(node, key, default: String?.none) { (text) throws(Quantity.Refusal) -> String? in text }
+        let path = figure(node, key, default: String?.none) { (text) throws(Quantity.ParseError) -> String? in text }
         guard let path, let path else { return nil }
         guard reader.readsFiles else {
-            reader.report("'\(key)': files are not read here", at: node)
+            reader.report("'\(key)': files cannot be named here", at: node)
             return nil
         }
         do {
@@ -198,7 +197,7 @@ final class ProfileReader {
 
     /// Reads `value`, or `{value, source, grade}`.
     private func figure<Value>(
-        _ node: Node?, _ key: String, default: Value, _ parse: (String) throws(Quantity.Refusal) -> Value
+        _ node: Node?, _ key: String, default: Value, _ parse: (String) throws(Quantity.ParseError) -> Value
     ) -> Value? {
         guard let node else { return `default` }
         var valueNode = node
@@ -213,13 +212,13 @@ final class ProfileReader {
                 return nil
             }
             valueNode = value
-            grade = parts["grade"].flatMap { reader.word($0, as: Profile.Grade.self) }
-            if let word = parts["source"], let text = reader.text(word, expected: "a word of 'sources'") {
+            grade = parts["grade"].flatMap { reader.value($0, as: Profile.Grade.self) }
+            if let node = parts["source"], let text = reader.text(node, expected: "a name from 'sources'") {
                 source = sources[text]
                 if source == nil {
                     reader.report(
-                        "source '\(text.prefix(40))' is not among 'sources'\(NearestName.hint(text, in: sources.keys))",
-                        at: word)
+                        "source '\(text.prefix(40))' is not defined in 'sources'\(NearestName.hint(text, in: sources.keys))",
+                        at: node)
                 }
             }
         }

@@ -1,42 +1,42 @@
-/// The profiles and timelines that come with the program, and those in files.
+/// The built-in profiles and timelines, and those in files.
 public enum ProfileCatalogue {
-    /// Why a profile could not be had.
-    public enum Failure: Error, CustomStringConvertible {
+    /// Reason a profile or timeline is not available.
+    public enum LookupError: Error, CustomStringConvertible {
         /// No built-in profile has that name.
-        case unknown(name: String, nearest: [String])
+        case unknownProfile(name: String, nearest: [String])
         /// No built-in timeline has that name.
         case unknownTimeline(name: String, nearest: [String])
-        /// The name is that of a timeline.
+        /// The name is a timeline's.
         case isTimeline(name: String)
         /// The file could not be read.
         case unreadable(path: String, reason: String)
-        /// The file was read and refused.
-        case refused(FileError)
+        /// The file has errors.
+        case invalid(FileError)
 
         public var description: String {
             switch self {
-            case .unknown(let name, let nearest):
-                let guess = nearest.isEmpty ? "" : "; did you mean \(nearest.joined(separator: ", "))?"
-                return "no profile is called '\(name)'\(guess) "
-                    + "('slowlane profiles list' shows all; a file is given by its path, as ./\(name).yaml)"
+            case .unknownProfile(let name, let nearest):
+                let hint = nearest.isEmpty ? "" : "; did you mean \(nearest.joined(separator: ", "))?"
+                return "no profile is called '\(name)'\(hint) "
+                    + "('slowlane profiles list' shows all; name a file by its path, such as ./\(name).yaml)"
             case .unknownTimeline(let name, let nearest):
-                let guess = nearest.isEmpty ? "" : "; did you mean \(nearest.joined(separator: ", "))?"
-                return "no timeline is called '\(name)'\(guess) ('slowlane profiles list' shows all; a file is given "
-                    + "by its path, as ./\(name).yaml; or write one out, as '0s: 3g, 20s: 100-loss, 50s: 3g')"
+                let hint = nearest.isEmpty ? "" : "; did you mean \(nearest.joined(separator: ", "))?"
+                return "no timeline is called '\(name)'\(hint) ('slowlane profiles list' shows all; name a file by its "
+                    + "path, such as ./\(name).yaml, or write the timeline inline, such as '0s:3g,20s:100-loss,50s:3g')"
             case .isTimeline(let name):
-                return "'\(name)' is a timeline, not a profile: conditions that change (--timeline \(name))"
-            case .unreadable(let path, let reason): return "\(path): cannot be read: \(reason)"
-            case .refused(let error): return error.description
+                return "'\(name)' is a timeline, not a profile; use --timeline \(name)"
+            case .unreadable(let path, let reason): return "cannot read \(path): \(reason)"
+            case .invalid(let error): return error.description
             }
         }
     }
 
-    /// The built-in profiles, from no network to a fast one.
+    /// The built-in profiles.
     public static let builtIn: [Profile] = sources.map { id, bytes in
         do {
             return try Profile(parsing: String(decoding: bytes, as: UTF8.self), id: id, file: "\(id).yaml")
         } catch {
-            preconditionFailure("a built-in profile is wrong: \(error)")
+            preconditionFailure("invalid built-in profile: \(error)")
         }
     }
 
@@ -45,36 +45,56 @@ public enum ProfileCatalogue {
         do {
             return try TimelineFile(parsing: String(decoding: bytes, as: UTF8.self), id: id, file: "\(id).yaml")
         } catch {
-            preconditionFailure("a built-in timeline is wrong: \(error)")
+            preconditionFailure("invalid built-in timeline: \(error)")
         }
     }
 
-    /// The timeline of a built-in name, of the file at a path, or written out.
-    public static func timeline(_ text: String) throws(Failure) -> TimelineFile {
-        if isPath(text) && !text.contains(": ") { return try timeline(atPath: text) }
-        if let timeline = timelines.first(where: { $0.id == text }) { return timeline }
-        guard text.contains(":") || text.contains("{") else {
+    /// Returns the built-in profile of a name or alias; case does not matter.
+    public static func builtInProfile(named name: String) -> Profile? {
+        let alias = aliases.first { isSameName($0.key, name) }
+        return builtIn.first { isSameName($0.id, alias?.value ?? name) }
+    }
+
+    /// Returns the built-in timeline of a name; case does not matter.
+    public static func builtInTimeline(named name: String) -> TimelineFile? {
+        timelines.first { isSameName($0.id, name) }
+    }
+
+    /// Compares names byte by byte without regard to ASCII case, in a time bounded by the shorter name.
+    private static func isSameName(_ left: String, _ right: String) -> Bool {
+        func lowercased(_ byte: UInt8) -> UInt8 {
+            (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) ? byte | 0x20 : byte
+        }
+        return left.utf8.elementsEqual(right.utf8) { lowercased($0) == lowercased($1) }
+    }
+
+    /// Returns the timeline of a built-in name, of the file at a path, or of inline text.
+    public static func timeline(_ text: String) throws(LookupError) -> TimelineFile {
+        let isInline = InlineTimeline.isMeant(by: text) || text.contains(": ")
+        if isPath(text) && !isInline { return try timeline(atPath: text) }
+        if let timeline = builtInTimeline(named: text) { return timeline }
+        guard isInline || text.contains(":") || text.contains("{") else {
             throw .unknownTimeline(
                 name: String(text.prefix(60)), nearest: NearestName.of(text, in: timelines.map(\.id)))
         }
         do {
             return try TimelineFile(inline: text, source: "timeline")
         } catch {
-            throw .refused(error)
+            throw .invalid(error)
         }
     }
 
-    /// The timeline of the file at a path.
-    public static func timeline(atPath path: String) throws(Failure) -> TimelineFile {
+    /// Returns the timeline of the file at a path.
+    public static func timeline(atPath path: String) throws(LookupError) -> TimelineFile {
         let text = try read(path)
         do {
             return try TimelineFile(parsing: text, id: TextFile.stem(path), file: path)
         } catch {
-            throw .refused(error)
+            throw .invalid(error)
         }
     }
 
-    /// What the file at a path is: its text says.
+    /// A profile or a timeline.
     public enum Either: Sendable {
         /// A profile.
         case profile(Profile)
@@ -82,23 +102,23 @@ public enum ProfileCatalogue {
         case timeline(TimelineFile)
     }
 
-    /// The profile or timeline of a built-in name, or of the file at a path.
-    public static func either(_ nameOrPath: String) throws(Failure) -> Either {
+    /// Returns the profile or timeline of a built-in name, or of the file at a path.
+    public static func either(_ nameOrPath: String) throws(LookupError) -> Either {
         if isPath(nameOrPath) { return try either(atPath: nameOrPath) }
-        if let timeline = timelines.first(where: { $0.id == nameOrPath }) { return .timeline(timeline) }
+        if let timeline = builtInTimeline(named: nameOrPath) { return .timeline(timeline) }
         return .profile(try profile(nameOrPath))
     }
 
-    /// The profile or timeline of the file at a path.
-    public static func either(atPath path: String) throws(Failure) -> Either {
+    /// Returns the profile or timeline of the file at a path; its text decides which.
+    public static func either(atPath path: String) throws(LookupError) -> Either {
         TimelineFile.isMeant(by: try read(path))
             ? .timeline(try timeline(atPath: path)) : .profile(try profile(atPath: path))
     }
 
-    /// Other names for built-in profiles.
+    /// Alternative names of built-in profiles.
     public static let aliases = ["loss100": "100-loss", "verybad": "very-bad-network"]
 
-    /// The built-in files; SwiftPM drops what cannot begin an identifier from their names.
+    /// The built-in files. SwiftPM drops characters that cannot start an identifier from the beginning of their names.
     private static let sources: [(id: String, bytes: [UInt8])] = [
         ("100-loss", PackageResources._00_loss_yaml),
         ("very-bad-network", PackageResources.very_bad_network_yaml),
@@ -155,25 +175,24 @@ public enum ProfileCatalogue {
         ("elevator", PackageResources.elevator_yaml),
     ]
 
-    /// The profile of a built-in name, or of the file at a path.
+    /// Returns the profile of a built-in name, or of the file at a path.
     ///
-    /// What has a slash in it or ends in `.yaml` or `.yml` is a path, and never looked up as a name.
-    public static func profile(_ nameOrPath: String) throws(Failure) -> Profile {
+    /// A text with a slash or the extension `.yaml` or `.yml` is a path, never a name.
+    public static func profile(_ nameOrPath: String) throws(LookupError) -> Profile {
         if isPath(nameOrPath) { return try profile(atPath: nameOrPath) }
-        let id = aliases[nameOrPath] ?? nameOrPath
-        if let profile = builtIn.first(where: { $0.id == id }) { return profile }
-        if timelines.contains(where: { $0.id == id }) { throw .isTimeline(name: id) }
-        throw Failure.unknown(
+        if let profile = builtInProfile(named: nameOrPath) { return profile }
+        if let timeline = builtInTimeline(named: nameOrPath) { throw .isTimeline(name: timeline.id) }
+        throw LookupError.unknownProfile(
             name: String(nameOrPath.prefix(60)), nearest: NearestName.of(nameOrPath, in: builtIn.map(\.id)))
     }
 
-    /// The profile of the file at a path.
-    public static func profile(atPath path: String) throws(Failure) -> Profile {
+    /// Returns the profile of the file at a path.
+    public static func profile(atPath path: String) throws(LookupError) -> Profile {
         let text = try read(path)
         do {
             return try Profile(parsing: text, id: TextFile.stem(path), file: path)
         } catch {
-            throw .refused(error)
+            throw .invalid(error)
         }
     }
 
@@ -181,7 +200,7 @@ public enum ProfileCatalogue {
         text.contains("/") || text.hasSuffix(".yaml") || text.hasSuffix(".yml")
     }
 
-    private static func read(_ path: String) throws(Failure) -> String {
+    private static func read(_ path: String) throws(LookupError) -> String {
         do {
             return try TextFile.read(path, bytesMax: YAMLReader.bytesMax)
         } catch {

@@ -1,16 +1,16 @@
 internal import LinkModel
 
-/// A number with a unit as people write it: `780 kbit/s`, `100 ms`, `0.5 %`, `50 packets`.
+/// Numbers with units: `780 kbit/s`, `100 ms`, `0.5 %`, `50 packets`.
 ///
-/// Decimals are read exactly, without floating point.
+/// Decimals are exact, without floating point.
 enum Quantity {
-    /// Why a text is not the quantity that was expected.
-    struct Refusal: Error {
+    /// Reason a text is not the expected quantity.
+    struct ParseError: Error {
         let message: String
     }
 
-    /// A link rate, or `nil` for `none`.
-    static func rate(_ text: String) throws(Refusal) -> Rate? {
+    /// Returns a link rate; `nil` for `none`.
+    static func rate(_ text: String) throws(ParseError) -> Rate? {
         let expected = "a rate such as '780 kbit/s', '40 Mbit/s' or 'none'"
         if text == "none" { return nil }
         let (number, unit) = try split(text, expected: expected)
@@ -21,21 +21,21 @@ enum Quantity {
         case "Mbit/s", "Mbps", "mbit/s", "mbps", "mbit", "Mbit": scale = 1_000_000
         case "Gbit/s", "Gbps", "gbit/s", "gbps", "gbit", "Gbit": scale = 1_000_000_000
         case "KB/s", "kB/s", "MB/s", "B/s", "KiB/s", "MiB/s":
-            throw Refusal(message: "'\(text)' counts bytes; expected bits, \(expected)")
-        case "": throw Refusal(message: "'\(text)' has no unit; expected \(expected)")
-        default: throw Refusal(message: "unknown unit '\(unit)'; expected \(expected)")
+            throw ParseError(message: "'\(text)' counts bytes per second; expected bits per second, \(expected)")
+        case "": throw ParseError(message: "'\(text)' has no unit; expected \(expected)")
+        default: throw ParseError(message: "unknown unit '\(unit)'; expected \(expected)")
         }
         guard let bits = number.scaled(by: scale), let rate = Rate(bitsPerSecond: bits) else {
-            throw Refusal(
-                message: bitsAreZero(number)
-                    ? "'\(text)' lets nothing through; for that say 'loss: 100 %', for no cap say 'none'"
+            throw ParseError(
+                message: number.digits == 0
+                    ? "'\(text)' stops all traffic; for an outage write 'loss: 100 %', for no limit 'none'"
                     : "'\(text)' is out of range; expected 100 bit/s to 100 Gbit/s")
         }
         return rate
     }
 
-    /// A span of time, 0 to ``LinkModel/DirectionConditions/delayMax``.
-    static func delay(_ text: String) throws(Refusal) -> Nanoseconds {
+    /// Returns a delay, 0 to ``LinkModel/DirectionConditions/delayMax``.
+    static func delay(_ text: String) throws(ParseError) -> Nanoseconds {
         let expected = "a time such as '100 ms' or '1.5 s'"
         if text == "0" { return .zero }
         let (number, unit) = try split(text, expected: expected)
@@ -44,63 +44,62 @@ enum Quantity {
         case "us", "µs": scale = 1000
         case "ms": scale = 1_000_000
         case "s": scale = 1_000_000_000
-        case "": throw Refusal(message: "'\(text)' has no unit; expected \(expected)")
-        default: throw Refusal(message: "unknown unit '\(unit)'; expected \(expected)")
+        case "": throw ParseError(message: "'\(text)' has no unit; expected \(expected)")
+        default: throw ParseError(message: "unknown unit '\(unit)'; expected \(expected)")
         }
         guard let count = number.scaled(by: scale), Nanoseconds(count) <= DirectionConditions.delayMax else {
-            throw Refusal(message: "'\(text)' is out of range; expected 0 ms to 600 s")
+            throw ParseError(message: "'\(text)' is out of range; expected 0 ms to 600 s")
         }
         return Nanoseconds(count)
     }
 
-    /// What becomes of connections.
-    static func access(_ text: String) throws(Refusal) -> ConnectionPolicy {
-        guard let access = ConnectionPolicy(rawValue: text) else {
-            throw Refusal(
-                message:
-                    "'\(text.prefix(40))' is none of \(ConnectionPolicy.allCases.map(\.rawValue).joined(separator: ", "))"
-                    + NearestName.hint(text, in: ConnectionPolicy.allCases.map(\.rawValue)))
+    /// Returns a connection policy.
+    static func access(_ text: String) throws(ParseError) -> Access {
+        guard let access = Access(rawValue: text) else {
+            throw ParseError(
+                message: "'\(text.prefix(40))' is unknown; expected one of \(Access.allCases.map(\.rawValue).joined(separator: ", "))"
+                    + NearestName.hint(text, in: Access.allCases.map(\.rawValue)))
         }
         return access
     }
 
-    /// A share of packets in percent.
-    static func loss(_ text: String) throws(Refusal) -> Probability {
+    /// Returns a probability given in percent.
+    static func loss(_ text: String) throws(ParseError) -> Loss {
         let expected = "a loss such as '0 %', '1.5 %' or '100 %'"
         if text == "0" { return .zero }
         let (number, unit) = try split(text, expected: expected)
-        guard unit == "%" else { throw unitRefusal(text, unit, expected) }
+        guard unit == "%" else { throw unitError(text, unit, expected) }
         guard let millionths = number.scaled(by: 10_000), millionths <= 1_000_000,
             let loss = Probability(partsPerMillion: Int32(millionths))
         else {
-            throw Refusal(message: "'\(text)' is out of range; expected 0 % to 100 %")
+            throw ParseError(message: "'\(text)' is out of range; expected 0 % to 100 %")
         }
         return loss
     }
 
-    /// The length of a queue in packets.
-    static func queue(_ text: String) throws(Refusal) -> QueueLimit {
+    /// Returns a queue limit in packets or bytes.
+    static func queue(_ text: String) throws(ParseError) -> QueueLimit {
         let expected = "a queue such as '50 packets' or '64 KB'"
         let (number, unit) = try split(text, expected: expected)
         if unit == "packets" || unit == "packet" {
             guard let count = number.scaled(by: 1), let limit = QueueLimit(packets: Int(count)) else {
-                throw Refusal(message: "'\(text)' is out of range; expected 1 to 100000 packets, a whole number")
+                throw ParseError(message: "'\(text)' is out of range; expected 1 to 100000 packets, a whole number")
             }
             return limit
         }
         let scales: [String: Int64] = [
             "B": 1, "bytes": 1, "kB": 1000, "KB": 1000, "MB": 1_000_000, "KiB": 1024, "MiB": 1_048_576,
         ]
-        guard let scale = scales[unit] else { throw unitRefusal(text, unit, expected) }
+        guard let scale = scales[unit] else { throw unitError(text, unit, expected) }
         guard let count = number.scaled(by: scale), let limit = QueueLimit(bytes: Int(count)) else {
-            throw Refusal(message: "'\(text)' is out of range; expected 1 B to 150 MB, whole bytes")
+            throw ParseError(message: "'\(text)' is out of range; expected 1 B to 150 MB, whole bytes")
         }
         return limit
     }
 
-    /// How a delay varies: a span, a distribution, and whether packets may overtake.
-    static func jitter(_ text: String) throws(Refusal) -> Jitter? {
-        let words = Jitter.Distribution.allCases.map(\.rawValue)
+    /// Returns jitter: a span, a distribution, and whether packets may overtake; `nil` for no jitter.
+    static func jitter(_ text: String) throws(ParseError) -> Jitter? {
+        let names = Jitter.Distribution.allCases.map(\.rawValue)
         var rest = text
         var mayOvertake = false
         if rest.hasSuffix(" overtaking") {
@@ -118,49 +117,49 @@ enum Quantity {
         do {
             span = try delay(rest)
         } catch {
-            throw Refusal(
+            throw ParseError(
                 message: error.message
-                    + ", then one of \(words.joined(separator: ", ")), then 'overtaking' if packets may, all as "
+                    + ", optionally followed by one of \(names.joined(separator: ", ")) and by 'overtaking', as in "
                     + "'20 ms normal overtaking'")
         }
         return span > .zero ? Jitter(span: span, distribution: distribution, mayOvertake: mayOvertake) : nil
     }
 
-    /// Losses in bursts, in netem's words: `gemodel 1% 25% 70% 0%` or `timed 20s 800ms 100%`.
-    static func bursts(_ text: String) throws(Refusal) -> BurstLoss? {
+    /// Returns burst loss in netem's syntax: `gemodel 1% 25% 70% 0%` or `timed 20s 800ms 100%`.
+    static func bursts(_ text: String) throws(ParseError) -> Bursts? {
         if text == "none" { return nil }
+        let expected = "expected a burst loss such as 'gemodel 1% 25% 70% 0%' or 'timed 20s 800ms 100%'"
         do {
             let conditions = try NetemExpression.parse("loss \(text)")
             if let bursts = conditions.bursts, conditions.loss == .zero { return bursts }
         } catch {
-            throw Refusal(message: "\(error.message); expected as 'gemodel 1% 25% 70% 0%' or 'timed 20s 800ms 100%'")
+            throw ParseError(message: "\(error.message); \(expected)")
         }
-        throw Refusal(
-            message: "'\(shown(text))' is no burst; expected as 'gemodel 1% 25% 70% 0%' or 'timed 20s 800ms 100%'")
+        throw ParseError(message: "'\(shown(text))' is not a burst loss; \(expected)")
     }
 
-    /// Packets by their number: `3, 7, 12-15`.
-    static func packetNumbers(_ text: String) throws(Refusal) -> PacketNumbers? {
+    /// Returns packet numbers: `3, 7, 12-15`.
+    static func packetNumbers(_ text: String) throws(ParseError) -> PacketNumbers? {
         if text == "none" { return nil }
         var ranges: [ClosedRange<Int>] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: false).prefix(PacketNumbers.rangesMax + 1) {
             let word = part.trimmed
             let ends = word.split(separator: "-", omittingEmptySubsequences: false).map { Int($0.trimmed) }
             guard ends.count <= 2, let first = ends.first ?? nil, let last = ends.last ?? nil, first <= last else {
-                throw Refusal(message: "'\(shown(word))' is no packet; expected numbers from 1 as '3, 7, 12-15'")
+                throw ParseError(message: "'\(shown(word))' is not a packet number; expected numbers from 1, as in '3, 7, 12-15'")
             }
             ranges.append(first...last)
         }
         guard let numbers = PacketNumbers(ranges) else {
-            throw Refusal(
+            throw ParseError(
                 message:
-                    "expected 1 to \(PacketNumbers.rangesMax) packets or ranges within 1 to \(PacketNumbers.numberMax)")
+                    "expected 1 to \(PacketNumbers.rangesMax) packet numbers or ranges within 1 to \(PacketNumbers.numberMax)")
         }
         return numbers
     }
 
-    /// A point or span of time: `20s`, `3m20s`, `1h`, `200 ms`, up to ``LinkModel/Timeline/timeMax``.
-    static func time(_ text: String) throws(Refusal) -> Nanoseconds {
+    /// Returns a time or duration of a timeline: `20s`, `3m20s`, `1h`, `200 ms`, up to ``LinkModel/Timeline/timeMax``.
+    static func time(_ text: String) throws(ParseError) -> Nanoseconds {
         let expected = "a time such as '20s', '3m20s' or '200ms'"
         var rest = text
         var total: Int64 = 0
@@ -172,56 +171,59 @@ enum Quantity {
             let scales: [Substring: Int64] = [
                 "h": 3_600_000_000_000, "m": 60_000_000_000, "s": 1_000_000_000, "ms": 1_000_000,
             ]
-            guard let scale = scales[unit] else { throw unitRefusal(text, String(unit), expected) }
+            guard let scale = scales[unit] else { throw unitError(text, String(unit), expected) }
             guard scale < lastScale, let count = number.scaled(by: scale), count <= Timeline.timeMax.count else {
-                throw Refusal(message: "'\(shown(text))' is out of range; expected \(expected), up to 24 hours")
+                throw ParseError(message: "'\(shown(text))' is out of range; expected \(expected), up to 24 hours")
             }
             lastScale = scale
             total += count
             rest = String(rest.dropFirst(piece.count + unit.count)).trimmed
         } while !rest.isEmpty
         guard total <= Timeline.timeMax.count else {
-            throw Refusal(message: "'\(shown(text))' is more than 24 hours")
+            throw ParseError(message: "'\(shown(text))' is more than 24 hours")
         }
         return Nanoseconds(total)
     }
 
-    private static func unitRefusal(_ text: String, _ unit: String, _ expected: String) -> Refusal {
-        Refusal(
+    static func unitError(_ text: String, _ unit: String, _ expected: String) -> ParseError {
+        ParseError(
             message: unit.isEmpty
                 ? "'\(shown(text))' has no unit; expected \(expected)"
                 : "unknown unit '\(shown(unit))'; expected \(expected)")
     }
 
-    /// A decimal number that is not negative: `digits` / 10^`decimals`.
+    /// A non-negative decimal number: `digits` / 10^`decimals`.
     struct Decimal {
         var digits: Int64 = 0
         var decimals = 0
 
-        /// The number times `scale`, if that is a whole number that fits.
+        private var divisor: Int64 { (0..<decimals).reduce(1) { product, _ in product * 10 } }
+
+        /// Returns the number times `scale`; `nil` if that is not a whole number or overflows.
         func scaled(by scale: Int64) -> Int64? {
             let (product, overflow) = digits.multipliedReportingOverflow(by: scale)
-            if overflow { return nil }
-            var divisor: Int64 = 1
-            for _ in 0..<decimals { divisor *= 10 }
-            return product % divisor == 0 ? product / divisor : nil
+            return overflow || product % divisor != 0 ? nil : product / divisor
+        }
+
+        /// Returns the number times `scale`, rounded down; `nil` if that overflows.
+        func roundedDown(by scale: Int64) -> Int64? {
+            let (product, overflow) = digits.multipliedReportingOverflow(by: scale)
+            return overflow ? nil : product / divisor
         }
     }
 
-    private static func bitsAreZero(_ number: Decimal) -> Bool { number.digits == 0 }
-
     /// Splits `12.5 kbit/s` into its number and its unit.
-    private static func split(_ text: String, expected: String) throws(Refusal) -> (Decimal, unit: String) {
+    static func split(_ text: String, expected: String) throws(ParseError) -> (Decimal, unit: String) {
         var number = Decimal()
         var rest = Substring(text)
         var digitCount = 0
         var hasPoint = false
-        if rest.first == "-" { throw Refusal(message: "'\(shown(text))' is negative; expected \(expected)") }
+        if rest.first == "-" { throw ParseError(message: "'\(shown(text))' is negative; expected \(expected)") }
         while let character = rest.first {
             if let digit = character.wholeNumberValue, character.isASCII {
                 digitCount += 1
                 if digitCount > 12 {
-                    throw Refusal(message: "'\(shown(text))' has too many digits; expected \(expected)")
+                    throw ParseError(message: "'\(shown(text))' has too many digits; expected \(expected)")
                 }
                 number.digits = number.digits * 10 + Int64(digit)
                 if hasPoint { number.decimals += 1 }
@@ -233,20 +235,20 @@ enum Quantity {
             rest.removeFirst()
         }
         guard digitCount > 0, !hasPoint || number.decimals > 0 else {
-            throw Refusal(message: "'\(shown(text))' is not a number with a unit; expected \(expected)")
+            throw ParseError(message: "'\(shown(text))' is not a number with a unit; expected \(expected)")
         }
         while rest.first == " " { rest.removeFirst() }
         return (number, shown(String(rest)))
     }
 
-    /// A text from a file, cut to what fits in a message.
+    /// Returns a text, shortened for a message.
     private static func shown(_ text: String) -> String {
         text.count > 40 ? text.prefix(40) + "…" : text
     }
 }
 
 extension StringProtocol {
-    /// Without spaces at both ends.
+    /// The text without spaces at both ends.
     var trimmed: String {
         var rest = Substring(self)
         while rest.first == " " { rest.removeFirst() }

@@ -1,39 +1,39 @@
-/// The scenarios that come with the program, and those in files.
+/// The built-in scenarios, and those in files.
 public enum ScenarioCatalogue {
-    /// Why a scenario could not be had.
-    public enum Failure: Error, CustomStringConvertible {
+    /// Reason a scenario is not available.
+    public enum LookupError: Error, CustomStringConvertible {
         /// No built-in scenario has that name.
         case unknown(name: String, nearest: [String])
         /// The file could not be read.
         case unreadable(path: String, reason: String)
-        /// The file was read and refused.
-        case refused(FileError)
+        /// The file has errors.
+        case invalid(FileError)
 
         public var description: String {
             switch self {
             case .unknown(let name, let nearest):
-                let guess = nearest.isEmpty ? "" : "; did you mean \(nearest.joined(separator: ", "))?"
+                let hint = nearest.isEmpty ? "" : "; did you mean \(nearest.joined(separator: ", "))?"
                 return
-                    "no scenario is called '\(name)'\(guess) (built in: \(ScenarioCatalogue.names.joined(separator: ", ")); "
-                    + "a file is given by its path, as ./\(name).yaml)"
-            case .unreadable(let path, let reason): return "\(path): cannot be read: \(reason)"
-            case .refused(let error): return error.description
+                    "no scenario is called '\(name)'\(hint) (built in: \(ScenarioCatalogue.names.joined(separator: ", ")); "
+                    + "name a file by its path, such as ./\(name).yaml)"
+            case .unreadable(let path, let reason): return "cannot read \(path): \(reason)"
+            case .invalid(let error): return error.description
             }
         }
     }
 
-    /// The built-in files; SwiftPM drops what cannot begin an identifier from their names.
+    /// The built-in files. SwiftPM drops characters that cannot start an identifier from the beginning of their names.
     private static let sources: [(id: String, bytes: [UInt8])] = [
         ("create-offline-then-heal", PackageResources.create_offline_then_heal_yaml),
         ("edit-conflict-after-subway", PackageResources.edit_conflict_after_subway_yaml),
         ("create-retried-after-lost-response", PackageResources.create_retried_after_lost_response_yaml),
     ]
 
-    /// The built-in scenarios' names.
+    /// The names of the built-in scenarios.
     public static let names = sources.map(\.id)
 
-    /// The scenario of a built-in name, or of the file at a path.
-    public static func scenario(_ nameOrPath: String) throws(Failure) -> ScenarioFile {
+    /// Returns the scenario of a built-in name, or of the file at a path.
+    public static func scenario(_ nameOrPath: String) throws(LookupError) -> ScenarioFile {
         let text: String
         if ProfileCatalogue.isPath(nameOrPath) {
             do {
@@ -49,7 +49,7 @@ public enum ScenarioCatalogue {
         do {
             return try ScenarioFile(parsing: text, file: nameOrPath)
         } catch {
-            throw .refused(error)
+            throw .invalid(error)
         }
     }
 }

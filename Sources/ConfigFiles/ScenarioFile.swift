@@ -1,17 +1,17 @@
 public import ScenarioModel
 internal import Yams
 
-/// A scenario file: the scenario itself and its variants.
+/// A scenario file: the scenario and its variants.
 public struct ScenarioFile: Sendable {
-    /// The scenario as the file says it.
+    /// The scenario without a variant.
     public let scenario: Scenario
-    /// The same with what each variant changes, in the order of the file.
+    /// The variants, in the order of the file.
     public let variants: [Scenario]
 
-    /// The version of the file format, given as `scenario: 1`.
+    /// The file format's version, given as `scenario: 1`.
     public static let formatVersion = "1"
 
-    /// Reads a scenario file; profiles in it that are files lie relative to its folder.
+    /// Parses a scenario file. Paths of profiles are relative to its folder.
     public init(parsing text: String, file: String) throws(FileError) {
         let reader = YAMLReader(file: file)
         guard let root = reader.root(of: text, expected: "a scenario: 'scenario: 1', a name, devices, network, expect"),
@@ -19,20 +19,20 @@ public struct ScenarioFile: Sendable {
         else { throw reader.error }
         let variantsKey = mapping.keys.first { $0.scalar?.string == "variants" }
         let plainRoot = Node.mapping(mapping.without { $0 == "variants" })
-        let scenario = ScenarioReader(reader).read(plainRoot, place: root)
+        let scenario = ScenarioReader(reader).read(plainRoot, parent: root)
         var variants: [Scenario] = []
         if let variantsKey, let overlays = mapping[variantsKey] {
             guard let named = overlays.mapping else {
-                reader.report("'variants': expected names with what they change", at: overlays)
+                reader.report("'variants': expected a mapping from names to changed keys", at: overlays)
                 throw reader.error
             }
-            // What is wrong with the whole would be told once more for each.
+            // Errors of the scenario would be repeated for each variant.
             for (key, overlay) in named where reader.problems.isEmpty {
                 guard let name = key.scalar?.string, overlay.mapping != nil else {
-                    reader.report("'variants': expected a name with what it changes", at: key)
+                    reader.report("'variants': expected a name and a mapping of changed keys", at: key)
                     continue
                 }
-                var variant = ScenarioReader(reader).read(Self.merge(plainRoot, overlay), place: overlay)
+                var variant = ScenarioReader(reader).read(Self.merge(plainRoot, overlay), parent: overlay)
                 variant?.variant = name
                 if let variant { variants.append(variant) }
             }
@@ -42,7 +42,7 @@ public struct ScenarioFile: Sendable {
         self.variants = variants
     }
 
-    /// Maps merge, everything else is replaced.
+    /// Returns the overlay on the base: mappings are merged, other values replaced.
     private static func merge(_ base: Node, _ overlay: Node) -> Node {
         guard var merged = base.mapping, let changes = overlay.mapping else { return overlay }
         for (key, value) in changes { merged[key] = merged[key].map { merge($0, value) } ?? value }
@@ -51,7 +51,7 @@ public struct ScenarioFile: Sendable {
 }
 
 extension Node.Mapping {
-    /// The mapping without some keys, where it was.
+    /// Returns the mapping without some keys, at the same source location.
     func without(_ isDropped: (String) -> Bool) -> Node.Mapping {
         Node.Mapping(
             filter { !isDropped($0.key.scalar?.string ?? "") }.map { ($0.key, $0.value) }, tag, style, mark)

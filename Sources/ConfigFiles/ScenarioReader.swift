@@ -2,7 +2,7 @@ internal import LinkModel
 internal import ScenarioModel
 internal import Yams
 
-/// Turns a scenario's YAML into a ``ScenarioModel/Scenario``, reporting everything wrong on the way.
+/// A reader of scenarios; reports all errors.
 final class ScenarioReader {
     let reader: YAMLReader
     var deviceNames: [String] = []
@@ -14,32 +14,32 @@ final class ScenarioReader {
         "scenario", "name", "about", "tags", "seed", "limit", "server", "devices", "writers", "network", "faults",
         "steps", "expect",
     ]
-    private static let later = ["extends", "workload", "invariants", "matrix", "explore"]
+    private static let unsupported = ["extends", "workload", "invariants", "matrix", "explore"]
 
     init(_ reader: YAMLReader) { self.reader = reader }
 
-    func read(_ root: Node, place: Node) -> Scenario? {
+    func read(_ root: Node, parent: Node) -> Scenario? {
         guard let mapping = root.mapping else { return nil }
-        for (key, _) in mapping where Self.later.contains(key.scalar?.string ?? "") {
+        for (key, _) in mapping where Self.unsupported.contains(key.scalar?.string ?? "") {
             reader.report("'\(key.scalar?.string ?? "")' is not supported yet", at: key)
         }
-        let supported = Node.mapping(mapping.without { Self.later.contains($0) })
+        let supported = Node.mapping(mapping.without { Self.unsupported.contains($0) })
         guard let keys = reader.mapping(supported, keys: Self.sections, in: "the scenario") else { return nil }
         if let version = keys["scenario"] {
-            let text = reader.text(version, expected: "the format's version, \(ScenarioFile.formatVersion)")
+            let text = reader.text(version, expected: "the format version, \(ScenarioFile.formatVersion)")
             if let text, text != ScenarioFile.formatVersion {
                 reader.report(
-                    "version '\(text.prefix(20))' is not known; expected \(ScenarioFile.formatVersion)", at: version)
+                    "version '\(text.prefix(20))' is not supported; expected \(ScenarioFile.formatVersion)", at: version)
             }
         } else {
-            reader.report("'scenario: \(ScenarioFile.formatVersion)' is missing", at: place)
+            reader.report("'scenario: \(ScenarioFile.formatVersion)' is missing", at: parent)
         }
         for name in ["name", "devices", "network", "expect"] where keys[name] == nil {
-            reader.report("'\(name)' is missing", at: place)
+            reader.report("'\(name)' is missing", at: parent)
         }
         var scenario = Scenario(name: keys["name"].flatMap { reader.text($0, expected: "a name") } ?? "")
         if let node = keys["name"], !Self.isKebabCase(scenario.name) {
-            reader.report("'\(scenario.name.prefix(40))' is not kebab-case, as 'edit-conflict'", at: node)
+            reader.report("'\(scenario.name.prefix(40))' is not kebab-case, such as 'edit-conflict'", at: node)
         }
         scenario.about = keys["about"].flatMap { reader.text($0, expected: "a sentence or two") } ?? ""
         if let node = keys["seed"], let seed = number(node, "a whole number") { scenario.seed = UInt64(seed) }
@@ -47,14 +47,14 @@ final class ScenarioReader {
         readServer(keys["server"], &scenario)
         readWriters(keys["writers"], &scenario)
         readDevices(keys["devices"], network: keys["network"], &scenario)
-        collect(keys["steps"])
+        collectNames(keys["steps"])
         scenario.faults = list(keys["faults"]).compactMap(fault)
         scenario.steps = list(keys["steps"]).compactMap(step)
         if let expect = keys["expect"] { scenario.expectations = expectations(expect) }
         return scenario
     }
 
-    // MARK: Who is there
+    // MARK: Server, devices and writers
 
     private func readServer(_ node: Node?, _ scenario: inout Scenario) {
         guard let node, let keys = reader.mapping(node, keys: ["contract", "notes"], in: "'server'") else { return }
@@ -71,7 +71,7 @@ final class ScenarioReader {
             else { continue }
             rows.append(row)
             let revision = parts["revision"].flatMap { number($0, "a whole number from 1") } ?? 1
-            if revision < 1 { reader.report("a revision begins at 1", at: parts["revision"]) }
+            if revision < 1 { reader.report("expected a revision of 1 or more", at: parts["revision"]) }
             scenario.notes.append(
                 Scenario.SeedNote(
                     row: row, title: parts["title"].flatMap { reader.text($0, expected: "a text") },
@@ -91,7 +91,7 @@ final class ScenarioReader {
 
     private func user(_ node: Node?, _ parent: Node) -> String {
         guard let node else {
-            reader.report("'user' is missing: whose notes", at: parent)
+            reader.report("'user' is missing", at: parent)
             return ""
         }
         return reader.text(node, expected: "a user's name") ?? ""
@@ -100,7 +100,7 @@ final class ScenarioReader {
     private func readDevices(_ node: Node?, network: Node?, _ scenario: inout Scenario) {
         guard let node else { return }
         guard let devices = node.mapping else {
-            return reader.report("'devices': expected names with users, as 'A: { user: ada }'", at: node)
+            return reader.report("'devices': expected names with users, such as 'A: { user: ada }'", at: node)
         }
         var found: [(name: String, user: String, startsSynced: Bool, node: Node)] = []
         for (key, value) in devices {
@@ -108,9 +108,9 @@ final class ScenarioReader {
                 let parts = reader.mapping(value, keys: ["user", "starts", "client"], in: "'\(name)'")
             else { continue }
             if let client = parts["client"], reader.text(client, expected: "reference") != "reference" {
-                reader.report("only the reference client is supported yet", at: client)
+                reader.report("only the reference client is supported", at: client)
             }
-            let starts = parts["starts"].flatMap { word($0, ["synced", "empty"]) } ?? "synced"
+            let starts = parts["starts"].flatMap { oneOf($0, ["synced", "empty"]) } ?? "synced"
             deviceNames.append(name)
             found.append((name, user(parts["user"], value), starts == "synced", key))
         }
@@ -121,7 +121,7 @@ final class ScenarioReader {
         }
         for device in found {
             if networks[device.name] == nil {
-                reader.report("'network' says nothing of \(device.name)", at: network ?? device.node)
+                reader.report("'network' has no entry for \(device.name)", at: network ?? device.node)
             }
             scenario.devices.append(
                 Scenario.Device(
@@ -132,17 +132,17 @@ final class ScenarioReader {
 
     private func actorName(_ key: Node) -> String? {
         guard let name = key.scalar?.string else {
-            reader.report("a name must be a word", at: key)
+            reader.report("expected a name", at: key)
             return nil
         }
         let isName = name.first.map { $0.isASCII && $0.isUppercase } ?? false
         guard isName, name.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) }) else {
             reader.report(
-                "'\(name.prefix(40))': the name of a device or writer begins with a capital letter, as 'A'", at: key)
+                "'\(name.prefix(40))': expected a name of ASCII letters and digits that begins with a capital letter, such as 'A'", at: key)
             return nil
         }
         if deviceNames.contains(name) || writerNames.contains(name) {
-            reader.report("'\(name)' is there twice", at: key)
+            reader.report("'\(name)' is defined twice", at: key)
         }
         return name
     }
@@ -151,7 +151,7 @@ final class ScenarioReader {
 
     private func entries(_ node: Node) -> [Scenario.NetworkEntry] {
         guard let mapping = node.mapping else {
-            reader.report("expected times with links, as '20s: 100-loss'", at: node)
+            reader.report("expected a mapping from times to links, such as '20s: 100-loss'", at: node)
             return []
         }
         let timeline = TimelineReader(reader)
@@ -161,29 +161,29 @@ final class ScenarioReader {
             var isSignalled = true
             var plain = value
             if let parts = value.mapping, let signalled = parts["signalled"] {
-                isSignalled = word(signalled, ["true", "false"]) != "false"
+                isSignalled = oneOf(signalled, ["true", "false"]) != "false"
                 plain = .mapping(parts.without { $0 == "signalled" })
             }
             let start = time(key)
             if let start {
                 if let last, start <= last {
-                    reader.report("goes back in time; expected later than the entry before it", at: key)
+                    reader.report("expected a time later than the entry before", at: key)
                 } else if last == nil && start != .zero {
                     reader.report("the first entry must be at 0s", at: key)
                 }
                 last = start
             }
             guard let phase = timeline.phase(plain), let start else { continue }
-            if case .ramp = phase { reader.report("a ramp is not supported in scenarios yet", at: value) }
+            if case .ramp = phase { reader.report("'ramp' is not supported in scenarios", at: value) }
             found.append(Scenario.NetworkEntry(at: start, phase, isSignalled: isSignalled))
         }
         return found
     }
 
-    // MARK: What people do
+    // MARK: Faults and steps
 
-    /// Finds the notes and marks that steps make, so that they can be named before.
-    private func collect(_ node: Node?) {
+    /// Collects the notes and marks of all steps, because earlier keys may name them.
+    private func collectNames(_ node: Node?) {
         for step in node?.sequence ?? [] {
             if let mark = step.mapping?["mark"]?.scalar?.string { marks.append(mark) }
             for (_, value) in step.mapping ?? [:] {
@@ -202,68 +202,69 @@ final class ScenarioReader {
             return nil
         }
         if reader.text(point, expected: "committed") != "committed" {
-            reader.report("only the point 'committed' is supported yet", at: point)
+            reader.report("only the point 'committed' is supported", at: point)
         }
-        guard let action = word(then, ["cut", "mute"]) else { return nil }
+        guard let action = reader.value(then, as: Scenario.Fault.Action.self) else { return nil }
         let nth = keys["nth"].flatMap { number($0, "a whole number from 1") } ?? 1
-        if nth < 1 { reader.report("'nth' begins at 1", at: keys["nth"]) }
+        if nth < 1 { reader.report("expected 'nth' of 1 or more", at: keys["nth"]) }
         var mustFire = true
         if let times = keys["times"] {
             if let bounds = times.mapping, let least = bounds["min"] {
                 mustFire = number(least, "a whole number") != 0
             } else if times.scalar?.string != "1" {
-                reader.report("'times': only 1 and {min: 0} are supported yet", at: times)
+                reader.report("'times': only 1 and {min: 0} are supported", at: times)
             }
         }
         return Scenario.Fault(
-            request: request, nth: max(1, nth), device: keys["to"].flatMap(knownDevice), isCut: action == "cut",
-            mustFire: mustFire, place: place(node))
+            request: request, nth: max(1, nth), device: keys["to"].flatMap(knownDevice), action: action,
+            mustFire: mustFire, location: location(node))
     }
 
     private func step(_ node: Node) -> Scenario.Step? {
         let actors = deviceNames + writerNames
-        let words = ["at", "after", "delay", "when", "within", "mark"]
-        guard let keys = reader.mapping(node, keys: words + actors, in: "a step") else { return nil }
-        let doing = actors.filter { keys[$0] != nil }
-        // A step that only marks a moment needs nobody.
-        guard doing.count == 1 || (doing.isEmpty && keys["mark"] != nil) else {
+        let known = ["at", "after", "delay", "when", "within", "mark"]
+        guard let keys = reader.mapping(node, keys: known + actors, in: "a step") else { return nil }
+        let acting = actors.filter { keys[$0] != nil }
+        // A step without an action sets a mark.
+        guard acting.count == 1 || (acting.isEmpty && keys["mark"] != nil) else {
             reader.report(
-                "a step needs one device or writer who does something (\(actors.joined(separator: ", ")))", at: node)
+                "a step needs an action of one device or writer (\(actors.joined(separator: ", ")))", at: node)
             return nil
         }
         let triggers = ["at", "after", "when"].filter { keys[$0] != nil }
-        guard triggers.count == 1, let node_ = keys[triggers[0]] else {
+        guard triggers.count == 1, let triggerNode = keys[triggers[0]] else {
             reader.report("a step needs one of 'at', 'after' and 'when'", at: node)
             return nil
         }
         let trigger: Scenario.Step.Trigger
         switch triggers[0] {
         case "at":
-            guard let time = time(node_) else { return nil }
+            guard let time = time(triggerNode) else { return nil }
             trigger = .at(time)
         case "after":
-            guard let mark = knownMark(node_) else { return nil }
+            guard let mark = knownMark(triggerNode) else { return nil }
             trigger = .after(mark, delay: keys["delay"].flatMap(time) ?? .zero)
         default:
-            guard let (device, condition) = states(node_, in: "'when'").first else { return nil }
+            guard let (device, condition) = states(triggerNode, in: "'when'").first else { return nil }
             trigger = .when(device: device, condition, within: keys["within"].flatMap(time) ?? Timeline.timeMax)
         }
-        var doer: (actor: String, act: Scenario.Act)?
-        if let actor = doing.first, let actNode = keys[actor] {
-            guard let act = act(actNode, isDevice: deviceNames.contains(actor)) else { return nil }
-            doer = (actor, act)
+        var step: (actor: String, action: Scenario.Action)?
+        if let actor = acting.first, let actionNode = keys[actor] {
+            guard let action = action(actionNode, isDevice: deviceNames.contains(actor)) else { return nil }
+            step = (actor, action)
         }
-        return Scenario.Step(trigger: trigger, doing: doer, mark: keys["mark"]?.scalar?.string, place: place(node))
+        return Scenario.Step(
+            trigger: trigger, action: step, mark: keys["mark"]?.scalar?.string, location: location(node))
     }
 
-    private func act(_ node: Node, isDevice: Bool) -> Scenario.Act? {
-        let acts = ["create", "edit", "delete"] + (isDevice ? ["resolve", "sync", "kill", "start"] : [])
-        guard let keys = reader.mapping(node, keys: acts + ["title", "text"], in: "what is done") else { return nil }
-        let named = acts.filter { keys[$0] != nil }
+    private func action(_ node: Node, isDevice: Bool) -> Scenario.Action? {
+        let names = ["create", "edit", "delete"] + (isDevice ? ["resolve", "sync", "kill", "start"] : [])
+        guard let keys = reader.mapping(node, keys: names + ["title", "text"], in: "an action") else { return nil }
+        let named = names.filter { keys[$0] != nil }
         guard named.count == 1, let value = keys[named[0]] else {
-            // A misspelt act has been told already.
+            // A misspelt action has been reported already.
             if named.isEmpty && keys.count < node.mapping?.count ?? 0 { return nil }
-            reader.report("expected one of \(acts.joined(separator: ", "))", at: node)
+            reader.report("expected one of \(names.joined(separator: ", "))", at: node)
             return nil
         }
         let title = keys["title"].flatMap { reader.text($0, expected: "a title") }
@@ -288,7 +289,7 @@ final class ScenarioReader {
         }
     }
 
-    // MARK: Words
+    // MARK: Values
 
     func list(_ node: Node?) -> [Node] {
         guard let node else { return [] }
@@ -299,9 +300,8 @@ final class ScenarioReader {
         return Array(sequence)
     }
 
-    func place(_ node: Node) -> Place {
-        let mark = node.mark
-        return Place(file: reader.file, line: mark?.line ?? 1, column: mark?.column ?? 1)
+    func location(_ node: Node) -> SourceLocation {
+        SourceLocation(file: reader.file, line: node.mark?.line ?? 1, column: node.mark?.column ?? 1)
     }
 
     func time(_ node: Node) -> Nanoseconds? {
@@ -323,29 +323,29 @@ final class ScenarioReader {
         return number
     }
 
-    func word(_ node: Node, _ words: [String]) -> String? {
-        guard let text = reader.text(node, expected: words.joined(separator: " or ")) else { return nil }
-        guard words.contains(text) else {
+    func oneOf(_ node: Node, _ values: [String]) -> String? {
+        let expected = values.joined(separator: " or ")
+        guard let text = reader.text(node, expected: expected) else { return nil }
+        guard values.contains(text) else {
             reader.report(
-                "'\(text.prefix(40))': expected \(words.joined(separator: " or "))\(NearestName.hint(text, in: words))",
-                at: node)
+                "'\(text.prefix(40))': expected \(expected)\(NearestName.hint(text, in: values))", at: node)
             return nil
         }
         return text
     }
 
-    private func known(_ node: Node, _ names: [String], what: String) -> String? {
-        guard let name = reader.text(node, expected: what) else { return nil }
+    private func known(_ node: Node, _ names: [String], kind: String) -> String? {
+        guard let name = reader.text(node, expected: "a \(kind)") else { return nil }
         guard names.contains(name) else {
-            reader.report("no \(what) is called '\(name.prefix(40))'\(NearestName.hint(name, in: names))", at: node)
+            reader.report("no \(kind) is called '\(name.prefix(40))'\(NearestName.hint(name, in: names))", at: node)
             return nil
         }
         return name
     }
 
-    func knownDevice(_ node: Node) -> String? { known(node, deviceNames, what: "device") }
-    func knownRow(_ node: Node) -> String? { known(node, rows, what: "note") }
-    func knownMark(_ node: Node) -> String? { known(node, marks, what: "mark") }
+    func knownDevice(_ node: Node) -> String? { known(node, deviceNames, kind: "device") }
+    func knownRow(_ node: Node) -> String? { known(node, rows, kind: "note") }
+    func knownMark(_ node: Node) -> String? { known(node, marks, kind: "mark") }
 
     func pattern(_ node: Node) -> RequestPattern? {
         guard let text = reader.text(node, expected: "a request such as 'PUT n1', 'POST any' or 'any'") else {

@@ -1,26 +1,26 @@
 public import LinkModel
 internal import Yams
 
-/// A timeline as people write it, with its name.
+/// A timeline with its name and description.
 public struct TimelineFile: Hashable, Sendable {
-    /// The word it is chosen by: the file's name without its ending.
+    /// The name in commands and files: the file's name without its extension. Case does not matter.
     public let id: String
-    /// The name people know it by.
+    /// The display name.
     public let name: String
-    /// What it is like and where it comes from.
+    /// The description and origin.
     public let about: String
-    /// How far its figures can be trusted; `nil` where the file does not say.
+    /// The grade of evidence for its numbers; `nil` if not given.
     public let grade: Profile.Grade?
-    /// What holds when.
+    /// The timeline.
     public let timeline: Timeline
 
-    /// Bytes of what is written at once.
+    /// The size limit of inline timelines in bytes.
     public static let inlineBytesMax = YAMLReader.bytesMax
 
-    /// The version of the file format, given as `timeline: 1`.
+    /// The file format's version, given as `timeline: 1`.
     public static let formatVersion = "1"
 
-    /// Reads a timeline from the text of a file; profiles in it that are files lie relative to its folder.
+    /// Parses a timeline file. Paths of profiles are relative to its folder.
     public init(parsing text: String, id: String, file: String) throws(FileError) {
         let reader = YAMLReader(file: file)
         guard let result = TimelineReader(reader).readFile(text, id: id), reader.problems.isEmpty else {
@@ -29,14 +29,16 @@ public struct TimelineFile: Hashable, Sendable {
         self = result
     }
 
-    /// Reads what is written at once, as `0s: 3g, 20s: 100-loss, 50s: edge`; `source` is what messages call it.
+    /// Parses an inline timeline: `0s: 3g, 20s: 100-loss, 50s: edge`, with or without blanks.
     ///
-    /// - Parameter readsFiles: Whether links and traces may be given by a path.
+    /// - Parameters:
+    ///   - source: The name of the text in error messages.
+    ///   - readsFiles: Whether profiles and traces may be named by a path.
     public init(inline text: String, source: String, readsFiles: Bool = true) throws(FileError) {
-        let isBraced = text.utf8.first == UInt8(ascii: "{")
-        let reader = YAMLReader(file: source, linesBefore: isBraced ? 0 : 1, readsFiles: readsFiles)
+        let inline = InlineTimeline(text)
+        let reader = YAMLReader(file: source, normalization: inline, readsFiles: readsFiles)
         let root = reader.root(
-            of: isBraced ? text : "{\n\(text)\n}", expected: "times with links, as '0s: 3g, 20s: 100-loss, 50s: 3g'")
+            of: inline.yaml, expected: "times and links, such as '0s: 3g, 20s: 100-loss, 50s: 3g'")
         let timeline = root.flatMap { TimelineReader(reader).entries($0, repeats: nil) }
         guard let timeline, reader.problems.isEmpty else { throw reader.error }
         self.init(id: "inline", name: text, about: "", grade: nil, timeline: timeline)
@@ -50,16 +52,16 @@ public struct TimelineFile: Hashable, Sendable {
         self.timeline = timeline
     }
 
-    /// A time as timelines have it, such as `20s` or `3m20s`; `nil` if it is none.
+    /// Returns a time in the syntax of timelines, such as `20s` or `3m20s`; `nil` if the text is not a time.
     public static func time(_ text: String) -> Nanoseconds? { try? Quantity.time(text) }
 
-    /// Whether the text of a file is meant to be a timeline.
+    /// Returns whether the text of a file is a timeline: it has the key `timeline`.
     public static func isMeant(by text: String) -> Bool {
         text.utf8.split(separator: UInt8(ascii: "\n")).contains { $0.starts(with: "timeline:".utf8) }
     }
 }
 
-/// Turns a timeline's YAML into a ``LinkModel/Timeline``, reporting everything wrong on the way.
+/// A reader of timelines; reports all errors.
 final class TimelineReader {
     private let reader: YAMLReader
 
@@ -72,10 +74,10 @@ final class TimelineReader {
                 root, keys: ["timeline", "name", "about", "grade", "repeat", "at"], in: "the timeline")
         else { return nil }
         if let version = keys["timeline"] {
-            let text = reader.text(version, expected: "the format's version, \(TimelineFile.formatVersion)")
+            let text = reader.text(version, expected: "the format version, \(TimelineFile.formatVersion)")
             if let text, text != TimelineFile.formatVersion {
                 reader.report(
-                    "version '\(text.prefix(20))' is not known; expected \(TimelineFile.formatVersion)", at: version)
+                    "version '\(text.prefix(20))' is not supported; expected \(TimelineFile.formatVersion)", at: version)
             }
         } else {
             reader.report("'timeline: \(TimelineFile.formatVersion)' is missing", at: root)
@@ -83,46 +85,46 @@ final class TimelineReader {
         let name = keys["name"].flatMap { reader.text($0, expected: "a name") }
         if keys["name"] == nil { reader.report("'name' is missing", at: root) }
         let about = keys["about"].flatMap { reader.text($0, expected: "a sentence or two") } ?? ""
-        let grade = keys["grade"].flatMap { reader.word($0, as: Profile.Grade.self) }
+        let grade = keys["grade"].flatMap { reader.value($0, as: Profile.Grade.self) }
         guard let at = keys["at"] else {
-            reader.report("'at' is missing: times and what holds from then on", at: root)
+            reader.report("'at' is missing; expected a mapping from times to links", at: root)
             return nil
         }
         guard let timeline = entries(at, repeats: keys["repeat"]), let name else { return nil }
         return TimelineFile(id: id, name: name, about: about, grade: grade, timeline: timeline)
     }
 
-    /// Reads `TIME: what`, in order.
+    /// Reads a mapping from times to links or phases, in order.
     func entries(_ node: Node, repeats: Node?) -> Timeline? {
         guard let mapping = node.mapping else {
-            reader.report("expected times with what holds from then on, as '20s: 100-loss'", at: node)
+            reader.report("expected a mapping from times to links, such as '20s: 100-loss'", at: node)
             return nil
         }
         var entries: [Timeline.Entry] = []
-        var places: [Node] = []
-        var isWhole = true
+        var keys: [Node] = []
+        var isComplete = true
         for (key, value) in mapping {
             let start = time(key, "a time such as '20s'")
             let phase = phase(value)
             if let start, let phase {
                 entries.append(Timeline.Entry(at: start, phase))
-                places.append(key)
+                keys.append(key)
             } else {
-                isWhole = false
+                isComplete = false
             }
         }
-        let repeatsAfter = repeats.flatMap { time($0, "how long one round takes, as '5m'") }
-        guard isWhole else { return nil }
+        let repeatsAfter = repeats.flatMap { time($0, "the time after which it repeats, such as '5m'") }
+        guard isComplete else { return nil }
         do {
             return try Timeline(entries, repeatsAfter: repeatsAfter)
         } catch {
-            let place = error.index.map { $0 < places.count ? places[$0] : node } ?? repeats ?? node
-            reader.report(error.message, at: place)
+            let culprit = error.index.map { $0 < keys.count ? keys[$0] : node } ?? repeats ?? node
+            reader.report(error.message, at: culprit)
             return nil
         }
     }
 
-    /// Reads what begins at a time.
+    /// Reads the phase that begins at a time.
     func phase(_ node: Node) -> Timeline.Phase? {
         let shapes: [(key: String, others: [String])] = [
             ("link", []), ("ramp", ["over"]), ("flap", ["jitter"]),
@@ -137,15 +139,15 @@ final class TimelineReader {
         case "link": return link(value).map { .hold($0) }
         case "ramp":
             guard let over = keys["over"] else {
-                reader.report("'ramp' needs 'over': how long it takes, as '10s'", at: node)
+                reader.report("'ramp' needs 'over', its duration, such as '10s'", at: node)
                 return nil
             }
-            guard let link = link(value), let length = time(over, "how long it takes, as '10s'") else { return nil }
+            guard let link = link(value), let length = time(over, "a duration such as '10s'") else { return nil }
             return .ramp(to: link, over: length)
         default:
             var jitter = Probability.zero
             if let node = keys["jitter"] {
-                guard let text = reader.text(node, expected: "a share such as '50 %'") else { return nil }
+                guard let text = reader.text(node, expected: "a percentage such as '50 %'") else { return nil }
                 do {
                     jitter = try Quantity.loss(text)
                 } catch {
@@ -159,7 +161,7 @@ final class TimelineReader {
 
     /// Reads `[{3g: 8s}, {100-loss: 2s}]`.
     private func flap(_ node: Node) -> [Timeline.Interval]? {
-        let expected = "links with how long each holds, as '[{3g: 8s}, {100-loss: 2s}]'"
+        let expected = "a list of links with durations, such as '[{3g: 8s}, {100-loss: 2s}]'"
         guard let sequence = node.sequence else {
             reader.report("'flap': expected \(expected)", at: node)
             return nil
@@ -170,14 +172,14 @@ final class TimelineReader {
                 reader.report("'flap': expected \(expected)", at: part)
                 return nil
             }
-            guard let link = link(key), let length = time(value, "how long it holds, as '8s'") else { return nil }
+            guard let link = link(key), let length = time(value, "a duration such as '8s'") else { return nil }
             intervals.append(Timeline.Interval(link, length))
         }
         return intervals
     }
 
-    /// A profile by its name or path, or conditions written out.
-    private func link(_ node: Node) -> Timeline.NamedConditions? {
+    /// Reads a link: a profile's name or path, or conditions.
+    private func link(_ node: Node) -> Timeline.Named? {
         if node.mapping != nil {
             guard let keys = reader.mapping(node, keys: ProfileReader.conditionKeys, in: "the link") else { return nil }
             return ProfileReader(reader).conditions(keys, node).map { Timeline.NamedConditions("as given", $0) }
@@ -186,7 +188,7 @@ final class TimelineReader {
             return nil
         }
         guard reader.readsFiles || !ProfileCatalogue.isPath(text) else {
-            reader.report("'\(text.prefix(40))' is a path; files are not read here", at: node)
+            reader.report("'\(text.prefix(40))' is a path; files cannot be named here", at: node)
             return nil
         }
         do {

@@ -1,24 +1,25 @@
 internal import Foundation
 internal import LinkModel
+internal import ScenarioModel
 
-/// Trace files as Mahimahi writes them: a whole number of milliseconds a line, each a chance to send 1500 bytes.
+/// Trace files in Mahimahi's format: one whole number of milliseconds per line, each an opportunity to send 1500 bytes.
 enum TraceFile {
-    /// Larger files are refused.
+    /// The size limit.
     static let bytesMax = 32 << 20
 
-    /// Reads a trace; what is wrong is told with the file and the line.
+    /// Reads a trace file; errors have file and line.
     static func read(_ path: String) throws(FileError) -> DeliveryTrace {
         let data: Data
         do {
             data = try TextFile.readBytes(path, bytesMax: bytesMax)
         } catch {
-            throw refusal(path, nil, "cannot be read: \(error.reason)")
+            throw fileError(path, nil, "cannot read the trace: \(error.reason)")
         }
-        if data.count > bytesMax { throw refusal(path, nil, "the trace is larger than \(bytesMax >> 20) MiB") }
+        if data.count > bytesMax { throw fileError(path, nil, "the trace is larger than \(bytesMax >> 20) MiB") }
         return try parse(data, file: path)
     }
 
-    /// Reads the bytes of a trace.
+    /// Parses the bytes of a trace.
     static func parse(_ data: Data, file: String) throws(FileError) -> DeliveryTrace {
         let expected = "a whole number of milliseconds, 0 to \(DeliveryTrace.millisecondsMax), alone on its line"
         var stamps: [UInt32] = []
@@ -33,13 +34,13 @@ enum TraceFile {
                 hasEnded = false
             }
             guard let number = value else { return }
-            guard number <= DeliveryTrace.millisecondsMax else { throw refusal(file, line, "expected \(expected)") }
+            guard number <= DeliveryTrace.millisecondsMax else { throw fileError(file, line, "expected \(expected)") }
             let stamp = UInt32(number)
             guard stamp >= last else {
-                throw refusal(file, line, "\(stamp) goes back in time; the line before it says \(last)")
+                throw fileError(file, line, "\(stamp) is earlier than \(last) on the line before")
             }
             guard stamps.count < DeliveryTrace.countMax else {
-                throw refusal(file, line, "more than \(DeliveryTrace.countMax) opportunities")
+                throw fileError(file, line, "more than \(DeliveryTrace.countMax) opportunities")
             }
             last = stamp
             stamps.append(stamp)
@@ -50,18 +51,18 @@ enum TraceFile {
             case UInt8(ascii: "0")...UInt8(ascii: "9") where !hasEnded && (value ?? 0) <= UInt64(UInt32.max):
                 value = (value ?? 0) * 10 + UInt64(byte - UInt8(ascii: "0"))
             case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"): hasEnded = value != nil
-            default: throw refusal(file, line, "expected \(expected)")
+            default: throw fileError(file, line, "expected \(expected)")
             }
         }
         try finishLine()
         do {
             return try DeliveryTrace(milliseconds: stamps)
         } catch {
-            throw refusal(file, nil, "no opportunity to send after 0 ms: time would not pass")
+            throw fileError(file, nil, "no opportunity after 0 ms; expected at least one")
         }
     }
 
-    private static func refusal(_ file: String, _ line: Int?, _ message: String) -> FileError {
-        FileError(problems: [Problem(file: file, line: line, column: line == nil ? nil : 1, message: message)])
+    private static func fileError(_ file: String, _ line: Int?, _ message: String) -> FileError {
+        FileError(problems: [Problem(SourceLocation(file: file, line: line, column: line == nil ? nil : 1), message)])
     }
 }

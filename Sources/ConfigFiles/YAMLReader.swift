@@ -1,42 +1,52 @@
 internal import Foundation
+internal import ScenarioModel
 internal import Yams
 
-/// Reads a YAML document with the place of every value, and gathers everything that is wrong.
+/// A reader of one YAML document: provides source locations and collects all errors.
 final class YAMLReader {
     let file: String
     private(set) var problems: [Problem] = []
 
-    /// Larger files are refused unread.
+    /// The size limit; larger files are rejected unread.
     static let bytesMax = 256 * 1024
 
-    /// Nested aliases can stand for more nodes than memory holds; this few cannot.
+    /// The limit of aliases: nested aliases can expand beyond memory, this few cannot.
     static let aliasesMax = 32
 
-    /// Lines that were put before what the user wrote.
-    private let linesBefore: Int
+    /// The difference between the parsed text and the user's.
+    private let normalization: InlineTimeline?
 
-    /// Whether other files may be read that the document names.
+    /// Whether files named in the document may be read.
     let readsFiles: Bool
 
-    init(file: String, linesBefore: Int = 0, readsFiles: Bool = true) {
+    init(file: String, normalization: InlineTimeline? = nil, readsFiles: Bool = true) {
         self.file = file
         self.readsFiles = readsFiles
-        self.linesBefore = linesBefore
+        self.normalization = normalization
     }
 
     func report(_ message: String, at node: Node?) {
-        let mark = node?.mark
-        let line = mark.map { max(1, $0.line - linesBefore) }
-        problems.append(Problem(file: file, line: line, column: mark?.column, message: message))
+        problems.append(Problem(location(node?.mark?.line, node?.mark?.column), message))
     }
 
-    /// The error of everything reported so far, in the order of the lines.
+    /// Returns the location in the user's text of a position in the parsed text.
+    private func location(_ line: Int?, _ column: Int?) -> SourceLocation {
+        guard let line, let column, let normalization else {
+            return SourceLocation(file: file, line: line, column: column)
+        }
+        let original = normalization.originalPosition(line: line, column: column)
+        return SourceLocation(file: file, line: original.line, column: original.column)
+    }
+
+    /// All errors so far, in the order of their lines.
     var error: FileError {
         FileError(
-            problems: problems.sorted { ($0.line ?? 0, $0.column ?? 0) < ($1.line ?? 0, $1.column ?? 0) })
+            problems: problems.sorted {
+                ($0.location.line ?? 0, $0.location.column ?? 0) < ($1.location.line ?? 0, $1.location.column ?? 0)
+            })
     }
 
-    /// The root of a document that must be a mapping.
+    /// Parses a document and returns its root, which must be a mapping.
     func root(of text: String, expected: String) -> Node? {
         if text.utf8.count > Self.bytesMax {
             report("the file is larger than \(Self.bytesMax / 1024) KiB; expected \(expected)", at: nil)
@@ -46,11 +56,11 @@ final class YAMLReader {
             report("more than \(Self.aliasesMax) aliases (*name); write the values out", at: nil)
             return nil
         }
-        if let place = MarkRun.place(in: text) {
+        if let run = CombiningMarkRun.location(in: text) {
             problems.append(
                 Problem(
-                    file: file, line: max(1, place.line - linesBefore), column: place.column,
-                    message: "more than \(MarkRun.marksMax) combining marks in a row"))
+                    location(run.line, run.column),
+                    "more than \(CombiningMarkRun.marksMax) combining marks in a row"))
             return nil
         }
         do {
@@ -64,27 +74,27 @@ final class YAMLReader {
             }
             return node
         } catch {
-            problems.append(Self.problem(of: error, file: file))
+            problems.append(problem(of: error))
             return nil
         }
     }
 
-    /// The values of a mapping by key; reports keys that are unknown.
-    func mapping(_ node: Node, keys known: [String], in place: String) -> [String: Node]? {
+    /// Returns the values of a mapping by key; reports unknown keys.
+    func mapping(_ node: Node, keys known: [String], in context: String) -> [String: Node]? {
         guard let mapping = node.mapping else {
-            report("\(place): expected a mapping with \(known.joined(separator: ", "))", at: node)
+            report("\(context): expected a mapping with \(known.joined(separator: ", "))", at: node)
             return nil
         }
         var values: [String: Node] = [:]
         for (key, value) in mapping {
             guard let name = key.scalar?.string else {
-                report("\(place): a key must be a word", at: key)
+                report("\(context): a key must be a scalar", at: key)
                 continue
             }
             guard known.contains(name) else {
                 let others = known.filter { values[$0] == nil }
                 report(
-                    "unknown key '\(name.prefix(40))' in \(place)\(NearestName.hint(name, in: others)) "
+                    "unknown key '\(name.prefix(40))' in \(context)\(NearestName.hint(name, in: others)) "
                         + "(known: \(known.joined(separator: ", ")))", at: key)
                 continue
             }
@@ -93,7 +103,7 @@ final class YAMLReader {
         return values
     }
 
-    /// The text of a scalar.
+    /// Returns the text of a scalar.
     func text(_ node: Node, expected: String) -> String? {
         guard let scalar = node.scalar else {
             report("expected \(expected)", at: node)
@@ -102,27 +112,27 @@ final class YAMLReader {
         return scalar.string
     }
 
-    /// One of a few words.
-    func word<Word: RawRepresentable & CaseIterable>(_ node: Node, as: Word.Type) -> Word?
-    where Word.RawValue == String {
-        let words = Word.allCases.map(\.rawValue)
-        let expected = "one of \(words.joined(separator: ", "))"
+    /// Returns a value of an enumeration.
+    func value<Value: RawRepresentable & CaseIterable>(_ node: Node, as: Value.Type) -> Value?
+    where Value.RawValue == String {
+        let names = Value.allCases.map(\.rawValue)
+        let expected = "one of \(names.joined(separator: ", "))"
         guard let text = text(node, expected: expected) else { return nil }
-        guard let word = Word(rawValue: text) else {
-            report("'\(text.prefix(40))': expected \(expected)\(NearestName.hint(text, in: words))", at: node)
+        guard let value = Value(rawValue: text) else {
+            report("'\(text.prefix(40))': expected \(expected)\(NearestName.hint(text, in: names))", at: node)
             return nil
         }
-        return word
+        return value
     }
 
-    /// Places that look like an alias; a few in running text may be counted too.
+    /// Returns the number of apparent aliases; an asterisk in running text may count too.
     private static func aliasCount(in text: String) -> Int {
         var count = 0
         var previous = UInt8(ascii: "\n")
         var isStar = false
         for byte in text.utf8 {
             if isStar, byte > UInt8(ascii: " "), byte != UInt8(ascii: "*") { count += 1 }
-            // Whatever is no letter or digit may come before an alias, the line breaks of Unicode included.
+            // Any character but a letter or digit can precede an alias, line breaks of Unicode included.
             let isInsideWord = previous < 0x80 && Character(UnicodeScalar(previous)).isLetterOrNumber
             isStar = byte == UInt8(ascii: "*") && !isInsideWord
             previous = byte
@@ -130,20 +140,19 @@ final class YAMLReader {
         return count
     }
 
-    private static func problem(of error: any Error, file: String) -> Problem {
+    private func problem(of error: any Error) -> Problem {
         switch error {
         case YamlError.scanner(_, let problem, let mark, _),
             YamlError.parser(_, let problem, let mark, _),
             YamlError.composer(_, let problem, let mark, _):
-            return Problem(file: file, line: mark.line, column: mark.column, message: "not YAML: \(problem)")
+            return Problem(location(mark.line, mark.column), "invalid YAML: \(problem)")
         case YamlError.duplicatedKeysInMapping(let duplicates, let context):
             let names = duplicates.map { "'\($0)'" }.joined(separator: ", ")
-            return Problem(
-                file: file, line: context.mark.line, column: context.mark.column, message: "\(names) given twice")
+            return Problem(location(context.mark.line, context.mark.column), "duplicate key \(names)")
         case YamlError.reader(let problem, _, _, _):
-            return Problem(file: file, line: nil, column: nil, message: "not YAML: \(problem)")
+            return Problem(location(nil, nil), "invalid YAML: \(problem)")
         default:
-            return Problem(file: file, line: nil, column: nil, message: "not YAML that can be read")
+            return Problem(location(nil, nil), "invalid YAML")
         }
     }
 }

@@ -18,7 +18,7 @@ enum LinkSetting: Hashable {
                 "expected one of \(known.joined(separator: ", ")), got \(given.isEmpty ? "none" : "\(given.count)")")
         }
         if let name = try fields.text("profile") {
-            guard let profile = ProfileCatalogue.builtIn.first(where: { $0.id.hasSameBytes(as: name) }) else {
+            guard let profile = ProfileCatalogue.builtInProfile(named: name) else {
                 throw .badBody(
                     "no profile is called '\(name.prefix(60))'"
                         + NearestName.hint(name, in: ProfileCatalogue.builtIn.map(\.id)))
@@ -34,7 +34,7 @@ enum LinkSetting: Hashable {
     }
 
     private static func timeline(_ text: String) throws(APIFailure) -> TimelineFile {
-        if let timeline = ProfileCatalogue.timelines.first(where: { $0.id.hasSameBytes(as: text) }) { return timeline }
+        if let timeline = ProfileCatalogue.builtInTimeline(named: text) { return timeline }
         guard text.utf8.contains(UInt8(ascii: ":")) else {
             throw .badBody(
                 "no timeline is called '\(text.prefix(60))'"

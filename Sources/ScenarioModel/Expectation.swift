@@ -1,31 +1,31 @@
 public import LinkModel
 
-/// Something that must be true of a run.
+/// A condition that a run must meet.
 public struct Expectation: Sendable {
-    /// What kind.
+    /// The kind of expectation.
     public enum Kind: Sendable {
-        /// Of the requests.
+        /// A condition on requests.
         case traffic(Traffic)
-        /// Of a device at every moment.
+        /// A condition on a device that holds at every moment.
         case always(device: String, StateCondition)
-        /// Of a device at some moment; otherwise the verdict is open.
+        /// A condition on a device that holds at some moment; otherwise the verdict is inconclusive.
         case sometimes(device: String, StateCondition)
-        /// Of a device at some moment of a window.
+        /// A condition on a device that holds at some moment of a window.
         case eventually(device: String, StateCondition, Window)
-        /// Of the server at the end: a note, with what is said of it.
+        /// Values of a note on the server at the end.
         case serverRow(row: String, revision: Int?, title: String?, text: String?)
-        /// Of the server at the end: how many notes.
+        /// The number of notes on the server at the end.
         case serverCount(Int)
-        /// Of a device at the end.
+        /// A condition on a device at the end.
         case finally(device: String, StateCondition)
-        /// All of these have the same notes at the end.
+        /// Devices, or devices and `server`, with equal notes at the end.
         case agree([String])
 
-        /// Whether a slow machine can be why it does not hold.
-        var goesByTime: Bool {
+        /// Whether a host pause can make the expectation fail.
+        var dependsOnTime: Bool {
             switch self {
             case .traffic, .sometimes, .eventually: true
-            // Between marks it must hold however long that takes.
+            // A period between marks adapts to the host's speed.
             case .always(_, let condition):
                 [condition.since, condition.until].contains { if case .time? = $0 { true } else { false } }
             case .serverRow, .serverCount, .finally, .agree: false
@@ -33,45 +33,45 @@ public struct Expectation: Sendable {
         }
     }
 
-    /// When something must come true.
+    /// The window of an `eventually` expectation.
     public enum Window: Hashable, Sendable {
-        /// Not later than this.
+        /// From the start to a time.
         case by(Nanoseconds)
-        /// Not longer than this after the mark.
+        /// From a mark, for a duration.
         case after(String, within: Nanoseconds)
     }
 
-    /// What kind.
+    /// The kind of expectation.
     public let kind: Kind
-    /// Where it stands.
-    public let place: Place
+    /// The expectation's location in the file.
+    public let location: SourceLocation
 
     /// Creates an expectation.
-    public init(_ kind: Kind, place: Place) {
+    public init(_ kind: Kind, location: SourceLocation) {
         self.kind = kind
-        self.place = place
+        self.location = location
     }
 
-    /// What must be true of the requests.
+    /// A condition on the requests that match a pattern.
     public struct Traffic: Sendable {
-        /// Where a request counts as seen.
+        /// The point at which requests are counted.
         public enum Seen: String, CaseIterable, Sendable { case server, proxy }
-        /// How many.
+        /// A number of requests.
         public enum Count: Hashable, Sendable {
-            /// From so many to so many.
+            /// A number within the range.
             case range(ClosedRange<Int>)
-            /// As many as the retry policy allows for the outages of the window.
+            /// At most the attempts that the retry policy allows for the outages of the window.
             case budget
         }
-        /// What an exchange came to.
-        public enum Answer: Hashable, Sendable, CustomStringConvertible {
-            /// This status.
+        /// The result of an exchange, as `answers` of scenario files names it.
+        public enum Response: Hashable, Sendable, CustomStringConvertible {
+            /// The client received a response with this status.
             case status(Int)
-            /// A status of this hundred.
+            /// The client received a response with a status of this hundred.
             case hundred(Int)
-            /// The server answered, the client did not get it.
+            /// The server responded, and the client did not receive the response.
             case lost
-            /// It never reached the server.
+            /// The request did not reach the server.
             case none
 
             public var description: String {
@@ -83,42 +83,42 @@ public struct Expectation: Sendable {
                 }
             }
         }
-        /// What must be the same in all of them.
+        /// A property that all matching requests share.
         public enum Sameness: String, CaseIterable, Sendable { case body, key = "idempotency-key" }
 
-        /// Which requests.
+        /// The pattern of the requests.
         public let request: RequestPattern
-        /// Whose.
+        /// The device or writer; `nil` for any.
         public let from: String?
-        /// Where they are counted.
+        /// The point at which requests are counted.
         public let seen: Seen
-        /// When.
+        /// The window; `nil` for the whole run.
         public let between: (from: TimeReference, to: TimeReference)?
-        /// How many.
+        /// The expected number.
         public let count: Count?
-        /// What they came to, in order.
-        public let answers: [Answer]?
-        /// What must be the same in all.
+        /// The expected results, in order.
+        public let responses: [Response]?
+        /// The properties that all requests must share.
         public let same: [Sameness]
 
-        /// Creates an expectation of traffic.
+        /// Creates a condition on requests.
         public init(
             request: RequestPattern, from: String?, seen: Seen, between: (from: TimeReference, to: TimeReference)?,
-            count: Count?, answers: [Answer]?, same: [Sameness]
+            count: Count?, responses: [Response]?, same: [Sameness]
         ) {
             self.request = request
             self.from = from
             self.seen = seen
             self.between = between
             self.count = count
-            self.answers = answers
+            self.responses = responses
             self.same = same
         }
     }
 }
 
 extension Expectation: CustomStringConvertible {
-    /// As short as it can be said.
+    /// The expectation in one line, in the words of scenario files.
     public var description: String {
         switch kind {
         case .traffic(let traffic):
@@ -133,27 +133,27 @@ extension Expectation: CustomStringConvertible {
                     ? ", count \(range.lowerBound)"
                     : range.upperBound == .max
                         ? ", at least \(range.lowerBound)" : ", count \(range.lowerBound) to \(range.upperBound)"
-            case .budget?: text += ", within the budget"
+            case .budget?: text += ", within the retry budget"
             case nil: break
             }
-            if let answers = traffic.answers {
-                text += ", answers \(answers.map(\.description).joined(separator: " "))"
+            if let responses = traffic.responses {
+                text += ", answers \(responses.map(\.description).joined(separator: " "))"
             }
             if !traffic.same.isEmpty { text += ", same \(traffic.same.map(\.rawValue).joined(separator: " and "))" }
             return text
         case .always(let device, let condition): return "always: \(device) \(condition)"
         case .sometimes(let device, let condition): return "sometimes: \(device) \(condition)"
         case .eventually(let device, let condition, .by(let time)):
-            return "eventually: \(device) \(condition), by \(Moment.text(time))"
+            return "eventually: \(device) \(condition), by \(TimeFormat.seconds(time))"
         case .eventually(let device, let condition, .after(let mark, let within)):
-            return "eventually: \(device) \(condition), within \(Moment.text(within)) of \(mark)"
+            return "eventually: \(device) \(condition), within \(TimeFormat.seconds(within)) of \(mark)"
         case .serverRow(let row, let revision, let title, let text):
             var parts: [String] = []
             if let revision { parts.append("revision \(revision)") }
-            if let title { parts.append("title \(Words.quoted(title))") }
-            if let text { parts.append("text \(Words.quoted(text))") }
+            if let title { parts.append("title \(Quoting.quoted(title))") }
+            if let text { parts.append("text \(Quoting.quoted(text))") }
             return "finally: server \(row) \(parts.joined(separator: ", "))"
-        case .serverCount(let count): return "finally: server has \(count) notes"
+        case .serverCount(let count): return "finally: server has \(count) \(count == 1 ? "note" : "notes")"
         case .finally(let device, let condition): return "finally: \(device) \(condition)"
         case .agree(let names): return "finally: \(names.joined(separator: ", ")) agree"
         }

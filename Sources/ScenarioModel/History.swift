@@ -1,71 +1,71 @@
 public import LinkModel
 
-/// What happened in a run, in order; times count from the scenario's start.
+/// The events of a run in order; times count from the scenario's start.
 public struct History: Sendable {
-    /// Something that happened.
+    /// An event of a run.
     public enum Event: Sendable {
-        /// A link does something else from now on.
+        /// New conditions of a device's link have taken effect.
         case network(device: String, link: String, isOnline: Bool)
-        /// A device looks different.
+        /// A device's state has changed.
         case device(String, DeviceState)
-        /// Somebody has sent a request: read whole where their link begins.
+        /// A device or writer has sent a request: the request has entered its link whole.
         case request(Int, actor: String, method: String, row: String?, key: String?, bodyDigest: UInt64)
-        /// It has reached the server.
+        /// The request has reached the server.
         case arrived(Int)
-        /// The server has answered.
-        case served(Int, status: Int)
-        /// The answer has reached whoever asked.
-        case answered(Int, status: Int)
-        /// There will be no answer.
-        case lost(Int)
-        /// A fault has been done to an exchange.
+        /// The server has responded.
+        case serverResponded(Int, status: Int)
+        /// The client has received the response.
+        case responseReceived(Int, status: Int)
+        /// The exchange has ended without a response for the client.
+        case failed(Int)
+        /// A fault has been applied to an exchange.
         case fault(index: Int, exchange: Int)
-        /// A mark is set.
+        /// A mark has been set.
         case mark(String)
-        /// Somebody does something.
-        case act(actor: String, String)
-        /// What the server has at the end.
+        /// A device or writer has started an action, or the runner has.
+        case action(actor: String, String)
+        /// The notes on the server at the end.
         case server([ServerRow])
-        /// The machine has done nothing for so long, until now; of a live run.
-        case stall(Nanoseconds)
-        /// The run is over before its end, and why.
-        case gaveUp(String)
+        /// The host did not run the process for this long, until now.
+        case hostPause(Nanoseconds)
+        /// The run was aborted, for this reason.
+        case aborted(String)
     }
 
     /// An event with its time.
     public struct Entry: Sendable {
-        /// When.
+        /// The time.
         public let time: Nanoseconds
-        /// What.
+        /// The event.
         public let event: Event
     }
 
-    /// What happened, in order.
+    /// The events in order.
     public private(set) var entries: [Entry] = []
 
-    /// Nothing has happened.
+    /// Creates an empty history.
     public init() {}
 
-    /// Something happens; never earlier than what has happened before.
+    /// Appends an event, not earlier than the last one.
     public mutating func append(_ event: Event, at time: Nanoseconds) {
         entries.append(Entry(time: max(time, entries.last?.time ?? time), event: event))
     }
 
-    /// What a device shows and keeps.
+    /// The visible and stored state of a device.
     public struct DeviceState: Hashable, Sendable {
         /// A note as it is shown.
         public struct Row: Hashable, Sendable {
-            /// What the scenario calls it.
+            /// The note's name in the scenario.
             public let name: String
-            /// Its title.
+            /// The title.
             public let title: String?
-            /// Its text.
+            /// The text.
             public let text: String?
-            /// The mark beside it: none, upload, conflict, error.
+            /// The icon beside it: none, upload, conflict, error.
             public let icon: String
-            /// Whether it waits to be deleted.
+            /// Whether a deletion is pending.
             public let isDeleted: Bool
-            /// Every text that is held for it.
+            /// Every text stored for the note.
             public let kept: [String]
 
             /// Creates a row.
@@ -81,7 +81,7 @@ public struct History: Sendable {
 
         /// The notes.
         public let rows: [Row]
-        /// Changes that wait.
+        /// The number of pending changes.
         public let outbox: Int
 
         /// Creates a state.
@@ -89,19 +89,24 @@ public struct History: Sendable {
             self.rows = rows
             self.outbox = outbox
         }
+
+        /// Returns whether the state satisfies a condition.
+        public func satisfies(_ condition: StateCondition) -> Bool {
+            ExpectationEvaluator.mismatch(self, condition).reason == nil
+        }
     }
 
-    /// A note at the server.
+    /// A note on the server.
     public struct ServerRow: Hashable, Sendable {
-        /// Whose.
+        /// The owner.
         public let user: String
-        /// What the scenario calls it.
+        /// The note's name in the scenario.
         public let name: String
-        /// How often it has been written.
+        /// The number of its revision.
         public let revision: Int
-        /// Its title.
+        /// The title.
         public let title: String?
-        /// Its text.
+        /// The text.
         public let text: String?
 
         /// Creates a row.
@@ -114,9 +119,9 @@ public struct History: Sendable {
         }
     }
 
-    // MARK: What can be asked
+    // MARK: Queries
 
-    /// When a mark was set.
+    /// Returns the time at which a mark was set.
     public func time(of mark: String) -> Nanoseconds? {
         entries.first {
             if case .mark(mark) = $0.event { return true }
@@ -124,16 +129,16 @@ public struct History: Sendable {
         }?.time
     }
 
-    /// The longest time for which the machine stood still.
-    var longestStall: Nanoseconds {
+    /// The longest host pause.
+    var longestHostPause: Nanoseconds {
         entries.reduce(.zero) { longest, entry in
-            if case .stall(let span) = entry.event { max(longest, span) } else { longest }
+            if case .hostPause(let duration) = entry.event { max(longest, duration) } else { longest }
         }
     }
 
-    /// Whether it was over before its end.
-    var gaveUp: Bool {
-        entries.contains { if case .gaveUp = $0.event { true } else { false } }
+    /// Whether the run was aborted.
+    var wasAborted: Bool {
+        entries.contains { if case .aborted = $0.event { true } else { false } }
     }
 
     func time(of reference: TimeReference) -> Nanoseconds? {
@@ -143,7 +148,7 @@ public struct History: Sendable {
         }
     }
 
-    /// The states of a device with when each began.
+    /// Returns the states of a device with the time at which each began.
     func states(of device: String) -> [(time: Nanoseconds, state: DeviceState)] {
         entries.compactMap { entry in
             if case .device(device, let state) = entry.event { return (entry.time, state) }
@@ -151,7 +156,7 @@ public struct History: Sendable {
         }
     }
 
-    /// An exchange, put together.
+    /// An exchange assembled from its events.
     struct Exchange {
         let actor: String
         let method: String
@@ -160,8 +165,8 @@ public struct History: Sendable {
         let bodyDigest: UInt64
         let sentAt: Nanoseconds
         var arrivedAt: Nanoseconds?
-        var served: Int?
-        var answered: Int?
+        var serverStatus: Int?
+        var receivedStatus: Int?
     }
 
     func exchanges() -> [Exchange] {
@@ -174,11 +179,11 @@ public struct History: Sendable {
                 found[id] = Exchange(
                     actor: actor, method: method, row: row, key: key, bodyDigest: digest, sentAt: entry.time)
             case .arrived(let id): found[id]?.arrivedAt = entry.time
-            case .served(let id, let status):
-                found[id]?.served = status
-                // An answer needs a request that has arrived, even if nobody noted it.
+            case .serverResponded(let id, let status):
+                found[id]?.serverStatus = status
+                // A response implies an arrived request, even if no arrival was recorded.
                 if found[id]?.arrivedAt == nil { found[id]?.arrivedAt = entry.time }
-            case .answered(let id, let status): found[id]?.answered = status
+            case .responseReceived(let id, let status): found[id]?.receivedStatus = status
             default: break
             }
         }

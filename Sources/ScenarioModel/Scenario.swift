@@ -1,33 +1,39 @@
+//  ScenarioModel: the plan of a scenario, the history of a run, and the verdict.
+//
+//  Owns: scenarios, histories, expectations, verdicts.
+//
+//  Does not own: files (ConfigFiles), running scenarios (ScenarioRunner).
+
 public import LinkModel
 
-/// Who does what, what the network does, which answers get lost, and what must be true.
+/// A scenario: devices, their network, faults, steps and expectations.
 public struct Scenario: Sendable {
-    /// Its name, in kebab-case.
+    /// The name, in kebab-case.
     public var name: String
-    /// Which variant of the file it is; `nil` is the file itself.
+    /// The variant of the file; `nil` for the file itself.
     public var variant: String?
-    /// What it shows.
+    /// A description in a sentence or two.
     public var about: String
-    /// Where chance comes from.
+    /// The random seed.
     public var seed: UInt64
-    /// Longer than this it has failed.
+    /// The time limit; a run that exceeds it is aborted.
     public var limit: Nanoseconds
-    /// The server's contract.
+    /// The API contract of the server.
     public var contract: String
-    /// Notes that are there at the start.
+    /// Notes on the server at the start.
     public var notes: [SeedNote]
-    /// The devices, in order.
+    /// The devices, in the order of the file.
     public var devices: [Device]
-    /// Those who write straight to the server, in order.
+    /// The writers, in the order of the file.
     public var writers: [Writer]
-    /// Answers that get lost.
+    /// The faults.
     public var faults: [Fault]
-    /// What people do.
+    /// The steps.
     public var steps: [Step]
-    /// What must be true.
+    /// The expectations.
     public var expectations: [Expectation]
 
-    /// Creates a scenario of which nothing is known but the name.
+    /// Creates an empty scenario with defaults.
     public init(name: String) {
         self.name = name
         about = ""
@@ -42,18 +48,18 @@ public struct Scenario: Sendable {
         expectations = []
     }
 
-    /// Its name with that of the variant.
+    /// The name with that of the variant.
     public var fullName: String { variant.map { "\(name) (\($0))" } ?? name }
 
-    /// A note at the server.
+    /// A note on the server at the start.
     public struct SeedNote: Hashable, Sendable {
-        /// What the scenario calls it.
+        /// The note's name in the scenario.
         public let row: String
-        /// Its title.
+        /// The title.
         public let title: String?
-        /// Its text.
+        /// The text.
         public let text: String?
-        /// How often it has been written.
+        /// The number of its revision.
         public let revision: Int
 
         /// Creates a note.
@@ -65,15 +71,15 @@ public struct Scenario: Sendable {
         }
     }
 
-    /// A device with a client, behind a link of its own.
+    /// A device: a client behind a link of its own.
     public struct Device: Sendable {
-        /// What the scenario calls it.
+        /// The device's name.
         public let name: String
-        /// Whose notes it has.
+        /// The user whose notes it syncs.
         public let user: String
         /// Whether it has the server's notes at the start.
         public let startsSynced: Bool
-        /// What its link does.
+        /// The course of its network conditions.
         public let network: [NetworkEntry]
 
         /// Creates a device.
@@ -85,11 +91,11 @@ public struct Scenario: Sendable {
         }
     }
 
-    /// Somebody who writes without a link between.
+    /// A client that reaches the server directly, without a link.
     public struct Writer: Hashable, Sendable {
-        /// What the scenario calls them.
+        /// The writer's name.
         public let name: String
-        /// Whose notes they write.
+        /// The user whose notes it writes.
         public let user: String
 
         /// Creates a writer.
@@ -99,13 +105,13 @@ public struct Scenario: Sendable {
         }
     }
 
-    /// What holds on a link from some time on.
+    /// Conditions of a link from a time on.
     public struct NetworkEntry: Sendable {
-        /// From when on.
+        /// The time at which the conditions take effect.
         public let start: Nanoseconds
-        /// What.
+        /// The conditions.
         public let phase: Timeline.Phase
-        /// Whether the device is told when nothing gets through.
+        /// Whether the device's interface is reported down during an outage.
         public let isSignalled: Bool
 
         /// Creates an entry.
@@ -116,79 +122,90 @@ public struct Scenario: Sendable {
         }
     }
 
-    /// An answer that gets lost after the server has given it.
+    /// The loss of a response at the fault point `committed`: the server has carried the request out.
     public struct Fault: Hashable, Sendable {
-        /// Which request.
+        /// The effect on the connection.
+        public enum Action: String, CaseIterable, Hashable, Sendable {
+            /// The connection is reset.
+            case cut
+            /// The connection stays open, and nothing more is delivered.
+            case mute
+        }
+
+        /// The requests concerned.
         public let request: RequestPattern
-        /// Which of those that match, from 1.
+        /// The number of the matching request, from 1.
         public let nth: Int
-        /// On whose link; `nil` is any.
+        /// The device whose link is concerned; `nil` for any.
         public let device: String?
-        /// Whether the connection is cut, or nothing travels any more.
-        public let isCut: Bool
-        /// Whether the verdict is open if it never fires.
+        /// The effect on the connection.
+        public let action: Action
+        /// Whether the verdict is inconclusive if the fault never fires.
         public let mustFire: Bool
-        /// Where it stands.
-        public let place: Place
+        /// The fault's location in the file.
+        public let location: SourceLocation
 
         /// Creates a fault.
         public init(
-            request: RequestPattern, nth: Int, device: String?, isCut: Bool, mustFire: Bool, place: Place
+            request: RequestPattern, nth: Int, device: String?, action: Action, mustFire: Bool,
+            location: SourceLocation
         ) {
             self.request = request
             self.nth = nth
             self.device = device
-            self.isCut = isCut
+            self.action = action
             self.mustFire = mustFire
-            self.place = place
+            self.location = location
         }
     }
 
-    /// Something somebody does.
+    /// A step of the plan: an action, a mark or both, at a time or event.
     public struct Step: Sendable {
-        /// When.
+        /// The event that triggers a step.
         public enum Trigger: Sendable {
-            /// At a time.
+            /// A time from the start.
             case at(Nanoseconds)
-            /// So long after a mark.
+            /// A delay after a mark.
             case after(String, delay: Nanoseconds)
-            /// When a device looks like this, but not later than `within` after the start.
+            /// A device's state satisfies a condition, not later than `within` from the start.
             case when(device: String, StateCondition, within: Nanoseconds)
         }
 
-        /// When.
+        /// The event that triggers the step.
         public let trigger: Trigger
-        /// Who does what; `nil` only marks the moment.
-        public let doing: (actor: String, act: Act)?
-        /// What the moment is called afterwards.
+        /// The action and its device or writer; `nil` if the step only sets a mark.
+        public let action: (actor: String, action: Action)?
+        /// The mark set by the step.
         public let mark: String?
-        /// Where it stands.
-        public let place: Place
+        /// The step's location in the file.
+        public let location: SourceLocation
 
         /// Creates a step.
-        public init(trigger: Trigger, doing: (actor: String, act: Act)?, mark: String?, place: Place) {
+        public init(
+            trigger: Trigger, action: (actor: String, action: Action)?, mark: String?, location: SourceLocation
+        ) {
             self.trigger = trigger
-            self.doing = doing
+            self.action = action
             self.mark = mark
-            self.place = place
+            self.location = location
         }
     }
 
-    /// What somebody does.
-    public enum Act: Hashable, Sendable, CustomStringConvertible {
-        /// Makes a note.
+    /// An action of a device or writer.
+    public enum Action: Hashable, Sendable, CustomStringConvertible {
+        /// Creates a note.
         case create(row: String, title: String?, text: String?)
         /// Changes a note.
         case edit(row: String, title: String?, text: String?)
         /// Deletes a note.
         case delete(row: String)
-        /// Decides about a conflict.
+        /// Resolves a conflict.
         case resolve(row: String, title: String?, text: String?)
-        /// Looks at the server.
+        /// Requests a sync.
         case sync
-        /// Ends the client on the spot.
+        /// Kills the client.
         case kill
-        /// Starts it again.
+        /// Starts the client again.
         case start
 
         public var description: String {
@@ -202,128 +219,5 @@ public struct Scenario: Sendable {
             case .start: "starts again"
             }
         }
-    }
-}
-
-/// Where something stands in a file.
-public struct Place: Hashable, Sendable, CustomStringConvertible {
-    /// The file as the caller named it.
-    public let file: String
-    /// The line, from 1.
-    public let line: Int
-    /// The column, from 1.
-    public let column: Int
-
-    /// Creates a place.
-    public init(file: String, line: Int, column: Int) {
-        self.file = file
-        self.line = line
-        self.column = column
-    }
-
-    public var description: String { "\(file):\(line):\(column)" }
-}
-
-/// Requests by method and note: `PUT n1`, `POST any`, `any`.
-public struct RequestPattern: Hashable, Sendable, CustomStringConvertible {
-    /// The method; `nil` is any.
-    public let method: String?
-    /// The note; `nil` is any.
-    public let row: String?
-
-    /// Creates a pattern.
-    public init(method: String?, row: String?) {
-        self.method = method
-        self.row = row
-    }
-
-    public var description: String {
-        guard let method else { return row ?? "any" }
-        return "\(method) \(row ?? "any")"
-    }
-}
-
-/// A time, or the moment of a mark.
-public enum TimeReference: Hashable, Sendable, CustomStringConvertible {
-    /// From the start.
-    case time(Nanoseconds)
-    /// When the mark was set.
-    case mark(String)
-
-    public var description: String {
-        switch self {
-        case .time(let time): Moment.text(time)
-        case .mark(let name): name
-        }
-    }
-}
-
-/// Times for people.
-public enum Moment {
-    /// `12.3s`.
-    public static func text(_ time: Nanoseconds) -> String {
-        let tenths = (time.count + 50_000_000) / 100_000_000
-        return "\(tenths / 10).\(tenths % 10)s"
-    }
-
-    /// How long something took: `42 ms` below a second, else `12.3s`.
-    public static func span(_ time: Nanoseconds) -> String {
-        time < .seconds(1) ? "\((time.count + 500_000) / 1_000_000) ms" : text(time)
-    }
-}
-
-/// Texts for people.
-enum Words {
-    /// In quotes if it would not be told from what stands around it.
-    static func quoted(_ text: String) -> String {
-        text.isEmpty || text.contains(where: { $0.isWhitespace || $0 == "," }) ? "'\(text)'" : text
-    }
-}
-
-/// What a device must look like.
-public struct StateCondition: Hashable, Sendable, CustomStringConvertible {
-    /// One thing that is looked at.
-    public struct Check: Hashable, Sendable {
-        /// Which.
-        public enum Key: String, CaseIterable, Hashable, Sendable { case icon, text, title, keeps, pending, outbox }
-        /// Which.
-        public let key: Key
-        /// What it must be, or must not be.
-        public let value: String
-        /// Whether it must not be that.
-        public let isNegated: Bool
-
-        /// Creates a check.
-        public init(key: Key, value: String, isNegated: Bool) {
-            self.key = key
-            self.value = value
-            self.isNegated = isNegated
-        }
-    }
-
-    /// The note it is about; `nil` is the device as a whole.
-    public let row: String?
-    /// What must hold together.
-    public let checks: [Check]
-    /// From when on.
-    public let since: TimeReference?
-    /// Until when.
-    public let until: TimeReference?
-
-    /// Creates a condition.
-    public init(row: String?, checks: [Check], since: TimeReference? = nil, until: TimeReference? = nil) {
-        self.row = row
-        self.checks = checks
-        self.since = since
-        self.until = until
-    }
-
-    public var description: String {
-        var text = row.map { "\($0) " } ?? ""
-        text += checks.map { "\($0.key.rawValue) \($0.isNegated ? "not " : "")\(Words.quoted($0.value))" }
-            .joined(separator: ", ")
-        if let since { text += " since \(since)" }
-        if let until { text += " until \(until)" }
-        return text
     }
 }

@@ -7,7 +7,7 @@ internal import NIOPosix
 internal import SyncEngine
 internal import SyncStore
 
-/// A client's state on its event loop: commits, then sends; tells the engine what came of it. Decides nothing.
+/// The driver of a ``SyncMachine`` on an event loop: carries out its actions with sockets, the store and a timer.
 final class SyncCore {
     private let configuration: SyncClientConfiguration
     private let eventLoop: any EventLoop
@@ -15,14 +15,10 @@ final class SyncCore {
     private let onEvent: @Sendable (SyncEvent) -> Void
     private let origin = NIODeadline.now()
     private let store: SyncStore
-    private var engine: SyncEngine
-    private var http: HTTPClientMachine
+    private var machine: SyncMachine
     private var channels: [HTTPConnectionID: any Channel] = [:]
-    private var exchanges: [HTTPExchangeID: SyncExchangeID] = [:]
     private var timer: Scheduled<Void>?
-    private var lastView: NotesView?
     private var isStopped = false
-    private let authorization: String
 
     init(
         _ configuration: SyncClientConfiguration, on eventLoop: any EventLoop, logger: Logger,
@@ -33,109 +29,60 @@ final class SyncCore {
         self.logger = logger
         self.onEvent = onEvent
         store = try SyncStore(path: configuration.storePath)
-        engine = SyncEngine(
-            restoring: try store.load(), policy: configuration.policy, seed: configuration.seed,
-            mutant: configuration.mutant)
         let isPlainHost = !configuration.host.contains(":")
-        http = HTTPClientMachine(
-            host: (isPlainHost ? configuration.host : "[\(configuration.host)]") + ":\(configuration.port)")
         let credentials = Data("\(configuration.user):\(configuration.password)".utf8)
-        authorization = "Basic \(credentials.base64EncodedString())"
+        machine = SyncMachine(
+            engine: SyncEngine(
+                restoring: try store.load(), policy: configuration.policy, seed: configuration.seed,
+                mutant: configuration.mutant),
+            host: (isPlainHost ? configuration.host : "[\(configuration.host)]") + ":\(configuration.port)",
+            authorization: "Basic \(credentials.base64EncodedString())")
     }
 
     private var now: Instant { Instant(Nanoseconds((NIODeadline.now() - origin).nanoseconds)) }
 
-    var view: NotesView { engine.view }
-    var isSettled: Bool { engine.isSettled }
-    var pausedBecause: String? { engine.pausedBecause }
-
-    // MARK: The user
+    var view: NotesView { machine.engine.view }
+    var status: SyncStatus { machine.status }
 
     func begin(isOnline: Bool) {
-        if !isOnline { _ = engine.take(.interface(isUp: false), at: now) }
-        tellView()
-        try? take(.start)
+        try? update { machine, now in machine.started(isOnline: isOnline, at: now) }
     }
 
-    func create(title: String?, text: String?, uuid: String?) throws -> String {
-        try change { engine, now in
-            engine.create(title: title, text: text, date: SyncClient.date(), uuid: uuid, at: now)
-        } ?? ""
-    }
-
-    func edit(_ uuid: String, title: String?, text: String?) throws {
-        try change { engine, now in try engine.edit(uuid, title: title, text: text, date: SyncClient.date(), at: now) }
-    }
-
-    func delete(_ uuid: String) throws {
-        try change { engine, now in try engine.delete(uuid, at: now) }
-    }
-
-    func resolve(_ uuid: String, _ resolution: SyncEngine.Resolution) throws -> String {
-        try change { engine, now in try engine.resolve(uuid, resolution, date: SyncClient.date(), at: now) } ?? uuid
-    }
-
-    func take(_ input: SyncEngine.Input) throws {
-        try change { engine, now in engine.take(input, at: now) }
-    }
-
-    /// Lets the engine decide, makes it durable, then acts; if it cannot be made durable nothing has happened.
+    /// Gives the machine an input and carries out its actions. Throws if a commit fails; the input is undone then.
     @discardableResult
-    private func change(_ body: (inout SyncEngine, Instant) throws -> SyncEngine.Output) throws -> String? {
-        var next = engine
-        let output = try body(&next, now)
-        do {
-            try store.commit(output.change)
-        } catch {
-            logger.error("\(error)")
-            onEvent(.cannotStore(error))
-            throw error
-        }
-        engine = next
-        tellView()
-        if let request = output.request { send(request) }
-        carryOut()
-        return output.created
-    }
-
-    private func tellView() {
-        let view = engine.view
-        guard view != lastView else { return }
-        lastView = view
-        onEvent(.view(view))
-    }
-
-    // MARK: The network
-
-    private func send(_ request: SyncRequest) {
-        var fields = [(name: "Authorization", value: authorization), (name: "Accept", value: "application/json")]
-        fields += request.headers
-        onEvent(.sent(exchange: request.id.number, method: request.method, target: request.target))
-        let id = http.start(
-            HTTPClientRequest(
-                method: request.method, target: request.target, fields: fields, body: Array(request.body.utf8)),
-            at: now)
-        exchanges[id] = request.id
-    }
-
-    /// Does what the HTTP machine asks for, then sets the timer for what is due next.
-    private func carryOut() {
-        while let action = http.takeAction() {
+    func update<Value>(_ input: (inout SyncMachine, Instant) throws -> Value) throws -> Value {
+        let value = try input(&machine, now)
+        var commitError: SyncStoreError?
+        while let action = machine.takeAction() {
             switch action {
+            case .commit(let change):
+                do {
+                    try store.commit(change)
+                    machine.committed(at: now)
+                } catch {
+                    logger.error("\(error)")
+                    commitError = commitError ?? error
+                    machine.commitFailed(error, at: now)
+                }
             case .connect(let id): connect(id)
             case .write(let id, let bytes): channels[id]?.writeAndFlush(bytes, promise: nil)
-            case .close(let id, isAbortive: _): close(id)
-            case .finished(let id, let result): finish(id, result)
+            case .close(let id):
+                // With a FIN, as programs close sockets: bytes on their way may still arrive.
+                channels.removeValue(forKey: id)?.close(promise: nil)
+            case .report(let event): onEvent(event)
             }
         }
         setTimer()
+        if let commitError { throw commitError }
+        return value
     }
 
+    // MARK: Connections
+
     private func connect(_ id: HTTPConnectionID) {
-        guard configuration.nameIsKnown() else {
+        guard configuration.isHostResolvable() else {
             return eventLoop.assumeIsolated().execute {
-                self.http.connectFailed(id, reason: .nameNotFound, at: self.now)
-                self.carryOut()
+                try? self.update { machine, now in machine.connectFailed(id, reason: .nameNotFound, at: now) }
             }
         }
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
@@ -146,7 +93,7 @@ final class SyncCore {
                     try channel.pipeline.syncOperations.addHandler(SyncConnection(id, of: bound.value))
                 }
             }
-            // The machine has a time-out of its own.
+            // Longer than the machine's own time-out.
             .connectTimeout(.seconds(60))
             .connect(host: configuration.host, port: configuration.port)
             .assumeIsolated()
@@ -155,46 +102,21 @@ final class SyncCore {
                 case .success(let channel):
                     if self.isStopped { return channel.close(promise: nil) }
                     self.channels[id] = channel
-                    self.http.connected(id, at: self.now)
-                case .failure(let error): self.http.connectFailed(id, reason: Self.reason(of: error), at: self.now)
+                    try? self.update { machine, now in machine.connected(id, at: now) }
+                case .failure(let error):
+                    let reason = Self.reason(of: error)
+                    try? self.update { machine, now in machine.connectFailed(id, reason: reason, at: now) }
                 }
-                self.carryOut()
             }
     }
 
     func received(_ bytes: ByteBuffer, on id: HTTPConnectionID) {
-        http.received(bytes, on: id, at: now)
-        carryOut()
+        try? update { machine, now in machine.received(bytes, on: id, at: now) }
     }
 
     func closed(_ id: HTTPConnectionID, how: HTTPCloseReason) {
         guard channels.removeValue(forKey: id) != nil else { return }
-        http.closed(id, how: how, at: now)
-        carryOut()
-    }
-
-    private func close(_ id: HTTPConnectionID) {
-        // Also what is given up is closed as programs close sockets, with a FIN: what is on its way may still arrive.
-        channels.removeValue(forKey: id)?.close(promise: nil)
-    }
-
-    private func finish(_ id: HTTPExchangeID, _ result: Result<HTTPClientResponse, HTTPClientError>) {
-        guard let exchange = exchanges.removeValue(forKey: id) else { return }
-        let input: SyncEngine.Input
-        switch result {
-        case .success(let response):
-            onEvent(.answered(exchange: exchange.number, status: response.head.status))
-            let headers = response.head.fieldLines
-            input = .answered(exchange, SyncAnswer(status: response.head.status, headers: headers, body: response.body))
-        case .failure(let failure):
-            onEvent(.failed(exchange: exchange.number, reason: "\(failure)"))
-            let reason = "\(failure)"
-            input = .failed(exchange, failure.phase == .notSent ? .notSent(reason) : .unknown(reason))
-        }
-        if (try? take(input)) == nil {
-            // The answer could not be stored: as if it had not come.
-            try? take(.failed(exchange, .unknown("the answer cannot be stored")))
-        }
+        try? update { machine, now in machine.closed(id, how: how, at: now) }
     }
 
     private static func reason(of error: any Error) -> HTTPConnectError {
@@ -206,17 +128,17 @@ final class SyncCore {
         return .other("\(error)")
     }
 
+    // MARK: Time
+
     private func setTimer() {
         timer?.cancel()
         timer = nil
-        guard !isStopped, let due = [engine.nextWake, http.nextDeadline].compactMap({ $0 }).min() else { return }
-        let deadline = origin + .nanoseconds(due.sinceStart.count)
-        timer = eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak self] in
+        guard !isStopped, let deadline = machine.nextDeadline else { return }
+        let time = origin + .nanoseconds(deadline.sinceStart.count)
+        timer = eventLoop.assumeIsolated().scheduleTask(deadline: time) { [weak self] in
             guard let self else { return }
             self.timer = nil
-            self.http.advance(to: self.now)
-            if let wake = self.engine.nextWake, wake <= self.now { try? self.take(.wake) }
-            self.carryOut()
+            try? self.update { machine, now in machine.advance(to: now) }
         }
     }
 
@@ -229,7 +151,7 @@ final class SyncCore {
     }
 }
 
-/// One connection's channel: reports what it brings.
+/// The channel handler of one connection.
 private final class SyncConnection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

@@ -1,14 +1,14 @@
 public import NotesContract
 
-/// A note as the client holds it.
+/// A note as the client stores it.
 public struct LocalNote: Hashable, Sendable {
-    /// What the user sees of it.
+    /// The part of a note that the user sees.
     public struct Content: Hashable, Sendable {
-        /// Its title.
+        /// The title.
         public var title: String?
-        /// Its text.
+        /// The text.
         public var text: String?
-        /// When it was written.
+        /// The date of the last change.
         public var date: String
 
         /// Creates a content.
@@ -20,41 +20,44 @@ public struct LocalNote: Hashable, Sendable {
 
         init(_ note: Note) { self.init(title: note.title, text: note.text, date: note.date) }
 
-        /// Whether a reader would see the same.
-        public func saysTheSame(as other: Content) -> Bool { title == other.title && text == other.text }
+        /// Returns whether title and text are equal; the date does not count.
+        public func hasSameContent(as other: Content) -> Bool { title == other.title && text == other.text }
 
         func draft() -> NoteDraft { NoteDraft(date: date, title: title, text: text) }
     }
 
-    /// What the server has and the user has not decided about.
+    /// The server's side of an unresolved conflict.
     public struct Theirs: Hashable, Sendable {
-        /// The server's revision; `nil` if the note is gone there.
+        /// The server's revision; `nil` if the note is deleted there.
         public var revision: Revision?
-        /// What it says; `nil` if the note is gone there.
+        /// The server's content; `nil` if the note is deleted there.
         public var content: Content?
 
-        /// Creates the other side of a conflict.
+        /// Creates the server's side of a conflict.
         public init(revision: Revision?, content: Content?) {
             self.revision = revision
             self.content = content
         }
+
+        /// The note is deleted on the server.
+        static let deleted = Theirs(revision: nil, content: nil)
     }
 
-    /// Which note.
+    /// The note's identifier.
     public var uuid: String
-    /// The last version that the server is known to have had, and what it said; `nil` before the first.
+    /// The newest revision known to be on the server; `nil` if the server has never had the note.
     public var base: Revision?
-    /// What the server said at ``base``.
+    /// The server's content at ``base``.
     public var baseContent: Content?
-    /// What the user sees.
+    /// The content shown to the user.
     public var mine: Content
-    /// Whether the user has deleted it.
+    /// Whether the user has deleted the note.
     public var isDeleted: Bool
-    /// Counts the user's changes, so that an answer to an older one does not pass for an answer to the newest.
+    /// The number of changes the user has made. A response to an older change does not acknowledge a newer one.
     public var edits: Int
-    /// The other side of a conflict.
+    /// The server's side of a conflict; `nil` without a conflict.
     public var theirs: Theirs?
-    /// Why the server will not have it.
+    /// Reason the server rejects the note; `nil` if it does not.
     public var problem: String?
 
     /// Creates a note.
@@ -72,7 +75,7 @@ public struct LocalNote: Hashable, Sendable {
         self.problem = problem
     }
 
-    /// A note as the server has it.
+    /// Creates an unchanged copy of the server's note.
     init(_ note: Note) {
         self.init(uuid: note.uuid, base: note.revision, baseContent: Content(note), mine: Content(note))
     }

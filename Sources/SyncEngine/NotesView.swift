@@ -1,40 +1,40 @@
-/// What a client would draw.
+/// The client's notes as a user interface would draw them.
 public struct NotesView: Hashable, Sendable {
-    /// The mark beside a note.
+    /// The icon beside a note.
     public enum Icon: String, Hashable, Sendable {
-        /// The server has it as it is here.
+        /// The note is synchronised.
         case none
-        /// It is not at the server yet.
+        /// A change is pending.
         case upload
-        /// Somebody else has changed it too.
+        /// The note was changed both locally and on the server.
         case conflict
-        /// The server will not have it.
+        /// The server rejects the note.
         case error
     }
 
     /// A note in the list.
     public struct Row: Hashable, Sendable {
-        /// Which note.
+        /// The note's identifier.
         public let uuid: String
-        /// Its title.
+        /// The title.
         public let title: String?
-        /// Its text.
+        /// The text.
         public let text: String?
-        /// The mark beside it.
+        /// The icon beside it.
         public let icon: Icon
-        /// Whether it waits to be deleted.
+        /// Whether a deletion is pending.
         public let isDeleted: Bool
-        /// The last known revision at the server.
+        /// The newest revision known to be on the server.
         public let revision: String?
-        /// Every text held for it: mine, and in a conflict theirs and the one both came from.
+        /// Every text stored for the note: the user's and, in a conflict, the server's and their common base.
         public let kept: [String]
-        /// What is wrong with it.
+        /// Reason the server rejects the note.
         public let problem: String?
     }
 
-    /// The notes, oldest first; ties by uuid.
+    /// The notes, oldest first, then by uuid.
     public let rows: [Row]
-    /// Changes that the server has not acknowledged.
+    /// The number of changes the server has not acknowledged.
     public let outbox: Int
     /// Whether the last exchange succeeded; `nil` before the first.
     public let isReachable: Bool?

@@ -1,25 +1,25 @@
 public import NotesContract
 
-/// A change of the user's that the server has not acknowledged.
+/// A local change that the server has not acknowledged.
 public struct OutboxEntry: Hashable, Sendable {
-    /// What it does.
+    /// The kind of change.
     public enum Kind: String, Hashable, Sendable { case create, update, delete }
 
-    /// Names the operation at the server, so that sending it twice does it once.
+    /// The operation id, sent as `Idempotency-Key`: the server carries the operation out once, however often it arrives.
     public let operation: String
-    /// Its place in the queue.
+    /// The position in the queue.
     public let sequence: Int
-    /// Which note.
+    /// The note's identifier.
     public var uuid: String
-    /// What it does.
+    /// The kind of change.
     public var kind: Kind
-    /// What it says; what a deletion says is not sent.
+    /// The content to send; unused by a deletion.
     public var draft: NoteDraft
-    /// The user's change that it carries.
+    /// The value of ``LocalNote/edits`` that this entry sends.
     public var edits: Int
-    /// The revision it was first sent on; what has been sent once is sent again as it was.
+    /// The base revision of the first attempt; repeated attempts are identical.
     public var base: Revision?
-    /// How often it has been sent.
+    /// The number of attempts so far.
     public var attempts: Int
 
     /// Creates an entry.
@@ -35,39 +35,5 @@ public struct OutboxEntry: Hashable, Sendable {
         self.edits = edits
         self.base = base
         self.attempts = attempts
-    }
-}
-
-/// What has to be durable before anything else happens: whole, or not at all.
-public struct StoreChange: Hashable, Sendable {
-    /// Notes to write.
-    public var notes: [LocalNote] = []
-    /// Notes to forget.
-    public var forgottenNotes: [String] = []
-    /// Entries to write.
-    public var entries: [OutboxEntry] = []
-    /// Entries to forget, by their place.
-    public var forgottenEntries: [Int] = []
-
-    /// Creates a change that does nothing yet.
-    public init() {}
-
-    /// Whether there is nothing to do.
-    public var isEmpty: Bool {
-        notes.isEmpty && forgottenNotes.isEmpty && entries.isEmpty && forgottenEntries.isEmpty
-    }
-}
-
-/// What was durable when the client was last there.
-public struct StoredState: Sendable {
-    /// All notes.
-    public var notes: [LocalNote]
-    /// The outbox in order.
-    public var entries: [OutboxEntry]
-
-    /// Creates a state; nothing at all unless given.
-    public init(notes: [LocalNote] = [], entries: [OutboxEntry] = []) {
-        self.notes = notes
-        self.entries = entries
     }
 }

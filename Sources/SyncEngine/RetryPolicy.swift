@@ -1,14 +1,14 @@
 public import LinkModel
 
-/// When a failed exchange is tried again, and what is not.
+/// Delays and limits of repeated attempts.
 public struct RetryPolicy: Hashable, Sendable {
-    /// The first pause.
+    /// The delay after the first failure.
     public var first: Nanoseconds
-    /// The longest; pauses double until then. Each is shortened by chance to between half and all of it.
+    /// The longest delay. Delays double up to it; each is then reduced at random to between 50 % and 100 %.
     public var longest: Nanoseconds
-    /// How long after the last look at the server the next one is due.
+    /// The interval between index fetches.
     public var poll: Nanoseconds
-    /// How often something is tried that the server fails to do (500).
+    /// Attempts per entry that end in a server error (500) before the entry is set aside.
     public var serverErrorsMax: Int
 
     /// Creates a policy.
@@ -22,8 +22,8 @@ public struct RetryPolicy: Hashable, Sendable {
         self.serverErrorsMax = serverErrorsMax
     }
 
-    /// The pause after so many failures in a row.
-    func pause(after failures: Int, chance: inout RandomStream) -> Nanoseconds {
+    /// Returns the delay after a number of failures in a row.
+    func delay(afterFailures failures: Int, random: inout RandomStream) -> Nanoseconds {
         var whole = first.count
         var doublings = failures - 1
         while doublings > 0 && whole < longest.count {
@@ -31,16 +31,6 @@ public struct RetryPolicy: Hashable, Sendable {
             doublings -= 1
         }
         whole = min(whole, longest.count)
-        return Nanoseconds(whole - chance.integer(below: whole / 2 + 1))
+        return Nanoseconds(whole - random.below(whole / 2 + 1))
     }
-}
-
-/// Deliberate defects, to prove that scenarios find them.
-public enum Mutant: String, CaseIterable, Sendable {
-    /// A creation whose answer was lost is posted again as a new note.
-    case postsAgainUnderNewID = "posts-again-under-new-id"
-    /// A 409 is answered by writing over what the server has.
-    case overwritesOnConflict = "overwrites-on-conflict"
-    /// A change whose answer was lost is taken for done.
-    case dropsOnLostAnswer = "drops-on-lost-answer"
 }

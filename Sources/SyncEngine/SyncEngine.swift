@@ -1,60 +1,66 @@
+//  SyncEngine: the decisions of the sync client.
+//
+//  Owns: the outbox, the order of requests, the meaning of responses, conflicts, the retry policy.
+//
+//  Does not own: sockets, SQLite, clocks and randomness. Inputs, the time and a seed go in; commits and requests come out.
+
 public import LinkModel
 internal import NotesContract
 
-/// The sync client's brain: what the user does and what the network brings go in, what must be durable and what is to be
-/// sent comes out.
+/// The state machine of a sync client.
 ///
-///     user's change -> note changed at once, entry in the outbox      (one commit)
-///     outbox        -> POST, PUT, DELETE in order, one at a time      (committed before it is sent)
-///     answer        -> validated; note and entry settled              (one commit)
-///     409           -> GET -> own echo: settled; otherwise a conflict (base, mine and theirs are kept)
-///     then          -> the index; what differs is fetched
+///     local change  -> note changed at once, entry added to the outbox   (one commit)
+///     outbox        -> POST, PUT, DELETE in order, one at a time         (committed before it is sent)
+///     response      -> validated; note and entry updated                 (one commit)
+///     409           -> GET -> own change: done; otherwise a conflict     (base, mine and theirs are kept)
+///     afterwards    -> GET of the index; changed notes are fetched
 ///
-/// Whoever drives it makes each ``Output/change`` durable before acting on the rest, and drops the engine's new value if
-/// that fails: it is a value, the old one is still good.
+/// Inputs are facts with their time: ``started(at:)``, ``interfaceChanged(isUp:at:)``,
+/// ``responseReceived(_:to:at:)`` and so on. After each input, and after ``advance(to:)`` at ``nextDeadline``, the driver
+/// takes every action with ``takeAction()``.
+///
+/// The engine is a value. A driver that cannot carry out ``Action/commit(_:)`` discards the copy that asked for it and
+/// continues with the previous one.
 public struct SyncEngine: Sendable {
-    /// What happened.
-    public enum Input: Sendable {
-        /// The client is there; whatever was in flight is not known any more.
-        case start
-        /// The user asks to look at the server now.
-        case sync
-        /// The device's network interface is up, or not.
-        case interface(isUp: Bool)
-        /// ``SyncEngine/nextWake`` has come.
-        case wake
-        /// An answer has come whole.
-        case answered(SyncExchangeID, SyncAnswer)
-        /// No answer has come.
-        case failed(SyncExchangeID, SyncFailure)
+    /// An action for the driver.
+    public enum Action: Sendable {
+        /// Make the change durable before any later action.
+        case commit(StoreChange)
+        /// Send the request.
+        case send(SyncRequest)
     }
 
-    /// What to do about it, in this order.
-    public struct Output: Sendable {
-        /// To be made durable first.
-        public var change = StoreChange()
-        /// To be sent then.
-        public var request: SyncRequest?
-        /// A note that has been created.
-        public var created: String?
-    }
-
-    /// What the user wants of a conflict.
+    /// The user's resolution of a conflict.
     public enum Resolution: Hashable, Sendable {
-        /// This, whatever either side says.
+        /// Store this content; `nil` keeps the local value.
         case write(title: String?, text: String?)
-        /// What the server has.
+        /// Keep the server's side.
         case theirs
-        /// What is here.
+        /// Keep the local side.
         case mine
     }
 
-    /// Why a user's action cannot be done.
-    public enum Refusal: Error, Hashable, Sendable {
-        /// There is no such note.
+    /// Reason a change by the user is rejected.
+    public enum NoteError: Error, Hashable, Sendable, CustomStringConvertible {
+        /// No note has that identifier.
         case unknownNote
-        /// The note is not in conflict.
+        /// The note has no conflict to resolve.
         case notInConflict
+
+        public var description: String {
+            switch self {
+            case .unknownNote: "no such note"
+            case .notInConflict: "the note is not in conflict"
+            }
+        }
+    }
+
+    /// The purpose of an exchange.
+    enum Activity: Hashable, Sendable {
+        case push(sequence: Int)
+        case reconcile(sequence: Int)
+        case index
+        case fetch(uuid: String)
     }
 
     var notes: [String: LocalNote]
@@ -65,36 +71,34 @@ public struct SyncEngine: Sendable {
     private var jitter: RandomStream
     private var nextSequence: Int
     private var nextExchange = 0
+    private var pendingChange = StoreChange()
+    private var pendingRequest: SyncRequest?
 
-    /// What is being exchanged.
-    enum Activity: Hashable, Sendable {
-        case push(sequence: Int)
-        case reconcile(sequence: Int)
-        case index
-        case fetch(uuid: String)
-    }
-
+    /// The exchange in flight.
     var current: (id: SyncExchangeID, activity: Activity)?
-    /// An entry whose outcome has to be looked up before anything else of its note.
+    /// Entries with an unknown outcome; the server's note is fetched before anything else.
     var toReconcile: [Int] = []
-    /// Notes that differ at the server.
+    /// Notes whose server revision differs.
     var toFetch: [String] = []
     private var wantsIndex = false
-    private var lastLook: Instant?
+    private var lastIndexFetch: Instant?
     private var isInterfaceUp = true
     private var failures = 0
-    private var notBefore: Instant?
-    /// Entries that the server fails to carry out: how often, and not before when.
-    var serverErrors: [Int: (count: Int, notBefore: Instant)] = [:]
-    /// Why nothing is sent until the user asks.
-    public private(set) var pausedBecause: String?
+    private var retryAt: Instant?
+    /// Entries whose last attempt ended in a server error (500).
+    var serverErrors: [Int: (count: Int, retryAt: Instant)] = [:]
+    /// Reason nothing is sent until ``syncRequested(at:)``; `nil` if not paused.
+    public private(set) var pauseReason: String?
     /// Whether the last exchange succeeded; `nil` before the first.
     public private(set) var isReachable: Bool?
+    /// Set when the last response came from a peer that is no notes server. The engine keeps retrying, because a captive
+    /// portal looks the same and goes away.
+    public internal(set) var foreignServer: ForeignServerError?
 
-    /// Takes up where the client was.
+    /// Creates an engine with the state of the previous run.
     ///
     /// - Parameters:
-    ///   - seed: Where identifiers and the chance of pauses come from; must be another one each time a client starts.
+    ///   - seed: The random seed of identifiers and retry delays; must differ each time a client starts.
     ///   - mutant: A deliberate defect.
     public init(
         restoring state: StoredState = StoredState(), policy: RetryPolicy = RetryPolicy(), seed: UInt64,
@@ -109,9 +113,9 @@ public struct SyncEngine: Sendable {
         nextSequence = (outbox.last?.sequence ?? -1) + 1
     }
 
-    // MARK: What can be asked
+    // MARK: State
 
-    /// What a client would draw.
+    /// The notes as a user interface would draw them.
     public var view: NotesView {
         let rows = notes.values.map { note in
             NotesView.Row(
@@ -125,19 +129,19 @@ public struct SyncEngine: Sendable {
             outbox: outbox.count, isReachable: isReachable)
     }
 
-    /// A note as it is held.
+    /// Returns a note as it is stored.
     public func note(_ uuid: String) -> LocalNote? { notes[uuid] }
 
-    /// When ``Input/wake`` is to be taken; `nil` while something else has to happen first.
-    public var nextWake: Instant? {
-        guard current == nil, isInterfaceUp, pausedBecause == nil else { return nil }
-        var wake = lastLook.map { $0 + policy.poll }
-        if hasWork { wake = .start }
-        for (_, error) in serverErrors { wake = min(wake ?? .never, error.notBefore) }
-        return wake.map { max($0, notBefore ?? .start) }
+    /// The time of the next ``advance(to:)``; `nil` until another input changes it.
+    public var nextDeadline: Instant? {
+        guard current == nil, isInterfaceUp, pauseReason == nil else { return nil }
+        var deadline = lastIndexFetch.map { $0 + policy.poll }
+        if hasWork { deadline = .start }
+        for (_, error) in serverErrors { deadline = min(deadline ?? .never, error.retryAt) }
+        return deadline.map { max($0, retryAt ?? .start) }
     }
 
-    /// Whether nothing is in flight and nothing waits that could be sent.
+    /// Whether nothing is in flight and nothing is ready to be sent.
     public var isSettled: Bool { current == nil && !hasWork && serverErrors.isEmpty }
 
     private var hasWork: Bool {
@@ -158,185 +162,119 @@ public struct SyncEngine: Sendable {
         return texts
     }
 
-    // MARK: What the user does
+    // MARK: Inputs
 
-    /// A new note, `created` in the output.
-    ///
-    /// - Parameter uuid: What it is called; a new name unless given.
-    public mutating func create(
-        title: String?, text: String?, date: String, uuid: String? = nil, at now: Instant
-    ) -> Output {
-        var output = Output()
-        let note = LocalNote(
-            uuid: uuid ?? makeUUID(), mine: LocalNote.Content(title: title, text: text, date: date), edits: 1)
-        queue(.create, note, &output)
-        put(note, &output)
-        output.created = note.uuid
-        return sendNext(output, at: now)
+    /// The client has started. An exchange of the previous run has an unknown outcome.
+    public mutating func started(at now: Instant) { syncRequested(at: now) }
+
+    /// The user has requested a sync: the index is fetched, and retry delays end.
+    public mutating func syncRequested(at now: Instant) {
+        pauseReason = nil
+        foreignServer = nil
+        endRetryDelays()
+        wantsIndex = true
+        sendNext(at: now)
     }
 
-    /// Another title or text; `nil` leaves it as it is.
-    public mutating func edit(
-        _ uuid: String, title: String?, text: String?, date: String, at now: Instant
-    ) throws(Refusal) -> Output {
-        guard var note = notes[uuid], !note.isDeleted else { throw .unknownNote }
-        var output = Output()
-        note.mine = LocalNote.Content(title: title ?? note.mine.title, text: text ?? note.mine.text, date: date)
-        note.edits += 1
-        note.problem = nil
-        // Until the user decides about a conflict nothing is sent.
-        if note.theirs == nil { queue(note.base == nil && !hasEntry(uuid) ? .create : .update, note, &output) }
-        put(note, &output)
-        return sendNext(output, at: now)
-    }
-
-    /// The note goes, here at once and at the server as soon as it can be told.
-    public mutating func delete(_ uuid: String, at now: Instant) throws(Refusal) -> Output {
-        // A deletion that the server would not have may be asked for again.
-        guard var note = notes[uuid], !note.isDeleted || note.problem != nil else { throw .unknownNote }
-        var output = Output()
-        note.edits += 1
-        note.isDeleted = true
-        note.problem = nil
-        for entry in outbox where entry.uuid == uuid && entry.attempts == 0 { drop(entry, &output) }
-        if note.base == nil && !hasEntry(uuid) {
-            forget(uuid, &output)  // the server has never heard of it
-        } else {
-            if note.theirs == nil { queue(.delete, note, &output) }
-            put(note, &output)
-        }
-        return sendNext(output, at: now)
-    }
-
-    /// The user decides about a conflict.
-    public mutating func resolve(
-        _ uuid: String, _ resolution: Resolution, date: String, at now: Instant
-    ) throws(Refusal) -> Output {
-        guard var note = notes[uuid] else { throw .unknownNote }
-        guard let theirs = note.theirs else { throw .notInConflict }
-        var output = Output()
-        note.theirs = nil
-        note.edits += 1
-        note.base = theirs.revision
-        note.baseContent = theirs.content
-        switch resolution {
-        case .theirs:
-            guard let content = theirs.content else {
-                forget(uuid, &output)
-                return sendNext(output, at: now)
-            }
-            note.mine = content
-            note.isDeleted = false
-            put(note, &output)
-        case .mine where note.isDeleted:
-            guard theirs.revision != nil else {
-                forget(uuid, &output)
-                return sendNext(output, at: now)
-            }
-            queue(.delete, note, &output)
-            put(note, &output)
-        case .mine, .write:
-            if case .write(let title, let text) = resolution {
-                note.mine = LocalNote.Content(
-                    title: title ?? note.mine.title, text: text ?? note.mine.text, date: date)
-            }
-            note.isDeleted = false
-            if theirs.revision == nil {
-                // A name that has been deleted is never used again.
-                forget(uuid, &output)
-                note.uuid = makeUUID()
-                output.created = note.uuid
-            }
-            queue(theirs.revision == nil ? .create : .update, note, &output)
-            put(note, &output)
-        }
-        return sendNext(output, at: now)
-    }
-
-    // MARK: What happens
-
-    /// Takes what happened.
-    public mutating func take(_ input: Input, at now: Instant) -> Output {
-        var output = Output()
-        switch input {
-        case .start, .sync:
-            pausedBecause = nil
-            forgetPauses()
+    /// The device's network interface has gone up or down. Nothing is sent while it is down.
+    public mutating func interfaceChanged(isUp: Bool, at now: Instant) {
+        if isUp && !isInterfaceUp {
+            endRetryDelays()
             wantsIndex = true
-        case .interface(let isUp):
-            if isUp && !isInterfaceUp {
-                forgetPauses()
-                wantsIndex = true
-            }
-            isInterfaceUp = isUp
-        case .wake:
-            if let lastLook, now >= lastLook + policy.poll { wantsIndex = true }
-        case .answered(let id, let answer):
-            guard let current, current.id == id else { return output }
-            self.current = nil
-            takeAnswer(answer, to: current.activity, &output, at: now)
-        case .failed(let id, let failure):
-            guard let current, current.id == id else { return output }
-            self.current = nil
-            takeFailure(failure, of: current.activity, &output, at: now)
         }
-        return sendNext(output, at: now)
+        isInterfaceUp = isUp
+        sendNext(at: now)
     }
 
-    private mutating func forgetPauses() {
-        failures = 0
-        notBefore = nil
-        for sequence in serverErrors.keys { serverErrors[sequence]?.notBefore = .start }
+    /// A complete response has arrived.
+    public mutating func responseReceived(_ response: SyncResponse, to id: SyncExchangeID, at now: Instant) {
+        guard let current, current.id == id else { return }
+        self.current = nil
+        handleResponse(response, to: current.activity, at: now)
+        sendNext(at: now)
     }
 
-    /// A validated answer has come.
-    mutating func noteSuccess() {
+    /// An exchange has ended without a response.
+    public mutating func exchangeFailed(_ id: SyncExchangeID, _ failure: SyncFailure, at now: Instant) {
+        guard let current, current.id == id else { return }
+        self.current = nil
+        handleFailure(failure, of: current.activity, at: now)
+        sendNext(at: now)
+    }
+
+    /// Advances the time; due at ``nextDeadline``.
+    public mutating func advance(to now: Instant) {
+        if let lastIndexFetch, now >= lastIndexFetch + policy.poll { wantsIndex = true }
+        sendNext(at: now)
+    }
+
+    /// Returns the next action; `nil` if there is none.
+    public mutating func takeAction() -> Action? {
+        if !pendingChange.isEmpty {
+            defer { pendingChange = StoreChange() }
+            return .commit(pendingChange)
+        }
+        defer { pendingRequest = nil }
+        return pendingRequest.map(Action.send)
+    }
+
+    private mutating func endRetryDelays() {
         failures = 0
-        notBefore = nil
+        retryAt = nil
+        for sequence in serverErrors.keys { serverErrors[sequence]?.retryAt = .start }
+    }
+
+    // MARK: Records
+
+    /// Records a validated response.
+    mutating func recordSuccess() {
+        failures = 0
+        retryAt = nil
         isReachable = true
+        foreignServer = nil
     }
 
-    /// Something failed that may work later.
-    mutating func noteFailure(retryAfter: Nanoseconds = .zero, at now: Instant) {
+    /// Records a failure that is worth a retry.
+    mutating func recordFailure(retryAfter: Nanoseconds = .zero, at now: Instant) {
         failures += 1
         isReachable = false
-        notBefore = now + max(retryAfter, policy.pause(after: failures, chance: &jitter))
+        retryAt = now + max(retryAfter, policy.delay(afterFailures: failures, random: &jitter))
     }
 
-    mutating func pauseForEntry(_ count: Int) -> Nanoseconds { policy.pause(after: count, chance: &jitter) }
+    mutating func retryDelay(ofEntryAfter failures: Int) -> Nanoseconds {
+        policy.delay(afterFailures: failures, random: &jitter)
+    }
 
-    mutating func pause(because reason: String) { pausedBecause = reason }
+    mutating func pause(because reason: String) { pauseReason = reason }
 
-    mutating func noteLook(at now: Instant) { lastLook = now }
+    mutating func recordIndexFetch(at now: Instant) { lastIndexFetch = now }
 
-    mutating func lookAgain() { wantsIndex = true }
+    mutating func requestIndex() { wantsIndex = true }
 
     // MARK: Sending
 
-    /// Sends the next thing, if something may be sent.
-    private mutating func sendNext(_ output: Output, at now: Instant) -> Output {
-        var output = output
-        guard current == nil, isInterfaceUp, pausedBecause == nil, now >= notBefore ?? .start,
+    /// Starts the next exchange, unless one is in flight or nothing may be sent now.
+    mutating func sendNext(at now: Instant) {
+        guard current == nil, isInterfaceUp, pauseReason == nil, now >= retryAt ?? .start,
             let activity = nextActivity(at: now)
-        else { return output }
+        else { return }
         let id = SyncExchangeID(number: nextExchange)
         nextExchange += 1
         current = (id, activity)
+        func get(_ target: String) -> SyncRequest {
+            SyncRequest(id: id, method: "GET", target: target, headers: [], body: "")
+        }
         switch activity {
-        case .push(let sequence): output.request = push(sequence, id, &output)
+        case .push(let sequence): pendingRequest = push(sequence, id)
         case .reconcile(let sequence):
-            let uuid = outbox.first { $0.sequence == sequence }?.uuid ?? ""
-            output.request = SyncRequest(
-                id: id, method: "GET", target: NotesHTTP.path(of: uuid), headers: [], body: "")
+            pendingRequest = get(NotesHTTP.path(of: outbox.first { $0.sequence == sequence }?.uuid ?? ""))
         case .index:
             wantsIndex = false
-            output.request = SyncRequest(id: id, method: "GET", target: NotesHTTP.indexPath, headers: [], body: "")
+            pendingRequest = get(NotesHTTP.indexPath)
         case .fetch(let uuid):
             toFetch.removeAll { $0 == uuid }
-            output.request = SyncRequest(
-                id: id, method: "GET", target: NotesHTTP.path(of: uuid), headers: [], body: "")
+            pendingRequest = get(NotesHTTP.path(of: uuid))
         }
-        return output
     }
 
     private func nextActivity(at now: Instant) -> Activity? {
@@ -346,22 +284,23 @@ public struct SyncEngine: Sendable {
         return toFetch.first.map { .fetch(uuid: $0) }
     }
 
-    /// Whether an entry is the first of its note, and nothing holds it up; `nil` asks whether anything could at any time.
+    /// Returns whether an entry is the first of its note and may be sent now.
+    ///
+    /// - Parameter now: `nil` leaves the retry delay after a server error out of account: such an entry is not ready.
     private func canBeSent(_ entry: OutboxEntry, at now: Instant?) -> Bool {
         guard let note = notes[entry.uuid], note.theirs == nil, note.problem == nil,
             outbox.first(where: { $0.uuid == entry.uuid })?.sequence == entry.sequence
         else { return false }
         guard let error = serverErrors[entry.sequence] else { return true }
-        return now.map { $0 >= error.notBefore } ?? false
+        return now.map { $0 >= error.retryAt } ?? false
     }
 
-    private mutating func push(_ sequence: Int, _ id: SyncExchangeID, _ output: inout Output) -> SyncRequest? {
+    private mutating func push(_ sequence: Int, _ id: SyncExchangeID) -> SyncRequest? {
         guard let index = outbox.firstIndex(where: { $0.sequence == sequence }) else { return nil }
         if outbox[index].attempts == 0 { outbox[index].base = notes[outbox[index].uuid]?.base }
         outbox[index].attempts += 1
         let entry = outbox[index]
-        output.change.entries.removeAll { $0.sequence == sequence }
-        output.change.entries.append(entry)
+        store(entry)
         let key = (name: NotesHTTP.idempotencyKeyName, value: entry.operation)
         let json = (name: "Content-Type", value: "application/json")
         let path = NotesHTTP.path(of: entry.uuid)
@@ -376,13 +315,14 @@ public struct SyncEngine: Sendable {
                 body: entry.draft.json(uuid: entry.uuid, base: entry.base))
         case .delete:
             return SyncRequest(
-                id: id, method: "DELETE", target: "\(path)?revision=\(Self.escaped(entry.base?.description ?? ""))",
+                id: id, method: "DELETE",
+                target: "\(path)?revision=\(Self.percentEncoded(entry.base?.description ?? ""))",
                 headers: [key], body: "")
         }
     }
 
-    /// Percent-encodes what has a meaning in a query (RFC 3986, 2.3).
-    private static func escaped(_ text: String) -> String {
+    /// Returns a text with every byte but the unreserved characters percent-encoded (RFC 3986, 2.3).
+    private static func percentEncoded(_ text: String) -> String {
         var out = ""
         for byte in text.utf8 {
             switch byte {
@@ -396,41 +336,48 @@ public struct SyncEngine: Sendable {
         return out
     }
 
-    // MARK: The books
+    // MARK: Storage
 
     func hasEntry(_ uuid: String) -> Bool { outbox.contains { $0.uuid == uuid } }
 
-    mutating func put(_ note: LocalNote, _ output: inout Output) {
+    mutating func store(_ note: LocalNote) {
         notes[note.uuid] = note
-        output.change.notes.removeAll { $0.uuid == note.uuid }
-        output.change.forgottenNotes.removeAll { $0 == note.uuid }
-        output.change.notes.append(note)
+        pendingChange.notes.removeAll { $0.uuid == note.uuid }
+        pendingChange.deletedNotes.removeAll { $0 == note.uuid }
+        pendingChange.notes.append(note)
     }
 
-    mutating func forget(_ uuid: String, _ output: inout Output) {
+    private mutating func store(_ entry: OutboxEntry) {
+        pendingChange.entries.removeAll { $0.sequence == entry.sequence }
+        pendingChange.entries.append(entry)
+    }
+
+    /// Deletes a note and its entries from the store.
+    mutating func forget(_ uuid: String) {
         notes[uuid] = nil
-        output.change.notes.removeAll { $0.uuid == uuid }
-        output.change.forgottenNotes.append(uuid)
-        for entry in outbox where entry.uuid == uuid { drop(entry, &output) }
+        pendingChange.notes.removeAll { $0.uuid == uuid }
+        pendingChange.deletedNotes.append(uuid)
+        for entry in outbox where entry.uuid == uuid { drop(entry) }
         toFetch.removeAll { $0 == uuid }
     }
 
-    mutating func drop(_ entry: OutboxEntry, _ output: inout Output) {
+    /// Removes an entry from the outbox.
+    mutating func drop(_ entry: OutboxEntry) {
         outbox.removeAll { $0.sequence == entry.sequence }
         toReconcile.removeAll { $0 == entry.sequence }
         serverErrors[entry.sequence] = nil
-        output.change.entries.removeAll { $0.sequence == entry.sequence }
-        output.change.forgottenEntries.append(entry.sequence)
+        pendingChange.entries.removeAll { $0.sequence == entry.sequence }
+        pendingChange.deletedEntries.append(entry.sequence)
     }
 
-    /// Queues a change, or folds it into one that has never been sent.
-    mutating func queue(_ kind: OutboxEntry.Kind, _ note: LocalNote, _ output: inout Output) {
+    /// Adds a change to the outbox, or merges it into an entry that has never been sent.
+    mutating func enqueue(_ kind: OutboxEntry.Kind, _ note: LocalNote) {
         if kind == .update, let index = outbox.lastIndex(where: { $0.uuid == note.uuid }),
             outbox[index].attempts == 0, outbox[index].kind != .delete
         {
             outbox[index].draft = note.mine.draft()
             outbox[index].edits = note.edits
-            output.change.entries.append(outbox[index])
+            store(outbox[index])
             return
         }
         let entry = OutboxEntry(
@@ -438,10 +385,10 @@ public struct SyncEngine: Sendable {
             edits: note.edits)
         nextSequence += 1
         outbox.append(entry)
-        output.change.entries.append(entry)
+        store(entry)
     }
 
-    /// A random UUID (RFC 9562, version 4).
+    /// Returns a random UUID (RFC 9562, version 4).
     mutating func makeUUID() -> String {
         let high = ids.next() & 0xFFFF_FFFF_FFFF_0FFF | 0x4000
         let low = ids.next() & 0x3FFF_FFFF_FFFF_FFFF | 0x8000_0000_0000_0000

@@ -70,7 +70,7 @@ struct NotesCommand: AsyncParsableCommand {
             let uuid = try shelf.change { engine, date in
                 engine.create(title: title, text: text, date: date, at: .start)
             }
-            console.print("\(uuid ?? "")")
+            console.print(uuid)
         }
     }
 
@@ -187,7 +187,7 @@ struct NotesShelf {
         } catch {
             throw Self.told(error, console)
         }
-        _ = engine.take(.interface(isUp: false), at: .start)
+        engine.interfaceChanged(isUp: false, at: .start)
     }
 
     /// Says what is wrong with a store; gives the status to end with.
@@ -201,16 +201,16 @@ struct NotesShelf {
     }
 
     @discardableResult
-    mutating func change(
-        _ body: (inout SyncEngine, String) throws -> SyncEngine.Output
-    ) throws -> String? {
+    mutating func change<Value>(
+        _ body: (inout SyncEngine, String) throws -> Value
+    ) throws -> Value {
         var next = engine
         do {
-            let output = try body(&next, SyncClient.date())
-            try store.commit(output.change)
+            let value = try body(&next, SyncClient.date())
+            while case .commit(let change)? = next.takeAction() { try store.commit(change) }
             engine = next
-            return output.created
-        } catch let refusal as SyncEngine.Refusal {
+            return value
+        } catch let refusal as SyncEngine.NoteError {
             console.print(
                 "error: \(refusal == .notInConflict ? "the note is not in conflict" : "no such note")", to: .progress)
             throw ExitStatus.usage

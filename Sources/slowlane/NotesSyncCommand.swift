@@ -81,9 +81,13 @@ extension NotesCommand {
         private func settle(_ client: SyncClient, _ console: Console) async throws -> Bool {
             let end = ContinuousClock.now + .seconds(timeout)
             while ContinuousClock.now < end {
-                let progress = try await client.progress()
-                if let reason = progress.pausedBecause {
+                let progress = try await client.status()
+                if let reason = progress.pauseReason {
                     console.print("error: \(reason)", to: .progress)
+                    return false
+                }
+                if let error = progress.foreignServer {
+                    console.print("error: \(server ?? "the server") is \(error)", to: .progress)
                     return false
                 }
                 if progress.isSettled { return true }
@@ -96,9 +100,9 @@ extension NotesCommand {
         private static func line(_ event: SyncEvent) -> String? {
             switch event {
             case .sent(let exchange, let method, let target): "#\(exchange) \(method) \(target.prefix(80))"
-            case .answered(let exchange, let status): "#\(exchange) \(status)"
+            case .responded(let exchange, let status): "#\(exchange) \(status)"
             case .failed(let exchange, let reason): "#\(exchange) failed: \(reason)"
-            case .cannotStore(let error): "error: \(error)"
+            case .commitFailed(let error): "error: \(error)"
             case .view: nil
             }
         }

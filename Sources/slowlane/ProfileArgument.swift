@@ -24,13 +24,13 @@ extension TimelineFile {
     }
 }
 
-extension ProfileCatalogue.Failure {
+extension ProfileCatalogue.LookupError {
     /// Says what is wrong; gives the status to end with.
     func told(to console: Console) -> ExitCode {
         console.print("error: \(self)", to: .progress)
         switch self {
-        case .unknown, .unknownTimeline, .isTimeline: return ExitStatus.usage
-        case .unreadable, .refused: return ExitStatus.invalidFile
+        case .unknownProfile, .unknownTimeline, .isTimeline: return ExitStatus.usage
+        case .unreadable, .invalid: return ExitStatus.invalidFile
         }
     }
 }

@@ -125,7 +125,7 @@ struct ProxyRun {
             course.pause()
             self.course = course
             await proxy.setConditions(await proxy.status().link.conditions)
-            return "ok pause at \(Moment.text(course.position))"
+            return "ok pause at \(TimeFormat.seconds(course.position))"
         }
         var position = course.position
         if command == "seek" {
@@ -135,7 +135,7 @@ struct ProxyRun {
         course.resume(at: position)
         self.course = course
         await follow(course.file, from: position, reporter)
-        return "ok \(command) at \(Moment.text(position))"
+        return "ok \(command) at \(TimeFormat.seconds(position))"
     }
 
     private mutating func follow(_ file: TimelineFile, from position: Nanoseconds, _ reporter: Reporter) async {

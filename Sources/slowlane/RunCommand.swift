@@ -68,7 +68,7 @@ struct RunCommand: AsyncParsableCommand {
             throw ExitStatus.interrupted
         } catch {
             console.print("error: \(error)", to: .progress)
-            throw error is LiveRun.Refusal ? ExitStatus.invalidFile : ExitStatus.unavailable
+            throw error is LiveRun.SetupError ? ExitStatus.invalidFile : ExitStatus.unavailable
         }
         if status != 0 { throw ExitCode(status) }
     }
@@ -96,21 +96,21 @@ struct RunCommand: AsyncParsableCommand {
 
     /// Plays one after the other; gives the worst status.
     private func play(_ plan: [Scenario], _ console: Console) async throws -> Int32 {
-        var words: [Verdict.Word] = []
+        var words: [Verdict.Result] = []
         for scenario in plan {
             if !quiet {
                 console.print("\(scenario.fullName), seed \(seed ?? scenario.seed), live", to: .progress)
                 if !scenario.about.isEmpty { console.print(Self.folded(scenario.about), to: .progress) }
             }
             let isQuiet = quiet
-            let (verdict, _) = try await LiveRun.play(
+            let (verdict, _) = try await LiveRun.run(
                 scenario, mutant: mutant.flatMap(Mutant.init(rawValue:)), seed: seed
             ) { line in
                 if !isQuiet { console.print(line, to: .progress) }
             }
             try Task.checkCancellation()
             tell(verdict, scenario, console)
-            words.append(verdict.word)
+            words.append(verdict.result)
         }
         if words.count > 1 {
             let passed = words.count { $0 == .pass }
@@ -122,7 +122,7 @@ struct RunCommand: AsyncParsableCommand {
 
     private func tell(_ verdict: Verdict, _ scenario: Scenario, _ console: Console) {
         if !quiet { console.print("", to: .progress) }
-        for result in verdict.results {
+        for result in verdict.checks {
             let (word, reason): (String, String) =
                 switch result.outcome {
                 case .pass: ("ok  ", "")
@@ -130,10 +130,10 @@ struct RunCommand: AsyncParsableCommand {
                 case .inconclusive(let reason): ("?   ", reason)
                 }
             if quiet && reason.isEmpty { continue }
-            console.print("  \(word)  \(result.text)")
-            if !reason.isEmpty { console.print("        \(reason) (\(result.place))") }
+            console.print("  \(word)  \(result.description)")
+            if !reason.isEmpty { console.print("        \(reason) (\(result.location))") }
         }
-        console.print("\(scenario.fullName): \(verdict.word.rawValue)")
+        console.print("\(scenario.fullName): \(verdict.result.rawValue)")
     }
 
     /// In lines of at most 100 characters.

@@ -181,7 +181,7 @@ import Testing
         command.type("status\n")
         #expect(!(try await command.output.line(with: "ok profile inline").contains("stalled")))
         command.type("seek 20s\n")
-        _ = try await command.output.line(with: "ok seek at 20.0s")
+        _ = try await command.output.line(with: "ok seek at 20.0 s")
         command.type("pause\n")
         _ = try await command.output.line(with: "ok pause at 20.")
         command.type("status\n")

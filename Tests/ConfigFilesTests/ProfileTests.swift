@@ -23,8 +23,8 @@ import Testing
             ["down", "up"].flatMap { side in ["rate", "delay", "loss", "queue"].map { "\(side).\($0)" } } + [
                 "dns-delay"
             ]
-        // A network has no access; what is no network has.
-        let access = profile.conditions.connectionPolicy == .open ? [] : ["access"]
+        // Only connection-level faults have the key `access`.
+        let access = profile.conditions.access == .open ? [] : ["access"]
         #expect(profile.figures.map(\.key) == keys + access)
         for figure in profile.figures {
             #expect(figure.source != nil && figure.grade != nil, "\(profile.id) \(figure.key)")
@@ -43,15 +43,15 @@ import Testing
         #expect(try ProfileCatalogue.profile("very-bad-network").conditions.down.loss.description == "10 %")
     }
 
-    @Test func aMisspeltNameIsMetWithTheNearest() {
-        #expect(throws: ProfileCatalogue.Failure.self) { try ProfileCatalogue.profile("egde") }
+    @Test func aMisspeltNameGetsSuggestions() {
+        #expect(throws: ProfileCatalogue.LookupError.self) { try ProfileCatalogue.profile("egde") }
         #expect(NearestName.of("egde", in: ProfileCatalogue.builtIn.map(\.id)) == ["edge"])
         #expect(NearestName.of("wfi", in: ProfileCatalogue.builtIn.map(\.id)).first == "wifi")
         #expect(NearestName.of("loss", in: ProfileCatalogue.builtIn.map(\.id)).isEmpty == false)
         #expect(NearestName.of("zzzzzzzz", in: ProfileCatalogue.builtIn.map(\.id)).isEmpty)
     }
 
-    @Test func aFileOfOnesOwnMayBeShort() throws {
+    @Test func aFileMayOmitKeysWithDefaults() throws {
         let text = """
             profile: 1
             name: Office
@@ -67,14 +67,14 @@ import Testing
         #expect(profile.conditions.down.queue == .standard)
     }
 
-    /// A file, and the problems it must be refused with, in order.
-    static let refused: [(text: String, problems: [String])] = [
+    /// Invalid files and their errors in order.
+    static let invalid: [(text: String, problems: [String])] = [
         ("", ["f.yaml: the file is empty"]),
         ("- a\n", ["f.yaml:1:1: expected a profile"]),
-        ("profile: 1\n  name: x\n", ["f.yaml:2:7: not YAML"]),
+        ("profile: 1\n  name: x\n", ["f.yaml:2:7: invalid YAML"]),
         (
             "profile: 2\nname: A\ndown: {}\nup: {}\n",
-            ["f.yaml:1:10: version '2' is not known; expected 1"]
+            ["f.yaml:1:10: version '2' is not supported; expected 1"]
         ),
         ("profile: 1\ndown: {}\nup: {}\n", ["f.yaml:1:1: 'name' is missing"]),
         ("profile: 1\nname: A\nup: {}\n", ["f.yaml:1:1: 'down' is missing"]),
@@ -87,7 +87,7 @@ import Testing
             [
                 "f.yaml:3:15: 'down.rate': '780' has no unit; expected a rate such as '780 kbit/s'",
                 "f.yaml:3:27: 'down.delay': '100' has no unit; expected a time such as '100 ms'",
-                "f.yaml:4:13: 'up.rate': '1 MB/s' counts bytes",
+                "f.yaml:4:13: 'up.rate': '1 MB/s' counts bytes per second",
                 "f.yaml:4:27: 'up.loss': '5' has no unit",
             ]
         ),
@@ -103,7 +103,7 @@ import Testing
         (
             "profile: 1\nname: A\ndown: { rate: 0 kbit/s }\nup: { rate: 999999999999 Gbit/s }\n",
             [
-                "f.yaml:3:15: 'down.rate': '0 kbit/s' lets nothing through; for that say 'loss: 100 %'",
+                "f.yaml:3:15: 'down.rate': '0 kbit/s' stops all traffic; for an outage write 'loss: 100 %'",
                 "f.yaml:4:13: 'up.rate': '999999999999 Gbit/s' is out of range",
             ]
         ),
@@ -126,11 +126,11 @@ import Testing
         (
             "profile: 1\nname: A\nsources: { tabel: t }\ndown: { rate: { value: 1 kbit/s, source: table, grade: guess } }\nup: {}\n",
             [
-                "f.yaml:4:42: source 'table' is not among 'sources'; did you mean 'tabel'",
+                "f.yaml:4:42: source 'table' is not defined in 'sources'; did you mean 'tabel'",
                 "f.yaml:4:56: 'guess': expected one of observed, code, published, judgement",
             ]
         ),
-        ("profile: 1\nname: A\nname: B\ndown: {}\nup: {}\n", ["f.yaml:2:1: 'name' given twice"]),
+        ("profile: 1\nname: A\nname: B\ndown: {}\nup: {}\n", ["f.yaml:2:1: duplicate key 'name'"]),
         (
             "profile: 1\nname: [1]\ndown: 3\nup: []\n",
             [
@@ -140,7 +140,7 @@ import Testing
         ),
     ]
 
-    @Test(arguments: refused) func aWrongFileIsRefusedWithPlaceAndExpectation(_ text: String, _ problems: [String])
+    @Test(arguments: invalid) func anInvalidFileIsRejectedWithLocationAndExpectation(_ text: String, _ problems: [String])
         throws
     {
         do {
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func hostileFilesAreRefusedAndDoNotHang() {
+    @Test func hostileFilesAreRejectedInTime() {
         let bomb = "a0: &a0 x\n" + (1..<40).map { "a\($0): &a\($0) [*a\($0 - 1), *a\($0 - 1)]\n" }.joined()
         let hiddenBomb =
             "a0: &a0 x\n" + (1..<40).map { "a\($0): &a\($0) [\u{85}*a\($0 - 1),\u{85}*a\($0 - 1)]\n" }.joined()
@@ -170,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func aPathWinsOverAName() throws {
+    @Test func aPathIsNeverLookedUpAsAName() throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: "profiles-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -178,7 +178,22 @@ import Testing
         try "profile: 1\nname: Mine\ndown: {}\nup: {}\n".write(to: file, atomically: true, encoding: .utf8)
         let profile = try ProfileCatalogue.profile(file.path())
         #expect(profile.name == "Mine" && profile.id == "edge" && profile.conditions.isClear)
-        #expect(throws: ProfileCatalogue.Failure.self) { try ProfileCatalogue.profile(folder.path()) }
-        #expect(throws: ProfileCatalogue.Failure.self) { try ProfileCatalogue.profile("./no-such-file.yaml") }
+        #expect(throws: ProfileCatalogue.LookupError.self) { try ProfileCatalogue.profile(folder.path()) }
+        #expect(throws: ProfileCatalogue.LookupError.self) { try ProfileCatalogue.profile("./no-such-file.yaml") }
+    }
+
+    @Test(arguments: [
+        ("Edge", "edge"), ("3G", "3g"), ("LTE", "lte"), ("WiFi", "wifi"), ("Very-Bad-Network", "very-bad-network"),
+        ("Loss100", "100-loss"), ("VERYBAD", "very-bad-network"), ("WIFI-802.11AC", "wifi-802.11ac"),
+    ]) func theCaseOfAProfileNameDoesNotMatter(_ name: String, _ id: String) throws {
+        #expect(try ProfileCatalogue.profile(name).id == id)
+        #expect(ProfileCatalogue.builtInProfile(named: name)?.id == id)
+        guard case .profile(let profile) = try ProfileCatalogue.either(name) else {
+            Issue.record("\(name) is not a profile")
+            return
+        }
+        #expect(profile.id == id)
+        let timeline = try TimelineFile(inline: "0s: \(name), 1s: {flap: [{\(name): 1s}, {3G: 1s}]}", source: "t").timeline
+        #expect(timeline.links.map(\.name) == [id, id, "3g"])
     }
 }

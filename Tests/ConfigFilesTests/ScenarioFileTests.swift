@@ -5,7 +5,7 @@ import Testing
 
 @testable import ConfigFiles
 
-/// What a scenario's file says, and where it is wrong.
+/// Scenario files and the locations of their errors.
 @Suite struct ScenarioFileTests {
     private static func problems(_ text: String) -> [String] {
         do {
@@ -16,7 +16,7 @@ import Testing
         }
     }
 
-    @Test func twelveMistakesAreTwelveErrorsEachAtItsPlace() {
+    @Test func twelveMistakesAreTwelveErrorsEachAtItsLocation() {
         let problems = Self.problems(
             """
             scenario: 1
@@ -59,12 +59,12 @@ import Testing
             "4:8: unknown unit 'minuets'",
             "7:13: 'compta': expected compat, orig or strict",
             "9:24: unknown key 'txt' in a note; did you mean 'text'?",
-            "13:3: 'b': the name of a device or writer begins with a capital letter",
+            "13:3: 'b': expected a name of ASCII letters and digits that begins with a capital letter",
             "18:10: no profile is called '100-lost'; did you mean 100-loss?",
-            "19:5: goes back in time",
+            "19:5: expected a time later than the entry before",
             "20:3: no device is called 'C'; did you mean 'A'?",
             "23:16: no note is called 'n7'; did you mean 'n1'?",
-            "26:20: unknown key 'edti' in what is done; did you mean 'edit'?",
+            "26:20: unknown key 'edti' in an action; did you mean 'edit'?",
             "28:14: no mark is called 'shwon'; did you mean 'shown'?",
             "34:7: 'eventually' needs 'by', or 'after' and 'within'",
         ]
@@ -72,44 +72,44 @@ import Testing
         for (problem, start) in zip(problems, expected) { #expect(problem.hasPrefix("s.yaml:" + start)) }
     }
 
-    private static let least = """
+    private static let minimal = """
         scenario: 1
-        name: least
+        name: minimal
         devices: { A: { user: ada } }
         network: { A: { 0s: wifi } }
         expect: { finally: { server: { count: 0 } } }
         """
 
-    @Test func theLeastThatIsAScenario() throws {
-        let scenario = try ScenarioFile(parsing: Self.least, file: "s.yaml").scenario
-        #expect(scenario.fullName == "least")
+    @Test func theMinimalScenarioHasDefaults() throws {
+        let scenario = try ScenarioFile(parsing: Self.minimal, file: "s.yaml").scenario
+        #expect(scenario.fullName == "minimal")
         #expect(scenario.contract == "compat")
         #expect(scenario.devices.map(\.startsSynced) == [true])
         #expect(scenario.expectations.count == 1)
     }
 
-    /// Each of these lines, added to the least scenario, is wrong at its place.
+    /// Invalid lines, each added to the minimal scenario.
     @Test(arguments: [
-        ("extends: other.yaml", "6:1: 'extends' is not supported yet"),
-        ("invariants: standard", "6:1: 'invariants' is not supported yet"),
+        ("extends: other.yaml", "6:1: 'extends' is not supported"),
+        ("invariants: standard", "6:1: 'invariants' is not supported"),
         ("steps: { at: 1s }", "6:8: expected a list"),
-        ("steps: [{ at: 1s }]", "6:9: a step needs one device or writer"),
+        ("steps: [{ at: 1s }]", "6:9: a step needs an action of one device or writer"),
         ("steps: [{ A: { sync: now } }]", "6:9: a step needs one of 'at', 'after' and 'when'"),
         ("steps: [{ at: 1, A: { sync: now } }]", "6:15: '1' has no unit"),
         ("steps: [{ at: 1s, A: { edit: n1 } }]", "6:30: no note is called 'n1'"),
         ("steps: [{ at: 1s, A: { create: n1 } }, { at: 2s, A: { edit: n1 } }]", "6:53: 'edit' needs 'title' or 'text'"),
-        ("writers: { A: { user: ada } }", ": 'A' is there twice"),
+        ("writers: { A: { user: ada } }", ": 'A' is defined twice"),
         ("faults: [{ request: BREW any, point: committed, then: cut }]", "6:21: 'BREW any': expected a request"),
-        ("faults: [{ request: any, point: queued, then: cut }]", "6:33: only the point 'committed' is supported yet"),
-        ("faults: [{ request: any, point: committed, then: eat }]", "6:50: 'eat': expected cut or mute"),
-        ("faults: [{ request: any, nth: 0, point: committed, then: cut }]", "6:31: 'nth' begins at 1"),
+        ("faults: [{ request: any, point: queued, then: cut }]", "6:33: only the point 'committed' is supported"),
+        ("faults: [{ request: any, point: committed, then: eat }]", "6:50: 'eat': expected one of cut, mute"),
+        ("faults: [{ request: any, nth: 0, point: committed, then: cut }]", "6:31: expected 'nth' of 1 or more"),
         ("seed: -1", "6:7: '-1': expected a whole number"),
         ("server: { contract: lax }", "6:21: 'lax': expected compat, orig or strict"),
-        ("server: { notes: { n1: { revision: 0 } } }", "6:36: a revision begins at 1"),
-        ("variants: [a]", "6:11: 'variants': expected names with what they change"),
+        ("server: { notes: { n1: { revision: 0 } } }", "6:36: expected a revision of 1 or more"),
+        ("variants: [a]", "6:11: 'variants': expected a mapping from names to changed keys"),
         ("variants: { a: { server: { contract: none } } }", "6:38: 'none': expected compat, orig or strict"),
-    ]) func aWrongLineIsToldByItsPlace(line: String, problem: String) {
-        let problems = Self.problems(Self.least + "\n" + line)
+    ]) func anInvalidLineIsReportedWithItsLocation(line: String, problem: String) {
+        let problems = Self.problems(Self.minimal + "\n" + line)
         #expect(problems.contains { $0.contains(problem) }, "\(problems)")
     }
 
@@ -117,11 +117,11 @@ import Testing
         "", "[]", "scenario: 2", "a: [", "scenario: 1\nname: [x]\ndevices: 3\nnetwork: 4\nexpect: 5", "\u{0}", "? :",
         "scenario: 1\nscenario: 1", "steps: &a [*a]", "devices: { A: }", "network: { A: 3g }",
         "expect: { traffic: [ {} ], always: [ 1 ], finally: { server: [] } }",
-    ]) func nonsenseHasProblems(text: String) { #expect(!Self.problems(text).isEmpty) }
+    ]) func nonsenseIsRejected(text: String) { #expect(!Self.problems(text).isEmpty) }
 
-    @Test func aVariantChangesWhatItNames() throws {
+    @Test func aVariantChangesTheKeysItNames() throws {
         let file = try ScenarioFile(
-            parsing: Self.least + """
+            parsing: Self.minimal + """
 
                 seed: 5
                 variants:
@@ -129,13 +129,13 @@ import Testing
                 """, file: "s.yaml")
         #expect(file.scenario.contract == "compat")
         let variant = try #require(file.variants.first)
-        #expect(variant.fullName == "least (old)")
+        #expect(variant.fullName == "minimal (old)")
         #expect(variant.contract == "orig")
         #expect(variant.seed == 5)
-        #expect(variant.expectations.map(\.description) == ["finally: server has 1 notes"])
+        #expect(variant.expectations.map(\.description) == ["finally: server has 1 note"])
     }
 
-    @Test func whatComesWithTheProgramIsRight() throws {
+    @Test func theBuiltInScenariosAreValid() throws {
         for name in ScenarioCatalogue.names {
             let file = try ScenarioCatalogue.scenario(name)
             #expect(file.scenario.name == name)
@@ -145,7 +145,7 @@ import Testing
             try ScenarioCatalogue.scenario("create-retried-after-lost-response").variants.map(\.variant) == ["orig"])
     }
 
-    @Test func aScenarioThatIsNotThereIsToldWithTheNearest() {
+    @Test func anUnknownScenarioGetsSuggestions() {
         #expect {
             try ScenarioCatalogue.scenario("edit-conflict-after-subwya")
         } throws: {

@@ -555,6 +555,8 @@ import Testing
                 (#"{"profile":"edge"}"#, 400.0), (#"{"netem":{"down":"delay 70ms rate 1mbit","up":""}}"#, 70),
                 (#"{"conditions":{"down":{"delay":"80 ms","rate":"500 kbit/s"},"up":{}}}"#, 80),
                 (#"{"timeline":"0s: 3g, 20s: 100-loss"}"#, 100), (#"{"timeline":"subway"}"#, 50),
+                (#"{"profile":"EDGE"}"#, 400), (#"{"timeline":"0s:3G,20s:100-loss"}"#, 100),
+                (#"{"timeline":"Subway"}"#, 50),
             ] {
                 let answer = try await call("PUT", path, body)
                 #expect(answer.status == 200, "\(answer.body)")

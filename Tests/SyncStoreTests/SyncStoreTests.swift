@@ -7,7 +7,7 @@ import Testing
 
 @testable import SyncStore
 
-@Suite struct StoreTests {
+@Suite struct SyncStoreTests {
     private var change: StoreChange {
         var change = StoreChange()
         let content = LocalNote.Content(title: nil, text: "ä\u{0}\"'", date: "2026-01-01T00:00:00.000Z")
@@ -27,7 +27,7 @@ import Testing
         return change
     }
 
-    @Test func whatIsCommittedIsThereAgain() throws {
+    @Test func aCommittedChangeIsLoadedAgain() throws {
         let folder = try TemporaryFolder()
         do {
             let store = try SyncStore(path: folder.path("s.db"))
@@ -38,20 +38,20 @@ import Testing
         #expect(state.entries == change.entries)
     }
 
-    @Test func aChangeIsWholeOrNotAtAll() throws {
+    @Test func aChangeDeletesNotesAndEntries() throws {
         let folder = try TemporaryFolder()
         let store = try SyncStore(path: folder.path("s.db"))
         try store.commit(change)
         var second = StoreChange()
-        second.forgottenNotes = ["a", "b"]
-        second.forgottenEntries = [4]
+        second.deletedNotes = ["a", "b"]
+        second.deletedEntries = [4]
         try store.commit(second)
         let state = try store.load()
         #expect(state.notes.map(\.uuid) == ["c"])
         #expect(state.entries.isEmpty)
     }
 
-    @Test func aSecondProcessIsRefused() throws {
+    @Test func aSecondOpenOfTheFileIsRejected() throws {
         let folder = try TemporaryFolder()
         let store = try SyncStore(path: folder.path("s.db"))
         try store.commit(change)
@@ -60,7 +60,7 @@ import Testing
         _ = try store.load()
     }
 
-    @Test func aNewerOrForeignFileIsRefusedAndLeftAlone() throws {
+    @Test func aNewerOrForeignFileIsRejectedAndUnchanged() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("new.db")
         do {
@@ -81,7 +81,7 @@ import Testing
         #expect(missing?.kind == .unwritable)
     }
 
-    /// A full disk, as SQLite sees it: no page more than there are.
+    /// A full disk is simulated by a page limit.
     @Test func aFullDiskLosesNothing() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("s.db")

@@ -3,6 +3,7 @@ internal import GRDB
 internal import NotesContract
 internal import SyncEngine
 
+/// The `note` table.
 extension LocalNote {
     init(_ row: Row) throws {
         func content(_ prefix: String) -> Content? {
@@ -36,11 +37,12 @@ extension LocalNote {
     }
 }
 
+/// The `outbox` table.
 extension OutboxEntry {
     init(_ row: Row) throws {
         let base: String? = row["base"]
-        let word: String = row["kind"]
-        guard let kind = Kind(rawValue: word) else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
+        let name: String = row["kind"]
+        guard let kind = Kind(rawValue: name) else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
         self.init(
             operation: row["operation"], sequence: row["sequence"], uuid: row["uuid"], kind: kind,
             draft: NoteDraft(date: row["date"], title: String(bytes: row["title"]), text: String(bytes: row["text"])),

@@ -5,8 +5,8 @@ import TestSupport
 
 @testable import SyncEngine
 
-/// A notes server in memory, as plain as can be: the contract as the engine needs it.
-struct PlainServer {
+/// A minimal notes server in memory.
+struct TestServer {
     struct Stored {
         var note: Note
         var isDeleted = false
@@ -16,8 +16,8 @@ struct PlainServer {
     var notes: [String: Stored] = [:]
     var operations: [String: (status: Int, body: String)] = [:]
     var log: [String] = []
-    /// Whether it remembers operations, and answers a second POST with 200.
-    var knowsOperations = true
+    /// Whether it supports operation ids: a repeated operation gets the first response.
+    var supportsOperationIDs = true
     private var revisions = 0
 
     mutating func revision(after number: Int) -> Revision {
@@ -25,7 +25,7 @@ struct PlainServer {
         return Revision(number: number + 1, suffix: "r\(revisions)")
     }
 
-    /// Somebody else writes.
+    /// Stores a change by another client.
     mutating func write(_ uuid: String, title: String?, text: String?) {
         let old = notes[uuid]?.note
         let note = Note(
@@ -43,24 +43,24 @@ struct PlainServer {
 
     static let headers = [(name: "slowlane-notes", value: "1"), (name: "content-type", value: "application/json")]
 
-    static func answer(_ status: Int, _ body: String) -> SyncAnswer {
-        SyncAnswer(status: status, headers: headers, body: Array(body.utf8))
+    static func response(_ status: Int, _ body: String) -> SyncResponse {
+        SyncResponse(status: status, headers: headers, body: Array(body.utf8))
     }
 
-    mutating func respond(to request: SyncRequest) -> SyncAnswer {
+    mutating func respond(to request: SyncRequest) -> SyncResponse {
         let key = request.headers.first { $0.name == "Idempotency-Key" }?.value
         let path = request.target.split(separator: "?")[0]
         let uuid = path.hasPrefix("/api/notes/") ? path.split(separator: "/").dropFirst(2).first.map(String.init) : nil
-        let answer = decide(request, uuid, key)
-        log.append("\(request.method) \(uuid ?? String(path)) \(answer.status)")
-        return answer
+        let response = handle(request, uuid, key)
+        log.append("\(request.method) \(uuid ?? String(path)) \(response.status)")
+        return response
     }
 
-    private mutating func decide(_ request: SyncRequest, _ uuid: String?, _ key: String?) -> SyncAnswer {
-        if knowsOperations, let key, let old = operations[key] { return Self.answer(old.status, old.body) }
-        func remember(_ status: Int, _ body: String) -> SyncAnswer {
+    private mutating func handle(_ request: SyncRequest, _ uuid: String?, _ key: String?) -> SyncResponse {
+        if supportsOperationIDs, let key, let old = operations[key] { return Self.response(old.status, old.body) }
+        func remember(_ status: Int, _ body: String) -> SyncResponse {
             if let key { operations[key] = (status == 201 ? 200 : status, body) }
-            return Self.answer(status, body)
+            return Self.response(status, body)
         }
         let body = Array(request.body.utf8)
         switch (request.method, uuid) {
@@ -68,36 +68,36 @@ struct PlainServer {
             let entries = notes.values.sorted { $0.note.uuid < $1.note.uuid }.map {
                 IndexEntry(uuid: $0.note.uuid, revision: $0.note.revision, isDeleted: $0.isDeleted).json
             }
-            return Self.answer(200, JSONText.array(entries))
+            return Self.response(200, JSONText.array(entries))
         case ("GET", let uuid?):
-            guard let stored = notes[uuid], !stored.isDeleted else { return Self.answer(404, "{}") }
-            return Self.answer(200, stored.note.json)
+            guard let stored = notes[uuid], !stored.isDeleted else { return Self.response(404, "{}") }
+            return Self.response(200, stored.note.json)
         case ("POST", _):
-            guard let draft = Draft(body) else { return Self.answer(400, "{}") }
-            if notes[draft.uuid] != nil { return Self.answer(knowsOperations ? 409 : 400, "{}") }
+            guard let draft = Draft(body) else { return Self.response(400, "{}") }
+            if notes[draft.uuid] != nil { return Self.response(supportsOperationIDs ? 409 : 400, "{}") }
             let note = Note(
                 uuid: draft.uuid, revision: revision(after: 0), date: draft.date, title: draft.title, text: draft.text)
             notes[draft.uuid] = Stored(note: note)
             return remember(201, note.json)
         case ("PUT", let uuid?):
-            guard let stored = notes[uuid], !stored.isDeleted else { return Self.answer(404, "{}") }
-            guard let draft = Draft(body), let base = draft.revision else { return Self.answer(400, "{}") }
-            guard base == stored.note.revision.description else { return Self.answer(409, "{}") }
+            guard let stored = notes[uuid], !stored.isDeleted else { return Self.response(404, "{}") }
+            guard let draft = Draft(body), let base = draft.revision else { return Self.response(400, "{}") }
+            guard base == stored.note.revision.description else { return Self.response(409, "{}") }
             var note = stored.note
             note.revision = revision(after: note.revision.number)
             (note.title, note.text, note.date) = (draft.title, draft.text, draft.date)
             notes[uuid]?.note = note
             return remember(200, note.json)
         case ("DELETE", let uuid?):
-            guard let stored = notes[uuid], !stored.isDeleted else { return Self.answer(404, "{}") }
-            guard request.target.hasSuffix("?revision=\(stored.note.revision)") else { return Self.answer(409, "{}") }
+            guard let stored = notes[uuid], !stored.isDeleted else { return Self.response(404, "{}") }
+            guard request.target.hasSuffix("?revision=\(stored.note.revision)") else { return Self.response(409, "{}") }
             remove(uuid)
             return remember(204, "")
-        default: return Self.answer(405, "{}")
+        default: return Self.response(405, "{}")
         }
     }
 
-    /// What a client sends.
+    /// The body of a request.
     private struct Draft {
         let uuid: String
         let revision: String?
@@ -106,7 +106,7 @@ struct PlainServer {
         let text: String?
 
         init?(_ body: [UInt8]) {
-            // A draft with any revision is a note.
+            // A draft with a revision has the format of a note.
             let text = String(decoding: body, as: UTF8.self)
             let hasRevision = text.contains("\"revision\":")
             let whole = hasRevision ? text : text.replacingFirst("{", with: "{\"revision\":\"1-none\",")
@@ -127,14 +127,14 @@ extension String {
     }
 }
 
-/// What has been committed: what a client that is killed finds again.
-struct PlainStore {
+/// The committed state.
+struct TestStore {
     var notes: [String: LocalNote] = [:]
     var entries: [Int: OutboxEntry] = [:]
 
     mutating func commit(_ change: StoreChange) {
-        for uuid in change.forgottenNotes { notes[uuid] = nil }
-        for sequence in change.forgottenEntries { entries[sequence] = nil }
+        for uuid in change.deletedNotes { notes[uuid] = nil }
+        for sequence in change.deletedEntries { entries[sequence] = nil }
         for note in change.notes { notes[note.uuid] = note }
         for entry in change.entries { entries[entry.sequence] = entry }
     }
@@ -146,16 +146,16 @@ struct PlainStore {
     }
 }
 
-/// A client, a server and what lies between, in virtual time.
-final class World {
+/// An engine, a store and a server in virtual time.
+final class EngineWorld {
     var engine: SyncEngine
-    var store = PlainStore()
-    var server = PlainServer()
+    var store = TestStore()
+    var server = TestServer()
     var now = Instant.start
-    /// A request that has not been answered.
+    /// The request in flight.
     var pending: SyncRequest?
     var starts = 1
-    /// Notes that were kept under a new name, because theirs was gone.
+    /// The number of notes that got a new uuid, because the server had deleted them.
     var renamed = 0
     let mutant: Mutant?
     let policy: RetryPolicy
@@ -164,78 +164,99 @@ final class World {
         self.mutant = mutant
         self.policy = policy
         engine = SyncEngine(policy: policy, seed: 1, mutant: mutant)
-        do_(engine.take(.start, at: now))
+        engine.started(at: now)
+        runActions()
     }
 
-    @discardableResult func do_(_ output: SyncEngine.Output) -> String? {
-        store.commit(output.change)
-        if let request = output.request { pending = request }
-        return output.created
+    /// Commits changes and puts the request in flight.
+    private func runActions() {
+        while let action = engine.takeAction() {
+            switch action {
+            case .commit(let change): store.commit(change)
+            case .send(let request): pending = request
+            }
+        }
     }
 
     func create(_ title: String, _ text: String = "") -> String {
-        do_(engine.create(title: title, text: text, date: date, at: now)) ?? ""
+        defer { runActions() }
+        return engine.create(title: title, text: text, date: date, at: now)
     }
 
     func edit(_ uuid: String, _ text: String) {
-        if let output = try? engine.edit(uuid, title: nil, text: text, date: date, at: now) { do_(output) }
+        try? engine.edit(uuid, title: nil, text: text, date: date, at: now)
+        runActions()
     }
 
-    func delete(_ uuid: String) { if let output = try? engine.delete(uuid, at: now) { do_(output) } }
+    func delete(_ uuid: String) {
+        try? engine.delete(uuid, at: now)
+        runActions()
+    }
 
     func resolve(_ uuid: String, _ resolution: SyncEngine.Resolution) {
-        guard let output = try? engine.resolve(uuid, resolution, date: date, at: now) else { return }
-        if do_(output) != nil { renamed += 1 }
+        if let kept = try? engine.resolve(uuid, resolution, date: date, at: now), kept != uuid { renamed += 1 }
+        runActions()
     }
 
-    func take(_ input: SyncEngine.Input) { do_(engine.take(input, at: now)) }
+    func sync() {
+        engine.syncRequested(at: now)
+        runActions()
+    }
+
+    func setInterface(isUp: Bool) {
+        engine.interfaceChanged(isUp: isUp, at: now)
+        runActions()
+    }
 
     var date: String { "2026-01-01T00:00:00.\(String(now.sinceStart.count / 1_000_000 % 1000 + 1000).dropFirst())Z" }
 
-    /// The server gets the request and its answer comes.
-    func answer() {
+    /// Delivers the request, and a response: the server's unless given.
+    func respond(with response: SyncResponse? = nil) {
         guard let request = pending else { return }
         pending = nil
-        take(.answered(request.id, server.respond(to: request)))
+        engine.responseReceived(response ?? server.respond(to: request), to: request.id, at: now)
+        runActions()
     }
 
-    /// The server gets the request and its answer is lost.
-    func loseAnswer() {
+    /// Delivers the request and loses its response.
+    func loseResponse() {
         guard let request = pending else { return }
-        pending = nil
         _ = server.respond(to: request)
-        take(.failed(request.id, .unknown("time-out")))
+        fail(.outcomeUnknown("time-out"))
     }
 
-    /// Nothing gets anywhere.
-    func fail() {
+    /// Ends the exchange without a response.
+    func fail(_ failure: SyncFailure = .notSent("connection refused")) {
         guard let request = pending else { return }
         pending = nil
-        take(.failed(request.id, .notSent("refused")))
+        engine.exchangeFailed(request.id, failure, at: now)
+        runActions()
     }
 
-    /// Lets time pass until the engine wants to be woken.
-    func wake() {
-        guard pending == nil, let wake = engine.nextWake else { return }
-        now = max(now, wake)
-        take(.wake)
+    /// Advances the time to the engine's deadline.
+    func advance() {
+        guard pending == nil, let deadline = engine.nextDeadline else { return }
+        now = max(now, deadline)
+        engine.advance(to: now)
+        runActions()
     }
 
-    /// Answers and wakes until nothing is left to do.
+    /// Delivers requests and advances the time until nothing is left to do.
     func settle() {
         var rounds = 0
         while rounds < 1000, pending != nil || !engine.isSettled {
             rounds += 1
-            if pending != nil { answer() } else { wake() }
+            if pending != nil { respond() } else { advance() }
         }
     }
 
-    /// The process is killed, and started again with what was committed.
+    /// Kills the client and starts it with the committed state.
     func restart() {
         starts += 1
         pending = nil
         engine = SyncEngine(restoring: store.state, policy: policy, seed: UInt64(starts), mutant: mutant)
-        take(.start)
+        engine.started(at: now)
+        runActions()
     }
 
     var texts: [String: String] {

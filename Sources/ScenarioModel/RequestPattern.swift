@@ -1,0 +1,35 @@
+public import LinkModel
+
+/// A pattern of requests by method and note: `PUT n1`, `POST any`, `any`.
+public struct RequestPattern: Hashable, Sendable, CustomStringConvertible {
+    /// The method; `nil` matches any.
+    public let method: String?
+    /// The note; `nil` matches any.
+    public let row: String?
+
+    /// Creates a pattern.
+    public init(method: String?, row: String?) {
+        self.method = method
+        self.row = row
+    }
+
+    public var description: String {
+        guard let method else { return row ?? "any" }
+        return "\(method) \(row ?? "any")"
+    }
+}
+
+/// A time, or the time of a mark.
+public enum TimeReference: Hashable, Sendable, CustomStringConvertible {
+    /// A time from the scenario's start.
+    case time(Nanoseconds)
+    /// The time at which the mark was set.
+    case mark(String)
+
+    public var description: String {
+        switch self {
+        case .time(let time): TimeFormat.seconds(time)
+        case .mark(let name): name
+        }
+    }
+}

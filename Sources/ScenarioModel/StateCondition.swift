@@ -1,0 +1,47 @@
+/// A condition on the state of a device.
+public struct StateCondition: Hashable, Sendable, CustomStringConvertible {
+    /// A condition on one value.
+    public struct Check: Hashable, Sendable {
+        /// The name of a value, as in scenario files.
+        public enum Key: String, CaseIterable, Hashable, Sendable { case icon, text, title, keeps, pending, outbox }
+        /// The value's name.
+        public let key: Key
+        /// The value to compare with.
+        public let value: String
+        /// Whether the value must differ.
+        public let isNegated: Bool
+
+        /// Creates a check.
+        public init(key: Key, value: String, isNegated: Bool) {
+            self.key = key
+            self.value = value
+            self.isNegated = isNegated
+        }
+    }
+
+    /// The note; `nil` for the device as a whole.
+    public let row: String?
+    /// Checks that must hold together.
+    public let checks: [Check]
+    /// Begin of the period; `nil` for the scenario's start.
+    public let since: TimeReference?
+    /// End of the period, exclusive; `nil` for the scenario's end.
+    public let until: TimeReference?
+
+    /// Creates a condition.
+    public init(row: String?, checks: [Check], since: TimeReference? = nil, until: TimeReference? = nil) {
+        self.row = row
+        self.checks = checks
+        self.since = since
+        self.until = until
+    }
+
+    public var description: String {
+        var text = row.map { "\($0) " } ?? ""
+        text += checks.map { "\($0.key.rawValue) \($0.isNegated ? "not " : "")\(Quoting.quoted($0.value))" }
+            .joined(separator: ", ")
+        if let since { text += " since \(since)" }
+        if let until { text += " until \(until)" }
+        return text
+    }
+}

@@ -1,0 +1,28 @@
+public import LinkModel
+
+/// Times for output.
+public enum TimeFormat {
+    /// Returns a time with one decimal: `12.3 s`.
+    public static func seconds(_ time: Nanoseconds) -> String {
+        let tenths = (time.count + 50_000_000) / 100_000_000
+        return "\(tenths / 10).\(tenths % 10) s"
+    }
+
+    /// Returns a time without a zero decimal: `60 s`, `1.5 s`.
+    public static func short(_ time: Nanoseconds) -> String {
+        time.count % 1_000_000_000 == 0 ? "\(time.count / 1_000_000_000) s" : seconds(time)
+    }
+
+    /// Returns a duration: `42 ms` below a second, otherwise `12.3 s`.
+    public static func duration(_ time: Nanoseconds) -> String {
+        time < .seconds(1) ? "\((time.count + 500_000) / 1_000_000) ms" : seconds(time)
+    }
+}
+
+/// Quoting of user text for output.
+enum Quoting {
+    /// Returns the text, in quotes if it is empty or contains blanks or commas.
+    static func quoted(_ text: String) -> String {
+        text.isEmpty || text.contains(where: { $0.isWhitespace || $0 == "," }) ? "'\(text)'" : text
+    }
+}
