@@ -1,22 +1,23 @@
-internal import Logging
+public import Logging
 
-/// Log lines as plain sentences on the console.
-struct ConsoleLogHandler: LogHandler {
-    let console: Console
-    var logLevel: Logger.Level
-    var metadata: Logger.Metadata = [:]
+/// A log handler that prints messages as plain lines on the console.
+public struct ConsoleLogHandler: LogHandler {
+    private let console: Console
+    public var logLevel: Logger.Level
+    public var metadata: Logger.Metadata = [:]
 
-    init(_ console: Console, level: Logger.Level) {
+    /// Creates a handler that drops messages below a level.
+    public init(_ console: Console, level: Logger.Level) {
         self.console = console
         logLevel = level
     }
 
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
-    func log(event: LogEvent) {
+    public func log(event: LogEvent) {
         console.print("\(event.level == .info ? "" : "\(event.level): ")\(event.message)", to: .progress)
     }
 }

@@ -1,53 +1,57 @@
-internal import ArgumentParser
 internal import Foundation
 internal import Synchronization
 
-/// What a command in the foreground waits for: lines typed and signals.
+/// The events that a foreground command waits for: lines of standard input and signals.
 ///
-/// The first signal is a happening like others; a second one restores the terminal and ends the process on the spot,
-/// whatever else hangs. Commands wait on their reader's thread while the replies to as many as may be have not been written.
-final class Happenings: Sendable {
-    enum Happening {
+/// The first SIGINT or SIGTERM is an event. A second one restores the terminal and ends the process immediately with status
+/// 130. The thread that reads lines blocks while the replies to 16 of them are unwritten.
+public final class ForegroundEvents: Sendable {
+    /// An event.
+    public enum Event: Sendable {
+        /// A line of standard input.
         case command(String)
+        /// SIGINT or SIGTERM.
         case signal
     }
 
-    /// Lines taken whose replies have not been written.
-    private static let commandsMax = 16
+    /// Lines whose replies may be unwritten.
+    private static let unansweredMax = 16
+    /// The exit status after a second signal.
+    private static let interruptedStatus: Int32 = 130
 
-    private let stream: AsyncStream<Happening>
-    private let source: AsyncStream<Happening>.Continuation
-    private let places = DispatchSemaphore(value: Happenings.commandsMax)
-    private let restoring = Mutex<(@Sendable () -> Void)?>(nil)
+    private let stream: AsyncStream<Event>
+    private let source: AsyncStream<Event>.Continuation
+    private let replySlots = DispatchSemaphore(value: ForegroundEvents.unansweredMax)
+    private let terminalRestorer = Mutex<(@Sendable () -> Void)?>(nil)
     private let signalCount = Mutex(0)
 
-    /// Catches SIGINT and SIGTERM from now on, as long as the process lives.
-    init() {
-        (stream, source) = AsyncStream.makeStream(of: Happening.self)
-        Signals.on([Signals.interrupt, Signals.terminate]) { [self] in takeSignal() }
+    /// Catches SIGINT and SIGTERM from now on, for the lifetime of the process.
+    public init() {
+        (stream, source) = AsyncStream.makeStream(of: Event.self)
+        Signals.on([Signals.interrupt, Signals.terminate]) { [self] in receiveSignal() }
     }
 
-    /// Sets what restores the terminal when a second signal ends the process.
-    func restore(with body: (@Sendable () -> Void)?) {
-        restoring.withLock { $0 = body }
+    /// Sets the closure that restores the terminal when a second signal ends the process.
+    func setTerminalRestorer(_ body: (@Sendable () -> Void)?) {
+        terminalRestorer.withLock { $0 = body }
     }
 
-    /// Takes a line; blocks while too many are not answered.
-    func take(command: String) {
-        places.wait()
+    /// Adds a line of standard input. Blocks while the replies to 16 lines are unwritten.
+    func receive(command: String) {
+        replySlots.wait()
         source.yield(.command(command))
     }
 
-    /// The reply to a line has been written.
-    func commandIsAnswered() { places.signal() }
+    /// Reports that the reply to a line has been written.
+    func replyWritten() { replySlots.signal() }
 
-    /// The next happening.
-    func next() async -> Happening? {
-        for await happening in stream { return happening }
+    /// Waits for the next event.
+    public func next() async -> Event? {
+        for await event in stream { return event }
         return nil
     }
 
-    private func takeSignal() {
+    private func receiveSignal() {
         let count = signalCount.withLock { count in
             count += 1
             return count
@@ -55,8 +59,8 @@ final class Happenings: Sendable {
         if count == 1 {
             source.yield(.signal)
         } else {
-            restoring.withLock { $0 }?()
-            Terminal.leave(ExitStatus.interrupted.rawValue)
+            terminalRestorer.withLock { $0 }?()
+            Terminal.exitImmediately(Self.interruptedStatus)
         }
     }
 }

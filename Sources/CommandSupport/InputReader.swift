@@ -8,37 +8,37 @@ internal import Foundation
     import Musl
 #endif
 
-/// Reads commands from standard input, a line each, on a thread of its own: a blocking read works on terminals,
-/// pipes, files and /dev/null alike. The thread ends with the input, or with the process.
-enum CommandReader {
-    /// A longer line is cut and refused by whoever takes it.
+/// A thread that reads lines from standard input.
+///
+/// A blocking read works on terminals, pipes, files and /dev/null alike. The thread ends with the input or with the process.
+enum InputReader {
+    /// The longest line in bytes; the rest of a longer one is dropped.
     static let lineBytesMax = 4096
 
+    /// Starts the thread.
+    ///
     /// - Parameters:
-    ///   - console: Shows what is typed if the input is a terminal.
-    ///   - take: Gets every line that is not empty.
-    /// - Returns: What restores the terminal, if its settings were changed.
-    static func start(
-        _ console: Console, _ take: @escaping @Sendable (String) -> Void
-    ) -> (@Sendable () -> Void)? {
+    ///   - console: Shows the typed text if the input is a terminal.
+    ///   - onLine: Receives each line that is not empty.
+    /// - Returns: A closure that restores the terminal, if its settings were changed.
+    static func start(_ console: Console, onLine: @escaping @Sendable (String) -> Void) -> (@Sendable () -> Void)? {
         var restore: (@Sendable () -> Void)?
-        let isTerminal = Terminal.isTerminal(STDIN_FILENO)
-        if isTerminal {
+        if Terminal.isStandardInput {
             guard Terminal.isInForeground else { return nil }
-            if console.hasStatusLine { restore = Terminal.readKeysOneByOne() }
+            if console.hasStatusLine { restore = Terminal.disableLineBuffering() }
         }
         let editsLine = restore != nil
         let thread = Thread {
-            var line = LineEditor()
+            var editor = LineEditor()
             var byte: UInt8 = 0
             while true {
                 let count = read(STDIN_FILENO, &byte, 1)
                 if count < 0 && errno == EINTR { continue }
                 if count <= 0 { break }
-                if let finished = line.take(byte) { take(finished) }
-                if editsLine { console.show(typed: line.text) }
+                if let line = editor.append(byte) { onLine(line) }
+                if editsLine { console.show(typed: editor.text) }
             }
-            if let rest = line.take(UInt8(ascii: "\n")) { take(rest) }
+            if let rest = editor.append(UInt8(ascii: "\n")) { onLine(rest) }
         }
         thread.name = "slowlane.commands"
         thread.start()
@@ -46,15 +46,15 @@ enum CommandReader {
     }
 }
 
-/// A line as it is typed: characters, backspace, control-U, return.
+/// A line being typed: characters, backspace, control-U, return.
 struct LineEditor {
     private var bytes: [UInt8] = []
 
-    /// What has been typed so far.
+    /// The text typed so far.
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// Takes a byte; gives the line when it is finished and not empty.
-    mutating func take(_ byte: UInt8) -> String? {
+    /// Adds a byte; returns the line if the byte finishes one that is not empty.
+    mutating func append(_ byte: UInt8) -> String? {
         switch byte {
         case UInt8(ascii: "\n"), UInt8(ascii: "\r"):
             let line = text.trimmingCharacters(in: .whitespaces)
@@ -65,7 +65,7 @@ struct LineEditor {
         case 0x15:
             bytes = []
         case 0x20..., 0x09:
-            if bytes.count < CommandReader.lineBytesMax { bytes.append(byte) }
+            if bytes.count < InputReader.lineBytesMax { bytes.append(byte) }
         default:
             break
         }

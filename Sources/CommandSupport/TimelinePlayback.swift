@@ -1,30 +1,31 @@
 internal import ConfigFiles
 internal import LinkModel
 
-/// How far a timeline has got, by the real clock.
-struct TimelineCourse {
+/// The position of a running or paused timeline. Times are those of a monotonic clock, given by the caller.
+struct TimelinePlayback {
     let file: TimelineFile
     private var offset = Nanoseconds.zero
-    /// Since when it runs; `nil` while it stands still.
-    private var since: ContinuousClock.Instant? = .now
+    /// The start of the current run; `nil` while paused.
+    private var startTime: ContinuousClock.Instant?
 
-    init(_ file: TimelineFile) { self.file = file }
-
-    var isPaused: Bool { since == nil }
-
-    /// How much of it has passed.
-    var position: Nanoseconds {
-        guard let since else { return offset }
-        return offset + Nanoseconds(ContinuousClock.now - since)
+    init(_ file: TimelineFile, startingAt now: ContinuousClock.Instant) {
+        self.file = file
+        startTime = now
     }
 
-    mutating func pause() {
-        offset = position
-        since = nil
+    /// Returns the elapsed time of the timeline.
+    func position(at now: ContinuousClock.Instant) -> Nanoseconds {
+        guard let startTime else { return offset }
+        return offset + Nanoseconds(now - startTime)
     }
 
-    mutating func resume(at position: Nanoseconds) {
+    mutating func pause(at now: ContinuousClock.Instant) {
+        offset = position(at: now)
+        startTime = nil
+    }
+
+    mutating func resume(from position: Nanoseconds, at now: ContinuousClock.Instant) {
         offset = position
-        since = .now
+        startTime = now
     }
 }

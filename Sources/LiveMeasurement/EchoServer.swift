@@ -1,9 +1,8 @@
-internal import LinkModel
 internal import NIOCore
 internal import NIOPosix
 internal import ProxyServer
 
-/// A server that sends back whatever it gets.
+/// A TCP server on the loopback interface that sends back every byte.
 struct EchoServer {
     let address: Endpoint
     private let channel: any Channel
@@ -12,7 +11,9 @@ struct EchoServer {
         let channel = try await ServerBootstrap(group: group)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture { try channel.pipeline.syncOperations.addHandler(Echo()) }
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(EchoHandler())
+                }
             }
             .bind(host: "127.0.0.1", port: 0).get()
         return EchoServer(address: Endpoint(host: "127.0.0.1", port: channel.localAddress?.port ?? 0), channel: channel)
@@ -20,7 +21,7 @@ struct EchoServer {
 
     func stop() async throws { try await channel.close() }
 
-    private final class Echo: ChannelInboundHandler {
+    private final class EchoHandler: ChannelInboundHandler {
         typealias InboundIn = ByteBuffer
         typealias OutboundOut = ByteBuffer
 
@@ -29,53 +30,5 @@ struct EchoServer {
         }
 
         func channelReadComplete(context: ChannelHandlerContext) { context.flush() }
-    }
-}
-
-/// A client that times one echo on a connection of its own.
-enum EchoClient {
-    /// From connect() to the last byte of the echo of `size` bytes.
-    static func time(ofBytes size: Int, through address: Endpoint, on group: any EventLoopGroup) async throws
-        -> Nanoseconds
-    {
-        let eventLoop = group.next()
-        let done = eventLoop.makePromise(of: NIODeadline.self)
-        let start = NIODeadline.now()
-        do {
-            let channel = try await ClientBootstrap(group: eventLoop)
-                .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-                .channelInitializer { channel in
-                    channel.eventLoop.makeCompletedFuture {
-                        try channel.pipeline.syncOperations.addHandler(Counter(size, done))
-                    }
-                }
-                .connect(to: SocketAddress(ipAddress: address.host, port: address.port)).get()
-            try await channel.writeAndFlush(ByteBuffer(repeating: UInt8(ascii: "."), count: size))
-            let end = try await done.futureResult.get()
-            channel.close(promise: nil)
-            return Nanoseconds((end - start).nanoseconds)
-        } catch {
-            done.fail(error)
-            throw error
-        }
-    }
-
-    private final class Counter: ChannelInboundHandler {
-        typealias InboundIn = ByteBuffer
-
-        private var left: Int
-        private let done: EventLoopPromise<NIODeadline>
-
-        init(_ size: Int, _ done: EventLoopPromise<NIODeadline>) {
-            left = size
-            self.done = done
-        }
-
-        func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-            left -= unwrapInboundIn(data).readableBytes
-            if left <= 0 { done.succeed(.now()) }
-        }
-
-        func channelInactive(context: ChannelHandlerContext) { done.fail(ChannelError.eof) }
     }
 }
