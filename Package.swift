@@ -102,9 +102,14 @@ let package = Package(
         .target(
             name: "ControlAPI",
             dependencies: [
-                "HTTPServing", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON", httpTypes, nioCore, nioPosix,
-                logging,
+                "HTTPServing", "HTTPWire", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON", httpTypes,
+                nioCore, nioPosix, logging,
             ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "LiveMeasurement",
+            dependencies: ["LinkWorkload", "ConfigFiles", "ProxyServer", "LinkModel", nioCore, nioPosix],
             swiftSettings: settings
         ),
         // Layer 3: worlds.
@@ -116,12 +121,19 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .target(
+            name: "CommandSupport",
+            dependencies: [
+                "ConfigFiles", "ProxyServer", "ScenarioModel", "LinkModel", "JSON", nioCore, logging,
+            ],
+            swiftSettings: settings
+        ),
         // Layer 4: arguments, wiring, exit status.
         .executableTarget(
             name: "slowlane",
             dependencies: [
                 "LinkModel", "LinkWorkload", "Impairment", "ConfigFiles", "ProxyServer", "PacketCapture", "NotesServer",
-                "ControlAPI", "JSON", "HTTPWire",
+                "ControlAPI", "CommandSupport", "LiveMeasurement", "JSON",
                 "NotesService", "NotesContract", "SyncClient", "SyncStore", "SyncEngine", "ScenarioModel",
                 "ScenarioRunner", nioCore,
                 nioPosix,
@@ -192,6 +204,13 @@ let package = Package(
             name: "CommandTests", dependencies: ["slowlane", "NotesContract", "JSON", "TestSupport", grdb],
             exclude: ["Python", "Tables"],
             swiftSettings: settings),
+        .testTarget(
+            name: "CommandSupportTests",
+            dependencies: [
+                "CommandSupport", "ConfigFiles", "ProxyServer", "LinkModel", "TestSupport", nioCore, nioPosix,
+            ],
+            swiftSettings: settings),
+        .testTarget(name: "TidyTests", swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

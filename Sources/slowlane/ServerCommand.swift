@@ -143,7 +143,7 @@ struct ServerCommand: AsyncParsableCommand {
                 gatekeeper: Gatekeeper(
                     boundTo: address.host, token: token, allowedHosts: allowHost + named + anyHost), logger: logger)
         } catch {
-            let problem = "\(error)\("\(error)".contains("--port") ? "" : "; stop the other server, or choose another --port")"
+            let problem = "\(error); stop the other server, or choose another --port"
             if isToxiproxy { logger.error("\(problem)") } else { console.error(problem) }
             await api.close()
             console.flush()
