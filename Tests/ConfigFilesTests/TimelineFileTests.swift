@@ -17,7 +17,7 @@ import Testing
 
     /// Where keys are compared by Unicode's rules this takes minutes; 256 KiB are read at most.
     @Test func longRunsOfCombiningMarksAreRefusedWhereTheyAre() {
-        let marks = MarkRun.of(bytes: 100_000)
+        let marks = CombiningMarks.of(bytes: 100_000)
         let start = ContinuousClock.now
         #expect(
             problems("timeline: 1\nname: N\n\(marks): 1\n\(marks)x: 1\n")

@@ -84,7 +84,7 @@ import Testing
     @Test(arguments: NotesDialect.all) func combiningMarksTakeLinearTime(dialect: NotesDialect) throws {
         let desk = try Desk(dialect, levers: Levers())
         let revision = desk.create()
-        let marks = MarkRun.long
+        let marks = CombiningMarks.long
         let form = ["Content-Type": "application/x-www-form-urlencoded"]
         let multipart = ["Content-Type": "multipart/form-data; boundary=b"]
         let part = "--b\r\nContent-Disposition: form-data; "
@@ -257,14 +257,14 @@ import Testing
         desk.create()
         let server = try await NotesServer.start(desk.service, host: "127.0.0.1", port: 0)
         for path in ["/api/notes/", "/api/notes-uuids/"] {
-            try await ApacheBench.expectAnswers(
+            try await ApacheBench.expectResponses(
                 "http://127.0.0.1:\(server.port)\(path)", ["-A", "ada:secret"], requests: 200)
         }
         for number in 0..<1200 {
             desk.create("00000000-0000-4000-8000-00000000\(1000 + number)", title: String(repeating: "t", count: 100))
         }
         // Too long to have a length beforehand.
-        try await ApacheBench.expectAnswers(
+        try await ApacheBench.expectResponses(
             "http://127.0.0.1:\(server.port)/api/notes/", ["-A", "ada:secret"], requests: 20)
         await server.stop()
     }

@@ -16,7 +16,7 @@ import Testing
         return try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
     }
 
-    private static func freePort() throws -> Int { try TestSocket.quietPort() }
+    private static func freePort() throws -> Int { try TestSocket.unusedPort() }
 
     /// One client; it must be told, and nothing may be left.
     private static func expectRefusal(_ proxies: [Proxy]) async throws {

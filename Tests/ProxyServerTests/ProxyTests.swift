@@ -211,7 +211,7 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
     private func withRefusingUpstream(
         _ way: Way, _ unreachableUpstream: UnreachableUpstream, _ body: (Proxy) async throws -> Void
     ) async throws {
-        let port = try TestSocket.quietPort()  // nobody listens there
+        let port = try TestSocket.unusedPort()  // nobody listens there
         var configuration = ProxyConfiguration(
             listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: port),
             conditions: way.conditions)
