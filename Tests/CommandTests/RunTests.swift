@@ -84,8 +84,8 @@ extension CommandTests {
             try await Task.sleep(for: .seconds(2))
             command.signal(SIGCONT)
             #expect(await command.end() == 3, "\(command.output.text) \(command.errors.text)")
-            #expect(command.errors.text.contains("this machine stood still for "))
-            #expect(command.output.text.contains("; but this machine stood still for "))
+            #expect(command.errors.text.contains("the host was paused for "))
+            #expect(command.output.text.contains("; but the host was paused for "))
         }
 
         @Test func aRequestWithALostResponseIsRetried() async throws {
@@ -166,7 +166,7 @@ extension CommandTests {
                 var command = first
                 var status = await command.end()
                 // A run with a host pause is repeated alone.
-                for _ in 0..<3 where status == 3 && command.output.text.contains("this machine stood still") {
+                for _ in 0..<3 where status == 3 && command.output.text.contains("the host was paused") {
                     command = try Command(["run", "--quiet"] + run.arguments)
                     status = await command.end()
                 }
