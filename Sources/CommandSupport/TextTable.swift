@@ -1,5 +1,3 @@
-internal import Foundation
-
 /// Text in columns for terminals.
 public enum TextTable {
     /// Returns rows with each column padded to a common width, two spaces apart.

@@ -65,7 +65,7 @@ struct LinkOptions: ParsableArguments {
                     Conditions(up: try NetemExpression.parse(netemUp), down: try NetemExpression.parse(netemDown)),
                     name: "netem")
             } catch {
-                console.error(error)
+                console.error("\(error)")
                 throw ExitStatus.usage
             }
         }

@@ -130,7 +130,7 @@ struct NotesServerCommand: AsyncParsableCommand {
         do throws(UserList.UserListError) {
             users = try self.users()
         } catch {
-            console.error(error)
+            console.error("\(error)")
             throw ExitStatus.invalidFile
         }
         let store: NotesStore

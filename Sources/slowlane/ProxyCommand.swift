@@ -41,11 +41,14 @@ struct ProxyCommand: AsyncParsableCommand {
               help                list the commands
 
             Connection-level faults are profiles too: 'refuse' (connections closed,
-            new ones refused), 'portal' (a sign-in page answers), 'updead' and
+            new ones refused), 'portal' (a sign-in page responds), 'updead' and
             'downdead' (one direction loses everything), 'dns', 'high-latency-dns'.
 
             SIGINT and SIGTERM stop the proxy like 'quit'; a second one stops it
             immediately.
+
+            Exit status: 0 stopped; 64 wrong arguments; 65 invalid file; 69 cannot bind
+            the port, resolve the upstream or write --pcapng; 130 a second signal.
             """)
 
     @Option(help: "Address to listen on, HOST:PORT; port 0 picks a free port and prints it.")

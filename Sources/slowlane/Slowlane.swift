@@ -48,7 +48,7 @@ struct Slowlane: AsyncParsableCommand {
               slowlane profiles list
               slowlane measure edge 3g wifi
 
-            Exit status: 0 success; 1 a measurement or an expectation failed; 64 wrong arguments; 65 invalid file; \
+            Exit status: 0 success; 1 a measurement, an expectation or a server call failed; 64 wrong arguments; 65 invalid file; \
             69 cannot bind the port or reach the server; 70 internal error (please report); 77 not permitted; \
             130 interrupted.
             """,
