@@ -1,4 +1,3 @@
-internal import Foundation
 internal import JSON
 
 /// A note as it goes over the wire.
