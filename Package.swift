@@ -125,10 +125,14 @@ let package = Package(
         .target(
             name: "ControlAPI",
             dependencies: [
-                "HTTPServing", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON", httpTypes, nioCore,
-                nioPosix,
-                logging,
+                "HTTPServing", "HTTPWire", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON", httpTypes,
+                nioCore, nioPosix, logging,
             ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "LiveMeasurement",
+            dependencies: ["LinkWorkload", "ConfigFiles", "ProxyServer", "LinkModel", nioCore, nioPosix],
             swiftSettings: settings
         ),
         // Layer 3: worlds.
@@ -140,13 +144,19 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .target(
+            name: "CommandSupport",
+            dependencies: [
+                "ConfigFiles", "ProxyServer", "ScenarioModel", "LinkModel", "JSON", nioCore, logging,
+            ],
+            swiftSettings: settings
+        ),
         // Layer 4: arguments, wiring, exit status.
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "LinkModel", "TCPModel", "LinkWorkload", "Impairment", "ConfigFiles", "ProxyServer", "PacketCapture",
-                "NotesServer",
-                "ControlAPI", "JSON", "HTTPWire",
+                "LinkModel", "TCPModel", "LinkWorkload", "Impairment", "ConfigFiles", "ProxyServer", "PacketCapture", "NotesServer",
+                "ControlAPI", "CommandSupport", "LiveMeasurement", "JSON",
                 "NotesService", "NotesContract", "SyncClient", "SyncStore", "SyncEngine", "ScenarioModel",
                 "ScenarioRunner", nioCore,
                 nioPosix,
@@ -230,7 +240,7 @@ let package = Package(
         .testTarget(
             name: "ControlAPITests",
             dependencies: [
-                "ControlAPI", "ProxyServer", "Impairment", "LinkModel", "JSON", "TestSupport", httpTypes, nioCore,
+                "ControlAPI", "ConfigFiles", "ProxyServer", "Impairment", "LinkModel", "JSON", "TestSupport", httpTypes, nioCore,
                 nioPosix, logging,
             ],
             exclude: ["Python"],
@@ -239,6 +249,13 @@ let package = Package(
             name: "CommandTests", dependencies: ["slowlane", "NotesContract", "JSON", "TestSupport", grdb],
             exclude: ["Python", "Tables"],
             swiftSettings: settings),
+        .testTarget(
+            name: "CommandSupportTests",
+            dependencies: [
+                "CommandSupport", "ConfigFiles", "ProxyServer", "LinkModel", "TestSupport", nioCore, nioPosix,
+            ],
+            swiftSettings: settings),
+        .testTarget(name: "TidyTests", swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )

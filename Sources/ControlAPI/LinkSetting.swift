@@ -92,16 +92,6 @@ enum LinkSetting: Hashable {
         case .follows(let file):
             members = [("profile", "null"), ("timeline", JSONText.string(file.id == "inline" ? file.name : file.id))]
         }
-        return JSONText.object(
-            members + [("down", Self.json(conditions.down)), ("up", Self.json(conditions.up))])
-    }
-
-    /// One direction: kbit/s (`null` is no cap), ms, shares of packets.
-    private static func json(_ conditions: DirectionConditions) -> String {
-        JSONText.object([
-            ("rate", conditions.rate.map { JSONText.number(Double($0.bitsPerSecond) / 1000) } ?? "null"),
-            ("delay", JSONText.number(conditions.delay.inMilliseconds)),
-            ("loss", JSONText.number(Double(conditions.loss.partsPerMillion) / 1_000_000)),
-        ])
+        return JSONText.object(members + conditions.jsonMembers)
     }
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandSupport
 internal import Foundation
 internal import PacketCapture
 
@@ -6,35 +7,35 @@ internal import PacketCapture
 struct CaptureCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "capture",
-        abstract: "Shows the connections and HTTP exchanges of a port as they pass an interface.",
+        abstract: "Show the connections and HTTP exchanges of a TCP port on a network interface.",
         discussion: """
             Examples:
               slowlane capture -i lo --port 8000
               slowlane capture -i lo --port 8000 --http
               slowlane capture -i lo --port 9000 -w phone.pcap --for 30
 
-            It listens in, and changes nothing: real packets as the kernel sends them, so on both sides of a proxy those \
-            between program and proxy. What the modelled link carried is written by 'slowlane proxy --pcapng F'.
+            The command captures the kernel's packets with libpcap and changes nothing: beside a proxy these are the packets \
+            between the proxy and its client or server. 'slowlane proxy --pcapng FILE' writes the packets of the modelled link.
 
-            Times are those of the packets. A query string is not printed. Ends with SIGINT (Ctrl-C), SIGTERM or --for, \
-            and says then how many packets it saw and how many got lost.
+            Times are those of the packets. Query strings are not printed. SIGINT (Ctrl-C), SIGTERM or --for end the \
+            capture, and the numbers of captured and dropped packets are printed.
 
-            Exit status: 0; 69 no such interface; 77 not permitted.
+            Exit status: 0 success; 69 unknown interface, or the file cannot be written; 77 not permitted.
             """)
 
-    @Option(name: [.customShort("i"), .long], help: "Which interface: lo, eth0, any.")
+    @Option(name: [.customShort("i"), .long], help: "Interface: lo, eth0, any.")
     var interface = Self.loopback
 
-    @Option(help: "The server's TCP port.")
+    @Option(help: "TCP port of the server.")
     var port: Int
 
-    @Option(name: [.customShort("w"), .customLong("write")], help: "Write the packets to this pcap file too.")
+    @Option(name: [.customShort("w"), .customLong("write")], help: "Also write the packets to this pcap file.")
     var file: String?
 
-    @Flag(help: "Print each HTTP exchange: method, path, status, sizes, times.")
+    @Flag(help: "Print HTTP exchanges instead of connections: method, path, status, sizes, times.")
     var http = false
 
-    @Option(name: .customLong("for"), help: "Stop after so many seconds.")
+    @Option(name: .customLong("for"), help: "Stop after this many seconds.")
     var seconds: Double?
 
     private static var loopback: String {
@@ -46,26 +47,26 @@ struct CaptureCommand: AsyncParsableCommand {
     }
 
     func validate() throws {
-        guard (1...65535).contains(port) else { throw ValidationError("--port \(port) is not within 1 to 65535") }
+        guard (1...65535).contains(port) else { throw ValidationError("--port \(port) must be from 1 to 65535") }
         if let seconds, !(seconds > 0 && seconds <= 1_000_000) {
-            throw ValidationError("--for \(seconds) is not within 0 to 1000000 seconds")
+            throw ValidationError("--for \(seconds) must be above 0 and at most 1000000 seconds")
         }
     }
 
     func run() async throws {
         let console = Console()
-        let happenings = Happenings()
-        let packets: LiveCapture
+        let events = ForegroundEvents()
+        let packets: LivePackets
         do {
             packets = try LiveCapture(interface: interface, filter: "tcp port \(port)", writingTo: file)
         } catch {
-            console.print("error: \(error)\(advice(error))", to: .progress)
+            console.error("\(error)\(advice(error))")
             if case .notPermitted = error { throw ExitStatus.notPermitted }
             throw ExitStatus.unavailable
         }
         let linkType = packets.linkType
         console.print("capturing TCP port \(port) on \(interface)\(file.map { ", writing to \($0)" } ?? "")")
-        // Lines are written as they come: who does not read them makes the kernel drop packets, and that is counted.
+        // Lines are written synchronously: a slow reader makes the kernel drop packets, and those are counted.
 
         let readsHTTP = http
         let wanted = UInt16(port)
@@ -84,24 +85,24 @@ struct CaptureCommand: AsyncParsableCommand {
             packets.stop()
         }
         let signalling = Task {
-            _ = await happenings.next()
+            _ = await events.next()
             packets.stop()
         }
         let counts: LiveCapture.Counts
         do {
-            // It waits for packets, so it has a thread of its own.
+            // Blocking; runs on a thread of its own.
             counts = try await withCheckedThrowingContinuation { continuation in
                 Thread.detachNewThread { continuation.resume(with: Result { try readAll() }) }
             }
         } catch {
-            console.print("error: \(error)", to: .progress)
+            console.error("\(error)")
             console.flush()
             throw ExitStatus.unavailable
         }
         timing.cancel()
         signalling.cancel()
         console.print(
-            "\(counts.received) packets, \(counts.dropped) dropped by the kernel, "
+            "\(TextTable.count(Int(counts.received), "packet")), \(counts.dropped) dropped by the kernel, "
                 + "\(counts.droppedByInterface) by the interface", to: .progress)
         console.flush()
     }
@@ -124,9 +125,9 @@ struct CaptureCommand: AsyncParsableCommand {
             let path = exchange.target.prefix { $0 != "?" }
             let query = path.count < exchange.target.count ? "?..." : ""
             var line = "\(clock(exchange.start))  \(exchange.client)  "
-            line += Units.line("\(exchange.method) \(path.prefix(200))\(query) -> ")
-            line += exchange.status.map(String.init) ?? "no answer"
-            line += ", \(Units.bytes(Int(exchange.requestBytes))) up, \(Units.bytes(Int(exchange.responseBytes))) down"
+            line += TextTable.singleLine("\(exchange.method) \(path.prefix(200))\(query) -> ")
+            line += exchange.status.map(String.init) ?? "no response"
+            line += ", \(Units.bytes(Int(exchange.requestBytes))) up, \(Units.bytes(Int(exchange.answerBytes))) down"
             if let first = exchange.firstByte { line += ", first byte \(milliseconds(first - exchange.start))" }
             return line + ", \(milliseconds(exchange.end - exchange.start))"
         case .unreadable(let client, _, let reason, let time):
@@ -138,7 +139,7 @@ struct CaptureCommand: AsyncParsableCommand {
         String(format: "%.3f ms", Double(nanoseconds) / 1e6)
     }
 
-    /// The time of day, UTC.
+    /// Returns the time of day in UTC.
     private static func clock(_ nanoseconds: Int64) -> String {
         let second = nanoseconds / 1_000_000_000 % 86400
         return String(

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandSupport
 internal import ConfigFiles
 internal import Foundation
 internal import NIOCore
@@ -9,42 +10,45 @@ internal import ProxyServer
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Says what works on this machine, and what to do about the rest.",
-        discussion: "Exit status 1 if the proxy cannot work here at all; notes alone leave it 0.")
+        abstract: "Check what works on this machine and print remedies for the rest.",
+        discussion: """
+            Example:
+              slowlane doctor
+
+            Exit status: 0 the proxy works here, perhaps with limitations (notes); 1 it cannot work here.
+            """)
 
     private enum Finding {
-        case fine(String)
-        case note(String, todo: String)
-        case broken(String, todo: String)
+        case ok(String)
+        case limitation(String, remedy: String)
+        case failure(String, remedy: String)
     }
 
     func run() async throws {
         let console = Console()
-        var isBroken = false
+        var hasFailure = false
         for finding in await findings() {
             switch finding {
-            case .fine(let what):
-                console.print("ok    \(what)")
-            case .note(let what, let todo):
-                console.print("note  \(what)\n      -> \(todo)")
-            case .broken(let what, let todo):
-                console.print("FAIL  \(what)\n      -> \(todo)")
-                isBroken = true
+            case .ok(let text): console.print("ok    \(text)")
+            case .limitation(let text, let remedy): console.print("note  \(text)\n      -> \(remedy)")
+            case .failure(let text, let remedy):
+                console.print("FAIL  \(text)\n      -> \(remedy)")
+                hasFailure = true
             }
         }
-        if isBroken { throw ExitStatus.failed }
+        if hasFailure { throw ExitStatus.failed }
     }
 
     private func findings() async -> [Finding] {
         [
-            .fine("slowlane \(SlowlaneVersion.current), \(ProfileCatalogue.builtIn.count) profiles built in"),
+            .ok("slowlane \(SlowlaneVersion.current), \(ProfileCatalogue.builtIn.count) built-in profiles"),
             await loopback("127.0.0.1", isNeeded: true),
             await loopback("::1", isNeeded: false),
             openFiles(),
             await timers(),
             network(),
-            silence(),
-            straightPath(),
+            synDropping(),
+            fastPath(),
         ]
     }
 
@@ -53,24 +57,23 @@ struct DoctorCommand: AsyncParsableCommand {
             let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
                 .bind(host: host, port: 0).get()
             try await channel.close()
-            return .fine("can listen on \(host)")
+            return .ok("can listen on \(host)")
         } catch {
-            let what = "cannot listen on \(host): \(error)"
+            let text = "cannot listen on \(host): \(SystemReason.of(error))"
             return isNeeded
-                ? .broken(what, todo: "bring the loopback interface up ('ip link set lo up')")
-                : .note(what, todo: "IPv6 is off here; use 127.0.0.1")
+                ? .failure(text, remedy: "enable the loopback interface ('ip link set lo up')")
+                : .limitation(text, remedy: "IPv6 is disabled; use 127.0.0.1")
         }
     }
 
     private func openFiles() -> Finding {
         let files = Terminal.raiseOpenFileLimit()
-        let fit = (files - 64) / 2
-        return fit >= 1000
-            ? .fine("\(files) open files: room for \(min(fit, ProxyConfiguration.connectionsMaxDefault)) connections")
-            : .note("\(files) open files: room for \(fit) connections", todo: "raise the hard limit ('ulimit -Hn')")
+        let connections = min(Terminal.connections(withOpenFiles: files), ProxyConfiguration.connectionsMaxDefault)
+        let text = "the limit of open files is \(files), enough for \(TextTable.count(connections, "connection"))"
+        return connections >= 1000 ? .ok(text) : .limitation(text, remedy: "raise the hard limit ('ulimit -Hn')")
     }
 
-    /// How late a timer of the event loop fires on this machine, now.
+    /// Measures how late timers of the event loop fire.
     private func timers() async -> Finding {
         let loop = MultiThreadedEventLoopGroup.singleton.next()
         var lateness: [Int64] = []
@@ -81,39 +84,40 @@ struct DoctorCommand: AsyncParsableCommand {
         }
         lateness.sort()
         guard let median = lateness.dropFirst(lateness.count / 2).first, let worst = lateness.last else {
-            return .broken("timers do not fire", todo: "report this")
+            return .failure("timers do not fire", remedy: "please report this")
         }
         let text = String(
             format: "timers fire %.2f ms late (median of 50, worst %.2f ms)", Double(median) / 1e6, Double(worst) / 1e6)
         return median < 1_000_000
-            ? .fine(text) : .note(text, todo: "the machine is busy or virtual: delays will be that much longer")
+            ? .ok(text) : .limitation(text, remedy: "the machine is busy or virtual; modelled delays are longer by as much")
     }
 
-    private func silence() -> Finding {
-        switch SYNDropMethod.best {
-        case .socketFilter: .fine("at 100 % loss connect() hears nothing: a filter on the listening socket")
+    private func synDropping() -> Finding {
+        switch SilenceMethod.best {
+        case .socketFilter: .ok("at 100 % loss new connections time out (SYN dropped by a socket filter)")
         case .acceptQueue:
-            .fine(
-                "at 100 % loss connect() hears nothing: the accept queue is kept full (a filter is not allowed)")
+            .ok("at 100 % loss new connections time out (SYN dropped by a full accept queue; no socket filter permitted)")
         case .none:
-            .note(
-                "at 100 % loss connect() succeeds, and then stalls: no way to keep a SYN from being answered here",
-                todo: "run on Linux where a client's own connect time-out must be exercised")
+            .limitation(
+                "at 100 % loss new connections open and stall; this system offers no way to drop a SYN",
+                remedy: "use Linux to test the connect time-out of a client")
         }
     }
 
-    private func straightPath() -> Finding {
-        Proxy.hasFastPath
-            ? .fine("while nothing is in force bytes go from socket to socket uncopied (splice)")
-            : .note(
-                "while nothing is in force bytes are copied like any others: there is no splice here",
-                todo: "run on Linux where a few hundred connections a second or gigabytes go through")
+    private func fastPath() -> Finding {
+        Proxy.hasRelay
+            ? .ok("without conditions data passes from socket to socket in the kernel (splice)")
+            : .limitation(
+                "without conditions data is copied as usual; this system has no splice",
+                remedy: "use Linux for hundreds of connections per second or for gigabytes")
     }
 
     private func network() -> Finding {
         let addresses = LocalAddresses.reachable(through: "0.0.0.0")
         return addresses.isEmpty
-            ? .note("no network but the loopback", todo: "a phone can connect once this machine is on its network")
-            : .fine("a phone would connect to \(addresses.joined(separator: " or ")) ('--listen 0.0.0.0:PORT')")
+            ? .limitation(
+                "the loopback interface is the only network",
+                remedy: "connect this machine to the network of the phone that is to use the proxy")
+            : .ok("other devices can connect to \(addresses.joined(separator: " or ")) with '--listen 0.0.0.0:PORT'")
     }
 }

@@ -1,32 +1,33 @@
 internal import ArgumentParser
+internal import CommandSupport
 internal import ConfigFiles
 internal import LinkModel
 internal import TCPModel
 
-/// What a link is like, as commands are told: by a profile, in netem's words, or by a timeline; and its chance.
+/// The options that describe a link: a profile, netem expressions or a timeline; TCP stacks and the random seed.
 struct LinkOptions: ParsableArguments {
-    @Option(help: "A built-in profile's name, or a path to a file.")
+    @Option(help: "A built-in profile or the path of a profile file ('slowlane profiles' lists all).")
     var profile: String?
 
-    @Option(help: "Instead of a profile: the downlink in netem's words.")
+    @Option(help: "Conditions of the downlink as a netem expression, instead of a profile.")
     var netemDown: String?
 
-    @Option(help: "Instead of a profile: the uplink in netem's words.")
+    @Option(help: "Conditions of the uplink as a netem expression, instead of a profile.")
     var netemUp: String?
 
-    @Option(help: "Instead of a profile: a built-in timeline's name, a path to a file, or times with links.")
+    @Option(help: "A built-in timeline, the path of a timeline file, or times with links, instead of a profile.")
     var timeline: String?
 
-    @Option(help: "How the clients' TCP behaves: linux, apple or rfc.")
+    @Option(help: "TCP stack to model for clients: linux, apple or rfc.")
     var clientStack = "linux"
 
-    @Option(help: "How the server's TCP behaves.")
+    @Option(help: "TCP stack to model for the server: linux, apple or rfc.")
     var serverStack = "linux"
 
-    @Option(help: "Where all chance comes from: the same seed gives the same losses.")
+    @Option(help: "Random seed; the same seed gives the same losses.")
     var seed: UInt64 = 1
 
-    /// How many of the ways to say it are used.
+    /// The number of alternatives among profile, timeline and netem expressions that are given.
     var givenCount: Int { [profile, netemDown, timeline].count(where: { $0 != nil }) }
 
     var client: StackPreset { StackPreset.named[clientStack] ?? .linux }
@@ -34,42 +35,43 @@ struct LinkOptions: ParsableArguments {
 
     func validate() throws {
         guard (netemDown == nil) == (netemUp == nil) else {
-            throw ValidationError("--netem-down and --netem-up belong together; '' is a direction without conditions")
+            throw ValidationError("give both --netem-down and --netem-up; '' is a direction without conditions")
         }
         guard givenCount <= 1 else {
-            throw ValidationError("give one of --profile, --timeline, or --netem-down and --netem-up")
+            throw ValidationError("give one of --profile, --timeline, or --netem-down with --netem-up")
         }
         for (option, name) in [("--client-stack", clientStack), ("--server-stack", serverStack)] {
             guard StackPreset.named[name] != nil else {
+                let names = StackPreset.named.keys.sorted()
                 throw ValidationError(
-                    "\(option) '\(name.prefix(40))' is none of \(StackPreset.named.keys.sorted().joined(separator: ", "))"
+                    "\(option) '\(name.prefix(40))' must be \(names.dropLast().joined(separator: ", ")) or \(names.last ?? "")"
                 )
             }
         }
     }
 
-    /// What they come to, with its name.
+    /// The conditions that the options describe.
     enum Link {
-        case holds(Conditions, name: String)
-        case follows(TimelineFile)
-        case nothing
+        case constant(Conditions, name: String)
+        case timeline(TimelineFile)
+        case unconditioned
     }
 
-    /// Reads them: tells what is wrong and ends with the right status.
+    /// Returns the conditions; prints an error and throws an exit status if the options are invalid.
     func link(_ console: Console) throws -> Link {
-        if let timeline { return .follows(try TimelineFile.forArgument(timeline, console)) }
+        if let timeline { return .timeline(try TimelineFile.forArgument(timeline, console)) }
         if let netemDown, let netemUp {
             do {
-                return .holds(
+                return .constant(
                     Conditions(up: try NetemExpression.parse(netemUp), down: try NetemExpression.parse(netemDown)),
                     name: "netem")
             } catch {
-                console.print("error: \(error)", to: .progress)
+                console.error("\(error)")
                 throw ExitStatus.usage
             }
         }
-        guard let profile else { return .nothing }
+        guard let profile else { return .unconditioned }
         let found = try Profile.forArgument(profile, console)
-        return .holds(found.conditions, name: found.id)
+        return .constant(found.conditions, name: found.id)
     }
 }

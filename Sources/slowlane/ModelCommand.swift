@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandSupport
 internal import ConfigFiles
 internal import Foundation
 internal import LinkModel
@@ -8,41 +9,47 @@ internal import LinkWorkload
 struct ModelCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "model",
-        abstract: "Runs the model of TCP over a link alone, in virtual time, and prints what an application would see.",
+        abstract: "Run the model of TCP over a link in virtual time and print the times that an application sees.",
         discussion: """
-            Each trial is one line of JSON with times in milliseconds. The plan is a list of:
-              ttfb          100 B up, 200 B down          down:N, up:N   N bytes one way
-              pp:K[:S]      K exchanges of S bytes        conn           a handshake
-              odrip:D  obulk:D:N[:A]  oreq:D  oconn:D     the same with an outage of D seconds
-
-            A timeline goes on while trials follow each other. Stacks: linux (6.5 and later), apple, rfc.
-
             Examples:
               slowlane model --profile 3g --plan ttfb,down:102400 --trials 5
-              slowlane model --netem-down 'delay 100ms loss 5% rate 780kbit limit 50' \\
-                  --netem-up 'delay 100ms loss 5% rate 330kbit limit 50' --name 3g-loss5 --plan pp:20 --trials 200
-              slowlane model --timeline subway --plan down:102400 --trials 50 --server-stack apple
-              slowlane model --timeline '0s: 3g, 20s: 100-loss, 50s: edge' --plan pp:100
+              slowlane model --netem-down 'delay 100ms loss 5% rate 780kbit' \\
+                  --netem-up 'delay 100ms loss 5%' --plan pp:20 --trials 200
+              slowlane model --timeline subway --plan down:102400 --trials 50
+              slowlane model --timeline '0s: 3g, 20s: 100-loss, 50s: edge'
+
+            The plan is a comma-separated list:
+              ttfb                100 B up, 200 B down
+              down:N, up:N        N bytes in one direction (N >= 100)
+              pp:K[:S]            K exchanges of S bytes
+              conn                a handshake
+              odrip:D, obulk:D:N[:A], oreq:D, oconn:D
+                                  the same during an outage of D seconds
+
+            Each trial prints one line of JSON with times in milliseconds. Trials run one after the other on one link, and a \
+            timeline continues from one to the next. TCP stacks: linux (6.5 and later), apple, rfc.
+
+            Exit status: 0 success; 64 wrong arguments, or conditions under which no connection is possible; 65 invalid file.
             """)
 
-    @OptionGroup var options: LinkOptions
+    @OptionGroup(title: "Network conditions (one is required)") var options: LinkOptions
 
-    @Option(help: "What the lines call it; the profile's or timeline's name unless given.")
+    @Option(help: "Name in the output lines. (default: the profile or timeline)")
     var name: String?
 
-    @Option(help: "What to transfer, with commas between.")
+    @Option(help: "Transfers to run, separated by commas.")
     var plan = "ttfb,down:10240,up:10240,pp:20"
 
-    @Option(help: "How often the plan is run, one trial after the other on one link.")
+    @Option(help: "Number of times to run the plan.")
     var trials = 20
 
-    @Flag(help: "Say on standard error how many packets were modelled, and how fast.")
+    @Flag(help: "Print the number of modelled packets and the speed to standard error.")
     var stats = false
 
     func validate() throws {
-        guard (1...1_000_000).contains(trials) else { throw ValidationError("--trials is not within 1 to 1000000") }
+        guard (1...1_000_000).contains(trials) else { throw ValidationError("--trials must be from 1 to 1000000") }
         guard options.givenCount == 1 else {
-            throw ValidationError("give one of --profile, --timeline, or --netem-down and --netem-up")
+            throw ValidationError("give one of --profile, --timeline, or --netem-down with --netem-up")
         }
     }
 
@@ -50,9 +57,9 @@ struct ModelCommand: ParsableCommand {
         let console = Console()
         let items = try plan.split(separator: ",").map { word in
             guard let item = PlanItem(word) else {
-                console.print(
-                    "error: '\(word.prefix(40))' in --plan is none of ttfb, down:N, up:N (N >= 100), pp:K[:S], "
-                        + "conn, odrip:D, obulk:D:N[:A], oreq:D, oconn:D", to: .progress)
+                console.error(
+                    "--plan '\(word.prefix(40))' must be ttfb, down:N, up:N (N >= 100), pp:K[:S], conn, odrip:D, "
+                        + "obulk:D:N[:A], oreq:D or oconn:D")
                 throw ExitStatus.usage
             }
             return item
@@ -60,13 +67,15 @@ struct ModelCommand: ParsableCommand {
         let label: String
         var link: Trials
         switch try options.link(console) {
-        case .follows(let file):
+        case .timeline(let file):
+            try requireConnections(file.timeline.links.map { ($0.name, $0.conditions) }, console)
             label = file.id
             link = Trials(following: file.timeline, seed: options.seed, client: options.client, server: options.server)
-        case .holds(let conditions, name: let word):
-            label = word
+        case .constant(let conditions, let conditionsName):
+            try requireConnections([(conditionsName, conditions)], console)
+            label = conditionsName
             link = Trials(conditions, seed: options.seed, client: options.client, server: options.server)
-        case .nothing: throw ExitStatus.usage
+        case .unconditioned: throw ExitStatus.usage
         }
         let start = ContinuousClock.now
         for repetition in 0..<trials {
@@ -74,13 +83,23 @@ struct ModelCommand: ParsableCommand {
                 console.print(link.run(item).json(profile: name ?? label, repetition: repetition))
             }
         }
-        if stats { tell(link.packetsOffered, ContinuousClock.now - start, console) }
+        if stats { printStatistics(link.packetsOffered, ContinuousClock.now - start, console) }
     }
 
-    private func tell(_ packets: Int, _ span: Duration, _ console: Console) {
+    /// Refuses conditions that let no connection through to the server; the model knows packets only.
+    private func requireConnections(_ links: [(name: String, conditions: Conditions)], _ console: Console) throws {
+        for (name, conditions) in links where conditions.access != .open {
+            console.error(
+                "cannot model '\(name)': no connection to the server is possible (\(Units.conditions(conditions))); "
+                    + "choose a profile that lets connections through, or test this one with 'slowlane proxy'")
+            throw ExitStatus.usage
+        }
+    }
+
+    private func printStatistics(_ packets: Int, _ span: Duration, _ console: Console) {
         let seconds = span / .seconds(1)
         let rate = String(format: "%.2f", Double(packets) / seconds / 1e6)
         console.print(
-            "\(packets) packets in \(String(format: "%.3f", seconds)) s: \(rate) million a second", to: .progress)
+            "\(packets) packets in \(String(format: "%.3f", seconds)) s: \(rate) million packets/s", to: .progress)
     }
 }

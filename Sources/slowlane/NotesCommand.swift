@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandSupport
 internal import Foundation
 internal import LinkModel
 internal import ProxyServer
@@ -10,27 +11,28 @@ internal import SyncStore
 struct NotesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notes",
-        abstract: "A notes client that works without a network: changes are kept, and sent by 'sync'.",
+        abstract: "An offline-first notes client: changes are stored locally and sent by 'sync'.",
         discussion: """
-            Examples, with a server on port 8000 and Ada's notes in ada.notes:
-              slowlane notes new Milk --text '2 l' --store ada.notes
-              slowlane notes sync --server 127.0.0.1:8000 --user ada:ada --store ada.notes
-              slowlane notes list --store ada.notes
-              slowlane notes edit Milk --text '3 l' --store ada.notes
-              slowlane notes conflicts --store ada.notes
-              slowlane notes resolve Milk --text '3 l, oat' --store ada.notes
+            Examples, with a server on port 8000:
+              slowlane notes new Milk --text '2 l'
+              slowlane notes sync --server 127.0.0.1:8000 --user ada:ada
+              slowlane notes list
+              slowlane notes edit Milk --text '3 l'
+              slowlane notes conflicts
+              slowlane notes resolve Milk --text '3 l, oat'
+              slowlane notes list --store ada.notes    # another store
 
-            A note is named by its title, or by the beginning of its uuid. SLOWLANE_STORE, SLOWLANE_SERVER and
-            SLOWLANE_USER stand in for --store, --server and --user.
+            A note is given by its title or by the first characters of its uuid. The environment variables SLOWLANE_STORE, \
+            SLOWLANE_SERVER and SLOWLANE_USER replace --store, --server and --user.
             """,
         subcommands: [
             List.self, New.self, Edit.self, Delete.self, Sync.self, Conflicts.self, Resolve.self, Status.self,
         ],
         defaultSubcommand: List.self)
 
-    /// Where the notes are.
+    /// The option that names the store.
     struct StoreOption: ParsableArguments {
-        @Option(help: "The file that keeps the notes. (default: $SLOWLANE_STORE, or ./notes.db)")
+        @Option(help: "File with the notes, created if missing. (default: $SLOWLANE_STORE or ./notes.db)")
         var store: String?
 
         var path: String { store ?? ProcessInfo.processInfo.environment["SLOWLANE_STORE"] ?? "notes.db" }
@@ -38,48 +40,44 @@ struct NotesCommand: AsyncParsableCommand {
 
     /// `slowlane notes list`.
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Lists the notes with their marks.")
+        static let configuration = CommandConfiguration(abstract: "List the notes with their states.")
         @OptionGroup var options: StoreOption
 
         func run() async throws {
             let console = Console()
-            let shelf = try NotesShelf(options.path, console)
-            let rows = shelf.engine.view.rows
+            let rows = try NotesCommand.open(options.path, console).view.rows
             if rows.isEmpty { return console.print("no notes in \(options.path)", to: .progress) }
             let table = rows.map { row in
                 [
-                    String(row.uuid.prefix(8)), NotesShelf.mark(row),
+                    String(row.uuid.prefix(8)), NotesCommand.state(row),
                     row.revision.map { String($0.prefix { $0 != "-" }) } ?? "-",
-                    Units.line(row.title), Units.line(row.text),
+                    TextTable.singleLine(row.title), TextTable.singleLine(row.text),
                 ]
             }
-            for line in Units.table([["NOTE", "STATE", "REV", "TITLE", "TEXT"]] + table) { console.print(line) }
+            for line in TextTable.lines([["NOTE", "STATE", "REV", "TITLE", "TEXT"]] + table) { console.print(line) }
         }
     }
 
     /// `slowlane notes new`.
     struct New: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Makes a note.")
-        @Argument(help: "The title.") var title: String
-        @Option(help: "The text.") var text = ""
+        static let configuration = CommandConfiguration(abstract: "Create a note and print its uuid.")
+        @Argument(help: "Title of the note.") var title: String
+        @Option(help: "Text of the note.") var text = ""
         @OptionGroup var options: StoreOption
 
         func run() async throws {
             let console = Console()
-            var shelf = try NotesShelf(options.path, console)
-            let uuid = try shelf.change { engine, date in
-                engine.create(title: title, text: text, date: date, at: .start)
-            }
-            console.print(uuid)
+            var notes = try NotesCommand.open(options.path, console)
+            try NotesCommand.perform(console) { console.print(try notes.create(title: title, text: text)) }
         }
     }
 
     /// `slowlane notes edit`.
     struct Edit: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Changes a note.")
-        @Argument(help: "The note.") var note: String
-        @Option(help: "The new title.") var title: String?
-        @Option(help: "The new text.") var text: String?
+        static let configuration = CommandConfiguration(abstract: "Edit the title or text of a note.")
+        @Argument(help: "Title or uuid of the note.") var note: String
+        @Option(help: "New title.") var title: String?
+        @Option(help: "New text.") var text: String?
         @OptionGroup var options: StoreOption
 
         func validate() throws {
@@ -87,44 +85,42 @@ struct NotesCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            var shelf = try NotesShelf(options.path, Console())
-            let uuid = try shelf.find(note)
-            try shelf.change { engine, date in
-                try engine.edit(uuid, title: title, text: text, date: date, at: .start)
-            }
+            let console = Console()
+            var notes = try NotesCommand.open(options.path, console)
+            try NotesCommand.perform(console) { try notes.edit(notes.find(note), title: title, text: text) }
         }
     }
 
     /// `slowlane notes delete`.
     struct Delete: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Deletes a note.")
-        @Argument(help: "The note.") var note: String
+        static let configuration = CommandConfiguration(abstract: "Delete a note.")
+        @Argument(help: "Title or uuid of the note.") var note: String
         @OptionGroup var options: StoreOption
 
         func run() async throws {
-            var shelf = try NotesShelf(options.path, Console())
-            let uuid = try shelf.find(note)
-            try shelf.change { engine, _ in try engine.delete(uuid, at: .start) }
+            let console = Console()
+            var notes = try NotesCommand.open(options.path, console)
+            try NotesCommand.perform(console) { try notes.delete(notes.find(note)) }
         }
     }
 
     /// `slowlane notes conflicts`.
     struct Conflicts: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Shows what both sides say where they disagree.")
+        static let configuration = CommandConfiguration(abstract: "Show both versions of each note in conflict.")
         @OptionGroup var options: StoreOption
 
         func run() async throws {
             let console = Console()
-            let shelf = try NotesShelf(options.path, console)
-            let rows = shelf.engine.view.rows.filter { $0.icon == .conflict }
+            let notes = try NotesCommand.open(options.path, console)
+            let rows = notes.view.rows.filter { $0.icon == .conflict }
             if rows.isEmpty { console.print("no conflicts", to: .progress) }
             for row in rows {
-                guard let note = shelf.engine.note(row.uuid), let theirs = note.theirs else { continue }
-                console.print("\(row.uuid.prefix(8)) \(Units.line(row.title))")
+                guard let note = notes.note(row.uuid), let theirs = note.theirs else { continue }
+                console.print("\(row.uuid.prefix(8)) \(TextTable.singleLine(row.title))")
                 for (side, content) in [
                     ("base", note.baseContent), ("mine", note.isDeleted ? nil : note.mine), ("theirs", theirs.content),
                 ] {
-                    let text = content.map { "\(Units.line($0.title)) | \(Units.line($0.text))" } ?? "(deleted)"
+                    let text = content.map { "\(TextTable.singleLine($0.title)) | \(TextTable.singleLine($0.text))" } ?? "(deleted)"
                     console.print("  \(side.padding(toLength: 7, withPad: " ", startingAt: 0)) \(text)")
                 }
             }
@@ -133,12 +129,12 @@ struct NotesCommand: AsyncParsableCommand {
 
     /// `slowlane notes resolve`.
     struct Resolve: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Decides about a conflict.")
-        @Argument(help: "The note.") var note: String
-        @Flag(help: "Keep what is here.") var mine = false
-        @Flag(help: "Take what the server has.") var theirs = false
-        @Option(help: "Write this title.") var title: String?
-        @Option(help: "Write this text.") var text: String?
+        static let configuration = CommandConfiguration(abstract: "Resolve a conflict.")
+        @Argument(help: "Title or uuid of the note.") var note: String
+        @Flag(help: "Keep the local version.") var mine = false
+        @Flag(help: "Take the version of the server.") var theirs = false
+        @Option(help: "Replace both versions; new title.") var title: String?
+        @Option(help: "Replace both versions; new text.") var text: String?
         @OptionGroup var options: StoreOption
 
         func validate() throws {
@@ -148,51 +144,54 @@ struct NotesCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            var shelf = try NotesShelf(options.path, Console())
-            let uuid = try shelf.find(note)
+            let console = Console()
+            var notes = try NotesCommand.open(options.path, console)
             let resolution: SyncEngine.Resolution =
                 mine ? .mine : theirs ? .theirs : .write(title: title, text: text)
-            try shelf.change { engine, date in try engine.resolve(uuid, resolution, date: date, at: .start) }
+            try NotesCommand.perform(console) { try notes.resolve(notes.find(note), resolution) }
         }
     }
 
     /// `slowlane notes status`.
     struct Status: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Says how many notes there are, and what waits.")
+        static let configuration = CommandConfiguration(abstract: "Print the numbers of notes, pending changes and conflicts.")
         @OptionGroup var options: StoreOption
 
         func run() async throws {
             let console = Console()
-            let view = try NotesShelf(options.path, console).engine.view
+            let view = try NotesCommand.open(options.path, console).view
             let conflicts = view.rows.count { $0.icon == .conflict }
             let problems = view.rows.count { $0.icon == .error }
             console.print(
-                "\(view.rows.count { !$0.isDeleted }) notes, \(view.outbox) waiting to be sent, \(conflicts) in conflict, "
-                    + "\(problems) refused")
+                "\(TextTable.count(view.rows.count { !$0.isDeleted }, "note")), "
+                    + "\(TextTable.count(view.outbox, "pending change")), \(conflicts) in conflict, \(problems) refused")
         }
     }
 }
 
-/// The notes of a command that does not go to the network: changes are made durable and wait.
-struct NotesShelf {
-    private let store: SyncStore
-    private(set) var engine: SyncEngine
-    private let console: Console
-
-    init(_ path: String, _ console: Console) throws {
-        self.console = console
+extension NotesCommand {
+    /// Opens the store at a path; prints an error and throws an exit status if it cannot be used.
+    fileprivate static func open(_ path: String, _ console: Console) throws -> OfflineNotes {
         do {
-            store = try SyncStore(path: path)
-            engine = SyncEngine(restoring: try store.load(), seed: .random(in: 0...(.max)))
+            return try OfflineNotes(path: path)
         } catch {
-            throw Self.told(error, console)
+            throw exitCode(for: error, console)
         }
-        engine.interfaceChanged(isUp: false, at: .start)
     }
 
-    /// Says what is wrong with a store; gives the status to end with.
-    static func told(_ error: any Error, _ console: Console) -> ExitCode {
-        console.print("error: \(error)", to: .progress)
+    /// Runs a change; prints an error and throws an exit status if it fails.
+    fileprivate static func perform(_ console: Console, _ change: () throws -> Void) throws {
+        do {
+            try change()
+        } catch {
+            throw exitCode(for: error, console)
+        }
+    }
+
+    /// Prints an error and returns its exit status.
+    static func exitCode(for error: any Error, _ console: Console) -> ExitCode {
+        console.error("\(error)")
+        if error is OfflineNotes.NoteError { return ExitStatus.usage }
         switch (error as? SyncStoreError)?.kind {
         case .newer, .unreadable: return ExitStatus.invalidFile
         case .inUse, .unwritable: return ExitStatus.unavailable
@@ -200,43 +199,12 @@ struct NotesShelf {
         }
     }
 
-    @discardableResult
-    mutating func change<Value>(
-        _ body: (inout SyncEngine, String) throws -> Value
-    ) throws -> Value {
-        var next = engine
-        do {
-            let value = try body(&next, SyncClient.date())
-            while case .commit(let change)? = next.takeAction() { try store.commit(change) }
-            engine = next
-            return value
-        } catch let refusal as SyncEngine.NoteError {
-            console.print(
-                "error: \(refusal == .notInConflict ? "the note is not in conflict" : "no such note")", to: .progress)
-            throw ExitStatus.usage
-        } catch {
-            throw Self.told(error, console)
-        }
-    }
-
-    /// The note of a title, or of the beginning of a uuid.
-    func find(_ name: String) throws -> String {
-        let rows = engine.view.rows.filter { !$0.isDeleted || $0.icon == .conflict || $0.icon == .error }
-        let found = rows.filter { $0.title == name || (name.count >= 4 && $0.uuid.hasPrefix(name.lowercased())) }
-        guard let only = found.first, found.count == 1 else {
-            let reason = found.isEmpty ? "no note is called" : "\(found.count) notes are called"
-            console.print("error: \(reason) '\(name.prefix(60))' ('slowlane notes list' shows all)", to: .progress)
-            throw ExitStatus.usage
-        }
-        return only.uuid
-    }
-
-    static func mark(_ row: NotesView.Row) -> String {
+    fileprivate static func state(_ row: NotesView.Row) -> String {
         switch row.icon {
         case .none: "synced"
-        case .upload: row.isDeleted ? "deleting" : "waiting"
+        case .upload: row.isDeleted ? "deleting" : "pending"
         case .conflict: "CONFLICT"
-        case .error: "refused: \(Units.line(row.problem))"
+        case .error: "refused: \(TextTable.singleLine(row.problem))"
         }
     }
 }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandSupport
 internal import Foundation
 internal import Logging
 internal import NotesServer
@@ -9,51 +10,53 @@ internal import ProxyServer
 struct NotesServerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "notes-server",
-        abstract: "Runs a notes server in the foreground: what sync clients are tried against.",
+        abstract: "Run a notes server in the foreground, for testing sync clients.",
         discussion: """
             Examples:
               slowlane notes-server --user ada:secret
-              slowlane notes-server --listen 127.0.0.1:8000 --db notes.db --contract orig --user ada:a --user bo:b
-              slowlane notes-server --listen 0.0.0.0:8000 --user-file users.txt --db notes.db
+              slowlane notes-server --db notes.db --user ada:a --user bo:b
+              slowlane notes-server --listen 0.0.0.0:8000 --user-file users.txt
               slowlane notes-server --contract strict --token-life 60 --levers
               curl -u ada:secret http://127.0.0.1:8000/api/notes/
               curl http://127.0.0.1:8000/openapi.json
 
-            Contracts: \(APIContract.all.map { "\($0.name), \($0.summary)" }.joined(separator: "; ")). \
-            docs/notes-server.md says what they answer.
+            API contracts: \(NotesDialect.all.map { "\($0.name), \($0.summary)" }.joined(separator: "; ")). \
+            See docs/notes-server.md for their responses.
+
+            Exit status: 0 stopped; 64 wrong arguments; 65 invalid file of users or database; 69 cannot bind the port.
             """)
 
-    @Option(help: "Where clients connect, HOST:PORT; port 0 takes a free one and prints it.")
+    @Option(help: "Address to listen on, HOST:PORT; port 0 picks a free port and prints it.")
     var listen = "127.0.0.1:8000"
 
-    @Option(help: "The database file; without it notes are gone when the server stops.")
+    @Option(help: "Database file. (default: in memory, lost when the server stops)")
     var db: String?
 
-    @Option(help: "Which contract it keeps: \(NotesServerCommand.contracts).")
+    @Option(help: "API contract to implement: \(NotesServerCommand.contracts).")
     var contract = "compat"
 
     @Option(
         help: ArgumentHelp(
-            "A user with a password, NAME:PASSWORD (repeatable). Other users of this machine can see it in the list of "
-                + "processes. (default: the lines of SLOWLANE_NOTES_USERS, or ada:ada and bo:bo)"))
+            "User and password, NAME:PASSWORD (repeatable). Other users of this machine can see them in the process list. "
+                + "(default: the lines of $SLOWLANE_NOTES_USERS, or ada:ada and bo:bo)"))
     var user: [String] = []
 
-    @Option(help: "A file of users, one NAME:PASSWORD a line; lines that begin with '#' are skipped.")
+    @Option(help: "File of users, one NAME:PASSWORD per line; lines that begin with '#' are comments.")
     var userFile: String?
 
-    @Option(help: "The status for who is not known: 401 with a challenge, or 403. (default: the contract's)")
+    @Option(help: "Status for unauthenticated requests: 401 with a challenge, or 403. (default: by contract)")
     var unauthenticated: Int?
 
-    @Option(help: "Requests per second of a user; over it they are refused (429). (default: any number)")
+    @Option(help: "Maximum requests per second of a user; further ones get 429. (default: unlimited)")
     var rate: Double?
 
-    @Option(help: "How many seconds an access token is valid.")
+    @Option(help: "Lifetime of access tokens in seconds.")
     var tokenLife = NotesService.Limits().accessSeconds
 
-    @Option(help: "How many days tombstones and the results of operations are kept.")
+    @Option(help: "Retention of tombstones and results of operations in days.")
     var retention = NotesService.Limits().retentionSeconds / 86_400
 
-    @Flag(help: "Let tests hold and lose answers, force statuses, stop the clock and restore snapshots, under /levers.")
+    @Flag(help: "Enable test hooks under /levers: hold or drop responses, force statuses, set the clock, restore snapshots.")
     var levers = false
 
     @Flag(name: .shortAndLong, help: "Print results only.")
@@ -63,57 +66,57 @@ struct NotesServerCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard let endpoint = Endpoint(listen) else {
-            throw ValidationError("--listen '\(listen)' is not HOST:PORT (as 127.0.0.1:8000 or 8000)")
+            throw ValidationError("--listen '\(listen)' must be HOST:PORT, such as 127.0.0.1:8000 or 8000")
         }
         if levers && !LocalAddresses.isLoopback(endpoint.host) {
-            throw ValidationError("--levers is for a server on this machine only: --listen 127.0.0.1:8000")
+            throw ValidationError("--levers requires a loopback address, such as --listen 127.0.0.1:8000")
         }
         if !LocalAddresses.isLoopback(endpoint.host) && !hasOwnUsers {
             throw ValidationError(
-                "--listen \(listen) takes connections from other machines, and the default passwords are known to everybody: "
-                    + "add --user NAME:PASSWORD, --user-file FILE or \(NotesUsers.environmentName), or listen on 127.0.0.1"
+                "--listen \(listen) accepts connections from other machines, and the default passwords are public; "
+                    + "add --user NAME:PASSWORD, --user-file FILE or \(UserList.environmentName), or listen on 127.0.0.1"
             )
         }
         if let db, db.isEmpty || db == ":memory:" {
-            throw ValidationError("--db '\(db)' is no file; name one, or leave --db out to keep notes in memory")
+            throw ValidationError("--db '\(db)' must be a file; leave --db out to keep notes in memory")
         }
         guard [nil, 401, 403].contains(unauthenticated) else {
-            throw ValidationError("--unauthenticated is 401 or 403")
+            throw ValidationError("--unauthenticated must be 401 or 403")
         }
         guard rate.map({ (0.001...1e6).contains($0) }) ?? true else {
-            throw ValidationError("--rate is a number from 0.001 to 1000000")
+            throw ValidationError("--rate must be from 0.001 to 1000000")
         }
         guard (1...10_000_000).contains(tokenLife) else {
-            throw ValidationError("--token-life is a number of seconds from 1 to 10000000")
+            throw ValidationError("--token-life must be from 1 to 10000000 seconds")
         }
         guard (1...36_500).contains(retention) else {
-            throw ValidationError("--retention is a number of days from 1 to 36500")
+            throw ValidationError("--retention must be from 1 to 36500 days")
         }
-        guard APIContract.named[contract] != nil else {
-            throw ValidationError("--contract '\(contract.prefix(40))' is none of \(Self.contracts)")
+        guard NotesDialect.named[contract] != nil else {
+            throw ValidationError("--contract '\(contract.prefix(40))' must be one of \(Self.contracts)")
         }
-        do throws(NotesUsers.UsersError) {
-            var users = NotesUsers()
+        do throws(UserList.UserListError) {
+            var users = UserList()
             for text in user { try users.add(text, from: "--user") }
         } catch {
             throw ValidationError(error.description)
         }
     }
 
-    /// The users of the environment, which count if no others are given.
+    /// The users of the environment variable, if no others are given.
     private var environmentUsers: String? {
-        let text = ProcessInfo.processInfo.environment[NotesUsers.environmentName]
+        let text = ProcessInfo.processInfo.environment[UserList.environmentName]
         return text?.isEmpty == false && user.isEmpty && userFile == nil ? text : nil
     }
 
     private var hasOwnUsers: Bool { !user.isEmpty || userFile != nil || environmentUsers != nil }
 
-    private func users() throws(NotesUsers.UsersError) -> [String: String] {
-        var users = NotesUsers()
+    private func users() throws(UserList.UserListError) -> [String: String] {
+        var users = UserList()
         for text in user { try users.add(text, from: "--user") }
         if let userFile { try users.add(file: userFile) }
         if let environmentUsers {
-            try users.add(lines: environmentUsers) { "\(NotesUsers.environmentName), line \($0)" }
+            try users.add(lines: environmentUsers) { "\(UserList.environmentName), line \($0)" }
         }
         return hasOwnUsers ? users.passwords : ["ada": "ada", "bo": "bo"]
     }
@@ -124,20 +127,20 @@ struct NotesServerCommand: AsyncParsableCommand {
         }
         let console = Console()
         let users: [String: String]
-        do throws(NotesUsers.UsersError) {
+        do throws(UserList.UserListError) {
             users = try self.users()
         } catch {
-            console.print("error: \(error)", to: .progress)
+            console.error("\(error)")
             throw ExitStatus.invalidFile
         }
         let store: NotesStore
         do {
             store = try NotesStore(path: db, contract: contract)
         } catch {
-            console.print("error: --db: \(error)", to: .progress)
+            console.error("--db: \(error)")
             throw ExitStatus.invalidFile
         }
-        let happenings = Happenings()
+        let events = ForegroundEvents()
         let isQuiet = quiet
         var limits = NotesService.Limits()
         limits.requestsPerSecond = rate
@@ -156,23 +159,23 @@ struct NotesServerCommand: AsyncParsableCommand {
                     "\(method) \(path.prefix(100)) \(status) \(String(format: "%.1f ms", milliseconds))", to: .progress)
             }
         } catch {
-            console.print("error: \(error)", to: .progress)
+            console.error("\(error)")
             throw ExitStatus.unavailable
         }
         let host = endpoint.host.contains(":") ? "[\(endpoint.host)]" : endpoint.host
         console.print(
             "listening on http://\(host):\(server.port)/api/notes/, contract \(contract), "
-                + "notes in \(db ?? "memory (gone when this stops; --db FILE keeps them)")")
-        if !hasOwnUsers { console.print("note: users ada:ada and bo:bo, as no --user was given", to: .progress) }
+                + "notes in \(db ?? "memory (lost when the server stops; --db FILE keeps them)")")
+        if !hasOwnUsers { console.print("note: no --user was given; the users are ada:ada and bo:bo", to: .progress) }
         if levers {
-            console.print("note: whoever reaches /levers on this machine moves the server's levers", to: .progress)
+            console.print("note: test hooks are enabled; any program on this machine can use /levers", to: .progress)
         }
         if !LocalAddresses.isLoopback(endpoint.host) {
             console.print(
-                "warning: passwords travel in the clear, and this address is not only this machine", to: .progress)
+                "warning: passwords are sent unencrypted, and other machines can reach this address", to: .progress)
         }
-        console.writeLater()
-        _ = await happenings.next()
+        console.writeAsynchronously()
+        _ = await events.next()
         await server.stop()
         console.flush()
     }

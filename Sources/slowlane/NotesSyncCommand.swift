@@ -1,5 +1,7 @@
 internal import ArgumentParser
+internal import CommandSupport
 internal import Foundation
+internal import JSON
 internal import ProxyServer
 internal import SyncClient
 internal import SyncEngine
@@ -9,23 +11,25 @@ extension NotesCommand {
     /// `slowlane notes sync`.
     struct Sync: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Sends what waits, and fetches what others have changed.",
+            abstract: "Send pending changes and fetch changes from the server.",
             discussion: """
-                Ends when both are done (0), or after --timeout with what still waits (69); nothing is lost by that.
+                Example:
+                  slowlane notes sync --server 127.0.0.1:8000 --user ada:ada
 
-                Example: slowlane notes sync --server 127.0.0.1:8000 --user ada:ada --store ada.notes
+                Exit status: 0 complete; 64 wrong arguments; 65 invalid store; 69 not complete within --timeout, or the store \
+                cannot be used; pending changes are kept.
                 """)
 
-        @Option(help: "The server, HOST:PORT. (default: $SLOWLANE_SERVER, or 127.0.0.1:8000)")
+        @Option(help: "Address of the server, HOST:PORT. (default: $SLOWLANE_SERVER or 127.0.0.1:8000)")
         var server: String?
 
-        @Option(help: "NAME:PASSWORD. (default: $SLOWLANE_USER)")
+        @Option(help: "User and password, NAME:PASSWORD. (default: $SLOWLANE_USER)")
         var user: String?
 
-        @Option(help: "How many seconds to try.")
+        @Option(help: "Time-out in seconds.")
         var timeout = 120.0
 
-        @Flag(name: .shortAndLong, help: "Print nothing but errors.")
+        @Flag(name: .shortAndLong, help: "Print results and errors only.")
         var quiet = false
 
         @OptionGroup var options: StoreOption
@@ -35,17 +39,17 @@ extension NotesCommand {
             let environment = ProcessInfo.processInfo.environment
             let address = server ?? environment["SLOWLANE_SERVER"] ?? "127.0.0.1:8000"
             guard let endpoint = Endpoint(address), endpoint.port > 0 else {
-                console.print("error: --server '\(address)' is not HOST:PORT (as 127.0.0.1:8000)", to: .progress)
+                console.error("--server '\(address)' must be HOST:PORT, such as 127.0.0.1:8000")
                 throw ExitStatus.usage
             }
             let parts = (user ?? environment["SLOWLANE_USER"] ?? "").split(separator: ":", maxSplits: 1).map(
                 String.init)
             guard parts.count == 2 else {
-                console.print("error: give --user NAME:PASSWORD", to: .progress)
+                console.error("no user; give --user NAME:PASSWORD")
                 throw ExitStatus.usage
             }
             guard timeout > 0, timeout <= 86_400 else {
-                console.print("error: --timeout \(timeout) is not within 0 to 86400 seconds", to: .progress)
+                console.error("--timeout \(timeout) must be above 0 and at most 86400 seconds")
                 throw ExitStatus.usage
             }
             let isQuiet = quiet
@@ -59,7 +63,7 @@ extension NotesCommand {
                     if !isQuiet, let line = Self.line(event) { console.print(line, to: .progress) }
                 }
             } catch {
-                throw NotesShelf.told(error, console)
+                throw NotesCommand.exitCode(for: error, console)
             }
             let isDone = try await settle(client, console)
             let view = try await client.view()
@@ -67,23 +71,27 @@ extension NotesCommand {
             let conflicts = view.rows.filter { $0.icon == .conflict }
             for row in conflicts {
                 console.print(
-                    "conflict: '\(Units.line(row.title))' was changed here and there ('slowlane notes conflicts' shows both)"
+                    "conflict: '\(TextTable.singleLine(row.title))' was changed both locally and on the server "
+                        + "('slowlane notes conflicts' shows both)"
                 )
             }
             for row in view.rows where row.icon == .error {
-                console.print("refused: '\(Units.line(row.title))': \(Units.line(row.problem))")
+                console.print("refused: '\(TextTable.singleLine(row.title))': \(TextTable.singleLine(row.problem))")
             }
-            if !isQuiet { console.print("\(view.rows.count { !$0.isDeleted }) notes, \(view.outbox) waiting") }
+            if !isQuiet {
+                let notes = TextTable.count(view.rows.count { !$0.isDeleted }, "note")
+                console.print("\(notes), \(TextTable.count(view.outbox, "pending change"))")
+            }
             if !isDone { throw ExitStatus.unavailable }
         }
 
-        /// Waits until nothing is left to do; gives whether that came in time.
+        /// Waits until the sync is complete, or for `timeout`; returns whether it is.
         private func settle(_ client: SyncClient, _ console: Console) async throws -> Bool {
             let end = ContinuousClock.now + .seconds(timeout)
             while ContinuousClock.now < end {
-                let progress = try await client.status()
-                if let reason = progress.pauseReason {
-                    console.print("error: \(reason)", to: .progress)
+                let progress = try await client.progress()
+                if let reason = progress.pausedBecause {
+                    console.error(reason)
                     return false
                 }
                 if let error = progress.foreignServer {
@@ -93,7 +101,7 @@ extension NotesCommand {
                 if progress.isSettled { return true }
                 try await Task.sleep(for: .milliseconds(20))
             }
-            console.print("error: not done within \(timeout) s; what waits is kept", to: .progress)
+            console.error("the sync is not complete after \(JSONText.number(timeout)) s; pending changes are kept")
             return false
         }
 

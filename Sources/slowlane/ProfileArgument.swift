@@ -1,33 +1,34 @@
 internal import ArgumentParser
+internal import CommandSupport
 internal import ConfigFiles
 internal import LinkModel
 
 extension Profile {
-    /// The profile of a name or a path for a command's argument: tells what is wrong and ends with the right status.
+    /// Returns the profile of an argument, a name or a path; prints an error and throws an exit status if there is none.
     static func forArgument(_ text: String, _ console: Console) throws -> Profile {
         do {
             return try ProfileCatalogue.profile(text)
         } catch {
-            throw error.told(to: console)
+            throw error.exitCode(reportingTo: console)
         }
     }
 }
 
 extension TimelineFile {
-    /// The timeline of a command's argument: tells what is wrong and ends with the right status.
+    /// Returns the timeline of an argument: a name, a path or times. Prints an error and throws an exit status if there is none.
     static func forArgument(_ text: String, _ console: Console) throws -> TimelineFile {
         do {
             return try ProfileCatalogue.timeline(text)
         } catch {
-            throw error.told(to: console)
+            throw error.exitCode(reportingTo: console)
         }
     }
 }
 
-extension ProfileCatalogue.LookupError {
-    /// Says what is wrong; gives the status to end with.
-    func told(to console: Console) -> ExitCode {
-        console.print("error: \(self)", to: .progress)
+extension ProfileCatalogue.Failure {
+    /// Prints the error and returns its exit status.
+    func exitCode(reportingTo console: Console) -> ExitCode {
+        console.error(self)
         switch self {
         case .unknownProfile, .unknownTimeline, .isTimeline: return ExitStatus.usage
         case .unreadable, .invalid: return ExitStatus.invalidFile

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandSupport
 internal import ConfigFiles
 internal import Foundation
 internal import LinkModel
@@ -12,56 +13,65 @@ internal import ProxyServer
 struct ProxyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "proxy",
-        abstract: "Runs one proxy in the foreground whose traffic takes as long as on a given network.",
+        abstract: "Run one proxy in the foreground with the conditions of a given network.",
         discussion: """
             Examples:
               slowlane proxy --upstream localhost:8000 --profile edge
               slowlane proxy --listen 127.0.0.1:9000 --upstream 8000
               slowlane proxy --upstream 8000 --profile ./office.yaml
               slowlane proxy --upstream 8000 --timeline subway --seed 7
-              slowlane proxy --upstream 8000 --netem-down 'delay 100ms loss 2% rate 780kbit' --netem-up 'delay 100ms'
+              slowlane proxy --upstream 8000 --netem-up 'delay 100ms' \\
+                  --netem-down 'delay 100ms loss 2% rate 780kbit'
 
-            While it runs it takes commands, a line each, and answers 'ok ...' once they are in force, or 'error ...':
-              profile NAME|FILE   from now on this network ('profile 100-loss' for a tunnel)
-              timeline WHAT       a timeline's name or file, or written out ('timeline 0s: 3g, 20s: 100-loss, 50s: edge')
-              pause               the timeline stands still; 'resume' lets it go on
-              seek TIME           the timeline goes on from there ('seek 20s')
-              cut [up|down]       nothing gets through, whatever the network is; 'heal' ends it
-              reset               every connection is cut with a RST, now
-              clear               nothing in force: bytes go straight through
-              status              where things stand
-              quit                stop: what has been read is delivered first, for --grace seconds at most
-              help                these lines
+            While the proxy runs, it reads commands from standard input, one per
+            line. It replies 'ok ...' when the command has taken effect, or
+            'error ...':
+              profile NAME|FILE   switch to a profile ('profile 100-loss': a tunnel)
+              timeline NAME|FILE|TIMES
+                                  start a timeline
+                                  ('timeline 0s: 3g, 20s: 100-loss, 50s: edge')
+              pause               pause the timeline; 'resume' continues it
+              seek TIME           continue the timeline at a time ('seek 20s')
+              cut [up|down]       drop all packets until 'heal', under any profile
+              heal                end 'cut'
+              reset               close all connections with RST
+              clear               remove all conditions
+              status              print conditions, connections and byte counts
+              quit                stop after data in flight has arrived, or --grace
+              help                list the commands
 
-            Not only networks: 'profile refuse' (connections are cut, new ones refused), 'portal' (a sign-in page answers),
-            'updead' and 'downdead' (nothing gets through in one direction), 'dns', 'high-latency-dns'.
+            Connection-level faults are profiles too: 'refuse' (connections closed,
+            new ones refused), 'portal' (a sign-in page responds), 'updead' and
+            'downdead' (one direction loses everything), 'dns', 'high-latency-dns'.
 
-            SIGINT and SIGTERM stop it like 'quit'; a second one stops it at once.
+            SIGINT and SIGTERM stop the proxy like 'quit'; a second one stops it
+            immediately.
+
+            Exit status: 0 stopped; 64 wrong arguments; 65 invalid file; 69 cannot bind
+            the port, resolve the upstream or write --pcapng; 130 a second signal.
             """)
 
-    @Option(help: "Where clients connect, HOST:PORT; port 0 takes a free one and prints it.")
+    @Option(help: "Address to listen on, HOST:PORT; port 0 picks a free port and prints it.")
     var listen = "127.0.0.1:0"
 
-    @Option(help: "Where their connections go, HOST:PORT; a port alone means this machine.")
+    @Option(help: "Address to forward connections to, HOST:PORT; a port alone is on this machine.")
     var upstream: String
 
-    @OptionGroup(title: "The link; without it nothing is in force") var link: LinkOptions
+    @OptionGroup(title: "Network conditions (default: none)") var link: LinkOptions
 
-    @Option(help: "Write what the modelled link carries to this file, for Wireshark: retransmissions, losses, why.")
+    @Option(help: "Write the packets of the modelled link to this pcapng file for Wireshark.")
     var pcapng: String?
 
-    @Option(help: "Whose end of the link --pcapng shows: server (good for downloads) or client (good for uploads).")
+    @Option(help: "End of the link that --pcapng shows: server (for downloads) or client (for uploads).")
     var pcapngAt = "server"
 
-    @Option(
-        help:
-            "How many connections may be open at once; further ones wait. (default: 10000, or what 'ulimit -n' allows)")
+    @Option(help: "Maximum of open connections; further ones wait. (default: 10000, or what 'ulimit -n' allows)")
     var maxConnections: Int?
 
-    @Option(help: "How many seconds a dial to the upstream may take.")
+    @Option(help: "Time-out of connecting to the upstream, in seconds.")
     var connectTimeout = 10.0
 
-    @Option(help: "How many seconds bytes may still travel after a stop.")
+    @Option(help: "Time for data in flight to arrive after a stop, in seconds.")
     var grace = 5.0
 
     @Flag(name: .shortAndLong, help: "Print results only.")
@@ -71,20 +81,20 @@ struct ProxyCommand: AsyncParsableCommand {
 
     func validate() throws {
         guard Endpoint(listen) != nil else {
-            throw ValidationError("--listen '\(listen)' is not HOST:PORT (as 127.0.0.1:9000, [::1]:9000 or 9000)")
+            throw ValidationError("--listen '\(listen)' must be HOST:PORT, such as 127.0.0.1:9000, [::1]:9000 or 9000")
         }
         guard let upstream = Endpoint(upstream), upstream.port > 0 else {
-            throw ValidationError("--upstream '\(upstream)' is not HOST:PORT (as localhost:8000 or 8000)")
+            throw ValidationError("--upstream '\(upstream)' must be HOST:PORT, such as localhost:8000 or 8000")
         }
         if let maxConnections, !(1...1_000_000).contains(maxConnections) {
-            throw ValidationError("--max-connections \(maxConnections) is not within 1 to 1000000")
+            throw ValidationError("--max-connections \(maxConnections) must be from 1 to 1000000")
         }
         if Self.ends[pcapngAt] == nil {
-            throw ValidationError("--pcapng-at '\(pcapngAt.prefix(40))' is neither server nor client")
+            throw ValidationError("--pcapng-at '\(pcapngAt.prefix(40))' must be server or client")
         }
         for (name, seconds) in [("--connect-timeout", connectTimeout), ("--grace", grace)] {
             guard seconds >= 0, seconds <= 3600 else {
-                throw ValidationError("\(name) \(seconds) is not within 0 to 3600 seconds")
+                throw ValidationError("\(name) \(seconds) must be from 0 to 3600 seconds")
             }
         }
     }
@@ -96,61 +106,55 @@ struct ProxyCommand: AsyncParsableCommand {
         let logger = Logger(label: "slowlane") { _ in ConsoleLogHandler(console, level: quiet ? .error : .info) }
 
         var configuration = ProxyConfiguration(
-            listen: listen, upstream: upstream, connectionsMax: connectionsThatFit(console),
+            listen: listen, upstream: upstream, connectionsMax: connectionsMax(console),
             connectTimeout: .nanoseconds(Int64(connectTimeout * 1e9)))
         configuration.seed = self.link.seed
         configuration.clientStack = self.link.client
         configuration.serverStack = self.link.server
-        let words: String
-        var course: TimelineCourse?
+        let description: String
+        let conditionsName: String
+        var timeline: TimelineFile?
         switch link {
-        case .nothing: words = "profile none (nothing in force)"
-        case .holds(let conditions, let name):
+        case .unconditioned: (description, conditionsName) = ("no conditions", "none")
+        case .constant(let conditions, let name):
             configuration.conditions = conditions
-            words = "profile \(name) (\(Units.conditions(conditions)))"
-        case .follows(let file):
+            (description, conditionsName) = ("profile \(name) (\(Units.conditions(conditions)))", name)
+        case .timeline(let file):
             configuration.timeline = file.timeline
-            words = "timeline \(file.id)"
-            course = TimelineCourse(file)
+            timeline = file
+            (description, conditionsName) = ("timeline \(file.id)", file.id)
         }
         let capture = try pcapng.map { try linkCapture($0, listen: listen, upstream: upstream, console) }
-        if let capture {
-            configuration.onPacket = {
-                capture.append(
-                    $0.record, payload: $0.payload, cause: $0.cause, ports: $0.ports,
-                    startUnixNanoseconds: $0.startUnixNanoseconds)
-            }
-        }
-        // Signals are caught before anybody can know that we listen.
-        let happenings = Happenings()
+        if let capture { configuration.onPacket = { capture.take($0) } }
+        // A signal may arrive as soon as the line "listening" is printed.
+        let events = ForegroundEvents()
         let proxy: Proxy
         do {
             proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton, logger: logger)
         } catch {
-            console.print("error: \(error)", to: .progress)
-            if let error = error as? ProxyError, error.code == .upstreamIsProxy { throw ExitStatus.usage }
+            console.error("\(error)")
+            if let error = error as? ProxyError, error.code == .callsItself { throw ExitStatus.usage }
             throw ExitStatus.unavailable
         }
-        console.print("listening on \(proxy.address)\(otherAddresses(proxy.address)) -> \(upstream), \(words)")
+        console.print("listening on \(proxy.address)\(otherAddresses(proxy.address)) -> \(upstream), \(description)")
         if !LocalAddresses.isLoopback(proxy.address.host) {
             console.print(
-                "warning: whoever reaches this machine on port \(proxy.address.port) can use the upstream; "
-                    + "--listen 127.0.0.1:\(proxy.address.port) keeps it to this machine", to: .progress)
+                "warning: other machines can reach the upstream through port \(proxy.address.port); "
+                    + "use --listen 127.0.0.1:\(proxy.address.port) for this machine only", to: .progress)
         }
-        // The event loop logs, and must not wait for whoever reads our output.
-        console.writeLater()
+        // The event loop logs, and must not wait for the reader of the output.
+        console.writeAsynchronously()
 
-        var run = ProxyRun(
-            proxy: proxy, console: console, profile: Self.name(of: link), course: course,
-            grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet,
-            happenings: happenings)
-        await run.untilStopped()
+        var session = InteractiveProxy(
+            proxy, console: console, events: events, conditionsName: conditionsName, timeline: timeline,
+            grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet)
+        await session.run()
         if let capture {
             let loss = capture.close()
             if loss.packets > 0 {
-                console.print(
-                    "error: \(pcapng ?? ""): \(loss.packets) packets are not in it: "
-                        + (loss.reason ?? "the disk was too slow"), to: .progress)
+                console.error(
+                    "--pcapng \(pcapng ?? ""): \(TextTable.count(loss.packets, "packet")) not written: "
+                        + (loss.reason ?? "the disk was too slow"))
                 console.flush()
                 throw ExitStatus.unavailable
             }
@@ -165,35 +169,26 @@ struct ProxyCommand: AsyncParsableCommand {
                 path, at: Self.ends[pcapngAt] ?? .server, application: "slowlane \(SlowlaneVersion.current)",
                 interface: "modelled link \(listen) -> \(upstream), at the \(pcapngAt)'s end")
         } catch {
-            console.print("error: --pcapng \(error)", to: .progress)
+            console.error("--pcapng \(error)")
             throw ExitStatus.unavailable
         }
     }
 
-    private static func name(of link: LinkOptions.Link) -> String {
-        switch link {
-        case .nothing: "none"
-        case .holds(_, let name): name
-        case .follows(let file): file.id
-        }
-    }
-
-    /// What another device would type, for the line that says where the proxy listens.
+    /// Returns the addresses for other devices, for the line "listening".
     private func otherAddresses(_ address: Endpoint) -> String {
         if LocalAddresses.isLoopback(address.host) { return "" }
         let hosts = LocalAddresses.reachable(through: address.host).map { "\(Endpoint(host: $0, port: address.port))" }
         return hosts.isEmpty ? "" : " (from another device \(hosts.joined(separator: " or ")))"
     }
 
-    /// A connection takes two open files; some are needed for everything else.
-    private func connectionsThatFit(_ console: Console) -> Int {
+    private func connectionsMax(_ console: Console) -> Int {
         let files = Terminal.raiseOpenFileLimit()
-        let fit = max(1, (files - 64) / 2)
-        guard let maxConnections else { return min(fit, ProxyConfiguration.connectionsMaxDefault) }
-        if fit < maxConnections {
+        let limit = Terminal.connections(withOpenFiles: files)
+        guard let maxConnections else { return min(limit, ProxyConfiguration.connectionsMaxDefault) }
+        if limit < maxConnections {
             console.print(
-                "note: \(files) open files are allowed (ulimit -n), so at most \(fit) connections", to: .progress)
+                "note: the limit of open files (ulimit -n) is \(files), so --max-connections is \(limit)", to: .progress)
         }
-        return min(fit, maxConnections)
+        return min(limit, maxConnections)
     }
 }

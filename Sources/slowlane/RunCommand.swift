@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandSupport
 internal import ConfigFiles
 internal import Foundation
 internal import ScenarioModel
@@ -9,35 +10,37 @@ internal import SyncEngine
 struct RunCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
-        abstract: "Plays scenarios and says whether everything was true that must be.",
+        abstract: "Run scenarios and report whether every expectation held.",
         discussion: """
-            Each file is played with all its variants, live: a real server, a real proxy and a real client a device, on free
-            ports of this machine.
-
             Examples:
               slowlane run edit-conflict-after-subway
               slowlane run scenarios/*.yaml --live
               slowlane run create-retried-after-lost-response --variant orig
-              slowlane run edit-conflict-after-subway --mutant overwrites-on-conflict    # must fail
 
-            Exit status: 0 pass; 1 an expectation failed; 3 inconclusive (a fault never fired, something was never
-            reached, or came too late on a machine that stood still); 64 wrong arguments; 65 a file is invalid; 69 a
-            port cannot be had; 130 interrupted.
+            A deliberate defect of the client must make a scenario fail:
+              slowlane run edit-conflict-after-subway \\
+                  --mutant overwrites-on-conflict
+
+            Each scenario runs with all its variants in real time: a real server, and a real proxy and client for each \
+            device, on free ports of this machine.
+
+            Exit status: 0 pass; 1 an expectation failed; 3 inconclusive (a fault did not fire, a state was not reached, or \
+            the host was paused); 64 wrong arguments; 65 invalid file; 69 cannot bind a port; 130 interrupted.
             """)
 
-    @Argument(help: "Built-in scenarios by name, or paths to files.")
+    @Argument(help: "Built-in scenarios or paths of scenario files.")
     var scenarios: [String]
 
-    @Flag(help: "In real time over real sockets; the only world there is so far.")
+    @Flag(help: "Run in real time over real sockets; currently the only mode.")
     var live = false
 
-    @Option(help: "Only this variant; 'none' is the scenario itself.")
+    @Option(help: "Run this variant only; 'none' is the scenario without variants. (default: all)")
     var variant: String?
 
-    @Option(help: "Where chance comes from, instead of the file's seed.")
+    @Option(help: "Random seed. (default: the seed of the scenario)")
     var seed: UInt64?
 
-    @Option(help: "A deliberate defect of the client: \(Mutant.allCases.map(\.rawValue).joined(separator: ", ")).")
+    @Option(help: "Deliberate defect of the client: \(Mutant.allCases.map(\.rawValue).joined(separator: ", ")).")
     var mutant: String?
 
     @Flag(name: .shortAndLong, help: "Print results only.")
@@ -45,30 +48,32 @@ struct RunCommand: AsyncParsableCommand {
 
     func validate() throws {
         if let mutant, Mutant(rawValue: mutant) == nil {
+            let names = Mutant.allCases.map(\.rawValue)
             throw ValidationError(
-                "--mutant '\(mutant.prefix(40))' is none of \(Mutant.allCases.map(\.rawValue).joined(separator: ", "))")
+                "--mutant '\(mutant.prefix(40))' must be one of \(names.joined(separator: ", "))"
+                    + NearestName.hint(mutant, in: names))
         }
     }
 
     func run() async throws {
         let console = Console()
-        let happenings = Happenings()
+        let events = ForegroundEvents()
         let plan = try selected(console)
-        // A signal ends everything; the temporary folder goes with it.
-        let playing = Task { try await play(plan, console) }
+        // A signal cancels the run, which removes its temporary folder.
+        let running = Task { try await run(plan, console) }
         let watching = Task {
-            if await happenings.next() != nil { playing.cancel() }
+            if await events.next() != nil { running.cancel() }
         }
         defer { watching.cancel() }
         let status: Int32
         do {
-            status = try await playing.value
+            status = try await running.value
         } catch is CancellationError {
             console.print("interrupted", to: .progress)
             throw ExitStatus.interrupted
         } catch {
-            console.print("error: \(error)", to: .progress)
-            throw error is LiveRun.SetupError ? ExitStatus.invalidFile : ExitStatus.unavailable
+            console.error("\(error)")
+            throw error is LiveRun.Refusal ? ExitStatus.invalidFile : ExitStatus.unavailable
         }
         if status != 0 { throw ExitCode(status) }
     }
@@ -88,19 +93,19 @@ struct RunCommand: AsyncParsableCommand {
         }
         if !isValid { throw ExitStatus.invalidFile }
         if plan.isEmpty {
-            console.print("error: no scenario has a variant '\(variant ?? "")'", to: .progress)
+            console.error("no scenario has a variant '\(variant ?? "")'")
             throw ExitStatus.usage
         }
         return plan
     }
 
-    /// Plays one after the other; gives the worst status.
-    private func play(_ plan: [Scenario], _ console: Console) async throws -> Int32 {
-        var words: [Verdict.Result] = []
+    /// Runs scenarios one after the other and returns the worst exit status.
+    private func run(_ plan: [Scenario], _ console: Console) async throws -> Int32 {
+        var results: [Verdict.Word] = []
         for scenario in plan {
             if !quiet {
                 console.print("\(scenario.fullName), seed \(seed ?? scenario.seed), live", to: .progress)
-                if !scenario.about.isEmpty { console.print(Self.folded(scenario.about), to: .progress) }
+                if !scenario.about.isEmpty { console.print(TextTable.wrapped(scenario.about), to: .progress) }
             }
             let isQuiet = quiet
             let (verdict, _) = try await LiveRun.run(
@@ -109,46 +114,29 @@ struct RunCommand: AsyncParsableCommand {
                 if !isQuiet { console.print(line, to: .progress) }
             }
             try Task.checkCancellation()
-            tell(verdict, scenario, console)
-            words.append(verdict.result)
+            report(verdict, scenario, console)
+            results.append(verdict.word)
         }
-        if words.count > 1 {
-            let passed = words.count { $0 == .pass }
-            console.print("\(passed) of \(words.count) pass")
+        if results.count > 1 {
+            console.print("\(results.count { $0 == .pass }) of \(results.count) pass")
         }
-        if words.contains(.fail) { return 1 }
-        return words.contains(.inconclusive) ? 3 : 0
+        if results.contains(.fail) { return 1 }
+        return results.contains(.inconclusive) ? 3 : 0
     }
 
-    private func tell(_ verdict: Verdict, _ scenario: Scenario, _ console: Console) {
+    private func report(_ verdict: Verdict, _ scenario: Scenario, _ console: Console) {
         if !quiet { console.print("", to: .progress) }
-        for result in verdict.checks {
-            let (word, reason): (String, String) =
+        for result in verdict.results {
+            let (mark, reason): (String, String) =
                 switch result.outcome {
                 case .pass: ("ok  ", "")
                 case .fail(let reason): ("FAIL", reason)
                 case .inconclusive(let reason): ("?   ", reason)
                 }
             if quiet && reason.isEmpty { continue }
-            console.print("  \(word)  \(result.description)")
-            if !reason.isEmpty { console.print("        \(reason) (\(result.location))") }
+            console.print("  \(mark)  \(result.text)")
+            if !reason.isEmpty { console.print("        \(reason) (\(result.place))") }
         }
         console.print("\(scenario.fullName): \(verdict.result.rawValue)")
-    }
-
-    /// In lines of at most 100 characters.
-    private static func folded(_ text: String) -> String {
-        var lines = [""]
-        for word in text.split(whereSeparator: \.isWhitespace) {
-            let last = lines[lines.count - 1]
-            if last.isEmpty {
-                lines[lines.count - 1] = String(word)
-            } else if last.count + 1 + word.count <= 100 {
-                lines[lines.count - 1] += " \(word)"
-            } else {
-                lines.append(String(word))
-            }
-        }
-        return lines.joined(separator: "\n")
     }
 }

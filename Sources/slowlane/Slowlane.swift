@@ -1,18 +1,24 @@
-//  slowlane: arguments, wiring, exit status. Everything else lives in a library.
+//  slowlane: arguments, wiring and exit statuses. Everything else is in libraries.
 
 internal import ArgumentParser
+internal import CommandSupport
 internal import Foundation
 
-/// Where the process begins: under its own name, or under that of a program of Toxiproxy's.
+/// The entry point, which depends on the name of the program: Slowlane's own or one of Toxiproxy's programs.
 @main
 enum Main {
     static func main() async {
         let arguments = Array(CommandLine.arguments.dropFirst())
         switch ToxiproxyName.used {
-        case nil: await Slowlane.main()
+        case nil:
+            if let message = UnknownCommand.message(for: arguments, of: Slowlane.self) {
+                Console().print(message, to: .progress)
+                exit(ExitStatus.usage.rawValue)
+            }
+            await Slowlane.main()
         case .client:
             let outcome = await ToxiproxyCLI(
-                environment: ProcessInfo.processInfo.environment, isTerminal: Terminal.isTerminal(STDOUT_FILENO)
+                environment: ProcessInfo.processInfo.environment, isTerminal: Terminal.isStandardOutput
             ).run(arguments)
             try? FileHandle.standardOutput.write(contentsOf: Data(outcome.output.utf8))
             try? FileHandle.standardError.write(contentsOf: Data(outcome.errors.utf8))
@@ -28,11 +34,11 @@ enum Main {
     }
 }
 
-/// The command.
+/// `slowlane`.
 struct Slowlane: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "slowlane",
-        abstract: "Bad networks on demand: a TCP proxy that is late the way a network is late.",
+        abstract: "A TCP proxy that delays traffic as a real mobile network would.",
         discussion: """
             Examples:
               slowlane proxy --upstream localhost:8000 --profile edge
@@ -42,8 +48,9 @@ struct Slowlane: AsyncParsableCommand {
               slowlane profiles list
               slowlane measure edge 3g wifi
 
-            Exit status: 0 done; 1 a measurement was off; 64 wrong arguments; 65 a file is invalid; \
-            69 a port or the upstream cannot be had; 70 a fault of ours; 77 not permitted; 130 interrupted.
+            Exit status: 0 success; 1 a measurement, an expectation or a server call failed; 64 wrong arguments; 65 invalid file; \
+            69 cannot bind the port or reach the server; 70 internal error (please report); 77 not permitted; \
+            130 interrupted.
             """,
         version: SlowlaneVersion.current,
         subcommands: [
@@ -58,22 +65,4 @@ struct Slowlane: AsyncParsableCommand {
 /// The version of the program.
 enum SlowlaneVersion {
     static let current = "0.1.0"
-}
-
-/// Exit statuses that mean the same in every subcommand.
-enum ExitStatus {
-    /// A measurement or an expectation failed.
-    static let failed = ExitCode(1)
-    /// Wrong arguments (`EX_USAGE`).
-    static let usage = ExitCode(64)
-    /// A file is invalid (`EX_DATAERR`).
-    static let invalidFile = ExitCode(65)
-    /// A port or the upstream cannot be had (`EX_UNAVAILABLE`).
-    static let unavailable = ExitCode(69)
-    /// Something that must not happen happened (`EX_SOFTWARE`).
-    static let internalError = ExitCode(70)
-    /// The system does not allow it (`EX_NOPERM`).
-    static let notPermitted = ExitCode(77)
-    /// Interrupted before the end.
-    static let interrupted = ExitCode(130)
 }

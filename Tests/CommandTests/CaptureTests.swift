@@ -4,15 +4,15 @@ import Testing
 
 /// `slowlane capture`, and `slowlane proxy --pcapng`, read by tshark.
 extension CommandTests {
-    /// What tshark prints of a file; its complaints fail the test.
+    /// Returns the lines that tshark prints about a file; its warnings fail the test.
     private func tshark(_ arguments: String...) throws -> [String] {
-        let (status, text, complaints) = try runProgram("tshark", arguments)
+        let (status, text, warnings) = try runProgram("tshark", arguments)
         #expect(status == 0)
-        #expect(complaints.split(separator: "\n").allSatisfy { $0.contains("Running as user") }, "\(complaints)")
+        #expect(warnings.split(separator: "\n").allSatisfy { $0.contains("Running as user") }, "\(warnings)")
         return text.split(separator: "\n").map(String.init)
     }
 
-    @Test func tsharkReadsWhatTheModelledLinkCarried() async throws {
+    @Test func tsharkReadsTheCaptureOfTheModelledLink() async throws {
         let folder = try TemporaryFolder()
         let file = folder.path("link.pcapng")
         let (listener, upstream) = try TestSocket.listen()
@@ -38,7 +38,7 @@ extension CommandTests {
         #expect(losses.count == lost && losses.count > 0)
         let retransmissions = try tshark("-r", file, "-Y", "frame.comment contains \"retransmission\"")
         #expect(retransmissions.count >= losses.count)
-        // tshark finds out by itself; near the first round trip it takes one for a segment that was overtaken.
+        // tshark finds the same retransmissions; near the first round trip it reports one as out of order.
         let found = try tshark("-r", file, "-Y", "tcp.analysis.retransmission or tcp.analysis.out_of_order")
         #expect(found.count == retransmissions.count)
         #expect(
@@ -49,7 +49,7 @@ extension CommandTests {
         #expect(try tshark("-r", file, "-Y", "http.request.uri == \"/big\"").count == 1)
     }
 
-    @Test func captureShowsExchangesOrSaysWhatItNeeds() async throws {
+    @Test func captureShowsExchangesOrPrintsTheMissingPermission() async throws {
         let folder = try TemporaryFolder()
         let (listener, port) = try TestSocket.listen()
         let file = folder.path("lo.pcap")
@@ -76,7 +76,7 @@ extension CommandTests {
         #expect(try tshark("-r", file, "-Y", "http.response.code == 409").count == 1)
     }
 
-    @Test func captureOfAnInterfaceThatIsNotThereNamesThoseThatAre() async throws {
+    @Test func captureOfAnUnknownInterfaceIsRefused() async throws {
         let result = try await Command.run("capture", "-i", "nothing0", "--port", "80")
         #expect(result.status == (geteuid() == 0 ? 69 : 77) || result.status == 69)
         #expect(result.errors.contains("nothing0"))

@@ -1,18 +1,18 @@
 import TestSupport
 import Testing
 
-/// Programs that tests start have nothing of the tests' sockets: one that kept a connection open would hide its end.
+/// Child processes inherit no sockets of the tests: an inherited connection would never be closed.
 @Suite struct ChildProcessTests {
-    @Test(.enabled(if: Program.seesDescriptors)) func aProgramInheritsNoSocketHoweverManyAreOpened() async throws {
-        let isOver = Flag()
+    @Test(.enabled(if: Program.seesDescriptors)) func aChildProcessInheritsNoSocketsWhileOthersAreOpened() async throws {
+        let isFinished = Flag()
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 try await blocking { () throws -> Void in
-                    while !isOver.isSet { _ = try (0..<20).map { _ in try TestSocket.listen() } }
+                    while !isFinished.isSet { _ = try (0..<20).map { _ in try TestSocket.listen() } }
                 }
             }
             group.addTask {
-                defer { isOver.set() }
+                defer { isFinished.set() }
                 try await blocking { () throws -> Void in
                     for _ in 0..<50 {
                         let (status, open, _) = try runProgram("ls", ["-l", "/proc/self/fd"])

@@ -3,16 +3,16 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The built command, run as a user runs it.
+/// The built command, run as a child process.
 final class Command: Sendable {
-    /// What a run ended with.
+    /// The exit status and output of a run.
     struct Result {
         let status: Int32
         let output: String
         let errors: String
     }
 
-    /// The binary that the build has put beside the tests.
+    /// The binary beside the test bundle.
     static var binary: URL {
         var folder = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
         while folder.path().count > 1 {
@@ -23,7 +23,7 @@ final class Command: Sendable {
         return URL(filePath: ".build/debug/slowlane")
     }
 
-    /// Runs the command to its end.
+    /// Runs the command to its end and returns its result.
     static func run(_ arguments: String..., input: String = "") async throws -> Result {
         let command = try Command(arguments)
         command.type(input, andClose: true)
@@ -46,7 +46,7 @@ final class Command: Sendable {
             source.finish()
         }
         for (reading, lines) in [(process.output, output), (process.errors, errors)] {
-            // Ends with the command, whose end of the pipe is the last one open.
+            // Ends with the command, which holds the last open end of the pipe.
             Thread.detachNewThread {
                 while case let data = reading.availableData, !data.isEmpty { lines.append(data) }
                 lines.finish()
@@ -61,10 +61,10 @@ final class Command: Sendable {
 
     func signal(_ number: Int32) { process.signal(number) }
 
-    /// The number of its process.
+    /// The process identifier.
     var pid: Int32 { process.pid }
 
-    /// The exit status, negative for a signal.
+    /// Waits for the end and returns the exit status, negative for a signal.
     func end() async -> Int32 {
         var status: Int32 = 0
         for await value in ended { status = value }
@@ -73,7 +73,7 @@ final class Command: Sendable {
         return status
     }
 
-    /// The lines of a stream as they come.
+    /// The lines of a stream as they arrive.
     final class Lines: Sendable {
         struct State {
             var data = Data()
@@ -97,7 +97,7 @@ final class Command: Sendable {
             }
         }
 
-        /// Waits for a line with `part` in it, as long as a minute.
+        /// Waits up to a minute for a line that contains `part` and returns it.
         func line(with part: String) async throws -> String {
             await wait { $0.text.contains(part) || $0.isFinished }
             let line = text.split(separator: "\n").first { $0.contains(part) }

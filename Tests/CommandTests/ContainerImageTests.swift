@@ -29,7 +29,7 @@
         private func withServer(
             _ arguments: [String] = ["-host=0.0.0.0"], _ body: (Int) async throws -> Void
         ) async throws {
-            let port = try TestSocket.quietPort()
+            let port = try TestSocket.unusedPort()
             let server = try start(["/toxiproxy"] + arguments + ["-port=\(port)"])
             do {
                 // As a waiter for log lines does.
@@ -57,7 +57,7 @@
                 let status = try await check(port)
                 #expect(status == 0)
             }
-            let status = try await check(try TestSocket.quietPort())
+            let status = try await check(try TestSocket.unusedPort())
             #expect(status == 1)
         }
 
@@ -75,7 +75,7 @@
 
         /// As the module for Go starts a container that has proxies.
         @Test func aConfigurationIsRead() async throws {
-            let listen = try TestSocket.quietPort()
+            let listen = try TestSocket.unusedPort()
             let file = root.url.appending(path: "tmp/tc-toxiproxy.json")
             let json = """
                 [
@@ -143,7 +143,7 @@
         @Test(arguments: libraries) func theCallsOfTheModulesClientsAreTaken(_ library: Library) async throws {
             let (socket, upstreamPort) = try TestSocket.listen()
             let upstream = "127.0.0.1:\(upstreamPort)"
-            let listen = try TestSocket.quietPort()
+            let listen = try TestSocket.unusedPort()
             try await withServer { port in
                 func ask(_ method: String, _ path: String, _ body: String = "") async throws -> HTTPReply {
                     let text = body.replacing("{upstream}", with: upstream)

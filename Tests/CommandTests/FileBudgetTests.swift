@@ -3,7 +3,7 @@
     import TestSupport
     import Testing
 
-    /// A server with few files: its proxies leave some to the API, and nothing spins while clients wait.
+    /// A server with a low limit of open files: the API stays reachable, and waiting clients cost no processor time.
     @Suite(.timeLimit(.minutes(5))) struct FileBudgetTests {
         private static let filesMax = 256
 
@@ -13,7 +13,7 @@
             return Int(fields[12])! + Int(fields[13])!
         }
 
-        @Test func moreConnectionsThanFilesLeaveTheAPIReachable() async throws {
+        @Test func theAPIStaysReachableWhenConnectionsExceedTheFileLimit() async throws {
             let (upstream, upstreamPort) = try TestSocket.listen()
             let script = "ulimit -n \(Self.filesMax); exec \"$0\" server --port 0"
             let server = try Command(
@@ -41,7 +41,7 @@
             }
             let before = try cpuTicks(server.pid)
             try await Task.sleep(for: .seconds(1))
-            #expect(try cpuTicks(server.pid) - before < 50, "half a core is a loop that spins")
+            #expect(try cpuTicks(server.pid) - before < 50, "half a core is a busy loop")
             let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(server.pid)/fd").count
             #expect(files < Self.filesMax)
             let list = try await blocking { try HTTPPeer(port: apiPort).ask("GET", "/proxies") }
@@ -49,7 +49,7 @@
             clients = []
             let port = ports[0]
             try await blocking {
-                // Those that waited have gone; somebody new is served again.
+                // The waiting clients have left; a new one is served again.
                 let client = try TestSocket.connect(port: port)
                 try client.send([7])
                 while true {

@@ -4,7 +4,7 @@
     import Testing
 
     extension CommandTests {
-        /// The notes server whose files may not grow: what a full disk is, without one.
+        /// The notes server with a limit of file sizes (RLIMIT_FSIZE), which stands for a full disk.
         @Suite(.serialized) struct FullDiskTests {
             private static let basic = "Authorization: Basic YWRhOnNlY3JldA=="
 
@@ -17,7 +17,7 @@
                 return (reply.status, reply.body)
             }
 
-            @Test func whatWasAnsweredIsKeptAndTheRestIsRefusedUntilThereIsSpace() async throws {
+            @Test func answeredWritesAreKeptAndOthersGet507UntilThereIsSpace() async throws {
                 let folder = try TemporaryFolder()
                 // 512-byte blocks, or 1 KiB where /bin/sh is bash.
                 let command = try Command(

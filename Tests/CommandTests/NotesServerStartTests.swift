@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension CommandTests {
-    /// What the notes server takes, and what it refuses before it listens.
+    /// The options of the notes server and those it refuses before it listens.
     @Suite(.serialized) struct NotesServerStartTests {
         private static func refuse(_ status: Int32, _ parts: [String], _ arguments: String...) async throws {
             let command = try Command(["notes-server", "--listen", "127.0.0.1:0"] + arguments)
@@ -13,24 +13,24 @@ extension CommandTests {
             #expect(command.output.text.isEmpty)
         }
 
-        @Test func wrongOptionsAreRefusedWithTheirNameAndARemedy() async throws {
+        @Test func wrongOptionsAreRefusedWithTheirNamesAndARemedy() async throws {
             try await Self.refuse(64, ["--db", "leave --db out"], "--db", "")
             try await Self.refuse(64, ["--db", "leave --db out"], "--db", ":memory:")
-            try await Self.refuse(64, ["--user", "named already"], "--user", "ada:secret1", "--user", "ada:secret2")
+            try await Self.refuse(64, ["--user", "duplicate user"], "--user", "ada:secret1", "--user", "ada:secret2")
             for user in ["ada", ":secret", "ada:"] { try await Self.refuse(64, ["NAME:PASSWORD"], "--user", user) }
             for address in ["0.0.0.0:0", "[::]:0", "192.0.2.1:0"] {
                 try await Self.refuse(64, ["--listen \(address)", "--user NAME:PASSWORD"], "--listen", address)
             }
         }
 
-        @Test func aFileOfUsersIsRefusedWithItsLine() async throws {
+        @Test func aFileOfUsersIsRefusedWithItsLineNumber() async throws {
             let folder = try TemporaryFolder()
             func file(_ text: String) throws -> String {
                 try Data(text.utf8).write(to: URL(filePath: folder.path("users")))
                 return folder.path("users")
             }
             let twice = try file("# users\nada:secret\n\nbo:secret\nada:secret\n")
-            try await Self.refuse(65, ["users:5", "named already by", "users:2"], "--user-file", twice)
+            try await Self.refuse(65, ["users:5", "first given by", "users:2"], "--user-file", twice)
             try await Self.refuse(65, ["users:1", "NAME:PASSWORD"], "--user-file", try file("secret"))
             try await Self.refuse(65, ["no users"], "--user-file", try file("\n"))
             try await Self.refuse(

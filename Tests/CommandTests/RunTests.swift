@@ -11,7 +11,7 @@ import Testing
 #endif
 
 extension CommandTests {
-    /// `slowlane run`, live, with scenarios of a second or two.
+    /// `slowlane run` with scenarios that take one or two seconds.
     @Suite(.serialized) struct RunTests {
         private static func file(_ folder: TemporaryFolder, _ text: String) throws -> String {
             let path = folder.path("short.yaml")
@@ -29,7 +29,7 @@ extension CommandTests {
 
             """
 
-        @Test func whatHoldsPasses() async throws {
+        @Test func expectationsThatHoldPass() async throws {
             let folder = try TemporaryFolder()
             let path = try Self.file(
                 folder,
@@ -45,7 +45,7 @@ extension CommandTests {
             #expect(result.errors.contains("A  PUT n1 -> 200 after "))
         }
 
-        @Test func whatDoesNotHoldFailsByItsName() async throws {
+        @Test func anExpectationThatFailsIsReported() async throws {
             let folder = try TemporaryFolder()
             let path = try Self.file(
                 folder, Self.short + "expect: { finally: { server: { n1: { revision: 3 } } } }")
@@ -56,7 +56,7 @@ extension CommandTests {
             #expect(result.errors.isEmpty)
         }
 
-        @Test func aFaultThatNeverFiresLeavesItOpen() async throws {
+        @Test func aFaultThatNeverFiresIsInconclusive() async throws {
             let folder = try TemporaryFolder()
             let path = try Self.file(
                 folder,
@@ -70,8 +70,8 @@ extension CommandTests {
             #expect(result.output.hasSuffix("short: inconclusive\n"))
         }
 
-        /// What comes too late because the program could not run is nobody's failure.
-        @Test func aMachineThatStandsStillLeavesItOpen() async throws {
+        /// An event that is late because the host was paused is inconclusive.
+        @Test func aHostPauseIsInconclusive() async throws {
             let folder = try TemporaryFolder()
             let path = try Self.file(
                 folder,
@@ -88,7 +88,7 @@ extension CommandTests {
             #expect(command.output.text.contains("; but the host was paused for "))
         }
 
-        @Test func anAnswerThatIsCutIsAskedForAgain() async throws {
+        @Test func aRequestWithALostResponseIsRetried() async throws {
             let folder = try TemporaryFolder()
             let path = try Self.file(
                 folder,
@@ -104,7 +104,7 @@ extension CommandTests {
             #expect(result.status == 0, "\(result.output) \(result.errors)")
         }
 
-        @Test func aClientThatIsKilledGoesOn() async throws {
+        @Test func aKilledClientContinuesAfterItsRestart() async throws {
             let folder = try TemporaryFolder()
             let path = try Self.file(
                 folder,
@@ -117,8 +117,8 @@ extension CommandTests {
             #expect(result.status == 0, "\(result.output) \(result.errors)")
         }
 
-        /// What is queued gets through afterwards, once.
-        private static func isSurvived(_ condition: String, then rest: String = "") async throws {
+        /// Runs a scenario in which a queued change must reach the server once, after a condition has ended.
+        private static func expectSurvival(_ condition: String, then rest: String = "") async throws {
             let folder = try TemporaryFolder()
             let path = try file(
                 folder,
@@ -129,20 +129,20 @@ extension CommandTests {
             #expect(result.errors.contains("A  network: \(condition)"))
         }
 
-        /// Refused, without a name, in a portal, with one direction dead.
+        /// Refused connections, a DNS failure, a captive portal, the loss of one direction.
         @Test(arguments: ["refuse", "dns", "portal", "updead", "downdead"])
-        func whatIsNoNetworkIsSurvived(_ condition: String) async throws {
-            try await Self.isSurvived(condition, then: ", 1s: wifi")
+        func connectionLevelFaultsAreSurvived(_ condition: String) async throws {
+            try await Self.expectSurvival(condition, then: ", 1s: wifi")
         }
 
-        /// Whatever the network was at the end: for the verdict everybody has one.
+        /// All links are restored before the verdict.
         @Test(arguments: ["100-loss", "refuse", "dns", "portal", "updead", "downdead"])
-        func whatTheNetworkEndsWithIsOver(_ condition: String) async throws {
-            try await Self.isSurvived(condition)
+        func faultsAtTheEndAreLiftedForTheVerdict(_ condition: String) async throws {
+            try await Self.expectSurvival(condition)
         }
 
-        /// What comes with the program passes, and a client with the defect a scenario is made for does not.
-        @Test func theScenariosPassAndTheMutantsFail() async throws {
+        /// The built-in scenarios pass, and fail with the client defects that they are made for.
+        @Test func theBuiltInScenariosPassAndTheirMutantsFail() async throws {
             let lost = "create-retried-after-lost-response"
             let runs: [(arguments: [String], status: Int32, broken: String?)] = [
                 (["create-offline-then-heal"], 0, nil), (["edit-conflict-after-subway"], 0, nil),
@@ -160,12 +160,12 @@ extension CommandTests {
                     "FAIL  traffic: POST n1 from A, answers lost 2xx\n"
                 ),
             ]
-            // They mostly wait, so all at once.
+            // The commands mostly wait, so they run concurrently.
             let commands = try runs.map { try Command(["run", "--quiet"] + $0.arguments) }
             for (run, first) in zip(runs, commands) {
                 var command = first
                 var status = await command.end()
-                // Who says that the machine stood still is asked again, alone.
+                // A run with a host pause is repeated alone.
                 for _ in 0..<3 where status == 3 && command.output.text.contains("the host was paused") {
                     command = try Command(["run", "--quiet"] + run.arguments)
                     status = await command.end()
@@ -176,7 +176,7 @@ extension CommandTests {
             }
         }
 
-        @Test func whatIsWrongIsTold() async throws {
+        @Test func invalidFilesAndArgumentsAreReported() async throws {
             let folder = try TemporaryFolder()
             let path = try Self.file(folder, "scenario: 1\nname: x\n")
             let broken = try await Command.run("run", path)
@@ -189,7 +189,7 @@ extension CommandTests {
             #expect(try await Command.run("run", "edit-conflict-after-subway", "--variant", "x").status == 64)
         }
 
-        @Test func aSignalEndsItAndLeavesNothing() async throws {
+        @Test func aSignalEndsARun() async throws {
             let command = try Command(["run", "create-offline-then-heal"])
             _ = try await command.errors.line(with: "2.0 s")
             command.signal(SIGINT)

@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The server and the commands that steer it, as users run them.
+/// The server and the commands that call it.
 @Suite(.timeLimit(.minutes(10))) struct ServerTests {
-    /// Runs `body` with a server; gives its exit status after a SIGTERM.
+    /// Runs `body` with a server and returns the server's exit status after SIGTERM.
     private func withServer(
         _ arguments: [String] = [], _ body: (_ url: String, Command) async throws -> Void
     ) async throws -> Int32 {
@@ -21,7 +21,7 @@ import Testing
         return await server.end()
     }
 
-    @Test func proxiesAreSteeredFromTheCommandLine() async throws {
+    @Test func proxiesAreControlledFromTheCommandLine() async throws {
         let (upstream, port) = try TestSocket.listen()
         let status = try await withServer { url, _ in
             func slowlane(_ words: String) async throws -> String {
@@ -31,7 +31,7 @@ import Testing
                 let status = await command.end()
                 return "\(status) \(command.output.text)\(command.errors.text)"
             }
-            #expect(try await slowlane("list") == "0 no proxies; make one: slowlane create NAME --upstream HOST:PORT\n")
+            #expect(try await slowlane("list") == "0 no proxies; create one with 'slowlane create NAME --upstream HOST:PORT'\n")
             let created = try await slowlane("create web --upstream 127.0.0.1:\(port)")
             #expect(created.hasPrefix("0 Created new proxy web\nlistening on 127.0.0.1:"))
             let listen = String(try #require(created.split(whereSeparator: \.isWhitespace).last))
@@ -56,7 +56,7 @@ import Testing
             #expect(
                 try await slowlane("link web edge")
                     == "0 web: edge, down 240 kbit/s 400 ms, up 200 kbit/s 440 ms\n")
-            #expect(try await slowlane("link web --clear") == "0 web: down no cap 0 ms, up no cap 0 ms\n")
+            #expect(try await slowlane("link web --clear") == "0 web: down no rate limit 0 ms, up no rate limit 0 ms\n")
             #expect(try await slowlane("toggle web") == "0 Proxy web is now disabled\n")
             #expect(try await slowlane("toggle web") == "0 Proxy web is now enabled\n")
             #expect(try await slowlane("reset") == "0 Every proxy is enabled and without toxics\n")
@@ -75,15 +75,15 @@ import Testing
         _ = upstream
     }
 
-    @Test func withoutAServerCommandsSayWhatToDo() async throws {
-        let free = try TestSocket.quietPort()
+    @Test func withoutAServerCommandsPrintARemedy() async throws {
+        let free = try TestSocket.unusedPort()
         let result = try await Command.run("list", "--host", "http://127.0.0.1:\(free)")
         #expect(result.status == 1)
         #expect(result.errors.contains("start one with 'slowlane server'") && result.errors.contains("refused"))
         #expect(try await Command.run("list", "--host", "ftp://x").status == 64)
     }
 
-    @Test func aTakenPortEndsIt() async throws {
+    @Test func aTakenPortIsStatus69() async throws {
         _ = try await withServer { url, _ in
             let port = String(try #require(url.split(separator: ":").last))
             let second = try await Command.run("server", "--port", port)
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func beyondThisMachineItWantsAToken() async throws {
+    @Test func otherAddressesThanLoopbackRequireAToken() async throws {
         let refused = try await Command.run("server", "--host", "0.0.0.0", "--port", "0")
         #expect(refused.status == 64 && refused.errors.contains("--token") && refused.errors.contains("--no-token"))
         let status = try await withServer(["--host", "0.0.0.0", "--token", "secret"]) { url, _ in
@@ -104,7 +104,7 @@ import Testing
         #expect(status == 0)
     }
 
-    @Test func aConfigurationIsReadWithItsToxics() async throws {
+    @Test func aConfigurationIsLoadedWithItsToxics() async throws {
         let folder = try TemporaryFolder()
         let file = folder.url.appending(path: "proxies.json")
         try Data(
@@ -120,8 +120,8 @@ import Testing
         #expect(broken.status == 65 && broken.errors.contains("proxies.json"))
     }
 
-    /// The limit is loose: how fast calls are is the business of whoever runs the script on a quiet machine.
-    @Test func noCallWaitsForConnections() async throws {
+    /// The limit is loose because this machine may be busy; the script measures call times on a quiet one.
+    @Test func callsDoNotWaitForConnections() async throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent()
         let python = root.deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: ".build/python/bin/python")

@@ -54,7 +54,7 @@ import Testing
         let url = String(try #require(line.split(separator: " ").first { $0.hasPrefix("http://") }))
         var words = ["server": url, "bare": String(url.dropFirst("http://".count))]
         for name in ["port1", "port2", "port3", "port4", "closed"] {
-            words[name] = "\(try TestSocket.quietPort())"
+            words[name] = "\(try TestSocket.unusedPort())"
         }
         func filled(_ text: String) -> String {
             words.reduce(text) { $0.replacing("{\($1.key)}", with: $1.value) }
@@ -103,7 +103,7 @@ import Testing
         #expect(
             await run("list")
                 == heading + "^[31mno proxies\n^[0m\n^[0mHint: create a proxy with `toxiproxy-cli create`\n")
-        let port = try TestSocket.quietPort()
+        let port = try TestSocket.unusedPort()
         _ = await run("create -l 127.0.0.1:\(port) -u 127.0.0.1:1 redis")
         #expect(await run("toggle redis") == "Proxy ^[31mredis^[0m is now ^[31mdisabled^[0m\n")
         #expect(await run("toggle redis") == "Proxy ^[32mredis^[0m is now ^[32menabled^[0m\n")

@@ -270,7 +270,7 @@ import Testing
         let upstream = try Upstream.echo()
         try await withServer { (call, _) async throws in
             // While it is disabled the system may give the port to others, if it gives it to anybody.
-            let port = try await call.proxy(to: upstream.port, listen: try TestSocket.quietPort())
+            let port = try await call.proxy(to: upstream.port, listen: try TestSocket.unusedPort())
             let client = try await blocking { () -> TestSocket in
                 let client = try TestSocket.connect(port: port)
                 try client.send([1])
@@ -322,7 +322,7 @@ import Testing
 
     @Test func aRefusedUpstreamClosesTheClientAtOnce() async throws {
         try await withServer { (call, _) async throws in
-            let free = try TestSocket.quietPort()
+            let free = try TestSocket.unusedPort()
             for upstream in ["127.0.0.1:\(free)", "nowhere.invalid:80", "no address at all"] {
                 let answer = try await call(
                     "POST", "/proxies", #"{"name":"\#(upstream)","listen":"127.0.0.1:0","upstream":"\#(upstream)"}"#)
@@ -684,7 +684,7 @@ import Testing
     /// Where text is compared by Unicode's rules each of these takes minutes.
     @Test func combiningMarksTakeLinearTime() async throws {
         try await withServer { (call, _) async throws in
-            let marks = MarkRun.long
+            let marks = CombiningMarks.long
             let rest = #","listen":"127.0.0.1:0","upstream":"127.0.0.1:1""#
             _ = try await call.proxy("p", to: 1)
             let clock = ContinuousClock()

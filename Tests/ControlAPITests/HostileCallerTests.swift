@@ -54,7 +54,7 @@ import Testing
                     strangers.append(socket)
                     socket.shrinkReceiveBuffer()
                     // None of them reads; what the kernel does not take must not hold up this test.
-                    socket.sendWithoutWaiting(Array(request.utf8))
+                    socket.sendNonblocking(Array(request.utf8))
                     if number % 50 == 49 { try ask(HTTPPeer(port: port)) }
                 }
                 for _ in 0..<20 { try ask(HTTPPeer(port: port)) }
@@ -75,7 +75,7 @@ import Testing
             try await blocking {
                 let strangers = try (0..<300).map { _ in
                     let socket = try TestSocket.connect(port: port)
-                    socket.sendWithoutWaiting(Array("GET /version HTTP/1.1\r\nHost".utf8))
+                    socket.sendNonblocking(Array("GET /version HTTP/1.1\r\nHost".utf8))
                     return socket
                 }
                 for _ in 0..<20 { #expect(try HTTPPeer(port: port).ask("GET", "/version").status == 200) }
@@ -118,9 +118,9 @@ import Testing
 
     @Test func apacheBenchGetsItsAnswers() async throws {
         try await withServer { (call, _) async throws in
-            try await ApacheBench.expectAnswers(
+            try await ApacheBench.expectResponses(
                 "http://127.0.0.1:\(call.port)/version", requests: 200, headStatus: 405)
-            try await ApacheBench.expectAnswers(
+            try await ApacheBench.expectResponses(
                 "http://127.0.0.1:\(call.port)/proxies", requests: 200, headStatus: 405)
         }
     }

@@ -49,7 +49,7 @@ import Testing
     @Test func aPopulateThatFailsOnTheSamePortBringsTheProxyBack() async throws {
         let upstream = try Upstream.echo()
         try await withServer { (call, _) async throws in
-            let port = try await call.proxy(to: upstream.port, listen: try TestSocket.quietPort())
+            let port = try await call.proxy(to: upstream.port, listen: try TestSocket.unusedPort())
             // This address is not this machine's.
             let answer = try await call(
                 "POST", "/populate", #"[{"name":"p","listen":"192.0.2.1:\#(port)","upstream":"127.0.0.1:1"}]"#)
@@ -79,7 +79,7 @@ import Testing
     @Test func aPortThatWasTakenDuringARefusalIsReportedAndTriedAgain() async throws {
         let upstream = try Upstream.echo()
         try await withServer { (call, _) async throws in
-            let port = try await call.proxy(to: upstream.port, listen: try TestSocket.quietPort())
+            let port = try await call.proxy(to: upstream.port, listen: try TestSocket.unusedPort())
             let link = "/slowlane/v1/proxies/p/link"
             #expect(try await call("PUT", link, #"{"profile":"refuse"}"#).status == 200)
             #expect(try await call("GET", "/proxies/p").json?.object?["enabled"] == .bool(true))

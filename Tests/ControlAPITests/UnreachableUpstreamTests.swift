@@ -14,7 +14,7 @@ import Testing
     /// As Toxiproxy's own tests expect it: `connect()` never fails, and the first read returns the end of the stream.
     @Test(arguments: [false, true]) func aProxyOfToxiproxysAPIClosesItsClientInOrder(_ hasToxic: Bool) async throws {
         try await withServer { (call, _) async throws in
-            let port = try await call.proxy(to: try TestSocket.quietPort())
+            let port = try await call.proxy(to: try TestSocket.unusedPort())
             if hasToxic {
                 let toxic = #"{"type":"latency","attributes":{"latency":5}}"#
                 #expect(try await call("POST", "/proxies/p/toxics", toxic).status == 200)
@@ -30,7 +30,7 @@ import Testing
 
     @Test func aProxyMadeWithALinkResetsItsClient() async throws {
         try await withServer { (call, _) async throws in
-            let port = try await call.proxy(to: try TestSocket.quietPort(), #","link":{"profile":"wifi"}"#)
+            let port = try await call.proxy(to: try TestSocket.unusedPort(), #","link":{"profile":"wifi"}"#)
             try await blocking {
                 let client = try TestSocket.connect(port: port)
                 #expect(throws: TestSocket.Failure(call: "recv", code: ECONNRESET)) { try client.receive() }

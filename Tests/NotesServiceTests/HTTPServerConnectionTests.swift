@@ -106,7 +106,7 @@ import Testing
             return Self.ok(.text(request.authority ?? ""))
         } _: { (port: Int) throws -> Void in
             let host = "Host: h\r\n"
-            let marks = MarkRun.of(bytes: 2000)
+            let marks = CombiningMarks.of(bytes: 2000)
             for (line, fields, status) in [
                 ("GET / HTTP/1.1", "", 400), ("GET / HTTP/1.1", "\(host)\(host)", 400),
                 ("GET / HTTP/1.1", "Host: a b\r\n", 400), ("GET / HTTP/1.0", "\(host)\(host)", 400),

@@ -255,7 +255,7 @@ import Testing
         fixture.create()
         let server = try await NotesServer.start(fixture.service, host: "127.0.0.1", port: 0)
         for path in ["/api/notes/", "/api/notes-uuids/"] {
-            try await ApacheBench.expectAnswers(
+            try await ApacheBench.expectResponses(
                 "http://127.0.0.1:\(server.port)\(path)", ["-A", "ada:secret"], requests: 200)
         }
         for number in 0..<1200 {

@@ -60,7 +60,7 @@ import Testing
     private static func run(_ arguments: String..., input: String = "") async throws -> String {
         try await blocking {
             let (status, output, _) = try runProgram(
-                arguments[0], Array(arguments.dropFirst()), input: input, complaints: .dropped)
+                arguments[0], Array(arguments.dropFirst()), input: input, standardError: .discarded)
             #expect(status == 0, "\(arguments)")
             return output
         }
@@ -131,7 +131,7 @@ import Testing
                 print(s.server_port)
                 s.serve_forever()
                 """,
-            ], in: folder.url.path(), complaints: .dropped)
+            ], in: folder.url.path(), standardError: .discarded)
         defer { server.signal(SIGTERM) }
         let line = try await blocking { String(decoding: server.output.availableData, as: UTF8.self) }
         let upstream = try #require(Int(line.trimmingCharacters(in: .whitespacesAndNewlines)))

@@ -16,7 +16,7 @@ import Testing
         return try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
     }
 
-    private static func freePort() throws -> Int { try TestSocket.quietPort() }
+    private static func freePort() throws -> Int { try TestSocket.unusedPort() }
 
     /// Opens a connection and expects a RST or FIN, and no open connection afterwards.
     private static func expectRefusal(_ proxies: [Proxy]) async throws {

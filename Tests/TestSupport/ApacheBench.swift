@@ -1,9 +1,9 @@
 public import Testing
 
-/// `ab`, which speaks HTTP/1.0.
+/// ApacheBench (`ab`), an HTTP/1.0 client.
 public enum ApacheBench {
-    /// Calls a URL, with connections closed and kept, by GET and by HEAD; expects every call to be answered.
-    public static func expectAnswers(
+    /// Sends GET and HEAD requests to a URL, with and without keep-alive, and expects a response to each.
+    public static func expectResponses(
         _ url: String, _ options: [String] = [], requests: Int, headStatus: Int = 200,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {

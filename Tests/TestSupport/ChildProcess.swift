@@ -1,36 +1,36 @@
 public import Foundation
 import Synchronization
 
-/// A program that runs beside the tests.
+/// A child process with pipes for its standard streams.
 ///
-/// Not Foundation's `Process`: to find the highest open descriptor that copies 256 bytes of each directory entry, past the end of
-/// its buffer when many files are open, as in these tests, and now and then into no memory at all.
+/// Foundation's `Process` is not used: with many open files, as in these tests, its search for the highest open descriptor reads
+/// past the end of a buffer (256 bytes of each directory entry) and sometimes crashes.
 public final class ChildProcess: Sendable {
-    /// Where a program's complaints go.
-    public enum Complaints: Sendable {
-        /// Where they can be read.
-        case apart
-        /// Where its output goes.
+    /// The destination of standard error.
+    public enum StandardError: Sendable {
+        /// ``ChildProcess/errors``.
+        case separate
+        /// ``ChildProcess/output``.
         case withOutput
-        /// Nowhere.
-        case dropped
+        /// /dev/null.
+        case discarded
     }
 
-    /// What the program prints.
+    /// The standard output.
     public let output: FileHandle
-    /// What it complains of.
+    /// The standard error.
     public let errors: FileHandle
-    /// What it reads.
+    /// The standard input.
     public let input: FileHandle
-    /// Its number.
+    /// The process identifier.
     public let pid: pid_t
-    /// Its end, once somebody has seen it.
+    /// The exit status, once it is known.
     private let end = Mutex<Int32?>(nil)
 
-    /// One at a time: the ends of a pipe must not be inherited by another program.
+    /// Serialises starts, so that no other program inherits the ends of a pipe.
     private static let spawning = Mutex(())
 
-    /// Why a program could not be started, or a pipe be had.
+    /// A failure to start a program or to open a pipe.
     public struct Failure: Error, CustomStringConvertible {
         let program: String
         let code: Int32
@@ -38,9 +38,9 @@ public final class ChildProcess: Sendable {
         public var description: String { "\(program): \(String(cString: strerror(code)))" }
     }
 
-    /// Starts a program, by its path or by its name.
+    /// Starts a program given by path or name.
     public init(
-        _ program: String, _ arguments: [String], in folder: String? = nil, complaints: Complaints = .apart
+        _ program: String, _ arguments: [String], in folder: String? = nil, standardError: StandardError = .separate
     ) throws {
         var words = [program] + arguments
         if let folder { words = ["/bin/sh", "-c", "cd \"$0\" && exec \"$@\"", folder] + words }
@@ -51,16 +51,16 @@ public final class ChildProcess: Sendable {
             defer { posix_spawn_file_actions_destroy(&actions) }
             posix_spawn_file_actions_adddup2(&actions, forInput.exit.fileDescriptor, 0)
             posix_spawn_file_actions_adddup2(&actions, forOutput.entry.fileDescriptor, 1)
-            switch complaints {
-            case .apart: posix_spawn_file_actions_adddup2(&actions, forErrors.entry.fileDescriptor, 2)
+            switch standardError {
+            case .separate: posix_spawn_file_actions_adddup2(&actions, forErrors.entry.fileDescriptor, 2)
             case .withOutput: posix_spawn_file_actions_adddup2(&actions, 1, 2)
-            case .dropped: posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
+            case .discarded: posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0)
             }
             let closesOthers = Self.closeOthers(&actions)
             var attributes = posix_spawnattr_t()
             posix_spawnattr_init(&attributes)
             defer { posix_spawnattr_destroy(&attributes) }
-            // A group of its own, so that what is typed at the tests does not end it; and no signal blocked, as some are here.
+            // A process group of its own, so that Ctrl-C in the tests' terminal does not reach it; no signals blocked.
             posix_spawnattr_setflags(
                 &attributes,
                 Int16(POSIX_SPAWN_SETPGROUP) | Int16(POSIX_SPAWN_SETSIGMASK) | Int16(POSIX_SPAWN_SETSIGDEF)
@@ -102,15 +102,16 @@ public final class ChildProcess: Sendable {
         )
     }
 
-    /// Has the program inherit nothing but its three pipes: a socket that it kept open would send no FIN when its owner here
-    /// closes it. Gives flags for the start.
+    /// Makes the program inherit its three pipes only and returns flags for the start. A socket that it inherited would not send a
+    /// FIN when its owner closes it.
     ///
-    /// The system does it in the new process. To list what is open and close that misses what other threads open meanwhile.
+    /// The system closes the descriptors in the new process. Listing and closing them here would miss those that other threads open
+    /// meanwhile.
     private static func closeOthers(_ actions: inout posix_spawn_file_actions_t) -> Int16 {
         #if canImport(Darwin)
             return Int16(POSIX_SPAWN_CLOEXEC_DEFAULT)
         #else
-            // Since glibc 2.34; Swift's Glibc does not show it.
+            // In glibc since 2.34; Swift's Glibc module does not export it.
             typealias CloseFrom = @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32
             guard let symbol = dlsym(nil, "posix_spawn_file_actions_addclosefrom_np") else {
                 preconditionFailure("the tests need a C library with posix_spawn_file_actions_addclosefrom_np")
@@ -121,15 +122,15 @@ public final class ChildProcess: Sendable {
         #endif
     }
 
-    /// Sends a signal, if it runs still.
+    /// Sends a signal unless the process has ended.
     public func signal(_ number: Int32) {
         end.withLock { if $0 == nil { kill(pid, number) } }
     }
 
-    /// Waits for its end; gives the exit status, negative for a signal.
+    /// Waits for the end and returns the exit status, negative for a signal. Blocking; call off the event loop.
     public func wait() -> Int32 {
         while true {
-            // Asked without blocking, so that nobody signals a process that is no more.
+            // Non-blocking under the lock, so that `signal` never signals a reaped process.
             let seen: Int32? = end.withLock { end in
                 if end != nil { return end }
                 var status: Int32 = 0
@@ -143,13 +144,13 @@ public final class ChildProcess: Sendable {
     }
 }
 
-/// Runs a program to its end; gives its exit status and all it printed. It must not complain of more than a pipe holds.
+/// Runs a program to its end and returns its exit status and output. Its standard error must fit into a pipe's buffer.
 public func runProgram(
     _ program: String, _ arguments: [String], input: String = "", in folder: String? = nil,
-    complaints: ChildProcess.Complaints = .apart
+    standardError: ChildProcess.StandardError = .separate
 ) throws -> (status: Int32, output: String, errors: String) {
-    let child = try ChildProcess(program, arguments, in: folder, complaints: complaints)
-    // One that ends before it has read everything says so by its status.
+    let child = try ChildProcess(program, arguments, in: folder, standardError: standardError)
+    // A program may end before it has read everything; its status tells.
     try? child.input.write(contentsOf: Data(input.utf8))
     try child.input.close()
     let output = String(decoding: try child.output.readToEnd() ?? Data(), as: UTF8.self)

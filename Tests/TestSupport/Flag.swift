@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Set once, asked by threads.
+/// A boolean that threads set once and read.
 public final class Flag: Sendable {
     private let value = Atomic(false)
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Runs a program of those that `scripts/setup --tests` has put into `.build/python`; gives its exit status and all it said.
+/// Runs a program that `scripts/setup --tests` installed in `.build/python` and returns its exit status and output.
 public func runPython(
     _ name: String, _ arguments: [String], in folder: String? = nil
 ) async throws -> (status: Int32, output: String) {
@@ -8,15 +8,15 @@ public func runPython(
         .deletingLastPathComponent()
     let program = root.appending(path: ".build/python/bin/\(name)")
     guard FileManager.default.isExecutableFile(atPath: program.path()) else {
-        throw PythonError(description: "\(program.path()) is missing; run scripts/setup --tests")
+        throw PythonError(description: "cannot run \(program.path()): no such file; run scripts/setup --tests")
     }
     return try await blocking {
-        let (status, output, _) = try runProgram(program.path(), arguments, in: folder, complaints: .withOutput)
+        let (status, output, _) = try runProgram(program.path(), arguments, in: folder, standardError: .withOutput)
         return (status, output)
     }
 }
 
-/// Why a program cannot run.
+/// A missing program.
 public struct PythonError: Error, CustomStringConvertible {
     public let description: String
 }

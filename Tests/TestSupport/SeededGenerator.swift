@@ -1,4 +1,4 @@
-/// A generator whose numbers follow from its seed (SplitMix64, Steele, Lea and Flood 2014), for tests that print it.
+/// A pseudo-random number generator (SplitMix64; Steele, Lea and Flood 2014) for tests that print its seed.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 

@@ -1,11 +1,11 @@
 public import Foundation
 
-/// A folder that is gone with the value.
+/// A temporary folder that is removed with the value.
 public final class TemporaryFolder: Sendable {
-    /// Where it is.
+    /// The folder.
     public let url = FileManager.default.temporaryDirectory.appendingPathComponent("slowlane-test-\(UUID())")
 
-    /// Makes it.
+    /// Creates the folder.
     public init() throws { try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true) }
 
     deinit {
@@ -13,6 +13,6 @@ public final class TemporaryFolder: Sendable {
         try? FileManager.default.removeItem(at: url)
     }
 
-    /// The path of a file in it.
+    /// Returns the path of a file in the folder.
     public func path(_ name: String) -> String { url.appendingPathComponent(name).path }
 }

@@ -1,20 +1,20 @@
 import Synchronization
 
-/// An answer as it came.
+/// An HTTP response.
 public struct HTTPReply: Sendable {
     public let status: Int
     /// The status line and the header fields.
     public let head: String
     public let body: String
 
-    /// The first field of a name.
+    /// Returns the first header field of a name.
     public func header(_ name: String) -> String? {
         let prefix = "\(name.lowercased()): "
         return head.split(separator: "\r\n").first { $0.lowercased().hasPrefix(prefix) }
             .map { String($0.dropFirst(prefix.count)) }
     }
 
-    /// All fields of a name.
+    /// Returns all header fields of a name.
     public func headers(_ name: String) -> [String] {
         let prefix = "\(name.lowercased()): "
         return head.split(separator: "\r\n").filter { $0.lowercased().hasPrefix(prefix) }
@@ -29,14 +29,14 @@ public struct HTTPReply: Sendable {
     }
 }
 
-/// What is wrong with an answer.
+/// An invalid response.
 public struct HTTPReplyError: Error, CustomStringConvertible {
     public let description: String
 
     public init(description: String) { self.description = description }
 }
 
-/// An HTTP client that blocks, as plain as can be: one connection, one request after the other.
+/// A blocking HTTP client with one connection and one request at a time.
 public final class HTTPPeer: Sendable {
     private let port: Int
     private let connection = Mutex(Connection())
@@ -46,10 +46,10 @@ public final class HTTPPeer: Sendable {
         var received: [UInt8] = []
     }
 
-    /// Connects with the first request.
+    /// Creates a client that connects with its first request.
     public init(port: Int) { self.port = port }
 
-    /// Sends a request and reads its answer.
+    /// Sends a request and returns the response.
     public func ask(
         _ method: String, _ path: String, _ body: String = "", _ fields: [String] = []
     ) throws -> HTTPReply {
@@ -60,7 +60,7 @@ public final class HTTPPeer: Sendable {
         return try raw(text, isHead: method == "HEAD")
     }
 
-    /// Sends bytes and reads an answer.
+    /// Sends bytes and returns the response.
     public func raw(_ text: String, isHead: Bool = false) throws -> HTTPReply {
         try connection.withLock { connection in
             let socket = try connection.socket ?? TestSocket.connect(port: port)
@@ -80,7 +80,7 @@ public final class HTTPPeer: Sendable {
     private static func read(_ socket: TestSocket, _ received: inout [UInt8], isHead: Bool) throws -> HTTPReply {
         func receive() throws {
             let piece = try socket.receive()
-            if piece.isEmpty { throw HTTPReplyError(description: "the answer ends after \(received.count) bytes") }
+            if piece.isEmpty { throw HTTPReplyError(description: "the response ends after \(received.count) bytes") }
             received += piece
         }
         func take(_ count: Int) throws -> [UInt8] {
@@ -103,7 +103,7 @@ public final class HTTPPeer: Sendable {
         }
         let head = try takeLine(endingIn: Array("\r\n\r\n".utf8))
         guard let bare = HTTPReply(head: head, body: "") else {
-            throw HTTPReplyError(description: "no answer: \(head.prefix(100))")
+            throw HTTPReplyError(description: "invalid response: \(head.prefix(100))")
         }
         var body: [UInt8] = []
         if isHead || bare.status == 204 || bare.status == 304 {

@@ -8,13 +8,13 @@ import Foundation
     import Musl
 #endif
 
-/// A plain blocking TCP socket on the loopback: the peer that a user's program is, with nothing of ours in it.
+/// A blocking TCP socket on the loopback interface: the peer of a proxy or server under test, without SwiftNIO.
 ///
-/// Every call gives up after a minute, so that a hang is a failure.
+/// Calls time out after a minute, so that a hang is a failure.
 public final class TestSocket: Sendable {
     private let descriptor: CInt
 
-    /// What went wrong, as the system says it.
+    /// A failed system call.
     public struct Failure: Error, Equatable, CustomStringConvertible {
         public let call: String
         public let code: CInt
@@ -38,7 +38,7 @@ public final class TestSocket: Sendable {
 
     deinit { _ = systemClose(descriptor) }
 
-    /// Connects to a port of the loopback; a call that hears nothing for `milliseconds` fails with EINPROGRESS.
+    /// Connects to a port of the loopback interface; fails with EINPROGRESS after `milliseconds` without a response.
     public static func connect(port: Int, within milliseconds: Int = 10_000) throws -> TestSocket {
         let socket = TestSocket(makeDescriptor())
         var limit = timeval(tv_sec: milliseconds / 1000, tv_usec: .init(milliseconds % 1000 * 1000))
@@ -55,7 +55,7 @@ public final class TestSocket: Sendable {
         return socket
     }
 
-    /// Listens on a port of the loopback, as servers do; 0 is a free one.
+    /// Listens on a port of the loopback interface; 0 picks a free port.
     public static func listen(on port: Int = 0, backlog: CInt = 1024) throws -> (socket: TestSocket, port: Int) {
         let socket = TestSocket(makeDescriptor())
         var on: CInt = port == 0 ? 0 : 1
@@ -71,7 +71,7 @@ public final class TestSocket: Sendable {
         return (socket, socket.localPort)
     }
 
-    /// The port it has on this side.
+    /// The local port.
     public var localPort: Int {
         var address = Self.loopback(0)
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -81,7 +81,7 @@ public final class TestSocket: Sendable {
         return Int(UInt16(bigEndian: address.sin_port))
     }
 
-    /// Whether a descriptor is a connection that a listener of this process has accepted on a port.
+    /// Returns whether a descriptor is a connection that a listener of this process has accepted on a port.
     public static func isAccepted(_ descriptor: CInt, on port: Int) -> Bool {
         var address = loopback(0)
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -94,8 +94,8 @@ public final class TestSocket: Sendable {
         }
     }
 
-    /// A free port that the system gives to nobody who asks for any: below Linux's `ip_local_port_range`.
-    public static func quietPort() throws -> Int {
+    /// Returns a free port that the system does not assign to port 0: it is below Linux's `ip_local_port_range`.
+    public static func unusedPort() throws -> Int {
         for _ in 0..<100 {
             let port = Int.random(in: 20_000..<32_000)
             let socket = TestSocket(makeDescriptor())
@@ -110,7 +110,7 @@ public final class TestSocket: Sendable {
         throw Failure(call: "bind", code: EADDRINUSE)
     }
 
-    /// The next connection.
+    /// Accepts the next connection.
     public func accept() throws -> TestSocket {
         let accepted = systemAccept(descriptor, nil, nil)
         guard accepted >= 0 else { throw Failure(call: "accept", code: errno) }
@@ -127,12 +127,12 @@ public final class TestSocket: Sendable {
         }
     }
 
-    /// Sends as much of `bytes` as the kernel takes at once.
-    public func sendWithoutWaiting(_ bytes: [UInt8]) {
+    /// Sends as many of `bytes` as fit into the send buffer.
+    public func sendNonblocking(_ bytes: [UInt8]) {
         _ = bytes.withUnsafeBytes { systemSend(descriptor, $0.baseAddress, $0.count, CInt(MSG_DONTWAIT)) }
     }
 
-    /// Receives what there is; empty at the end of the stream.
+    /// Receives available bytes; returns an empty array at the end of the stream.
     public func receive(atMost size: Int = 65536) throws -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: size)
         let count = recv(descriptor, &buffer, size, 0)
@@ -140,7 +140,7 @@ public final class TestSocket: Sendable {
         return Array(buffer.prefix(count))
     }
 
-    /// Receives exactly `size` bytes, or less if the stream ends.
+    /// Receives exactly `size` bytes, or fewer if the stream ends.
     public func receive(exactly size: Int) throws -> [UInt8] {
         var received: [UInt8] = []
         while received.count < size {
@@ -151,7 +151,7 @@ public final class TestSocket: Sendable {
         return received
     }
 
-    /// Receives until the socket fails; gives how many bytes came before, and the error's number, 0 for a FIN.
+    /// Receives until the socket fails; returns the number of bytes before that and the errno, 0 for a FIN.
     public func receiveToFailure() -> (bytes: Int, code: CInt) {
         var bytes = 0
         while true {
@@ -167,7 +167,7 @@ public final class TestSocket: Sendable {
         }
     }
 
-    /// Receives everything until the end of the stream.
+    /// Receives all bytes until the end of the stream.
     public func receiveToEnd() throws -> [UInt8] {
         var received: [UInt8] = []
         while true {
@@ -177,7 +177,7 @@ public final class TestSocket: Sendable {
         }
     }
 
-    /// Whether something can be received within `milliseconds`.
+    /// Returns whether the socket becomes readable within `milliseconds`.
     public func isReadable(within milliseconds: Int) -> Bool {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&entry, 1, CInt(milliseconds)) > 0
@@ -189,24 +189,24 @@ public final class TestSocket: Sendable {
         _ = systemSend(descriptor, &byte, 1, CInt(MSG_OOB))
     }
 
-    /// Sends a FIN and goes on receiving.
+    /// Sends a FIN; receiving stays possible.
     public func finish() { shutdown(descriptor, CInt(SHUT_WR)) }
 
-    /// Makes the close a RST; it is sent when the last reference goes.
+    /// Makes the close send a RST, when the last reference is released.
     public func resetOnClose() {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 
-    /// Sends a RST now: the system's way to take a connection apart at once. The socket is of no more use.
+    /// Sends a RST now by dissolving the association (connect to AF_UNSPEC). The socket cannot be used afterwards.
     public func reset() {
         resetOnClose()
-        var nobody = sockaddr()
-        nobody.sa_family = sa_family_t(AF_UNSPEC)
-        _ = systemConnect(descriptor, &nobody, socklen_t(MemoryLayout<sockaddr>.size))
+        var unspecified = sockaddr()
+        unspecified.sa_family = sa_family_t(AF_UNSPEC)
+        _ = systemConnect(descriptor, &unspecified, socklen_t(MemoryLayout<sockaddr>.size))
     }
 
-    /// Makes the receive buffer small, so that a receiver that does not read is noticed soon.
+    /// Makes the receive buffer small, so that back-pressure begins soon.
     public func shrinkReceiveBuffer() {
         var size: CInt = 4096
         setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<CInt>.size))
@@ -229,7 +229,7 @@ public final class TestSocket: Sendable {
     }
 }
 
-// The system's calls, under names that do not meet the methods'.
+// The system calls, under names that differ from the methods'.
 private func systemClose(_ descriptor: CInt) -> CInt { close(descriptor) }
 private func systemConnect(_ descriptor: CInt, _ address: UnsafePointer<sockaddr>, _ size: socklen_t) -> CInt {
     connect(descriptor, address, size)
@@ -246,7 +246,7 @@ private func systemSend(_ descriptor: CInt, _ bytes: UnsafeRawPointer?, _ count:
     #endif
 }
 
-/// Runs blocking calls on a thread of their own.
+/// Runs a blocking closure on a thread of its own.
 public func blocking<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws -> Result {
     try await withCheckedThrowingContinuation { continuation in
         Thread.detachNewThread { continuation.resume(with: Swift.Result { try body() }) }

@@ -1,8 +1,8 @@
-"""Calls a server while its connections are as awkward as can be, and says how long each call took at most.
+"""Calls a server whose connections are blocked in different ways, and prints the longest time of each call.
 
 usage: never_blocks.py API-PORT CONNECTIONS SECONDS-MAX
 
-Open connections, a client that stopped reading under 64 MB, and an upstream that never answers a SYN.
+Many open connections, a client that does not read 64 MB, and an upstream that drops SYNs.
 """
 
 import resource
@@ -25,18 +25,18 @@ def main():
 
     def call(method, path, **arguments):
         start = time.monotonic()
-        answer = session.request(method, "http://127.0.0.1:%d%s" % (port, path), timeout=30, **arguments)
+        response = session.request(method, "http://127.0.0.1:%d%s" % (port, path), timeout=30, **arguments)
         name = "%s %s" % (method, path)
         took[name] = max(took.get(name, 0), time.monotonic() - start)
-        assert answer.status_code < 300, (name, answer.text)
-        return answer.json() if answer.content else None
+        assert response.status_code < 300, (name, response.text)
+        return response.json() if response.content else None
 
     def create(name, upstream):
         call("POST", "/proxies", json={"name": name, "listen": "127.0.0.1:0", "upstream": upstream})
         listen = call("GET", "/proxies/" + name)["listen"]
         return int(listen.rsplit(":", 1)[1])
 
-    # An upstream that accepts and remembers; one connection to it asks for 64 MB.
+    # An upstream that accepts and keeps connections; the first one requests 64 MB.
     upstream = socket.create_server(("127.0.0.1", 0), backlog=4096)
     held = []
 
@@ -56,9 +56,9 @@ def main():
 
     threading.Thread(target=accept, daemon=True).start()
     many = create("many", "127.0.0.1:%d" % upstream.getsockname()[1])
-    deaf = socket.create_connection(("127.0.0.1", many))
-    deaf.sendall(b"!")
-    deaf.recv(1)
+    stalled = socket.create_connection(("127.0.0.1", many))
+    stalled.sendall(b"!")
+    stalled.recv(1)
 
     # A full accept queue: the kernel drops SYNs.
     hole = socket.socket()
@@ -72,14 +72,14 @@ def main():
     silent = create("silent", "127.0.0.1:%d" % hole.getsockname()[1])
     waiting = [socket.create_connection(("127.0.0.1", silent)) for _ in range(20)]
     for client in waiting:
-        client.sendall(b"anybody?")
+        client.sendall(b"hello")
 
     clients = []
     for _ in range(connections):
         clients.append(socket.create_connection(("127.0.0.1", many)))
     deadline = time.monotonic() + 60
     while len(held) < connections + 1:
-        assert time.monotonic() < deadline, "%d of %d have arrived" % (len(held), connections)
+        assert time.monotonic() < deadline, "%d of %d connections have arrived" % (len(held), connections)
         time.sleep(0.05)
     for client in clients[::10]:
         client.sendall(b"x" * 1000)
@@ -97,7 +97,7 @@ def main():
             call("PATCH", "/proxies/%s/toxics/latency_downstream" % proxy, json={"attributes": {"latency": 10}})
             call("DELETE", "/proxies/%s/toxics/bandwidth_upstream" % proxy)
         call("POST", "/reset")
-    # Those that are closed last.
+    # The slowest closes come last.
     call("PATCH", "/proxies/silent", json={"enabled": False})
     call("PATCH", "/proxies/silent", json={"enabled": True})
     call("DELETE", "/proxies/silent")

@@ -1,14 +1,14 @@
 internal import NIOCore
 
-/// The addresses of this machine.
-enum LocalAddresses {
-    /// Whether a host is this machine only.
-    static func isLoopback(_ host: String) -> Bool {
+/// The network addresses of this machine.
+public enum LocalAddresses {
+    /// Whether a host name or address is the loopback interface.
+    public static func isLoopback(_ host: String) -> Bool {
         host == "localhost" || host == "::1" || host.hasPrefix("127.")
     }
 
-    /// What a phone on the same network would type to reach a listener on `host`.
-    static func reachable(through host: String) -> [String] {
+    /// Returns the addresses under which other devices of the network reach a listener on `host`.
+    public static func reachable(through host: String) -> [String] {
         guard host == "0.0.0.0" || host == "::" else { return [host] }
         let devices = (try? System.enumerateDevices()) ?? []
         return devices.compactMap { device in

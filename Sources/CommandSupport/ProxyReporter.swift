@@ -3,14 +3,14 @@ internal import LinkModel
 internal import ProxyServer
 internal import Synchronization
 
-/// Says where a proxy stands: a status line on a terminal, a log line now and then elsewhere.
-final class Reporter: Sendable {
+/// Reports of a proxy's status: a status line on a terminal, log lines elsewhere.
+final class ProxyReporter: Sendable {
     private let proxy: Proxy
     private let console: Console
     private let name = Mutex("none")
 
-    /// What is in force, as the user named it.
-    var profile: String {
+    /// The user's name for the current conditions.
+    var conditionsName: String {
         get { name.withLock { $0 } }
         set { name.withLock { $0 = newValue } }
     }
@@ -34,30 +34,31 @@ final class Reporter: Sendable {
                 down: Int(Double(carried.down - before.down) / seconds))
             (before, then) = (carried, now)
             if !Task.isCancelled {
-                console.show(status: Self.statusLine(status, profile: profile, bytesPerSecond: rate))
+                console.show(status: Self.statusLine(status, conditionsName: conditionsName, bytesPerSecond: rate))
             }
             try? await Task.sleep(for: interval)
         }
     }
 
-    /// Logs a line now and then, if anything has changed, until the task is cancelled.
+    /// Logs a line per interval in which the status has changed, until the task is cancelled.
     func log(every interval: Duration) async {
         var before = await proxy.status()
         while !Task.isCancelled {
             try? await Task.sleep(for: interval)
             let status = await proxy.status()
             if status != before && !Task.isCancelled {
-                console.print(Self.sentence(status, profile: profile), to: .progress)
+                console.print(Self.sentence(status, conditionsName: conditionsName), to: .progress)
             }
             before = status
         }
     }
 
-    private static func statusLine(_ status: ProxyStatus, profile: String, bytesPerSecond: PerDirection<Int>) -> String
-    {
+    private static func statusLine(
+        _ status: ProxyStatus, conditionsName: String, bytesPerSecond: PerDirection<Int>
+    ) -> String {
         let link = status.link
-        var parts = ["\(profile)\(link.isStalled ? " STALLED" : "")", "\(status.connectionsOpen) open"]
-        if let silence = status.synDropMethod { parts.append(silence == .none ? "SYN stalls" : "SYN silent") }
+        var parts = ["\(conditionsName)\(link.isStalled ? " STALLED" : "")", "\(status.connectionsOpen) open"]
+        if let method = status.silence { parts.append(method == .none ? "connect, then stall" : "SYN dropped") }
         for (arrow, direction) in [("↓", Direction.down), ("↑", .up)] {
             parts.append(
                 "\(arrow) \(Units.bytes(bytesPerSecond[direction]))/s \(Units.bytes(link.bytesCarried[direction]))")
@@ -67,22 +68,22 @@ final class Reporter: Sendable {
         return parts.joined(separator: " · ")
     }
 
-    private static func words(_ silence: SYNDropMethod) -> String {
-        silence == .none
-            ? "new connections are answered and stall" : "new connections get no answer (\(silence.rawValue))"
+    private static func newConnections(_ method: SilenceMethod) -> String {
+        method == .none
+            ? "new connections open and stall" : "new connections time out (SYN dropped: \(method.rawValue))"
     }
 
-    /// The same in words, for logs and for `status`.
-    static func sentence(_ status: ProxyStatus, profile: String) -> String {
+    /// Returns the status in words, for logs and for the command `status`.
+    static func sentence(_ status: ProxyStatus, conditionsName: String) -> String {
         let link = status.link
-        var text = "profile \(profile)\(link.isStalled ? " (stalled)" : ""), "
+        var text = "profile \(conditionsName)\(link.isStalled ? " (stalled)" : ""), "
         text += "\(status.connectionsOpen) open of \(status.connectionsAccepted) accepted, "
         text += "\(Units.bytes(link.bytesCarried.down)) down, \(Units.bytes(link.bytesCarried.up)) up, "
         text += "queue \(link.queueDepth.down) down \(link.queueDepth.up) up, "
         text += "\(link.counters.down.packetsLost + link.counters.up.packetsLost) packets lost, "
         text += "\(link.counters.down.packetsDropped + link.counters.up.packetsDropped) dropped, "
         text += "\(Units.bytes(link.bytesHeld)) held"
-        if let silence = status.synDropMethod { text += ", \(words(silence))" }
+        if let method = status.silence { text += ", \(newConnections(method))" }
         if link.orphans > 0 { text += ", \(link.orphans) orphans" }
         if status.dialsFailed > 0 { text += ", \(status.dialsFailed) dials failed" }
         if status.isFull { text += ", full" }

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import CommandSupport
 internal import ControlAPI
 internal import Foundation
 internal import Logging
@@ -10,93 +11,95 @@ internal import ProxyServer
 struct ServerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "server",
-        abstract: "Runs proxies that are made and changed over HTTP: Toxiproxy's API, and Slowlane's.",
+        abstract: "Run proxies that are controlled over HTTP: Toxiproxy's API with Slowlane's additions.",
         discussion: """
-            Every Toxiproxy client works with it; GET /version says 2.12.0. Called as 'toxiproxy-server' or 'toxiproxy' it \
-            takes that program's flags, and as 'toxiproxy-cli' the flags of that one. Networks, seeds and single connections are under /slowlane/v1 (docs/server.md).
-
             Examples:
               slowlane server
               slowlane server --config toxiproxy.json --seed 7
               slowlane server --host 0.0.0.0 --token "$TOKEN" --allow-host ci-host
 
             Then, in another terminal:
-              slowlane create redis --listen 127.0.0.1:26379 --upstream 127.0.0.1:6379
+              slowlane create redis --upstream 127.0.0.1:6379
               slowlane toxic add -t latency -a latency=1000 redis
               slowlane link redis edge
 
-            Environment: SLOWLANE_NO_TOKEN=1 is --no-token, SLOWLANE_ALLOW_HOST=NAME,NAME is --allow-host; with LOG_LEVEL=error \
-            nothing is printed at the start.
+            All Toxiproxy clients work with the server; GET /version reports 2.12.0. Slowlane's own calls for links, seeds \
+            and single connections are under /slowlane/v1 (see docs/server.md). Under the name 'toxiproxy-server' or \
+            'toxiproxy' the program takes the flags of that program, under 'toxiproxy-cli' those of Toxiproxy's client.
 
-            SIGINT and SIGTERM stop it: every connection is closed.
+            Environment variables:
+              SLOWLANE_NO_TOKEN=1             same as --no-token
+              SLOWLANE_ALLOW_HOST=NAME,NAME   same as --allow-host
+              LOG_LEVEL=error                 no output at the start
+
+            SIGINT and SIGTERM stop the server and close all connections.
+
+            Exit status: 0 stopped; 64 wrong arguments; 65 invalid configuration; 69 cannot bind the port.
             """)
 
-    @Option(help: "Where to listen; with another than this machine's own address a token is wanted.")
+    @Option(help: "Address to listen on; other addresses than loopback require --token or --no-token.")
     var host = "localhost"
 
-    @Option(help: "The port, a number or a service's name; 0 takes a free one and prints it.")
+    @Option(help: "Port to listen on, a number or a service name; 0 picks a free port and prints it.")
     var port = "8474"
 
-    @Option(help: "Proxies to begin with: a JSON file, an array as in the body of POST /populate.")
+    @Option(help: "JSON file of proxies to create, in the format of POST /populate.")
     var config: String?
 
-    @Option(
-        help:
-            "Where all chance comes from: the same seed makes the same connections toxic. (default: another each time)")
+    @Option(help: "Random seed; the same seed affects the same connections. (default: random)")
     var seed: UInt64?
 
-    @Flag(help: "Show the proxies' counters under /metrics, too. (They are always under /slowlane/v1/metrics.)")
+    @Flag(help: "Include proxy metrics in /metrics. (/slowlane/v1/metrics always includes them.)")
     var proxyMetrics = false
 
-    @Flag(help: "Show the process's figures under /metrics, too.")
+    @Flag(help: "Include process metrics in /metrics.")
     var runtimeMetrics = false
 
-    @Option(help: "Callers must send 'Authorization: Bearer TOKEN'.")
+    @Option(help: "Require 'Authorization: Bearer TOKEN' in requests.")
     var token: String?
 
-    @Flag(help: "Listen for other machines without a token.")
+    @Flag(help: "Accept requests from other machines without a token.")
     var noToken = false
 
-    @Option(
-        help: "A name under which callers reach this server, beside its own address; may be given again. '*' is any.")
+    @Option(help: "Accept this name in the Host header beside the server's own address; '*' accepts any (repeatable).")
     var allowHost: [String] = []
 
-    @Option(help: "How many proxies there may be.")
+    @Option(help: "Maximum of proxies.")
     var maxProxies = ServerLimits().proxiesMax
 
-    @Option(help: "How many toxics a proxy may have.")
+    @Option(help: "Maximum of toxics of a proxy.")
     var maxToxics = ServerLimits().toxicsMax
 
     @Option(
         help:
-            "How many connections of a proxy may be open; further ones wait. (default: 10000, or what 'ulimit -n' allows)"
+            "Maximum of open connections of a proxy; further ones wait. (default: 10000, or what 'ulimit -n' allows)"
     )
     var maxConnections: Int?
 
-    @Option(help: "How many bytes a call's body may have.")
+    @Option(help: "Maximum size of a request body in bytes.")
     var maxBody = ServerLimits().bodyBytesMax
 
-    @Option(help: "How many bytes a call's headers may have.")
+    @Option(help: "Maximum size of request headers in bytes.")
     var maxHeaders = ServerLimits().headerBytesMax
 
-    @Option(help: "How many connections to the API may be open; a further one takes the slot of the idlest.")
+    @Option(help: "Maximum of open API connections; a further one replaces the one that has been idle longest.")
     var maxCallers = ServerLimits().callersMax
 
     @Flag(name: .shortAndLong, help: "Print results only.")
     var quiet = false
 
-    /// Whether it stands in for Toxiproxy's server: then it logs as that does, starts although its configuration is broken, and
-    /// listens for other machines without a token if it is told to listen there.
+    /// Whether the program runs as Toxiproxy's server: it then logs as that does, starts despite an invalid configuration, and
+    /// accepts requests from other machines without a token.
     private var isToxiproxy: Bool { ToxiproxyName.used == .server }
 
     func validate() throws {
-        if token != nil && noToken { throw ValidationError("--token and --no-token: give one") }
-        if token?.isEmpty == true { throw ValidationError("--token is empty") }
+        if token != nil && noToken { throw ValidationError("give one of --token and --no-token") }
+        if token?.isEmpty == true { throw ValidationError("--token must not be empty") }
         for (name, value) in [
             ("--max-proxies", maxProxies), ("--max-toxics", maxToxics), ("--max-connections", maxConnections ?? 1),
             ("--max-body", maxBody), ("--max-headers", maxHeaders), ("--max-callers", maxCallers),
         ] where !(1...1_000_000_000).contains(value) {
-            throw ValidationError("\(name) \(value) is not within 1 to 1000000000")
+            throw ValidationError("\(name) \(value) must be from 1 to 1000000000")
         }
     }
 
@@ -110,15 +113,15 @@ struct ServerCommand: AsyncParsableCommand {
             return isToxiproxy ? JSONLogHandler(console, level: level) : ConsoleLogHandler(console, level: level)
         }
         if level == nil && !levelName.isEmpty { logger.error("unknown LOG_LEVEL value: \"\(levelName.prefix(40))\"") }
-        // The original's image listens so; whoever starts it has no token to give.
-        let isOpen = try Self.truth(of: "SLOWLANE_NO_TOKEN", environment) || noToken || isToxiproxy
+        // Toxiproxy has no tokens, and its container image listens on all interfaces.
+        let isOpen = try Self.boolean("SLOWLANE_NO_TOKEN", environment) || noToken || isToxiproxy
         if isToxiproxy { logger.info("Starting Toxiproxy", metadata: ["version": "\(API.toxiproxyVersion)"]) }
         let address = try await resolvedAddress(console)
         let isReachable = !LocalAddresses.isLoopback(address.host)
         if isReachable && token == nil && !isOpen {
-            console.print(
-                "error: \(address) can be reached from other machines, and whoever calls may open ports and connections "
-                    + "here; set --token TOKEN, or say --no-token (SLOWLANE_NO_TOKEN=1)", to: .progress)
+            console.error(
+                "\(address) accepts requests from other machines, and requests can open ports and connections on this one; "
+                    + "add --token TOKEN, or --no-token (SLOWLANE_NO_TOKEN=1)")
             throw ExitStatus.usage
         }
         let seed = seed ?? UInt64.random(in: 0..<(1 << 53))
@@ -127,10 +130,10 @@ struct ServerCommand: AsyncParsableCommand {
             seed: seed, limits: limits,
             metrics: showsMetrics ? .init(proxies: proxyMetrics, process: runtimeMetrics) : nil,
             version: SlowlaneVersion.current, on: MultiThreadedEventLoopGroup.singleton, logger: logger)
-        // Signals are caught before anybody can know that we listen.
-        let happenings = Happenings()
+        // A signal may arrive as soon as the line "listening" is printed.
+        let events = ForegroundEvents()
         let configured = try await load(api, console, logger)
-        // The names of whoever started the original without naming any cannot be known.
+        // Toxiproxy has no list of host names, so any must be accepted.
         let anyHost = isToxiproxy && isReachable && token == nil ? ["*"] : []
         let named = environment["SLOWLANE_ALLOW_HOST"]?.split(separator: ",").map(String.init) ?? []
         let server: APIServer
@@ -140,16 +143,16 @@ struct ServerCommand: AsyncParsableCommand {
                 gatekeeper: Gatekeeper(
                     boundTo: address.host, token: token, allowedHosts: allowHost + named + anyHost), logger: logger)
         } catch {
-            let problem = "\(error); another server may be running there: stop it, or choose another --port"
-            if isToxiproxy { logger.error("\(problem)") } else { console.print("error: \(problem)", to: .progress) }
+            let problem = "\(error); stop the other server, or choose another --port"
+            if isToxiproxy { logger.error("\(problem)") } else { console.error(problem) }
             await api.close()
             console.flush()
             throw ExitStatus.unavailable
         }
         let bound = Endpoint(host: address.host, port: server.port)
-        let warning = "whoever reaches this machine on port \(server.port) can open ports and connections here"
+        let warning = "other machines can open ports and connections on this one through port \(server.port)"
         if isToxiproxy {
-            // Third parties wait for these words.
+            // Third-party programs wait for this message.
             logger.info(
                 "Starting Toxiproxy HTTP server",
                 metadata: ["address": "\(bound)", "seed": "\(seed)", "slowlane": "\(SlowlaneVersion.current)"])
@@ -158,8 +161,8 @@ struct ServerCommand: AsyncParsableCommand {
             console.print("listening on http://\(bound) (Toxiproxy \(API.toxiproxyVersion)), seed \(seed)\(configured)")
             if isReachable && token == nil { console.print("warning: \(warning)", to: .progress) }
         }
-        console.writeLater()
-        _ = await happenings.next()
+        console.writeAsynchronously()
+        _ = await events.next()
         await server.stop()
         await api.close()
         if isToxiproxy {
@@ -174,15 +177,17 @@ struct ServerCommand: AsyncParsableCommand {
         var limits = ServerLimits()
         limits.proxiesMax = maxProxies
         limits.toxicsMax = maxToxics
-        limits.connectionsMax = min(maxConnections ?? limits.connectionsMax, connectionsThatFit())
+        limits.connectionsMax = min(
+            maxConnections ?? limits.connectionsMax,
+            Terminal.connections(withOpenFiles: Terminal.raiseOpenFileLimit()))
         limits.bodyBytesMax = maxBody
         limits.headerBytesMax = maxHeaders
         limits.callersMax = maxCallers
         return limits
     }
 
-    /// Where to listen. Brackets around an IPv6 address are taken as well; no host is every interface, and so is Toxiproxy's
-    /// `0.0.0.0`, which reaches it by IPv6 as well.
+    /// Returns the address to listen on. An IPv6 address may have brackets. No host means all interfaces, and so does Toxiproxy's
+    /// `0.0.0.0`, which includes IPv6 there.
     private func resolvedAddress(_ console: Console) async throws -> Endpoint {
         var name = host
         if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
@@ -190,21 +195,21 @@ struct ServerCommand: AsyncParsableCommand {
         do {
             return try await ListenAddress.resolve("\(name.contains(":") ? "[\(name)]" : name):\(port)")
         } catch {
-            console.print("error: --host \(host) --port \(port): \(error.reason)", to: .progress)
+            console.error("--host \(host) --port \(port): \(error.reason)")
             throw ExitStatus.usage
         }
     }
 
-    /// Whether an environment variable says yes.
-    private static func truth(of name: String, _ environment: [String: String]) throws -> Bool {
+    /// Returns the value of a boolean environment variable.
+    private static func boolean(_ name: String, _ environment: [String: String]) throws -> Bool {
         switch environment[name]?.lowercased() {
         case nil, "", "0", "false", "no": return false
         case "1", "true", "yes": return true
-        case let text?: throw ValidationError("\(name) is '\(text.prefix(40))', not 0 or 1")
+        case let text?: throw ValidationError("\(name) '\(text.prefix(40))' must be 0 or 1")
         }
     }
 
-    /// Makes the proxies of the configuration; gives words about them.
+    /// Creates the proxies of the configuration and returns a text about them for the line "listening".
     private func load(_ api: API, _ console: Console, _ logger: Logger) async throws -> String {
         guard let config else { return "" }
         let problem: String
@@ -213,19 +218,16 @@ struct ServerCommand: AsyncParsableCommand {
             guard let failure else { return ", proxies \(names.joined(separator: ", "))" }
             problem = failure
         } else {
-            problem = "it cannot be read"
+            problem = "cannot be read"
         }
         if isToxiproxy {
             logger.error("--config \(config): \(problem)")
             return ""
         }
-        console.print("error: --config \(config): \(problem)", to: .progress)
+        console.error("--config \(config): \(problem)")
         await api.close()
         throw ExitStatus.invalidFile
     }
-
-    /// A connection takes two open files; some are needed for everything else.
-    private func connectionsThatFit() -> Int { max(1, (Terminal.raiseOpenFileLimit() - 64) / 2) }
 
     private static func level(_ text: String) -> Logger.Level? {
         switch text.lowercased() {

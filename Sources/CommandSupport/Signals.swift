@@ -9,40 +9,41 @@ internal import Synchronization
     import Musl
 #endif
 
-/// Where a signal's handler writes its number: nothing else is allowed there.
-private let bell = Atomic<CInt>(-1)
+/// The pipe that the signal handler writes to; it may do nothing else that is not async-signal-safe.
+private let wakeupFD = Atomic<CInt>(-1)
 
-/// Signals, told to whoever wants them on a thread of their own.
+/// Signal handlers that run on a thread of their own (a self-pipe).
 ///
-/// Not a dispatch source: on Linux that passes a signal that another thread has got on to a thread of its own, and on a machine
-/// that is very busy one of forty did not arrive.
+/// Dispatch sources lose signals on Linux under load: libdispatch forwards a signal that another thread received, and about one
+/// in forty did not arrive.
 enum Signals {
     private static let handlers = Mutex<[CInt: [@Sendable () -> Void]]>([:])
 
-    /// Calls `handler` when a signal comes, instead of what the signal would do; in force when this returns, as long as the
-    /// process lives. Without a file for it signals go on doing what they would.
+    /// Replaces the default action of signals by `handler`, for the lifetime of the process.
+    ///
+    /// The handler takes effect before this returns. The default actions stay if no pipe can be opened.
     static func on(_ numbers: [CInt], _ handler: @escaping @Sendable () -> Void) {
-        guard isListening else { return }
+        guard hasThread else { return }
         for number in numbers {
             handlers.withLock { $0[number, default: []].append(handler) }
             signal(number) { number in
                 let code = errno
                 var byte = UInt8(truncatingIfNeeded: number)
-                _ = write(bell.load(ordering: .relaxed), &byte, 1)
+                _ = write(wakeupFD.load(ordering: .relaxed), &byte, 1)
                 errno = code
             }
         }
     }
 
-    /// Whether there is a thread that hears the bell; started when it is first asked for.
-    private static let isListening: Bool = {
+    /// Whether the thread that reads the pipe runs; the first access starts it.
+    private static let hasThread: Bool = {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else { return false }
         let (exit, entry) = (ends[0], ends[1])
         for end in [exit, entry] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        // A handler must not wait: whoever sends thousands is heard all the same.
+        // A handler must not block when thousands of signals fill the pipe.
         _ = fcntl(entry, F_SETFL, O_NONBLOCK)
-        bell.store(entry, ordering: .relaxed)
+        wakeupFD.store(entry, ordering: .relaxed)
         Thread.detachNewThread {
             var byte: UInt8 = 0
             while true {
@@ -55,8 +56,8 @@ enum Signals {
         return true
     }()
 
-    /// Interrupt from the keyboard.
+    /// SIGINT: Ctrl-C.
     static let interrupt = SIGINT
-    /// A request to end.
+    /// SIGTERM: a request to stop.
     static let terminate = SIGTERM
 }

@@ -1,24 +1,25 @@
 internal import Foundation
 internal import JSON
-internal import Logging
+public import Logging
 
-/// Log lines as Toxiproxy's server writes them: a JSON object each, on standard output.
-struct JSONLogHandler: LogHandler {
-    let console: Console
-    var logLevel: Logger.Level
-    var metadata: Logger.Metadata = [:]
+/// A log handler that prints messages as Toxiproxy's server does: one JSON object a line, on standard output.
+public struct JSONLogHandler: LogHandler {
+    private let console: Console
+    public var logLevel: Logger.Level
+    public var metadata: Logger.Metadata = [:]
 
-    init(_ console: Console, level: Logger.Level) {
+    /// Creates a handler that drops messages below a level.
+    public init(_ console: Console, level: Logger.Level) {
         self.console = console
         logLevel = level
     }
 
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    public subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
-    func log(event: LogEvent) {
+    public func log(event: LogEvent) {
         let level =
             switch event.level {
             case .notice: "info"

@@ -1,20 +1,19 @@
 internal import Foundation
 internal import Synchronization
 
-/// What the user sees: results on standard output, everything else on standard error, and on a terminal a status line
-/// that stays below them.
+/// The standard output and standard error of a command, with a status line below them on a terminal.
 ///
-/// From ``writeLater()`` on writing happens on queues, so that a reader who does not read holds nobody up. What is not a
-/// result is dropped when too much of it waits; of results, whoever prints many waits until they have been written. Before, a
-/// line has been written when the call returns.
-final class Console: Sendable {
-    /// Where a line goes.
-    enum Stream {
+/// Writing blocks until ``writeAsynchronously()`` is called. After that, lines are written on dispatch queues, so that a
+/// reader that does not read blocks no other work. Log and progress lines are dropped when too many are pending; result
+/// lines never are.
+public final class Console: Sendable {
+    /// The destination of a line.
+    public enum Stream: Sendable {
         /// Standard output; never dropped.
         case result
-        /// Standard output; dropped if too much waits.
+        /// Standard output; dropped if too many lines are pending.
         case log
-        /// Standard error; dropped if too much waits.
+        /// Standard error; dropped if too many lines are pending.
         case progress
 
         var isOutput: Bool { self != .progress }
@@ -24,35 +23,37 @@ final class Console: Sendable {
         var status = ""
         var typed = ""
         var isShown = false
-        var isLater = false
-        /// Pieces that are not results and have not been written.
-        var waiting = 0
+        var isAsynchronous = false
+        /// Log and progress lines that are not yet written.
+        var pending = 0
     }
 
-    /// Pieces that are no results and may wait to be written.
-    private static let waitingMax = 1000
-    /// A reader that does not read keeps the end of the program waiting for so long.
+    /// The limit of log and progress lines that are not yet written.
+    private static let pendingMax = 1000
+    /// The longest time that ``flush()`` waits for a reader.
     private static let flushTimeout = DispatchTimeInterval.seconds(2)
     private let outputQueue: DispatchQueue
     private let errorQueue: DispatchQueue
 
-    /// Whether there is a terminal to draw a status line on.
-    let hasStatusLine: Bool
+    /// Whether a status line is drawn: standard output and standard error are a terminal, and this job is in its foreground.
+    public let hasStatusLine: Bool
     private let state = Mutex(State())
 
-    init(wantsStatusLine: Bool = false) {
+    /// Creates a console.
+    ///
+    /// - Parameter wantsStatusLine: Draws a status line if there is a terminal for it.
+    public init(wantsStatusLine: Bool = false) {
         hasStatusLine =
-            wantsStatusLine && Terminal.isTerminal(STDERR_FILENO) && Terminal.isTerminal(STDOUT_FILENO)
-            && Terminal.isInForeground
+            wantsStatusLine && Terminal.isStandardError && Terminal.isStandardOutput && Terminal.isInForeground
         outputQueue = DispatchQueue(label: "slowlane.console.output")
-        // On a terminal the order of both matters; elsewhere an output that nobody reads must not keep errors back.
+        // On a terminal the order of both streams matters; elsewhere, a blocked standard output must not delay errors.
         errorQueue = hasStatusLine ? outputQueue : DispatchQueue(label: "slowlane.console.errors")
     }
 
     /// Prints a line above the status line.
     ///
-    /// - Parameter onWritten: Called when the line has been written, on any thread, or when it is dropped.
-    func print(_ line: String, to stream: Stream = .result, onWritten: (@Sendable () -> Void)? = nil) {
+    /// - Parameter onWritten: Called on any thread when the line has been written or dropped.
+    public func print(_ line: String, to stream: Stream = .result, onWritten: (@Sendable () -> Void)? = nil) {
         state.withLock { state in
             let erased = hasStatusLine && state.isShown ? "\r\u{1B}[K" : ""
             if !erased.isEmpty { write(erased, to: .progress, &state) }
@@ -61,11 +62,14 @@ final class Console: Sendable {
         }
     }
 
-    /// From now on nobody waits for what is printed to be written.
-    func writeLater() { state.withLock { $0.isLater = true } }
+    /// Prints `error: ...` to standard error.
+    public func error(_ message: some CustomStringConvertible) { print("error: \(message)", to: .progress) }
 
-    /// Waits until everything has been written, but not for long.
-    func flush() {
+    /// Makes ``print(_:to:onWritten:)`` return without waiting for the reader from now on.
+    public func writeAsynchronously() { state.withLock { $0.isAsynchronous = true } }
+
+    /// Waits until all lines are written, for two seconds at most.
+    public func flush() {
         let deadline = DispatchTime.now() + Self.flushTimeout
         for queue in [outputQueue, errorQueue] {
             let done = DispatchSemaphore(value: 0)
@@ -74,24 +78,24 @@ final class Console: Sendable {
         }
     }
 
-    /// Replaces the status line.
-    func show(status: String) {
+    /// Replaces the text of the status line.
+    public func show(status: String) {
         state.withLock { state in
             state.status = status
             draw(&state)
         }
     }
 
-    /// Replaces what has been typed so far.
-    func show(typed: String) {
+    /// Replaces the typed text behind the status line.
+    public func show(typed: String) {
         state.withLock { state in
             state.typed = typed
             draw(&state)
         }
     }
 
-    /// Takes the status line away.
-    func clearStatus() {
+    /// Removes the status line.
+    public func clearStatus() {
         state.withLock { state in
             if hasStatusLine && state.isShown { write("\r\u{1B}[K", to: .progress, &state) }
             state.isShown = false
@@ -111,25 +115,25 @@ final class Console: Sendable {
     private func write(
         _ text: String, to stream: Stream, _ state: inout State, _ onWritten: (@Sendable () -> Void)? = nil
     ) {
-        guard state.isLater else {
+        guard state.isAsynchronous else {
             Self.write(text, to: stream)
             onWritten?()
             return
         }
         let isCounted = stream != .result
-        if isCounted && state.waiting >= Self.waitingMax {
+        if isCounted && state.pending >= Self.pendingMax {
             onWritten?()
             return
         }
-        if isCounted { state.waiting += 1 }
+        if isCounted { state.pending += 1 }
         (stream.isOutput ? outputQueue : errorQueue).async { [self] in
             Self.write(text, to: stream)
-            if isCounted { self.state.withLock { $0.waiting -= 1 } }
+            if isCounted { self.state.withLock { $0.pending -= 1 } }
             onWritten?()
         }
     }
 
-    /// A closed pipe behind us is no reason to fail.
+    /// Writes text; a pipe that its reader has closed is not an error.
     private static func write(_ text: String, to stream: Stream) {
         let handle = stream.isOutput ? FileHandle.standardOutput : FileHandle.standardError
         try? handle.write(contentsOf: Data(text.utf8))

@@ -8,13 +8,19 @@ internal import Foundation
     import Musl
 #endif
 
-/// The platform's calls about terminals and open files, in one place.
-enum Terminal {
-    /// Whether a file descriptor is a terminal.
-    static func isTerminal(_ descriptor: CInt) -> Bool { isatty(descriptor) == 1 }
+/// The platform's calls for terminals and the limit of open files.
+public enum Terminal {
+    /// Whether standard input is a terminal.
+    public static var isStandardInput: Bool { isatty(STDIN_FILENO) == 1 }
 
-    /// Whether this process may read the terminal: a job in the background would be stopped for trying.
-    static var isInForeground: Bool { tcgetpgrp(STDIN_FILENO) == getpgrp() }
+    /// Whether standard output is a terminal.
+    public static var isStandardOutput: Bool { isatty(STDOUT_FILENO) == 1 }
+
+    /// Whether standard error is a terminal.
+    public static var isStandardError: Bool { isatty(STDERR_FILENO) == 1 }
+
+    /// Whether this process may read the terminal; the system stops a background job that tries.
+    public static var isInForeground: Bool { tcgetpgrp(STDIN_FILENO) == getpgrp() }
 
     /// The width of the terminal on standard error in columns.
     static var columns: Int {
@@ -23,8 +29,10 @@ enum Terminal {
         return Int(size.ws_col)
     }
 
-    /// Lets keys through one by one and unechoed; gives what restores the terminal, or `nil` if that is not possible.
-    static func readKeysOneByOne() -> (@Sendable () -> Void)? {
+    /// Switches the terminal to unbuffered, unechoed input.
+    ///
+    /// - Returns: A closure that restores the settings; `nil` if they could not be changed.
+    static func disableLineBuffering() -> (@Sendable () -> Void)? {
         var before = termios()
         guard tcgetattr(STDIN_FILENO, &before) == 0 else { return nil }
         var raw = before
@@ -37,8 +45,8 @@ enum Terminal {
         }
     }
 
-    /// Raises the number of files this process may open as far as it may; gives that number.
-    static func raiseOpenFileLimit() -> Int {
+    /// Raises the limit of open files (`ulimit -n`) to the hard limit and returns it.
+    public static func raiseOpenFileLimit() -> Int {
         var limit = rlimit()
         #if canImport(Darwin)
             let resource = RLIMIT_NOFILE
@@ -60,6 +68,9 @@ enum Terminal {
         return Int(min(limit.rlim_cur, ceiling))
     }
 
-    /// Leaves at once, waiting for nothing.
-    static func leave(_ status: Int32) -> Never { _exit(status) }
+    /// Returns how many proxied connections fit into a limit of open files: two sockets each, 64 files for everything else.
+    public static func connections(withOpenFiles files: Int) -> Int { max(1, (files - 64) / 2) }
+
+    /// Ends the process immediately, without running exit handlers.
+    static func exitImmediately(_ status: Int32) -> Never { _exit(status) }
 }

@@ -1,70 +1,50 @@
-internal import ArgumentParser
 internal import Foundation
 internal import HTTPWire
-internal import JSON
+public import JSON
 internal import NIOCore
 internal import NIOPosix
 
-/// Which server commands talk to.
-struct ServerOptions: ParsableArguments {
-    @Option(help: "The server's URL. (default: SLOWLANE_URL, TOXIPROXY_URL, or http://localhost:8474)")
-    var host: String?
-
-    @Option(help: "The token it was started with. (default: SLOWLANE_TOKEN)")
-    var token: String?
-
-    @Flag(help: "Print the server's JSON as it is.")
-    var json = false
-
-    private static let hostDefault = "http://localhost:8474"
-
-    func client() throws -> APIClient {
-        let environment = ProcessInfo.processInfo.environment
-        let text = host ?? environment["SLOWLANE_URL"] ?? environment["TOXIPROXY_URL"] ?? Self.hostDefault
-        guard let client = APIClient(url: text, token: token ?? environment["SLOWLANE_TOKEN"]) else {
-            throw ValidationError("'\(text)' is not a server's URL (as \(Self.hostDefault))")
-        }
-        return client
-    }
-}
-
-/// Calls of a server's API, each on a connection of its own.
-struct APIClient: Sendable {
+/// A client of the control API: Slowlane's and Toxiproxy's calls, each on a connection of its own.
+public struct APIClient: Sendable {
     private let host: String
     private let port: Int
     private let token: String?
+    private let userAgent: String
 
     /// Why a call failed.
-    enum Failure: Error, CustomStringConvertible {
-        /// Nobody answered: what was called, the address that was tried and what the system said.
+    public enum CallError: Error, CustomStringConvertible {
+        /// No connection: the call, the address that was tried first and the system's reason.
         case noConnection(method: String, url: String, address: String?, reason: String)
-        /// The server's words.
+        /// A response with an error status and the server's message.
         case refused(status: Int, reason: String)
-        /// What answered is no server of ours.
+        /// A response that is not one of a Slowlane or Toxiproxy server.
         case unreadable(String)
 
-        /// In a line.
-        var description: String {
+        public var description: String {
             switch self {
             case .noConnection(_, let url, _, let reason):
-                "no server at http://\(APIClient.authority(of: url)) (\(reason)); start one with 'slowlane server', "
-                    + "or say where it is with --host or SLOWLANE_URL"
+                "cannot reach a server at http://\(APIClient.authority(of: url)): \(reason); start one with "
+                    + "'slowlane server', or give its URL with --host or SLOWLANE_URL"
             case .refused(let status, let reason): "HTTP \(status): \(reason)"
             case .unreadable(let reason): reason
             }
         }
     }
 
-    /// Host and port of a URL.
+    /// Returns host and port of a URL.
     private static func authority(of url: String) -> Substring {
         url.drop { $0 != "/" }.dropFirst(2).prefix { $0 != "/" }
     }
 
     private static let portDefault = 8474
-    private static let secondsMax: Int64 = 30
+    private static let timeoutSeconds: Int64 = 30
 
-    /// - Parameter url: `http://HOST:PORT`, or `HOST:PORT`.
-    init?(url: String, token: String?) {
+    /// Creates a client; `nil` if the URL is not one of a server.
+    ///
+    /// - Parameters:
+    ///   - url: `http://HOST:PORT`, or `HOST:PORT`.
+    ///   - token: The server's token, if it has one.
+    public init?(url: String, token: String?, userAgent: String) {
         let text = url.contains("://") ? url : "http://\(url)"
         guard let parts = URLComponents(string: text), parts.scheme == "http", let host = parts.host, !host.isEmpty,
             ["", "/"].contains(parts.path)
@@ -72,18 +52,21 @@ struct APIClient: Sendable {
         self.host = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         port = parts.port ?? Self.portDefault
         self.token = token
+        self.userAgent = userAgent
     }
 
-    /// A path of whole parts.
-    static func path(_ parts: String...) -> String {
+    /// Returns a path of percent-encoded parts.
+    public static func path(_ parts: String...) -> String {
         var allowed = CharacterSet.alphanumerics
         allowed.formIntersection(CharacterSet(charactersIn: "\u{0}"..."\u{7F}"))
         allowed.insert(charactersIn: "-._~")
         return "/" + parts.map { $0.addingPercentEncoding(withAllowedCharacters: allowed) ?? $0 }.joined(separator: "/")
     }
 
-    /// Makes a call; gives the answer's body, or fails with what the server says.
-    func call(_ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> JSONValue {
+    /// Makes a call and returns the response's body.
+    ///
+    /// - Throws: A ``CallError``.
+    public func call(_ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> JSONValue {
         let address = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
         var fields = [
             (name: "Host", value: address), (name: "Connection", value: "close"),
@@ -95,29 +78,29 @@ struct APIClient: Sendable {
         var request = ByteBuffer()
         try HTTPRequestHead(method: method, target: path, fields: fields).write(into: &request)
         request.writeString(text)
-        let (status, answer): (Int, ByteBuffer)
+        let (status, responseBody): (Int, ByteBuffer)
         do {
-            (status, answer) = try await exchange(request, method)
-        } catch let failure as Failure {
-            throw failure
+            (status, responseBody) = try await exchange(request, method)
+        } catch let error as CallError {
+            throw error
         } catch {
-            throw Failure.noConnection(
+            throw CallError.noConnection(
                 method: method, url: "http://\(address)\(path)", address: Self.address(error),
-                reason: Self.words(error))
+                reason: Self.reason(error))
         }
-        let value = JSONText.parse(Array(answer.readableBytesView))
+        let value = JSONText.parse(Array(responseBody.readableBytesView))
         guard (200..<300).contains(status) else {
-            let reason = value?.object?["error"]?.text ?? String(buffer: answer).trimmingCharacters(in: .newlines)
-            throw Failure.refused(status: status, reason: reason)
+            let reason = value?.object?["error"]?.text ?? String(buffer: responseBody).trimmingCharacters(in: .newlines)
+            throw CallError.refused(status: status, reason: reason)
         }
-        if answer.readableBytes == 0 { return .null }
+        if responseBody.readableBytes == 0 { return .null }
         guard let value else {
-            throw Failure.unreadable("http://\(address) answers, but not as a Slowlane or Toxiproxy")
+            throw CallError.unreadable("http://\(address) does not respond as a Slowlane or Toxiproxy server")
         }
         return value
     }
 
-    /// The address that was tried first.
+    /// Returns the address that was tried first.
     private static func address(_ error: any Error) -> String? {
         guard let target = (error as? NIOConnectionError)?.connectionErrors.first?.target, let port = target.port,
             let host = target.ipAddress
@@ -125,10 +108,11 @@ struct APIClient: Sendable {
         return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    private static func words(_ error: any Error) -> String {
+    /// Returns the system's reason in words.
+    private static func reason(_ error: any Error) -> String {
         switch error {
         case let error as NIOConnectionError:
-            error.connectionErrors.first.map { words($0.error) } ?? "no address"
+            error.connectionErrors.first.map { reason($0.error) } ?? "no address"
         case let error as IOError: String(cString: strerror(error.errnoCode))
         default: "\(error)"
         }
@@ -136,13 +120,13 @@ struct APIClient: Sendable {
 
     private func exchange(_ request: ByteBuffer, _ method: String) async throws -> (Int, ByteBuffer) {
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .connectTimeout(.seconds(Self.secondsMax))
+            .connectTimeout(.seconds(Self.timeoutSeconds))
             .connect(host: host, port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
                 }
             }
-        let timeout = channel.channel.eventLoop.scheduleTask(in: .seconds(Self.secondsMax)) {
+        let timeout = channel.channel.eventLoop.scheduleTask(in: .seconds(Self.timeoutSeconds)) {
             channel.channel.close(promise: nil)
         }
         defer { timeout.cancel() }

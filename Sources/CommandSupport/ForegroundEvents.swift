@@ -1,0 +1,66 @@
+internal import Foundation
+internal import Synchronization
+
+/// The events that a foreground command waits for: lines of standard input and signals.
+///
+/// The first SIGINT or SIGTERM is an event. A second one restores the terminal and ends the process immediately with status
+/// 130. The thread that reads lines blocks while the replies to 16 of them are unwritten.
+public final class ForegroundEvents: Sendable {
+    /// An event.
+    public enum Event: Sendable {
+        /// A line of standard input.
+        case command(String)
+        /// SIGINT or SIGTERM.
+        case signal
+    }
+
+    /// Lines whose replies may be unwritten.
+    private static let unansweredMax = 16
+    /// The exit status after a second signal.
+    private static let interruptedStatus: Int32 = 130
+
+    private let stream: AsyncStream<Event>
+    private let source: AsyncStream<Event>.Continuation
+    private let replySlots = DispatchSemaphore(value: ForegroundEvents.unansweredMax)
+    private let terminalRestorer = Mutex<(@Sendable () -> Void)?>(nil)
+    private let signalCount = Mutex(0)
+
+    /// Catches SIGINT and SIGTERM from now on, for the lifetime of the process.
+    public init() {
+        (stream, source) = AsyncStream.makeStream(of: Event.self)
+        Signals.on([Signals.interrupt, Signals.terminate]) { [self] in receiveSignal() }
+    }
+
+    /// Sets the closure that restores the terminal when a second signal ends the process.
+    func setTerminalRestorer(_ body: (@Sendable () -> Void)?) {
+        terminalRestorer.withLock { $0 = body }
+    }
+
+    /// Adds a line of standard input. Blocks while the replies to 16 lines are unwritten.
+    func receive(command: String) {
+        replySlots.wait()
+        source.yield(.command(command))
+    }
+
+    /// Reports that the reply to a line has been written.
+    func replyWritten() { replySlots.signal() }
+
+    /// Waits for the next event.
+    public func next() async -> Event? {
+        for await event in stream { return event }
+        return nil
+    }
+
+    private func receiveSignal() {
+        let count = signalCount.withLock { count in
+            count += 1
+            return count
+        }
+        if count == 1 {
+            source.yield(.signal)
+        } else {
+            terminalRestorer.withLock { $0 }?()
+            Terminal.exitImmediately(Self.interruptedStatus)
+        }
+    }
+}

@@ -1,0 +1,207 @@
+public import ConfigFiles
+internal import Foundation
+internal import LinkModel
+public import NIOCore
+public import ProxyServer
+internal import ScenarioModel
+
+/// A proxy in the foreground: commands on standard input, one reply each, and a status line.
+public struct InteractiveProxy {
+    private let proxy: Proxy
+    private let console: Console
+    private let events: ForegroundEvents
+    private let grace: TimeAmount
+    private let isQuiet: Bool
+    /// The user's name for the current conditions: a profile, a timeline or `none`.
+    private var conditionsName: String
+    /// The timeline, if the conditions come from one.
+    private var playback: TimelinePlayback?
+    /// The outage made by `cut`; it is independent of the conditions.
+    private var outage = PerDirection(up: false, down: false)
+
+    /// The interval of redrawing the status line on a terminal.
+    private static let drawInterval = Duration.milliseconds(200)
+    /// The interval of status lines elsewhere; unchanged ones are left out.
+    private static let logInterval = Duration.seconds(10)
+
+    /// The commands with their arguments, for `help` and for errors.
+    static let commands = [
+        "profile NAME|FILE", "timeline NAME|FILE|TIMES", "pause", "resume", "seek TIME", "cut [up|down]", "heal",
+        "reset", "clear", "status", "quit", "help",
+    ]
+
+    /// Wraps a running proxy.
+    ///
+    /// - Parameters:
+    ///   - conditionsName: The user's name for the conditions that the proxy was started with.
+    ///   - timeline: The timeline that the proxy was started with, if any.
+    ///   - grace: The longest time that data already read may take to arrive after a stop.
+    public init(
+        _ proxy: Proxy, console: Console, events: ForegroundEvents, conditionsName: String,
+        timeline: TimelineFile?, grace: TimeAmount, isQuiet: Bool
+    ) {
+        self.proxy = proxy
+        self.console = console
+        self.events = events
+        self.conditionsName = conditionsName
+        self.grace = grace
+        self.isQuiet = isQuiet
+        playback = timeline.map { TimelinePlayback($0, startingAt: .now) }
+    }
+
+    /// Carries out commands until `quit` or a signal, then stops the proxy.
+    public mutating func run() async {
+        let restore = InputReader.start(console) { [events] in events.receive(command: $0) }
+        defer { restore?() }
+        events.setTerminalRestorer(restore)
+
+        let reporter = ProxyReporter(proxy: proxy, console: console)
+        reporter.conditionsName = conditionsName
+        // Cancelled below, when the proxy stops.
+        let reporting = Task { [console, isQuiet] in
+            if console.hasStatusLine {
+                await reporter.draw(every: Self.drawInterval)
+            } else if !isQuiet {
+                await reporter.log(every: Self.logInterval)
+            }
+        }
+        defer { reporting.cancel() }
+
+        while case .command(let line) = await events.next() {
+            let reply = await reply(to: line)
+            reporter.conditionsName = conditionsName
+            // A reader that does not read delays further commands, but not the proxy.
+            console.print(reply ?? "ok quit") { [events] in events.replyWritten() }
+            if reply == nil { break }
+        }
+        reporting.cancel()
+        console.clearStatus()
+        let hasDrained = await proxy.stop(grace: grace)
+        if !isQuiet {
+            console.print(
+                hasDrained ? "stopped" : "stopped; data still in flight after --grace was dropped", to: .progress)
+        }
+        console.flush()
+    }
+
+    /// Carries out a command and returns its reply; `nil` for `quit`.
+    mutating func reply(to line: String) async -> String? {
+        let words = line.split(separator: " ", maxSplits: 1).map(String.init)
+        let argument = words.count > 1 ? words[1].trimmingCharacters(in: .whitespaces) : nil
+        switch (words[0].lowercased(), argument) {
+        case ("profile", let name?):
+            do {
+                let profile = try ProfileCatalogue.profile(name)
+                await apply(profile.conditions, named: profile.id)
+                return "ok profile \(profile.id): \(Units.conditions(profile.conditions))\(outageNote)"
+            } catch {
+                return "error \(Self.onOneLine("\(error)"))"
+            }
+        case ("profile", nil): return "error profile needs a name or a path, such as 'profile edge'"
+        case ("timeline", let text?):
+            do {
+                let file = try ProfileCatalogue.timeline(text)
+                playback = TimelinePlayback(file, startingAt: .now)
+                await follow(file, from: .zero)
+                return "ok timeline \(file.id)\(outageNote)"
+            } catch {
+                return "error \(Self.onOneLine("\(error)"))"
+            }
+        case ("timeline", nil):
+            return "error timeline needs a name, a path or times, such as 'timeline 0s: 3g, 20s: 100-loss, 50s: 3g'"
+        case ("pause", nil): return await pause()
+        case ("resume", nil): return await resume(at: nil)
+        case ("seek", let text):
+            guard let time = TimelineFile.time(text ?? "") else {
+                return "error seek needs a time, such as 'seek 20s'"
+            }
+            return await resume(at: time)
+        case ("cut", let direction) where [nil, "up", "down", "both"].contains(direction):
+            await setOutage(PerDirection(up: direction != "down", down: direction != "up"))
+            return "ok cut \(direction ?? "both")"
+        case ("cut", _): return "error cut takes up, down or nothing for both: 'cut', 'cut up', 'cut down'"
+        case ("heal", nil):
+            await setOutage(PerDirection(up: false, down: false))
+            return "ok heal\(await conditionsNote())"
+        case ("reset", nil):
+            await proxy.reset()
+            return "ok reset: all connections closed with RST"
+        case ("clear", nil):
+            await apply(.clear, named: "none")
+            return "ok clear: no conditions\(outageNote)"
+        case ("status", nil):
+            return "ok \(ProxyReporter.sentence(await proxy.status(), conditionsName: conditionsName))"
+        case ("quit", nil), ("exit", nil): return nil
+        case ("help", nil): return "ok commands: \(Self.commands.joined(separator: ", "))"
+        default:
+            let known = Self.commands.map { String($0.prefix { $0 != " " }) }
+            let nearest = NearestName.of(words[0], in: known, limit: 1).first.map { "; did you mean '\($0)'?" } ?? ""
+            return "error unknown command '\(line.prefix(60))'\(nearest) (\(known.joined(separator: ", ")))"
+        }
+    }
+
+    private mutating func pause() async -> String {
+        guard var playback else { return Self.noTimeline }
+        playback.pause(at: .now)
+        self.playback = playback
+        await proxy.setConditions(await proxy.status().link.conditions)
+        return "ok pause at \(Moment.text(playback.position(at: .now)))"
+    }
+
+    /// Continues the timeline at a time, or where it was paused.
+    private mutating func resume(at time: Nanoseconds?) async -> String {
+        guard var playback else { return Self.noTimeline }
+        let position = time ?? playback.position(at: .now)
+        playback.resume(from: position, at: .now)
+        self.playback = playback
+        await follow(playback.file, from: position)
+        return "ok \(time == nil ? "resume" : "seek") at \(Moment.text(position))\(outageNote)"
+    }
+
+    private static let noTimeline = "error no timeline is running; start one with 'timeline NAME'"
+
+    private mutating func follow(_ file: TimelineFile, from position: Nanoseconds) async {
+        await proxy.follow(file.timeline, from: position)
+        conditionsName = file.id
+    }
+
+    private mutating func apply(_ conditions: Conditions, named name: String) async {
+        playback = nil
+        await proxy.setConditions(conditions)
+        conditionsName = name
+    }
+
+    private mutating func setOutage(_ directions: PerDirection<Bool>) async {
+        await proxy.setCut(directions)
+        outage = directions
+    }
+
+    /// A reminder that `cut` still blocks traffic under the new conditions.
+    private var outageNote: String {
+        guard outage.up || outage.down else { return "" }
+        let direction = outage.up && outage.down ? "both directions" : outage.up ? "upstream" : "downstream"
+        return "; 'cut' still blocks \(direction): lift it with 'heal'"
+    }
+
+    /// A reminder that the conditions themselves block traffic, after an outage was lifted.
+    private func conditionsNote() async -> String {
+        let conditions = await proxy.status().link.conditions
+        let effect: String
+        switch conditions.access {
+        case .refuse, .dns: effect = "refuses all connections"
+        case .portal: effect = "answers as a captive portal"
+        case .open:
+            switch (conditions.up.loss == .all, conditions.down.loss == .all) {
+            case (true, true): effect = "blocks both directions (100 % loss)"
+            case (true, false): effect = "blocks upstream (100 % loss)"
+            case (false, true): effect = "blocks downstream (100 % loss)"
+            case (false, false): return ""
+            }
+        }
+        return "; '\(conditionsName)' still \(effect): change it with 'profile NAME' or 'clear'"
+    }
+
+    private static func onOneLine(_ text: String) -> String {
+        text.split(separator: "\n").joined(separator: " | ")
+    }
+}

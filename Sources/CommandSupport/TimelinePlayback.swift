@@ -1,0 +1,31 @@
+internal import ConfigFiles
+internal import LinkModel
+
+/// The position of a running or paused timeline. Times are those of a monotonic clock, given by the caller.
+struct TimelinePlayback {
+    let file: TimelineFile
+    private var offset = Nanoseconds.zero
+    /// The start of the current run; `nil` while paused.
+    private var startTime: ContinuousClock.Instant?
+
+    init(_ file: TimelineFile, startingAt now: ContinuousClock.Instant) {
+        self.file = file
+        startTime = now
+    }
+
+    /// Returns the elapsed time of the timeline.
+    func position(at now: ContinuousClock.Instant) -> Nanoseconds {
+        guard let startTime else { return offset }
+        return offset + Nanoseconds(now - startTime)
+    }
+
+    mutating func pause(at now: ContinuousClock.Instant) {
+        offset = position(at: now)
+        startTime = nil
+    }
+
+    mutating func resume(from position: Nanoseconds, at now: ContinuousClock.Instant) {
+        offset = position
+        startTime = now
+    }
+}

@@ -1,0 +1,30 @@
+public import LinkModel
+
+/// The time of one echo by arithmetic on a profile's figures alone.
+///
+/// It checks the TCP model, so it shares nothing with the model but the figures and the packet sizes.
+public enum EchoEstimate {
+    /// Returns the time from connect() to the last byte of an echo of `size` bytes, on a connection that has the link to itself.
+    ///
+    /// It is exact for sizes within TCP's initial window of ten segments and for links without loss or jitter.
+    public static func time(ofBytes size: Int, under conditions: Conditions) -> Nanoseconds {
+        let (up, down) = (conditions.up, conditions.down)
+        func serialisation(_ bytes: Int, on direction: DirectionConditions) -> Nanoseconds {
+            direction.rate?.serialisation(ofBytes: bytes) ?? .zero
+        }
+        // SYN up, SYN-ACK down; the ACK leaves just before the first byte.
+        let established =
+            conditions.dnsDelay + serialisation(PacketSize.handshake, on: up) + up.delay
+            + serialisation(PacketSize.handshake, on: down) + down.delay
+        var upIsFree = established + serialisation(PacketSize.header, on: up)
+        var downIsFree = Nanoseconds.zero
+        var left = size
+        while left > 0 {
+            let packet = PacketSize.header + min(left, PacketSize.segmentMax)
+            left -= min(left, PacketSize.segmentMax)
+            upIsFree = upIsFree + serialisation(packet, on: up)
+            downIsFree = max(downIsFree, upIsFree + up.delay) + serialisation(packet, on: down)
+        }
+        return downIsFree + down.delay
+    }
+}

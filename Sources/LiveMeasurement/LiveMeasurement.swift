@@ -1,0 +1,5 @@
+//  LiveMeasurement: transfers through a live proxy on this machine, timed by the real clock.
+//
+//  Owns: an echo server, a client that times one echo, the comparison of a profile's figures with measured times.
+//
+//  Does not own: how long anything takes (ProxyServer, LinkModel), output and arguments (the command).

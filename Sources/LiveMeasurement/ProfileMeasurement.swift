@@ -1,0 +1,109 @@
+public import ConfigFiles
+public import LinkModel
+internal import LinkWorkload
+public import NIOCore
+internal import ProxyServer
+
+/// The measured time of one transfer under a profile, beside the time that follows from the profile's figures.
+public struct ProfileMeasurement: Sendable {
+    /// The profile's name.
+    public let profile: String
+    /// The bytes echoed.
+    public let size: Int
+    /// The time by arithmetic, see ``LinkWorkload/EchoEstimate``.
+    public let expected: Nanoseconds
+    /// The median of the measured times.
+    public let measured: Nanoseconds
+
+    /// Whether both times agree within 3 % or 2 ms.
+    public var isWithinTolerance: Bool {
+        let tolerance = max(Nanoseconds.milliseconds(2), Nanoseconds(expected.count * 3 / 100))
+        return abs((measured - expected).count) <= tolerance.count
+    }
+
+    /// Why a profile cannot be measured, or a measurement failed.
+    public struct MeasurementError: Error, CustomStringConvertible {
+        public let description: String
+        /// Whether the profile itself lets no echo through.
+        public let isUnsuitableProfile: Bool
+    }
+
+    /// Sizes of the echoed transfers in bytes: both fit into TCP's initial window of ten segments.
+    private static let sizes = [200, 10_240]
+    /// Transfers expected to be shorter than this are repeated `shortFactor` times as often: scheduling delays of the machine
+    /// weigh more on them.
+    private static let shortMax = Nanoseconds.milliseconds(100)
+    private static let shortFactor = 7
+    /// The shortest time-out of one echo.
+    private static let timeoutMin = Nanoseconds.seconds(60)
+
+    /// Throws if no echo can pass under a profile.
+    public static func check(_ profile: Profile) throws(MeasurementError) {
+        let conditions = profile.conditions
+        let reason: String
+        switch conditions.access {
+        case .refuse: reason = "it refuses all connections (ECONNREFUSED)"
+        case .dns: reason = "its DNS failure refuses all connections (ECONNREFUSED)"
+        case .portal: reason = "its captive portal answers instead of the server"
+        case .open:
+            guard conditions.up.loss == .all || conditions.down.loss == .all else { return }
+            reason = "it loses all packets (100 % loss)"
+        }
+        throw MeasurementError(
+            description: "cannot measure '\(profile.id)': \(reason); choose a profile that lets an echo through",
+            isUnsuitableProfile: true)
+    }
+
+    /// Measures a profile with echoes through a proxy of its own.
+    ///
+    /// - Parameters:
+    ///   - trials: The number of echoes of each size; seven times as many if one takes less than 100 ms.
+    ///   - onResult: Called after each size.
+    public static func measure(
+        _ profile: Profile, trials: Int, on group: any EventLoopGroup, onResult: (ProfileMeasurement) -> Void
+    ) async throws {
+        try check(profile)
+        let server = try await EchoServer.start(on: group)
+        let proxy = try await Proxy.start(
+            ProxyConfiguration(
+                listen: Endpoint(host: "127.0.0.1", port: 0), upstream: server.address, conditions: profile.conditions),
+            on: group)
+        do {
+            for size in sizes {
+                onResult(try await measure(profile, size, trials: trials, through: proxy, on: group))
+            }
+        } catch {
+            await proxy.stop(grace: .zero)
+            try? await server.stop()
+            throw error
+        }
+        await proxy.stop(grace: .zero)
+        try await server.stop()
+    }
+
+    private static func measure(
+        _ profile: Profile, _ size: Int, trials: Int, through proxy: Proxy, on group: any EventLoopGroup
+    ) async throws -> ProfileMeasurement {
+        let expected = EchoEstimate.time(ofBytes: size, under: profile.conditions)
+        let timeout = max(timeoutMin, Nanoseconds(expected.count * 20))
+        var times: [Nanoseconds] = []
+        for _ in 0..<(expected < shortMax ? trials * shortFactor : trials) {
+            do {
+                times.append(
+                    try await EchoClient.time(
+                        ofBytes: size, through: proxy.address, timeout: .nanoseconds(timeout.count), on: group))
+            } catch {
+                let reason =
+                    error is EchoClient.TimedOut
+                    ? "no complete echo within \(timeout.count / 1_000_000_000) s" : SystemReason.of(error)
+                throw MeasurementError(
+                    description: "measuring '\(profile.id)' failed: an echo of \(size) B through the proxy: \(reason)",
+                    isUnsuitableProfile: false)
+            }
+            // The next connection needs the link to itself, so the FINs of this one must arrive first.
+            while await proxy.status().connectionsOpen > 0 { try await Task.sleep(for: .milliseconds(5)) }
+        }
+        return ProfileMeasurement(
+            profile: profile.id, size: size, expected: expected, measured: times.sorted()[times.count / 2])
+    }
+}

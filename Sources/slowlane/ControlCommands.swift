@@ -1,0 +1,216 @@
+internal import ArgumentParser
+internal import CommandSupport
+internal import ControlAPI
+internal import Foundation
+internal import JSON
+
+/// A command that calls a running server.
+protocol ControlCommand: AsyncParsableCommand {
+    var server: ServerOptions { get }
+    /// The action, for error messages: `list proxies`.
+    var purpose: String { get }
+    func run(_ client: APIClient, _ console: Console) async throws
+}
+
+extension ControlCommand {
+    mutating func run() async throws {
+        let console = Console()
+        let client = try server.client()
+        do {
+            try await run(client, console)
+        } catch let error as APIClient.CallError {
+            console.print("Failed to \(purpose): \(error)", to: .progress)
+            throw ExitStatus.failed
+        }
+    }
+}
+
+extension JSONValue {
+    subscript(key: String) -> JSONValue { object?[key] ?? .null }
+
+    /// The value as text; strings have no quotes.
+    var shown: String { text ?? json }
+
+    /// The value of a number.
+    var number: Double? {
+        switch self {
+        case .integer(let number): Double(number)
+        case .number(let number): number
+        default: nil
+        }
+    }
+
+    var array: [JSONValue] {
+        if case .array(let values) = self { return values }
+        return []
+    }
+}
+
+/// `slowlane list`.
+struct ListCommand: ControlCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "list", abstract: "List the proxies of a server.",
+        discussion: """
+            Examples:
+              slowlane list
+              slowlane list --host http://ci-host:8474 --json
+            """, aliases: ["l", "li", "ls"])
+
+    @OptionGroup(title: "Server") var server: ServerOptions
+    var purpose: String { "list proxies" }
+
+    func run(_ client: APIClient, _ console: Console) async throws {
+        let proxies = try await client.call("GET", "/proxies")
+        if server.json { return console.print(proxies.json) }
+        let rows = (proxies.object ?? [:]).map { name, proxy in
+            [
+                name, proxy["listen"].shown, proxy["upstream"].shown,
+                proxy["enabled"] == .bool(true) ? "enabled" : "disabled", "\(proxy["toxics"].array.count)",
+            ]
+        }
+        if Terminal.isStandardOutput {
+            let header = ["NAME", "LISTEN", "UPSTREAM", "STATE", "TOXICS"]
+            for line in TextTable.lines([header] + rows) { console.print(line) }
+        } else {
+            for row in rows { console.print(row.joined(separator: "\t")) }
+        }
+        if rows.isEmpty {
+            console.print("no proxies; create one with 'slowlane create NAME --upstream HOST:PORT'", to: .progress)
+        }
+    }
+}
+
+/// `slowlane inspect`.
+struct InspectCommand: ControlCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "inspect", abstract: "Show the toxics, link and connections of a proxy.",
+        discussion: """
+            Examples:
+              slowlane inspect redis
+              slowlane inspect redis --json
+
+            On a terminal the first lines show the proxy and its link. Elsewhere each line is a toxic, separated by tabs. \
+            JSON has 'link', 'seed' and 'connections' beside Toxiproxy's fields.
+            """, aliases: ["i", "ins"])
+
+    @Argument(help: "Name of the proxy.") var name: String
+    @OptionGroup(title: "Server") var server: ServerOptions
+    var purpose: String { "inspect proxy '\(name)'" }
+
+    func run(_ client: APIClient, _ console: Console) async throws {
+        let proxy = try await client.call("GET", APIClient.path("proxies", name))
+        // A Toxiproxy server has no such path.
+        let wantsDetails = server.json || Terminal.isStandardOutput
+        let details =
+            wantsDetails ? try? await client.call("GET", APIClient.path("slowlane", "v1", "proxies", name)) : nil
+        if server.json { return console.print(Self.json(proxy, details)) }
+        if Terminal.isStandardOutput {
+            let state = proxy["enabled"] == .bool(true) ? "enabled" : "disabled"
+            console.print("\(name): \(proxy["listen"].shown) -> \(proxy["upstream"].shown), \(state)")
+            if let details {
+                let connections = Int(details["connections"].number ?? 0)
+                console.print(
+                    "link: \(LinkCommand.description(of: details["link"])); seed \(details["seed"].shown); "
+                        + "\(TextTable.count(connections, "open connection"))")
+            }
+        }
+        for toxic in proxy["toxics"].array {
+            let toxicity = toxic["toxicity"].number ?? 1
+            let attributes = toxic["attributes"].object ?? [:]
+            console.print(
+                ([
+                    toxic["name"].shown, "type=\(toxic["type"].shown)", "stream=\(toxic["stream"].shown)",
+                    "toxicity=\(String(format: "%.2f", toxicity))", "attributes=[",
+                ] + attributes.map { "\($0.key)=\($0.value.shown)" } + ["]"]).joined(separator: "\t"))
+        }
+    }
+
+    /// Returns Toxiproxy's fields of a proxy with Slowlane's fields `link`, `seed` and `connections`.
+    private static func json(_ proxy: JSONValue, _ details: JSONValue?) -> String {
+        guard case .object(var members) = proxy, let details else { return proxy.json }
+        for key in ["link", "seed", "connections"] { members[key] = details[key] }
+        return JSONValue.object(members).json
+    }
+}
+
+/// `slowlane create`.
+struct CreateCommand: ControlCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "create", abstract: "Create a proxy.",
+        discussion: """
+            Examples:
+              slowlane create redis --listen 127.0.0.1:26379 --upstream 127.0.0.1:6379
+              slowlane create api --upstream localhost:8000 --profile edge
+            """, aliases: ["c", "new"])
+
+    @Argument(help: "Name of the proxy.") var name: String
+    @Option(name: .shortAndLong, help: "Address to listen on, HOST:PORT; port 0 picks a free port.")
+    var listen = "127.0.0.1:0"
+    @Option(name: .shortAndLong, help: "Address to forward connections to, HOST:PORT.") var upstream: String
+    @Option(help: "Built-in profile to start with ('slowlane profiles' lists all). (default: no conditions)")
+    var profile: String?
+    @OptionGroup(title: "Server") var server: ServerOptions
+    var purpose: String { "create proxy" }
+
+    func run(_ client: APIClient, _ console: Console) async throws {
+        var body: JSONObject = [
+            "name": .text(name), "listen": .text(listen), "upstream": .text(upstream), "enabled": .bool(true),
+        ]
+        if let profile { body["link"] = .object(["profile": .text(profile)]) }
+        let proxy = try await client.call("POST", "/proxies", .object(body))
+        if server.json { return console.print(proxy.json) }
+        console.print("Created new proxy \(name)")
+        if listen.hasSuffix(":0") { console.print("listening on \(proxy["listen"].shown)") }
+    }
+}
+
+/// `slowlane toggle`.
+struct ToggleCommand: ControlCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "toggle", abstract: "Disable an enabled proxy, or enable a disabled one.",
+        discussion: "Example:\n  slowlane toggle redis", aliases: ["tog"])
+
+    @Argument(help: "Name of the proxy.") var name: String
+    @OptionGroup(title: "Server") var server: ServerOptions
+    var purpose: String { "toggle proxy '\(name)'" }
+
+    func run(_ client: APIClient, _ console: Console) async throws {
+        let path = APIClient.path("proxies", name)
+        let isEnabled = try await client.call("GET", path)["enabled"] == .bool(true)
+        let proxy = try await client.call("PATCH", path, .object(["enabled": .bool(!isEnabled)]))
+        if server.json { return console.print(proxy.json) }
+        console.print("Proxy \(name) is now \(isEnabled ? "disabled" : "enabled")")
+    }
+}
+
+/// `slowlane delete`.
+struct DeleteCommand: ControlCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "delete", abstract: "Delete a proxy and close its connections.",
+        discussion: "Example:\n  slowlane delete redis", aliases: ["d"])
+
+    @Argument(help: "Name of the proxy.") var name: String
+    @OptionGroup(title: "Server") var server: ServerOptions
+    var purpose: String { "delete proxy '\(name)'" }
+
+    func run(_ client: APIClient, _ console: Console) async throws {
+        _ = try await client.call("DELETE", APIClient.path("proxies", name))
+        console.print("Deleted proxy \(name)")
+    }
+}
+
+/// `slowlane reset`.
+struct ResetCommand: ControlCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "reset",
+        abstract: "Enable all proxies, remove all toxics and restore the links that proxies were created with.",
+        discussion: "Example:\n  slowlane reset")
+
+    @OptionGroup(title: "Server") var server: ServerOptions
+    var purpose: String { "reset" }
+
+    func run(_ client: APIClient, _ console: Console) async throws {
+        _ = try await client.call("POST", "/reset")
+        console.print("Every proxy is enabled and without toxics")
+    }
+}

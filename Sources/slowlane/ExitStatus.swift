@@ -1,0 +1,19 @@
+internal import ArgumentParser
+
+/// The exit statuses of all subcommands.
+enum ExitStatus {
+    /// A measurement or an expectation failed, or the server refused a call.
+    static let failed = ExitCode(1)
+    /// Wrong arguments (`EX_USAGE`).
+    static let usage = ExitCode(64)
+    /// Invalid file (`EX_DATAERR`).
+    static let invalidFile = ExitCode(65)
+    /// Cannot bind a port or reach a server (`EX_UNAVAILABLE`).
+    static let unavailable = ExitCode(69)
+    /// Internal error (`EX_SOFTWARE`).
+    static let internalError = ExitCode(70)
+    /// The system does not permit it (`EX_NOPERM`).
+    static let notPermitted = ExitCode(77)
+    /// Interrupted by a signal.
+    static let interrupted = ExitCode(130)
+}

@@ -1,0 +1,68 @@
+internal import ArgumentParser
+internal import CommandSupport
+internal import ControlAPI
+internal import Foundation
+internal import JSON
+
+/// `slowlane link`.
+struct LinkCommand: ControlCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "link", abstract: "Change or show the network conditions of a proxy.",
+        discussion: """
+            Examples:
+              slowlane link api edge
+              slowlane link api --timeline '0s: 3g, 20s: 100-loss, 50s: 3g'
+              slowlane link api --netem-down 'delay 100ms loss 2%'
+              slowlane link api --clear
+              slowlane link api                # show the conditions
+
+            New conditions have taken effect when the command ends.
+            """)
+
+    @Argument(help: "Name of the proxy.") var name: String
+    @Argument(help: "Built-in profile ('slowlane profiles' lists all).") var profile: String?
+    @Option(help: "Built-in timeline, or times with links, instead of a profile.") var timeline: String?
+    @Option(help: "Conditions of the downlink as a netem expression, instead of a profile.") var netemDown: String?
+    @Option(help: "Conditions of the uplink as a netem expression, instead of a profile.") var netemUp: String?
+    @Flag(help: "Remove all link conditions.") var clear = false
+    @OptionGroup(title: "Server") var server: ServerOptions
+    var purpose: String { "change the link of proxy '\(name)'" }
+
+    func validate() throws {
+        let given = [profile != nil, timeline != nil, netemDown != nil || netemUp != nil, clear]
+        if given.count(where: { $0 }) > 1 {
+            throw ValidationError("give one of a profile, --timeline, --netem-down with --netem-up, or --clear")
+        }
+    }
+
+    func run(_ client: APIClient, _ console: Console) async throws {
+        let path = APIClient.path("slowlane", "v1", "proxies", name, "link")
+        let link: JSONValue
+        if clear {
+            link = try await client.call("DELETE", path)
+        } else if let profile {
+            link = try await client.call("PUT", path, .object(["profile": .text(profile)]))
+        } else if let timeline {
+            link = try await client.call("PUT", path, .object(["timeline": .text(timeline)]))
+        } else if netemDown != nil || netemUp != nil {
+            let both: JSONObject = ["down": .text(netemDown ?? ""), "up": .text(netemUp ?? "")]
+            link = try await client.call("PUT", path, .object(["netem": .object(both)]))
+        } else {
+            link = try await client.call("GET", path)
+        }
+        if server.json { return console.print(link.json) }
+        console.print("\(name): \(Self.description(of: link))")
+    }
+
+    /// Returns a link of the API as `edge, down 240 kbit/s 400 ms, up 200 kbit/s 440 ms`.
+    static func description(of link: JSONValue) -> String {
+        let source = [link["profile"], link["timeline"]].compactMap(\.text).first.map { "\($0), " } ?? ""
+        func direction(_ conditions: JSONValue) -> String {
+            let rate = conditions["rate_bps"].number.map { JSONText.number($0 / 1000) + " kbit/s" }
+            let loss = conditions["loss_percent"].number ?? 0
+            return "\(rate ?? "no rate limit") \(conditions["delay_ms"].shown) ms"
+                + (loss == 0 ? "" : " \(JSONText.number(loss)) % loss")
+        }
+        return "\(source)down \(direction(link["down"])), up \(direction(link["up"]))"
+    }
+}

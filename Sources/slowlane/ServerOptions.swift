@@ -1,0 +1,28 @@
+internal import ArgumentParser
+internal import ControlAPI
+internal import Foundation
+
+/// The options of commands that call a running server.
+struct ServerOptions: ParsableArguments {
+    @Option(help: "URL of the server. (default: $SLOWLANE_URL, $TOXIPROXY_URL or http://localhost:8474)")
+    var host: String?
+
+    @Option(help: "Token of the server. (default: $SLOWLANE_TOKEN)")
+    var token: String?
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    private static let hostDefault = "http://localhost:8474"
+
+    func client() throws -> APIClient {
+        let environment = ProcessInfo.processInfo.environment
+        let url = host ?? environment["SLOWLANE_URL"] ?? environment["TOXIPROXY_URL"] ?? Self.hostDefault
+        let client = APIClient(
+            url: url, token: token ?? environment["SLOWLANE_TOKEN"], userAgent: "slowlane/\(SlowlaneVersion.current)")
+        guard let client else {
+            throw ValidationError("--host '\(url)' must be the URL of a server, such as \(Self.hostDefault)")
+        }
+        return client
+    }
+}

@@ -1,0 +1,154 @@
+internal import ArgumentParser
+internal import CommandSupport
+internal import ConfigFiles
+internal import ControlAPI
+internal import Foundation
+internal import JSON
+
+/// `slowlane toxic`.
+struct ToxicCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "toxic", abstract: "Add, update and remove toxics of a proxy.",
+        discussion: """
+            Examples:
+              slowlane toxic add -t latency -a latency=1000 -a jitter=100 redis
+              slowlane toxic update -n latency_downstream -a latency=200 redis
+              slowlane toxic remove -n latency_downstream redis
+
+            Types with their attributes:
+              latency       latency, jitter (ms)
+              bandwidth     rate (kB/s)
+              slow_close    delay (ms)
+              timeout       timeout (ms)
+              reset_peer    timeout (ms)
+              slicer        average_size, size_variation (bytes), delay (us)
+              limit_data    bytes
+              packet_loss   loss_rate, correlation (0 to 1)
+              noop
+            """,
+        subcommands: [AddCommand.self, UpdateCommand.self, RemoveCommand.self], aliases: ["t"])
+
+    /// Returns the attributes of `NAME=VALUE` texts; values that are numbers become numbers.
+    ///
+    /// - Parameter type: The toxic's type, for the check of names and probabilities; unknown types are left to the server.
+    fileprivate static func attributes(_ pairs: [String], ofType type: String?) throws -> JSONValue {
+        let known = type.flatMap { ToxicAttributes.names(ofType: $0) }
+        var members = JSONObject()
+        for pair in pairs {
+            guard let equals = pair.firstIndex(of: "="), equals != pair.startIndex else {
+                throw ValidationError("-a '\(pair)' must be NAME=VALUE")
+            }
+            let name = String(pair[..<equals])
+            let text = String(pair[pair.index(after: equals)...])
+            // The server reads names in any letter case.
+            if let type, let known, !known.contains(name.lowercased()) {
+                let all = known.isEmpty ? "it has none" : "it has \(known.joined(separator: ", "))"
+                throw ValidationError(
+                    "-a '\(pair)': a \(type) toxic has no attribute '\(name)'"
+                        + "\(NearestName.hint(name.lowercased(), in: known)) (\(all))")
+            }
+            if type == "packet_loss", let value = Double(text), !(0...1).contains(value) {
+                throw ValidationError("-a '\(pair)': the value must be a probability from 0 to 1")
+            }
+            members[name] =
+                Int64(text).map { .integer($0) } ?? Double(text).flatMap { $0.isFinite ? .number($0) : nil }
+                ?? .text(text)
+        }
+        return .object(members)
+    }
+
+    fileprivate static func checkToxicity(_ toxicity: Double) throws {
+        guard (0...1).contains(toxicity) else {
+            throw ValidationError("--toxicity \(toxicity) must be a probability from 0 to 1")
+        }
+    }
+
+    struct AddCommand: ControlCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "add", abstract: "Add a toxic.",
+            discussion: "Example:\n  slowlane toxic add -t latency -a latency=1000 redis", aliases: ["a"])
+
+        @Argument(help: "Name of the proxy.") var proxy: String
+        @Option(name: [.customShort("t"), .long], help: "Type of the toxic.") var type: String
+        @Option(
+            name: [.customShort("n"), .customLong("toxicName"), .customLong("name")],
+            help: "Name of the toxic. (default: TYPE_STREAM)")
+        var name: String?
+        @Option(name: [.customLong("toxicity"), .customLong("tox")], help: "Probability that a connection is affected, 0 to 1.")
+        var toxicity = 1.0
+        @Option(name: .shortAndLong, help: "Attribute, NAME=VALUE (repeatable).") var attribute: [String] = []
+        @Flag(name: .shortAndLong, help: "Affect data from client to server.") var upstream = false
+        @Flag(name: .shortAndLong, help: "Affect data from server to client. (default)") var downstream = false
+        @OptionGroup(title: "Server") var server: ServerOptions
+        var purpose: String { "add toxic" }
+
+        func validate() throws {
+            try ToxicCommand.checkToxicity(toxicity)
+            if upstream && downstream { throw ValidationError("give one of --upstream and --downstream") }
+            _ = try ToxicCommand.attributes(attribute, ofType: type)
+        }
+
+        func run(_ client: APIClient, _ console: Console) async throws {
+            let stream = upstream ? "upstream" : "downstream"
+            let toxic = try await client.call(
+                "POST", APIClient.path("proxies", proxy, "toxics"),
+                .object([
+                    "name": name.map { .text($0) } ?? .null, "type": .text(type), "stream": .text(stream),
+                    "toxicity": .number(toxicity), "attributes": try ToxicCommand.attributes(attribute, ofType: type),
+                ]))
+            if server.json { return console.print(toxic.json) }
+            console.print("Added \(stream) \(type) toxic '\(toxic["name"].shown)' on proxy '\(proxy)'")
+        }
+    }
+
+    struct UpdateCommand: ControlCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "update", abstract: "Change some settings of a toxic.",
+            discussion: "Example:\n  slowlane toxic update -n latency_downstream -a latency=200 redis", aliases: ["u"])
+
+        @Argument(help: "Name of the proxy.") var proxy: String
+        @Option(name: [.customShort("n"), .customLong("toxicName"), .customLong("name")], help: "Name of the toxic.")
+        var name: String
+        @Option(name: [.customLong("toxicity"), .customLong("tox")], help: "Probability that a connection is affected, 0 to 1.")
+        var toxicity: Double?
+        @Option(name: .shortAndLong, help: "Attribute, NAME=VALUE (repeatable).") var attribute: [String] = []
+        @OptionGroup(title: "Server") var server: ServerOptions
+        var purpose: String { "update toxic" }
+
+        func validate() throws {
+            if let toxicity { try ToxicCommand.checkToxicity(toxicity) }
+            _ = try ToxicCommand.attributes(attribute, ofType: nil)
+        }
+
+        func run(_ client: APIClient, _ console: Console) async throws {
+            let path = APIClient.path("proxies", proxy, "toxics", name)
+            // The type decides which attributes exist.
+            let type = attribute.isEmpty ? nil : try await client.call("GET", path)["type"].text
+            let toxic = try await client.call(
+                "PATCH", path,
+                .object([
+                    "toxicity": toxicity.map { .number($0) } ?? .null,
+                    "attributes": try ToxicCommand.attributes(attribute, ofType: type),
+                ]))
+            if server.json { return console.print(toxic.json) }
+            console.print("Updated toxic '\(name)' on proxy '\(proxy)'")
+        }
+    }
+
+    struct RemoveCommand: ControlCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "remove", abstract: "Remove a toxic.",
+            discussion: "Example:\n  slowlane toxic remove -n latency_downstream redis", aliases: ["r", "delete", "d"])
+
+        @Argument(help: "Name of the proxy.") var proxy: String
+        @Option(name: [.customShort("n"), .customLong("toxicName"), .customLong("name")], help: "Name of the toxic.")
+        var name: String
+        @OptionGroup(title: "Server") var server: ServerOptions
+        var purpose: String { "remove toxic" }
+
+        func run(_ client: APIClient, _ console: Console) async throws {
+            _ = try await client.call("DELETE", APIClient.path("proxies", proxy, "toxics", name))
+            console.print("Removed toxic '\(name)' on proxy '\(proxy)'")
+        }
+    }
+}

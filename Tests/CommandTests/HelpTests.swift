@@ -1,0 +1,63 @@
+import TestSupport
+import Testing
+
+/// The help texts of all commands, at the 80 columns of a pipe.
+@Suite(.timeLimit(.minutes(5))) struct HelpTests {
+    private static let commands: [[String]] = [
+        [], ["proxy"], ["server"], ["list"], ["inspect"], ["create"], ["toggle"], ["delete"], ["toxic"],
+        ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["run"], ["notes-server"],
+        ["notes"], ["notes", "sync"], ["profiles"], ["profiles", "list"], ["profiles", "show"], ["profiles", "check"],
+        ["measure"], ["model"], ["capture"], ["doctor"],
+    ]
+
+    private static func help(_ command: [String]) async throws -> [Substring] {
+        let process = try Command(command + ["--help"])
+        #expect(await process.end() == 0)
+        return process.output.text.split(separator: "\n", omittingEmptySubsequences: false)
+    }
+
+    @Test(arguments: commands) func examplesAreWholeCommands(_ command: [String]) async throws {
+        let lines = try await Self.help(command)
+        let start = try #require(lines.firstIndex { $0.hasPrefix("Example") }, "no examples: \(lines)")
+        let examples = lines[(start + 1)...].prefix { !$0.isEmpty }
+        #expect(!examples.isEmpty)
+        var isContinuation = false
+        for example in examples {
+            // A line that ArgumentParser has broken begins with another word.
+            let isCommand = example.hasPrefix("  slowlane ") || example.hasPrefix("  curl ")
+            #expect(isContinuation ? example.hasPrefix("      ") : isCommand, "'\(example)'")
+            #expect(example.count <= 80)
+            isContinuation = example.hasSuffix("\\")
+        }
+    }
+
+    @Test(arguments: commands) func tablesAndOptionsAreInTheWordsOfThisField(_ command: [String]) async throws {
+        let text = try await Self.help(command).joined(separator: " ").lowercased()
+        for word in [
+            "may be given again", "how many", "nothing in force", "where all chance", "answers", "who ", "is told",
+            "cannot be had", "any number",
+        ] {
+            #expect(!text.contains(word), "'\(word)' in the help of '\(command.joined(separator: " "))'")
+        }
+    }
+
+    @Test(arguments: [
+        (["prox"], "unknown command 'prox'; did you mean 'proxy'?"),
+        (["profile"], "unknown command 'profile'; did you mean 'profiles'"),
+        (["notes", "lst"], "unknown command 'lst'; did you mean 'list'?"),
+        (["toxic", "ad"], "unknown command 'ad'; did you mean 'add'?"),
+        (["profiles", "sho", "3g"], "unknown command 'sho'; did you mean 'show'?"),
+        (["frobnicate"], "unknown command 'frobnicate' ('slowlane --help' lists all)"),
+    ]) func aMisspeltCommandIsAnsweredWithTheNearest(_ arguments: [String], message: String) async throws {
+        let command = try Command(arguments)
+        #expect(await command.end() == 64)
+        #expect(command.errors.text.contains(message), "\(command.errors.text)")
+    }
+
+    @Test(arguments: [["help", "proxy"], ["--version"], ["ls", "--help"], ["toxic", "a", "--help"]])
+    func aliasesAndHelpAreNoMisspellings(_ arguments: [String]) async throws {
+        let command = try Command(arguments)
+        #expect(await command.end() == 0)
+        #expect(command.errors.text.isEmpty)
+    }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import Testing
+
+/// Rules that hold for the text of the repository's files.
+@Suite struct TidyTests {
+    @Test func eachTargetIsInTheTableOfLayers() {
+        #expect(Set(SourceTree.folders(in: "Sources")) == Set(Layers.targets.map(\.name)))
+    }
+
+    @Test func theTableOfLayersHasNoCyclesAndPointsDown() {
+        var layers: [String: Int] = [:]
+        for target in Layers.targets {
+            for name in target.targets {
+                #expect((layers[name] ?? .max) <= target.layer, "\(target.name) must not depend on \(name)")
+            }
+            layers[target.name] = target.layer
+        }
+    }
+
+    @Test(arguments: Layers.targets) func importsFollowTheTable(_ target: Layers.Target) {
+        let allowed = Set(target.targets + target.packages)
+        for file in SourceTree.swiftFiles(ofTarget: target.name) {
+            for (index, line) in file.lines.enumerated() {
+                guard let module = Self.importedModule(line), !allowed.contains(module) else { continue }
+                if Layers.platform.contains(module) && target.layer > 0 { continue }
+                if module == "Foundation" && Self.hasComment(file.lines, at: index) { continue }
+                Issue.record("\(file.path):\(index + 1): \(target.name) must not import \(module)")
+            }
+        }
+    }
+
+    /// The targets of layer 0 are deterministic: time and randomness are arguments.
+    @Test(arguments: Layers.targets.filter { $0.layer == 0 })
+    func layerZeroHasNoClockAndNoAmbientRandomness(_ target: Layers.Target) {
+        let clocks = [
+            "ContinuousClock", "SuspendingClock", "Date(", "Date.now", "DispatchTime", "clock_gettime", "gettimeofday",
+            "NIODeadline.now", "Task.sleep", "mach_absolute_time",
+        ]
+        let randomness = [
+            "SystemRandomNumberGenerator", "UUID()", "arc4random", "getrandom", "drand48", ".randomElement()",
+            ".shuffled()", ".shuffle()",
+        ]
+        for file in SourceTree.swiftFiles(ofTarget: target.name) {
+            for (index, line) in file.lines.enumerated() {
+                let code = SourceTree.code(line)
+                for token in clocks + randomness where SourceTree.contains(token, in: code) {
+                    Issue.record("\(file.path):\(index + 1): \(target.name) must not use \(token)")
+                }
+                if code.contains(".random(") && !code.contains("using:") {
+                    Issue.record("\(file.path):\(index + 1): \(target.name) must pass a generator to .random(in:using:)")
+                }
+            }
+        }
+    }
+
+    /// The most lines of a source file.
+    private static let linesMax = 500
+
+    /// Longer files with the reason.
+    private static let longFiles = [
+        "Sources/HTTPServing/HostConnection.swift": "one channel handler with its states",
+        "Sources/Impairment/SharedLink.swift": "the link and all connections in one state machine",
+        "Sources/LinkModel/TCP/TCPLink.swift": "the packets of all connections in one heap",
+        "Sources/ProxyServer/ProxyCore.swift": "all state of a proxy on one event loop",
+        "Sources/ProxyServer/StraightPath/RelayLoop.swift": "one epoll loop",
+        "Tests/ControlAPITests/APITests.swift": "one suite with a shared fixture",
+        "Tests/ImpairmentTests/ToxicTests.swift": "one suite with a shared fixture",
+        "Tests/NotesServiceTests/ContractRows.swift": "a table of requests and responses",
+        "Tests/NotesServiceTests/HostConnectionTests.swift": "one suite with a shared fixture",
+        "Tests/NotesServiceTests/RepairTests.swift": "one suite with a shared fixture",
+        "Tests/ProxyServerTests/ProxyTests.swift": "one suite with a shared fixture",
+        "Tests/ProxyServerTests/StraightPathTests.swift": "one suite with a shared fixture",
+    ]
+
+    @Test func sourceFilesAreShort() {
+        for file in SourceTree.files {
+            let isSource =
+                file.path.hasPrefix("scripts/")
+                || [".swift", ".c", ".h", ".py"].contains { file.path.hasSuffix($0) }
+            guard isSource, file.lines.count - 1 > Self.linesMax, Self.longFiles[file.path] == nil else { continue }
+            Issue.record("\(file.path) has \(file.lines.count - 1) lines, more than \(Self.linesMax)")
+        }
+    }
+
+    @Test func noTextNamesThePathsOfOneMachine() {
+        // In pieces, so that this file has none.
+        let paths = ["root", "home", "Users", "work", "workspace"].map { "/" + $0 + "/" }
+        for file in SourceTree.files {
+            for (index, line) in file.lines.enumerated() {
+                for path in paths where Self.namesPath(path, in: line) {
+                    Issue.record("\(file.path):\(index + 1): the text contains '\(path)'")
+                }
+            }
+        }
+    }
+
+    /// Returns whether a line contains an absolute path that begins with `path`; a path inside a URL or a longer path does not count.
+    private static func namesPath(_ path: String, in line: Substring) -> Bool {
+        guard let range = line.range(of: path) else { return false }
+        guard range.lowerBound > line.startIndex else { return true }
+        let before = line[line.index(before: range.lowerBound)]
+        return !before.isLetter && !before.isNumber && !"._-)}$*\"".contains(before)
+    }
+
+    private static func importedModule(_ line: Substring) -> String? {
+        let words = SourceTree.code(line).split(separator: " ")
+        guard let index = words.firstIndex(of: "import"), index + 1 < words.count, index <= 2 else { return nil }
+        let before = words[..<index]
+        guard before.allSatisfy({ $0.hasPrefix("@") || ["public", "internal", "package"].contains($0) }) else {
+            return nil
+        }
+        return String(words[index + 1].prefix { $0 != "." })
+    }
+
+    private static func hasComment(_ lines: [Substring], at index: Int) -> Bool {
+        lines[index].contains("//") || index > 0 && lines[index - 1].contains("//")
+    }
+}
