@@ -8,7 +8,7 @@ internal import Foundation
 enum Main {
     static func main() async {
         let arguments = Array(CommandLine.arguments.dropFirst())
-        switch ToxiproxyName.used {
+        switch ToxiproxyProgram.invoked {
         case nil: await Slowlane.main()
         case .client:
             let outcome = await ToxiproxyCLI(
@@ -18,9 +18,9 @@ enum Main {
             try? FileHandle.standardError.write(contentsOf: Data(outcome.errors.utf8))
             exit(outcome.status)
         case .server:
-            switch ToxiproxyServerFlags.meaning(of: arguments) {
-            case .serve(let arguments): await Slowlane.main(arguments)
-            case .say(let text, let status):
+            switch ToxiproxyServerArguments.parse(arguments) {
+            case .run(let arguments): await Slowlane.main(arguments)
+            case .exit(let text, let status):
                 (status == 0 ? FileHandle.standardOutput : .standardError).write(Data(text.utf8))
                 exit(status)
             }

@@ -100,7 +100,7 @@ struct InspectCommand: ControlCommand {
                 let link = more["link"]
                 let what = [link["profile"], link["timeline"]].compactMap(\.text).first ?? "nothing in force"
                 console.print(
-                    "link: \(what); seed \(more["seed"].shown); \(more["connections"].shown) connections open")
+                    "link: \(what); seed \(more["seed"].shown); \(more["connections_open"].shown) connections open")
             }
         }
         for toxic in proxy["toxics"].array {
@@ -248,9 +248,10 @@ struct LinkCommand: ControlCommand {
         if server.json { return console.print(link.json) }
         let what = [link["profile"], link["timeline"]].compactMap(\.text).first
         func words(_ direction: JSONValue) -> String {
-            let rate = direction["rate"] == .null ? "no cap" : "\(direction["rate"].shown) kbit/s"
-            return "\(rate) \(direction["delay"].shown) ms"
-                + (direction["loss"] == .integer(0) ? "" : " loss \(direction["loss"].shown)")
+            var rate = "no cap"
+            if case .integer(let bits) = direction["rate_bps"] { rate = "\(JSONText.number(Double(bits) / 1000)) kbit/s" }
+            return "\(rate) \(direction["delay_ms"].shown) ms"
+                + (direction["loss_percent"] == .integer(0) ? "" : " loss \(direction["loss_percent"].shown) %")
         }
         console.print("\(name): \(what.map { "\($0), " } ?? "")down \(words(link["down"])), up \(words(link["up"]))")
     }

@@ -87,7 +87,7 @@ struct ServerCommand: AsyncParsableCommand {
 
     /// Whether it stands in for Toxiproxy's server: then it logs as that does, starts although its configuration is broken, and
     /// listens for other machines without a token if it is told to listen there.
-    private var isToxiproxy: Bool { ToxiproxyName.used == .server }
+    private var isToxiproxy: Bool { ToxiproxyProgram.invoked == .server }
 
     func validate() throws {
         if token != nil && noToken { throw ValidationError("--token and --no-token: give one") }
@@ -137,7 +137,7 @@ struct ServerCommand: AsyncParsableCommand {
         do {
             server = try await APIServer.start(
                 api, host: address.host, port: address.port,
-                gatekeeper: Gatekeeper(
+                requestGuard: RequestGuard(
                     boundTo: address.host, token: token, allowedHosts: allowHost + named + anyHost), logger: logger)
         } catch {
             let problem = "\(error); another server may be running there: stop it, or choose another --port"
