@@ -1,12 +1,12 @@
-/// The programs of Toxiproxy's that this one stands in for when it is called by their names.
-enum ToxiproxyName {
-    /// `toxiproxy-server`, and `toxiproxy` as in Toxiproxy's container image.
+/// A program of Toxiproxy's as which this binary runs when it is invoked by that name.
+enum ToxiproxyProgram {
+    /// `toxiproxy-server`, or `toxiproxy` as in Toxiproxy's container image.
     case server
     /// `toxiproxy-cli`.
     case client
 
-    /// The one by whose name the program was called.
-    static let used: ToxiproxyName? =
+    /// The program whose name this process was invoked by; `nil` under any other name.
+    static let invoked: ToxiproxyProgram? =
         switch CommandLine.arguments.first?.split(separator: "/").last {
         case "toxiproxy", "toxiproxy-server": .server
         case "toxiproxy-cli": .client
