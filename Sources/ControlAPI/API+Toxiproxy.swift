@@ -96,8 +96,10 @@ extension API {
         let proxies = ("proxies", JSONText.array(created.map(\.json)))
         let warnings = RequestWarnings.ofProxies(body)
         guard let error else { return .json(JSONText.object([proxies]), .created, warnings: warnings) }
-        let members = [("error", JSONText.string(error.text)), ("status", "\(error.status.code)"), proxies]
-        return .json(JSONText.object(members) + "\n", error.status, warnings: warnings)
+        let status = ("status", "\(error.status.code)")
+        return .json(
+            JSONText.object([("error", JSONText.string(error.text)), status, proxies]) + "\n", error.status,
+            warnings: warnings)
     }
 
     /// Reads the entries of a configuration. An error in one of them keeps all from taking effect.

@@ -141,9 +141,9 @@ public final class API: Sendable {
         }
         let parts = decoded.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         let response =
-            parts.first == "slowlane"
-            ? try await slowlaneResponse(Array(parts.dropFirst()), request, query: query, body: body)
-            : try await toxiproxyResponse(parts, request, body)
+            try await parts.first == "slowlane"
+            ? slowlaneResponse(Array(parts.dropFirst()), request, query: query, body: body)
+            : toxiproxyResponse(parts, request, body)
         if let response { return response }
         var notFound = Response.text("404 page not found\n", .notFound)
         notFound.isRouted = false

@@ -98,7 +98,7 @@ enum LinkSetting: Hashable {
         for (name, value) in members {
             guard let field = numericFields.first(where: { $0.name.hasSameBytes(as: name) }) else {
                 let isDirection = ["up", "down"].contains { $0.hasSameBytes(as: name) }
-                if result[name] == nil { result[name] = isDirection ? try inProfileWords(value) : value }
+                if result[name] == nil { result[name] = try isDirection ? inProfileWords(value) : value }
                 continue
             }
             if members[field.key] != nil { throw .badBody("conditions: \(field.key) and \(name): give one of the two") }

@@ -16,12 +16,12 @@ enum RequestWarnings {
     static func ofProxy(_ fields: JSONFields) -> [String] {
         var warnings = unknownFields(of: fields, proxyFields, "the proxy")
         if let upstream = fields["upstream"]?.text { warnings += [UpstreamText.warning(upstream)].compactMap(\.self) }
+        if let link = try? fields.object("link") { warnings += ofLink(link) }
         guard case .array(let toxics)? = fields["toxics"] else { return limited(warnings) }
-        for case .object(let toxic) in toxics where warnings.count <= countMax {
-            guard let toxic = try? JSONFields(.object(toxic), "a toxic") else { continue }
+        for value in toxics where warnings.count <= countMax {
+            guard let toxic = try? JSONFields(value, "a toxic") else { continue }
             warnings += ofToxic(toxic, toxic["type"]?.text.flatMap(ToxicType.init(rawValue:)))
         }
-        if let link = try? fields.object("link") { warnings += ofLink(link) }
         return limited(warnings)
     }
 

@@ -33,7 +33,7 @@ import Testing
         #expect(
             created.warnings == [
                 "unknown field 'lisen' of the proxy; did you mean 'listen'?",
-                "unknown field 'typo' of the toxic; did you mean 'type'?", "unknown field 'x_y_z' of the link",
+                "unknown field 'x_y_z' of the link", "unknown field 'typo' of the toxic; did you mean 'type'?",
             ])
         let updated = try await call("PATCH", "/proxies/q", #"{"name":"other","toxics":[1],"enable":true}"#)
         #expect(updated.warnings == ["unknown field 'enable' of the proxy; did you mean 'enabled'?"])
