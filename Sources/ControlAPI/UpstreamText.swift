@@ -1,3 +1,4 @@
+internal import HTTPTypes
 internal import ProxyServer
 
 /// The upstream of a proxy as requests contain it: `HOST:PORT`, `:PORT`, or only `PORT`, on this machine.
