@@ -72,10 +72,13 @@ extension API {
         perDirection("slowlane_link_retransmissions_total", "counter", "Packets retransmitted on the simulated link.") {
             traffic, _ in traffic.retransmissions
         }
-        perDirection("slowlane_link_queue_packets", "gauge", "Packets in the queue of the simulated link.") { _, status in
+        perDirection("slowlane_link_queue_packets", "gauge", "Packets in the queue of the simulated link.") {
+            _, status in
             status?.link.queueDepth
         }
-        perDirection("slowlane_proxy_stalls_total", "counter", "Times reading from a sender was paused (back-pressure).") { traffic, _ in
+        perDirection(
+            "slowlane_proxy_stalls_total", "counter", "Times reading from a sender was paused (back-pressure)."
+        ) { traffic, _ in
             traffic.readPauses
         }
     }

@@ -34,7 +34,8 @@ public final class APIServer: Sendable {
         limits.bodyBytesPerSecondMin = api.limits.bodyBytesPerSecondMin
         limits.bodyWindowSeconds = api.limits.bodyWindowSeconds
         do {
-            let host = try await HTTPServer.start(host: host, port: port, limits: limits, on: loop) { request, exchange in
+            let host = try await HTTPServer.start(host: host, port: port, limits: limits, on: loop) {
+                request, exchange in
                 let response = await respond(to: request, exchange, api, requestGuard)
                 logger.debug("\(request.method) \(request.path?.prefix(200) ?? "") \(response.status.code)")
                 return message(response)

@@ -117,7 +117,8 @@ actor ProxyRegistry {
     /// Creates a proxy, or replaces the one of its name, which survives if the new one cannot start.
     ///
     /// - Parameter address: The listen address; `nil` for a disabled proxy.
-    private func createOrReplace(_ request: ProxyRequest, at address: Endpoint?) async throws(APIError) -> ManagedProxy {
+    private func createOrReplace(_ request: ProxyRequest, at address: Endpoint?) async throws(APIError) -> ManagedProxy
+    {
         let present = proxies[ByteKey(request.name)]
         guard present != nil || proxies.count + proxiesBeingCreated < limits.proxiesMax else {
             throw APIError(.badRequest, "the server has \(limits.proxiesMax) proxies, the limit (--max-proxies)")

@@ -347,7 +347,8 @@ import Testing
                 }
             }
             #expect(
-                response.body.contains("slowlane_proxy_connections_open{") && response.body.contains("slowlane_build_info{")
+                response.body.contains("slowlane_proxy_connections_open{")
+                    && response.body.contains("slowlane_build_info{")
             )
             // The counters survive the connections.
             _ = client
@@ -403,7 +404,8 @@ import Testing
             let path = "/slowlane/v1/proxies/p/connections"
             guard case .array(let list)? = try await call("GET", path).json else { return }
             #expect(list.map { $0.object?["number"] } == [.integer(0), .integer(1)])
-            #expect(list.allSatisfy { $0.object?["received_bytes"] == .object(["up": .integer(2), "down": .integer(2)]) })
+            #expect(
+                list.allSatisfy { $0.object?["received_bytes"] == .object(["up": .integer(2), "down": .integer(2)]) })
             #expect(try await call("DELETE", "\(path)/0").status == 204)
             #expect(try await call("DELETE", "\(path)/1?how=close").status == 204)
             try await blocking {

@@ -27,7 +27,8 @@ import Testing
     @Test func conditionsOfAResponseAreValidInARequest() async throws {
         try await call.proxy()
         let first = try #require(
-            try await call("PUT", path, #"{"netem":{"down":"delay 70ms rate 1mbit loss 1.5%","up":"delay 3ms"}}"#).object)
+            try await call("PUT", path, #"{"netem":{"down":"delay 70ms rate 1mbit loss 1.5%","up":"delay 3ms"}}"#)
+                .object)
         var conditions = JSONObject()
         for name in ["down", "up", "dns_delay_ms"] { conditions[name] = first[name] }
         _ = try await call("DELETE", path)

@@ -51,7 +51,8 @@ import Testing
         let requestGuard = RequestGuard(boundTo: "127.0.0.1", token: "secret", allowedHosts: [])
         #expect(status(requestGuard) == 401)
         for (value, expected) in [
-            ("Bearer wrong!", 401), ("Bearer secret", nil), ("bearer secret", nil), ("secret", 401), ("Basic secret", 401),
+            ("Bearer wrong!", 401), ("Bearer secret", nil), ("bearer secret", nil), ("secret", 401),
+            ("Basic secret", 401),
         ] as [(String, Int?)] {
             #expect(status(requestGuard, fields: [.authorization: value]) == expected, "\(value)")
         }

@@ -26,7 +26,9 @@ import Testing
         #expect(UpstreamText.warning(text)?.contains(reason) == true, "\(UpstreamText.warning(text) ?? "none")")
     }
 
-    @Test(arguments: ["127.0.0.1:0", ":0", "0", "[::1]:0", "x:00"]) func portZeroIsRefused(_ upstream: String) async throws {
+    @Test(arguments: ["127.0.0.1:0", ":0", "0", "[::1]:0", "x:00"]) func portZeroIsRefused(_ upstream: String)
+        async throws
+    {
         let call = APICall()
         try await call.proxy()
         let definition = #"{"name":"q","upstream":"\#(upstream)","enabled":false}"#

@@ -249,7 +249,9 @@ struct LinkCommand: ControlCommand {
         let what = [link["profile"], link["timeline"]].compactMap(\.text).first
         func words(_ direction: JSONValue) -> String {
             var rate = "no cap"
-            if case .integer(let bits) = direction["rate_bps"] { rate = "\(JSONText.number(Double(bits) / 1000)) kbit/s" }
+            if case .integer(let bits) = direction["rate_bps"] {
+                rate = "\(JSONText.number(Double(bits) / 1000)) kbit/s"
+            }
             return "\(rate) \(direction["delay_ms"].shown) ms"
                 + (direction["loss_percent"] == .integer(0) ? "" : " loss \(direction["loss_percent"].shown) %")
         }

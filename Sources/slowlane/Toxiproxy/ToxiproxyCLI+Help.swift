@@ -42,7 +42,8 @@ extension ToxiproxyCLI {
     private static let toxicName = GoFlags.Flag(
         name: "toxicName", aliases: ["n"], kind: .text, about: "name of the toxic")
     private static let toxicityFlag = GoFlags.Flag(
-        name: "toxicity", aliases: ["tox"], kind: .text, about: "probability that the toxic applies to a connection, 0 to 1 (default: 1)")
+        name: "toxicity", aliases: ["tox"], kind: .text,
+        about: "probability that the toxic applies to a connection, 0 to 1 (default: 1)")
     private static let attribute = GoFlags.Flag(
         name: "attribute", aliases: ["a"], kind: .list, about: "toxic attribute KEY=VALUE (repeatable)")
 
@@ -59,7 +60,8 @@ extension ToxiproxyCLI {
                     name: "downstream", aliases: ["d"], kind: .toggle, about: "from server to client (default)"),
             ], action: addToxic),
         Entry(
-            name: "update", aliases: ["u"], about: "change a toxic; resets the toxicity to 1 unless --toxicity is given",
+            name: "update", aliases: ["u"],
+            about: "change a toxic; resets the toxicity to 1 unless --toxicity is given",
             usage: "--toxicName TOXIC [--attribute KEY=VALUE] PROXY", flags: [toxicName, toxicityFlag, attribute],
             action: updateToxic),
         Entry(
