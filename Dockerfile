@@ -1,10 +1,10 @@
-# An image that takes the place of Toxiproxy's: docs/containers.md. Build it with: docker build -t slowlane .
+# A replacement for Toxiproxy's image, described in docs/containers.md. Build: docker build -t slowlane .
 FROM swift:6.2-bookworm AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends libpcap-dev libsqlite3-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /build
-# What is fetched changes less often than what is compiled.
+# Dependencies change less often than sources.
 COPY Package.swift Package.resolved ./
 RUN swift package resolve
 COPY . .
@@ -16,7 +16,7 @@ FROM scratch
 COPY --from=build /image/ /
 EXPOSE 8474
 ENV LOG_LEVEL=info
-# There is no shell and no curl. With -token, the variable SLOWLANE_TOKEN must hold the same token for this.
+# The image has no shell and no curl. With -token, SLOWLANE_TOKEN must contain the same token.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=5s CMD ["/toxiproxy-cli", "-h", "http://127.0.0.1:8474", "list"]
 ENTRYPOINT ["/toxiproxy"]
 CMD ["-host=0.0.0.0"]

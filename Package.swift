@@ -246,6 +246,12 @@ let package = Package(
             exclude: ["Python"],
             swiftSettings: settings),
         .testTarget(
+            name: "ControlAPIUnitTests",
+            dependencies: [
+                "ControlAPI", "ProxyServer", "JSON", "TestSupport", httpTypes, nioPosix, logging,
+            ],
+            swiftSettings: settings),
+        .testTarget(
             name: "CommandTests", dependencies: ["slowlane", "NotesContract", "JSON", "TestSupport", grdb],
             exclude: ["Python", "Tables"],
             swiftSettings: settings),

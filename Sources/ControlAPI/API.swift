@@ -6,96 +6,106 @@ public import Logging
 public import NIOCore
 internal import ProxyServer
 
-/// Toxiproxy's API, and ours under `/slowlane/v1`: from a request to an answer.
+/// Toxiproxy's API, and Slowlane's API under `/slowlane/v1`, as a function from requests to responses.
 public final class API: Sendable {
     let registry: ProxyRegistry
     let limits: ServerLimits
-    /// What `/metrics` shows; `nil` is nothing.
-    let metrics: MetricsChoice?
+    /// The metrics under Toxiproxy's path `/metrics`; `nil` is 404.
+    let metrics: MetricsSelection?
     let version: String
+    private let logger: Logger
 
-    /// The version that clients are told: that of the Toxiproxy whose API it is. Some read it as plain numbers.
+    /// The Toxiproxy version whose API this is. Some clients parse it, and accept numbers and dots only.
     public static let toxiproxyVersion = "2.12.0"
 
-    /// Which metrics there are under Toxiproxy's path.
-    public struct MetricsChoice: Hashable, Sendable {
-        /// Those of the proxies.
+    /// A selection of metrics.
+    public struct MetricsSelection: Hashable, Sendable {
+        /// Whether the metrics of proxies are included.
         public var proxies: Bool
-        /// Those of the process.
+        /// Whether the metrics of the process are included.
         public var process: Bool
 
-        /// Chooses.
+        /// Creates a selection.
         public init(proxies: Bool, process: Bool) {
             self.proxies = proxies
             self.process = process
         }
     }
 
-    /// An API without proxies.
+    /// Creates an API without proxies.
     ///
     /// - Parameters:
-    ///   - seed: Where all chance of its proxies comes from.
-    ///   - version: Slowlane's.
-    ///   - group: Where proxies run.
+    ///   - seed: The random seed from which those of the proxies derive.
+    ///   - version: Slowlane's version.
+    ///   - group: The event loops of the proxies.
     public convenience init(
-        seed: UInt64, limits: ServerLimits = ServerLimits(), metrics: MetricsChoice? = nil, version: String,
+        seed: UInt64, limits: ServerLimits = ServerLimits(), metrics: MetricsSelection? = nil, version: String,
         on group: any EventLoopGroup,
         logger: Logger = Logger(label: "slowlane.server") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.init(
             ProxyRegistry(seed: seed, limits: limits, on: group, logger: logger), limits: limits, metrics: metrics,
-            version: version)
+            version: version, logger: logger)
     }
 
-    /// An API of a registry.
-    init(_ registry: ProxyRegistry, limits: ServerLimits, metrics: MetricsChoice? = nil, version: String) {
+    /// Creates an API of a registry.
+    init(
+        _ registry: ProxyRegistry, limits: ServerLimits, metrics: MetricsSelection? = nil, version: String,
+        logger: Logger = Logger(label: "slowlane.server") { _ in SwiftLogNoOpLogHandler() }
+    ) {
         self.registry = registry
         self.limits = limits
         self.metrics = metrics
         self.version = version
+        self.logger = logger
     }
 
-    /// Bytes of a call's path: two names of ``Fields/wordBytesMax``, each byte percent-encoded, and what stands around them.
-    static let pathBytesMax = 2 * 3 * Fields.wordBytesMax + 256
+    /// The longest path in bytes: two names of ``JSONFields/wordBytesMax``, each byte percent-encoded, and the rest.
+    static let pathBytesMax = 2 * 3 * JSONFields.wordBytesMax + 256
 
-    /// What is answered.
-    public struct Answer: Sendable {
+    /// An HTTP response.
+    public struct Response: Sendable {
         /// The status.
         public var status: HTTPResponse.Status
-        /// The body's type; `nil` without a body.
+        /// The media type of the body; `nil` without a body.
         public var type: String?
         /// The body.
         public var body = ""
-        /// Where to look instead.
+        /// What the request contained that has no effect.
+        public var warnings: [String] = []
+        /// The target of a redirect.
         var location: String?
-        /// Whether a route of the API answered, and not the lack of one.
+        /// Whether the request matched a route. Only these responses have a request ID.
         var isRouted = true
 
-        static func json(_ body: String, _ status: HTTPResponse.Status = .ok) -> Answer {
-            Answer(status: status, type: "application/json", body: body)
+        static func json(
+            _ body: String, _ status: HTTPResponse.Status = .ok, warnings: [String] = []
+        ) -> Response {
+            Response(status: status, type: "application/json", body: body, warnings: warnings)
         }
 
-        static let done = Answer(status: .noContent)
+        static let noContent = Response(status: .noContent)
+        static let methodNotAllowed = Response(status: .methodNotAllowed, isRouted: false)
 
-        static func text(_ body: String, _ status: HTTPResponse.Status) -> Answer {
-            Answer(status: status, type: "text/plain; charset=utf-8", body: body)
+        static func text(_ body: String, _ status: HTTPResponse.Status) -> Response {
+            Response(status: status, type: "text/plain; charset=utf-8", body: body)
         }
 
-        static func failure(_ failure: APIFailure) -> Answer {
+        static func error(_ error: APIError) -> Response {
             json(
-                JSONText.object([("error", JSONText.string(failure.text)), ("status", "\(failure.status.code)")])
-                    + "\n",
-                failure.status)
+                JSONText.object([("error", JSONText.string(error.text)), ("status", "\(error.status.code)")]) + "\n",
+                error.status)
         }
     }
 
-    /// Makes the proxies of a configuration file: an array as in the body of `POST /populate`.
+    /// Creates the proxies of a configuration, which has the format of the body of `POST /populate`.
     ///
-    /// - Returns: The names of those made, and what kept the others from being made.
+    /// - Returns: The names of the created proxies, and the error that kept others from being created.
     public func load(_ json: [UInt8]) async -> (names: [String], problem: String?) {
+        for warning in RequestWarnings.ofProxies(json) { logger.warning("configuration: \(warning)") }
         do {
-            let (done, failure) = await registry.populate(try Self.requests(json))
-            return (done.map(\.name), failure?.text)
+            let (created, error) = await registry.populate(try Self.proxyRequests(json))
+            return (created.map(\.name), error?.text)
         } catch {
             return ([], error.text)
         }
@@ -104,45 +114,48 @@ public final class API: Sendable {
     /// Closes every proxy.
     public func close() async { await registry.closeAll() }
 
-    /// Answers a request.
-    public func respond(to request: HTTPRequest, body: [UInt8]) async -> Answer {
-        let (path, query) = Self.split(request.path ?? "/")
-        guard path.utf8.count <= Self.pathBytesMax else {
-            return .failure(APIFailure(.uriTooLong, "the path is longer than \(Self.pathBytesMax) bytes"))
-        }
-        guard let decoded = Self.percentDecoded(path) else {
-            return .failure(APIFailure(.badRequest, "the path is not percent-encoded UTF-8"))
-        }
-        if let cleaned = Self.cleaned(decoded) {
-            return Answer(status: .movedPermanently, location: cleaned, isRouted: false)
-        }
-        let parts = decoded.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    /// Returns the response to a request, after the request has taken effect.
+    public func respond(to request: HTTPRequest, body: [UInt8]) async -> Response {
+        let response: Response
         do {
-            if parts.first == "slowlane" {
-                if let answer = try await respondAsSlowlane(
-                    Array(parts.dropFirst()), request, query: query, body: body)
-                {
-                    return answer
-                }
-            } else if let answer = try await respondAsToxiproxy(parts, request, body) {
-                return answer
-            }
-            var answer = Answer.text("404 page not found\n", .notFound)
-            answer.isRouted = false
-            return answer
+            response = try await route(request, body)
         } catch {
-            return .failure(error)
+            response = .error(error)
         }
+        for warning in response.warnings {
+            logger.warning("\(request.method) \(request.path?.prefix(200) ?? ""): \(warning)")
+        }
+        return response
     }
 
-    static let noSuchMethod = Answer(status: .methodNotAllowed, isRouted: false)
+    private func route(_ request: HTTPRequest, _ body: [UInt8]) async throws(APIError) -> Response {
+        let (path, query) = Self.split(request.path ?? "/")
+        guard path.utf8.count <= Self.pathBytesMax else {
+            throw APIError(.uriTooLong, "the path is longer than \(Self.pathBytesMax) bytes")
+        }
+        guard let decoded = Self.percentDecoded(path) else {
+            throw APIError(.badRequest, "the path is not percent-encoded UTF-8")
+        }
+        if let cleaned = Self.cleaned(decoded) {
+            return Response(status: .movedPermanently, location: cleaned, isRouted: false)
+        }
+        let parts = decoded.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        let response =
+            try await parts.first == "slowlane"
+            ? slowlaneResponse(Array(parts.dropFirst()), request, query: query, body: body)
+            : toxiproxyResponse(parts, request, body)
+        if let response { return response }
+        var notFound = Response.text("404 page not found\n", .notFound)
+        notFound.isRouted = false
+        return notFound
+    }
 
     private static func split(_ target: String) -> (path: String, query: String) {
         guard let mark = target.utf8.firstIndex(of: UInt8(ascii: "?")) else { return (target, "") }
         return (String(target[..<mark]), String(target[target.utf8.index(after: mark)...]))
     }
 
-    /// The path without percent signs; `nil` if they are not used as they should, or what they stand for is no text.
+    /// Returns a path with its percent-encoding removed; `nil` if the encoding is malformed or the result is not UTF-8.
     static func percentDecoded(_ text: String) -> String? {
         guard text.utf8.contains(UInt8(ascii: "%")) else { return text }
         var bytes: [UInt8] = []
@@ -160,7 +173,7 @@ public final class API: Sendable {
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// The path without doubled slashes and dot segments; `nil` if it has none.
+    /// Returns a path with doubled slashes and dot segments removed; `nil` if it has none.
     private static func cleaned(_ path: String) -> String? {
         guard path.contains("//") || path.contains("/.") else { return path.hasPrefix("/") ? nil : "/" }
         var parts: [Substring] = []

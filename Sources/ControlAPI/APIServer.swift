@@ -4,27 +4,26 @@ public import Logging
 internal import NIOPosix
 internal import ProxyServer
 
-/// An ``API`` on a socket.
+/// An HTTP server of an ``API``.
 public final class APIServer: Sendable {
     private let host: HTTPServer
 
-    /// The port it listens on.
+    /// The listening port.
     public var port: Int { host.port }
 
     private init(_ host: HTTPServer) { self.host = host }
 
-    /// Answers run on a loop of their own, so that proxies never hold them up.
+    /// A loop of the API's own, so that proxy traffic does not delay responses.
     private static let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
-    /// Why a server cannot start.
+    /// The reason why the server cannot start.
     public struct StartError: Error, CustomStringConvertible {
-        /// What happened.
         public let description: String
     }
 
-    /// Listens and answers until ``stop()``.
+    /// Starts a server, which runs until ``stop()``.
     public static func start(
-        _ api: API, host: String, port: Int, gatekeeper: Gatekeeper,
+        _ api: API, host: String, port: Int, requestGuard: RequestGuard,
         logger: Logger = Logger(label: "slowlane.server") { _ in SwiftLogNoOpLogHandler() }
     ) async throws -> APIServer {
         var limits = HTTPServer.Limits()
@@ -35,59 +34,59 @@ public final class APIServer: Sendable {
         limits.bodyBytesPerSecondMin = api.limits.bodyBytesPerSecondMin
         limits.bodyWindowSeconds = api.limits.bodyWindowSeconds
         do {
-            let host = try await HTTPServer.start(
-                host: host, port: port, addressOption: "--port", limits: limits, on: loop
-            ) { request, exchange in
-                let answer = await answer(request, exchange, api, gatekeeper)
-                logger.debug("\(request.method) \(request.path?.prefix(200) ?? "") \(answer.status.code)")
-                return response(answer)
+            let host = try await HTTPServer.start(host: host, port: port, limits: limits, on: loop) {
+                request, exchange in
+                let response = await respond(to: request, exchange, api, requestGuard)
+                logger.debug("\(request.method) \(request.path?.prefix(200) ?? "") \(response.status.code)")
+                return message(response)
             }
             return APIServer(host)
         } catch {
-            throw StartError(description: "\(host):\(port) cannot be had: \(SystemErrorDescription(error))")
+            throw StartError(description: "cannot bind \(host):\(port): \(SystemReason.of(error))")
         }
     }
 
-    /// Closes everything.
+    /// Closes the port and every connection.
     public func stop() async { await host.stop() }
 
-    private static func answer(
-        _ request: HTTPRequest, _ exchange: HTTPServer.Exchange, _ api: API, _ gatekeeper: Gatekeeper
-    ) async -> API.Answer {
-        if let refusal = gatekeeper.refusal(of: request) { return .failure(refusal) }
-        if gatekeeper.token != nil { exchange.recordAuthentication() }
+    private static func respond(
+        to request: HTTPRequest, _ exchange: HTTPServer.Exchange, _ api: API, _ requestGuard: RequestGuard
+    ) async -> API.Response {
+        if let rejection = requestGuard.rejection(of: request) { return .error(rejection) }
+        if requestGuard.token != nil { exchange.recordAuthentication() }
         do {
             return await api.respond(to: request, body: try await exchange.readBody())
         } catch {
             switch error {
-            case .tooLarge, .budgetExceeded:
-                return .failure(
-                    APIFailure(
-                        .contentTooLarge, "the body is larger than \(api.limits.bodyBytesMax) bytes (--max-body)"))
+            case .tooLarge, .tooManyAtOnce:
+                return .error(
+                    APIError(.contentTooLarge, "the body is larger than \(api.limits.bodyBytesMax) bytes (--max-body)"))
             case .tooSlow:
-                return .failure(
-                    APIFailure(
+                return .error(
+                    APIError(
                         .requestTimeout,
-                        "the body arrived at less than \(api.limits.bodyBytesPerSecondMin) bytes per second, taken over "
+                        "the body arrived at less than \(api.limits.bodyBytesPerSecondMin) bytes/s, averaged over "
                             + "\(api.limits.bodyWindowSeconds) s"))
-            case .malformed(let reason): return .failure(.badBody(reason))
+            case .broken(let reason): return .error(.badBody(reason))
             }
         }
     }
 
-    private static func response(_ answer: API.Answer) -> HTTPServer.Response {
+    private static func message(_ response: API.Response) -> HTTPServer.Answer {
         var headers = HTTPFields()
-        if let type = answer.type { headers[.contentType] = type }
-        if let location = answer.location { headers[.location] = location }
-        if answer.isRouted { headers[requestID] = newRequestID() }
-        if answer.status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
+        if let type = response.type { headers[.contentType] = type }
+        if let location = response.location { headers[.location] = location }
+        if response.isRouted { headers[requestID] = newRequestID() }
+        if response.status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
+        if !response.warnings.isEmpty { headers[warning] = RequestWarnings.header(response.warnings) }
         headers[.xContentTypeOptions] = "nosniff"
-        return HTTPServer.Response(HTTPResponse(status: answer.status, headerFields: headers), .text(answer.body))
+        return HTTPServer.Answer(HTTPResponse(status: response.status, headerFields: headers), .text(response.body))
     }
 
     private static let requestID = HTTPField.Name("X-Toxiproxy-Request-Id")!
+    private static let warning = HTTPField.Name("Warning")!
 
-    /// Twenty characters that are different each time.
+    /// Returns twenty random characters.
     private static func newRequestID() -> String {
         let letters = Array("0123456789abcdefghijklmnopqrstuv")
         return String((0..<20).map { _ in letters[Int.random(in: 0..<letters.count)] })

@@ -1,8 +1,8 @@
-//  ControlAPI: proxies that are made, changed and watched over HTTP.
+//  ControlAPI: the HTTP API that creates, changes and observes proxies.
 //
-//  Owns: Toxiproxy's API and ours beside it, which proxies there are, who may call, metrics.
+//  Owns: Toxiproxy's API and Slowlane's API beside it, the registry of proxies, request authorization, metrics.
 //
-//  Does not own: what a proxy does (ProxyServer), what a toxic does (Impairment), the command line.
+//  Does not own: proxying (ProxyServer), the effects of toxics (Impairment), the command line.
 //
-//  A call is answered by `API.respond`, from a request and its body to an answer; `APIServer` puts that on a socket. No call waits
-//  for anything but event loops and the name look-ups it asks for itself.
+//  `API.respond` maps a request and its body to a response without a socket; `APIServer` serves it over HTTP. A call waits
+//  only for event loops and for the name lookups that it needs itself.

@@ -2,42 +2,48 @@ internal import ConfigFiles
 internal import JSON
 internal import LinkModel
 
-/// What a proxy's link is set to.
+/// The link of a proxy: constant conditions, or a timeline.
 enum LinkSetting: Hashable {
-    case holds(Conditions, profile: String?)
-    case follows(TimelineFile)
+    case constant(Conditions, profile: String?)
+    case timeline(TimelineFile)
 
-    static let clear = LinkSetting.holds(.clear, profile: nil)
+    /// A link without conditions.
+    static let passThrough = LinkSetting.constant(.clear, profile: nil)
 
-    /// Reads one of `profile`, `timeline`, `netem` and `conditions`. Files of this machine are not read for whoever calls.
-    init(_ fields: Fields) throws(APIFailure) {
-        let known = ["profile", "timeline", "netem", "conditions"]
-        let given = known.filter { fields[$0] != nil }
+    /// The fields of a link, of which a request contains one.
+    static let fieldNames = ["profile", "timeline", "netem", "conditions"]
+
+    /// Reads a link from a request. Requests never read files of this machine.
+    init(_ fields: JSONFields) throws(APIError) {
+        let given = Self.fieldNames.filter { fields[$0] != nil }
         guard given.count == 1 else {
-            throw .badBody(
-                "expected one of \(known.joined(separator: ", ")), got \(given.isEmpty ? "none" : "\(given.count)")")
+            var got = given.isEmpty ? "none" : "\(given.count)"
+            if given.isEmpty, let unknown = fields.names(except: Self.fieldNames).first {
+                got = "'\(RequestWarnings.printable(unknown))'" + NearestName.hint(unknown, in: Self.fieldNames)
+            }
+            throw .badBody("expected one of \(Self.fieldNames.joined(separator: ", ")), got \(got)")
         }
         if let name = try fields.text("profile") {
             guard let profile = ProfileCatalogue.builtInProfile(named: name) else {
                 throw .badBody(
-                    "no profile is called '\(name.prefix(60))'"
+                    "unknown profile '\(RequestWarnings.printable(name))'"
                         + NearestName.hint(name, in: ProfileCatalogue.builtIn.map(\.id)))
             }
-            self = .holds(profile.conditions, profile: profile.id)
+            self = .constant(profile.conditions, profile: profile.id)
         } else if let text = try fields.text("timeline", bytesMax: TimelineFile.inlineBytesMax) {
-            self = .follows(try Self.timeline(text))
+            self = .timeline(try Self.timeline(text))
         } else if let netem = try fields.object("netem") {
-            self = .holds(try Self.netem(netem), profile: nil)
+            self = .constant(try Self.netem(netem), profile: nil)
         } else {
-            self = .holds(try Self.conditions(fields["conditions"] ?? .null), profile: nil)
+            self = .constant(try Self.conditions(fields["conditions"] ?? .null), profile: nil)
         }
     }
 
-    private static func timeline(_ text: String) throws(APIFailure) -> TimelineFile {
-        if let timeline = ProfileCatalogue.builtInTimeline(named: text) { return timeline }
+    private static func timeline(_ text: String) throws(APIError) -> TimelineFile {
+        if let timeline = ProfileCatalogue.timelines.first(where: { $0.id.hasSameBytes(as: text) }) { return timeline }
         guard text.utf8.contains(UInt8(ascii: ":")) else {
             throw .badBody(
-                "no timeline is called '\(text.prefix(60))'"
+                "unknown timeline '\(RequestWarnings.printable(text))'"
                     + NearestName.hint(text, in: ProfileCatalogue.timelines.map(\.id)))
         }
         do {
@@ -47,13 +53,13 @@ enum LinkSetting: Hashable {
         }
     }
 
-    private static func netem(_ fields: Fields) throws(APIFailure) -> Conditions {
+    private static func netem(_ fields: JSONFields) throws(APIError) -> Conditions {
         var both: [DirectionConditions] = []
         for direction in ["up", "down"] {
             do {
                 both.append(try NetemExpression.parse(try fields.text(direction) ?? ""))
-            } catch let failure as APIFailure {
-                throw failure
+            } catch let error as APIError {
+                throw error
             } catch {
                 throw .badBody("netem.\(direction): \(error)")
             }
@@ -61,12 +67,15 @@ enum LinkSetting: Hashable {
         return Conditions(up: both[0], down: both[1])
     }
 
-    /// Conditions in the words of a profile's file; JSON is YAML.
-    private static func conditions(_ value: JSONValue) throws(APIFailure) -> Conditions {
+    /// Reads conditions in the words of profile files, of which JSON is a subset, or with the names of responses.
+    private static func conditions(_ value: JSONValue) throws(APIError) -> Conditions {
         let file: TimelineFile
         do {
+            let value = try inProfileWords(value)
             file = try TimelineFile(
                 inline: JSONValue.object(["0s": value]).json, source: "conditions", readsFiles: false)
+        } catch let error as APIError {
+            throw error
         } catch {
             throw .badBody("\(error)")
         }
@@ -76,22 +85,62 @@ enum LinkSetting: Hashable {
         return named.conditions
     }
 
-    /// What holds at the beginning.
-    var firstConditions: Conditions {
+    /// The numeric fields of conditions, with the key and the unit of profile files.
+    private static let numericFields = [
+        (name: "rate_bps", key: "rate", unit: "bit/s"), (name: "delay_ms", key: "delay", unit: "ms"),
+        (name: "loss_percent", key: "loss", unit: "%"), (name: "dns_delay_ms", key: "dns-delay", unit: "ms"),
+    ]
+
+    /// Returns conditions with `"rate_bps": 240000` replaced by `"rate": "240000 bit/s"`, and so on.
+    private static func inProfileWords(_ value: JSONValue) throws(APIError) -> JSONValue {
+        guard case .object(let members) = value else { return value }
+        var result = JSONObject()
+        for (name, value) in members {
+            guard let field = numericFields.first(where: { $0.name.hasSameBytes(as: name) }) else {
+                let isDirection = ["up", "down"].contains { $0.hasSameBytes(as: name) }
+                if result[name] == nil { result[name] = try isDirection ? inProfileWords(value) : value }
+                continue
+            }
+            if members[field.key] != nil { throw .badBody("conditions: \(field.key) and \(name): give one of the two") }
+            switch value {
+            case .integer(let number): result[field.key] = .text("\(number) \(field.unit)")
+            case .number(let number): result[field.key] = .text("\(JSONText.number(number)) \(field.unit)")
+            case .null: if field.key == "rate" { result[field.key] = .text("none") }
+            default: throw .badBody("conditions: \(name) is not a number")
+            }
+        }
+        return .object(result)
+    }
+
+    /// The conditions at the start.
+    var initialConditions: Conditions {
         switch self {
-        case .holds(let conditions, _): conditions
-        case .follows: .clear
+        case .constant(let conditions, _): conditions
+        case .timeline: .clear
         }
     }
 
-    /// What is set, and what of it is in force now.
+    /// Returns the setting with the conditions that apply now.
     func json(now conditions: Conditions) -> String {
-        var members: [(key: String, value: String)] = []
-        switch self {
-        case .holds(_, let profile): members = [("profile", JSONText.string(profile)), ("timeline", "null")]
-        case .follows(let file):
-            members = [("profile", "null"), ("timeline", JSONText.string(file.id == "inline" ? file.name : file.id))]
-        }
-        return JSONText.object(members + conditions.jsonMembers)
+        let (profile, timeline): (String?, String?) =
+            switch self {
+            case .constant(_, let profile): (profile, nil)
+            case .timeline(let file): (nil, file.id == "inline" ? file.name : file.id)
+            }
+        return JSONText.object([
+            ("profile", JSONText.string(profile)), ("timeline", JSONText.string(timeline)),
+            ("down", Self.json(conditions.down)), ("up", Self.json(conditions.up)),
+            ("dns_delay_ms", JSONText.number(conditions.dnsDelay.inMilliseconds)),
+        ])
+    }
+
+    /// Returns the conditions of one direction; a `null` rate is unlimited.
+    private static func json(_ conditions: DirectionConditions) -> String {
+        JSONText.object([
+            ("rate_bps", conditions.rate.map { "\($0.bitsPerSecond)" } ?? "null"),
+            ("delay_ms", JSONText.number(conditions.delay.inMilliseconds)),
+            ("loss_percent", JSONText.number(Double(conditions.loss.partsPerMillion) / 10_000)),
+            ("queue", JSONText.string(conditions.queue.description)),
+        ])
     }
 }

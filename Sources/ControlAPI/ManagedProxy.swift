@@ -3,95 +3,96 @@ internal import JSON
 internal import LinkModel
 internal import ProxyServer
 
-/// A proxy as it was asked for, whether it runs or not.
+/// A proxy of the registry, enabled or not: its settings, and what runs while it is enabled.
 struct ManagedProxy {
     let name: String
-    /// As given until it runs, then the address that is bound.
+    /// The text of the request until the first start, then the bound address.
     var listen: String
     var upstream: String
     var isEnabled = false
-    /// The oldest first.
+    /// In the order in which they were added.
     var toxics: [StoredToxic] = []
-    /// What runs while it is enabled.
+    /// `nil` while the proxy is disabled.
     var running: Proxy?
-    var link = LinkSetting.clear
-    /// What a reset goes back to.
-    let firstLink: LinkSetting
-    /// How its clients learn that the upstream cannot be reached.
+    var link = LinkSetting.passThrough
+    /// The link that `POST /reset` restores.
+    let initialLink: LinkSetting
+    /// How clients learn that the upstream is unreachable.
     let unreachableUpstream: UnreachableUpstream
     var seed: UInt64
-    /// How often it has been started with this seed.
-    var starts = 0
-    /// What was counted by those that ran before.
-    var past = Traffic()
+    /// The number of starts with this seed.
+    var startCount = 0
+    /// The counters of earlier runs.
+    var earlierTraffic = TrafficCounters()
 
-    /// - Parameter link: The link it is made with. With none it is one of Toxiproxy's, and behaves as those do when the
-    ///   upstream cannot be reached.
+    /// - Parameter link: The initial link. A proxy without one behaves as Toxiproxy's do when the upstream is unreachable.
     init(name: String, listen: String, upstream: String, link: LinkSetting?, seed: UInt64) {
         self.name = name
         self.listen = listen
         self.upstream = upstream
-        self.link = link ?? .clear
-        firstLink = link ?? .clear
+        self.link = link ?? .passThrough
+        initialLink = link ?? .passThrough
         unreachableUpstream = link == nil ? .close : .reset
         self.seed = seed
     }
 
-    /// Each start has its own chance, which follows from the seed.
-    var seedOfNextStart: UInt64 {
-        if starts == 0 { return seed }
-        var stream = RandomStream(seed: seed, "start/\(starts)")
+    /// The seed of the next start; each start has its own, derived from ``seed``.
+    var nextStartSeed: UInt64 {
+        if startCount == 0 { return seed }
+        var stream = RandomStream(seed: seed, "start/\(startCount)")
         return stream.next()
     }
 
-    /// Whether it is enabled and has its port: one that another process has taken meanwhile is tried for again.
+    /// Whether the proxy is enabled and holds its port. After a `refuse` link another process may hold it.
     var isListening: Bool { isEnabled && running?.listenFailure == nil }
 
-    /// As Toxiproxy shows it.
+    /// The toxics in the order of responses: upstream ones first, each stream's in the order in which they were added.
+    var orderedToxics: [StoredToxic] { toxics.filter { $0.stream == .up } + toxics.filter { $0.stream == .down } }
+
+    /// The proxy in Toxiproxy's format.
     var json: String {
-        let ordered = toxics.filter { $0.stream == .up } + toxics.filter { $0.stream == .down }
-        return JSONText.object([
+        JSONText.object([
             ("name", JSONText.string(name)), ("listen", JSONText.string(listen)),
             ("upstream", JSONText.string(upstream)), ("enabled", isListening ? "true" : "false"),
-            ("toxics", JSONText.array(ordered.map(\.json))),
+            ("toxics", JSONText.array(orderedToxics.map(\.json))),
         ])
     }
 }
 
-/// What has been counted of a proxy.
-struct Traffic: Hashable {
-    var received = PerDirection(up: 0, down: 0)
-    var sent = PerDirection(up: 0, down: 0)
-    var lost = PerDirection(up: 0, down: 0)
-    var retransmitted = PerDirection(up: 0, down: 0)
-    var stalls = PerDirection(up: 0, down: 0)
-    var accepted = 0
+/// The counters of a proxy.
+struct TrafficCounters: Hashable {
+    var bytesReceived = PerDirection(up: 0, down: 0)
+    var bytesSent = PerDirection(up: 0, down: 0)
+    var packetsLost = PerDirection(up: 0, down: 0)
+    var retransmissions = PerDirection(up: 0, down: 0)
+    var readPauses = PerDirection(up: 0, down: 0)
+    var connectionsAccepted = 0
     var dialsFailed = 0
 
     init() {}
 
     init(_ status: ProxyStatus) {
-        accepted = status.connectionsAccepted
+        connectionsAccepted = status.connectionsAccepted
         dialsFailed = status.dialsFailed
-        received = status.link.bytesRead
-        sent = status.link.bytesCarried
-        stalls = status.link.readPauses
+        bytesReceived = status.link.bytesRead
+        bytesSent = status.link.bytesCarried
+        readPauses = status.link.stalls
         for direction in Direction.allCases {
             let counters = status.link.counters[direction]
-            lost[direction] = counters.packetsLost + counters.packetsDropped
-            retransmitted[direction] = counters.retransmissions
+            packetsLost[direction] = counters.packetsLost + counters.packetsDropped
+            retransmissions[direction] = counters.retransmissions
         }
     }
 
-    static func += (sum: inout Traffic, more: Traffic) {
-        sum.accepted += more.accepted
+    static func += (sum: inout TrafficCounters, more: TrafficCounters) {
+        sum.connectionsAccepted += more.connectionsAccepted
         sum.dialsFailed += more.dialsFailed
         for direction in Direction.allCases {
-            sum.received[direction] += more.received[direction]
-            sum.sent[direction] += more.sent[direction]
-            sum.lost[direction] += more.lost[direction]
-            sum.retransmitted[direction] += more.retransmitted[direction]
-            sum.stalls[direction] += more.stalls[direction]
+            sum.bytesReceived[direction] += more.bytesReceived[direction]
+            sum.bytesSent[direction] += more.bytesSent[direction]
+            sum.packetsLost[direction] += more.packetsLost[direction]
+            sum.retransmissions[direction] += more.retransmissions[direction]
+            sum.readPauses[direction] += more.readPauses[direction]
         }
     }
 }

@@ -1,20 +1,20 @@
-/// How much callers may ask for.
+/// The limits of an ``API`` and its ``APIServer``.
 public struct ServerLimits: Hashable, Sendable {
-    /// Proxies at once.
+    /// Proxies.
     public var proxiesMax = 1000
-    /// Toxics of one proxy.
+    /// Toxics per proxy.
     public var toxicsMax = 100
-    /// Open connections of one proxy; further ones wait to be accepted.
+    /// Open connections per proxy; further ones wait in the kernel's accept queue.
     public var connectionsMax = 10_000
-    /// Bytes of a call's body.
+    /// Bytes of a request body.
     public var bodyBytesMax = 1 << 20
-    /// Bytes of a call's headers.
+    /// Bytes of a request head.
     public var headerBytesMax = 32 << 10
-    /// Connections to the API at once; a further one takes the slot of the idlest, those that showed the token last.
+    /// Connections to the API. A further one takes the slot of the longest-idle one, authenticated connections last.
     public var callersMax = 256
-    /// A call's body must arrive at this rate, taken over each ``bodyWindowSeconds``.
+    /// The slowest rate of a request body, averaged over each ``bodyWindowSeconds``.
     public var bodyBytesPerSecondMin = 250
-    /// Seconds over which a body's rate is taken.
+    /// The seconds over which the rate of a request body is averaged.
     public var bodyWindowSeconds = 30.0
 
     /// The defaults.

@@ -2,18 +2,20 @@ internal import Impairment
 internal import JSON
 internal import LinkModel
 
-/// A toxic as it was asked for, and as it is shown.
+/// A toxic as a request defined it and responses show it.
 struct StoredToxic: Hashable {
     let name: String
     let type: ToxicType
     let stream: Direction
-    /// The stream as it was written.
+    /// The stream in the letter case of the request.
     let streamText: String
     private(set) var toxicity: Float
     private(set) var values: ToxicType.Values
 
-    /// Reads a new toxic. `isTaken` says whether a name is; it is asked before the attributes are read.
-    init(_ fields: Fields, isTaken: (String) -> Bool) throws(APIFailure) {
+    /// Reads a new toxic.
+    ///
+    /// - Parameter isTaken: Returns whether the proxy has a toxic of this name; called before the attributes are read.
+    init(_ fields: JSONFields, isTaken: (String) -> Bool) throws(APIError) {
         streamText = try fields.text("stream") ?? "downstream"
         let type = try fields.text("type") ?? ""
         let name = try fields.text("name") ?? ""
@@ -21,9 +23,9 @@ struct StoredToxic: Hashable {
         switch streamText.lowercased() {
         case "upstream": stream = .up
         case "downstream": stream = .down
-        default: throw .badStream
+        default: throw .invalidStream
         }
-        guard let type = ToxicType(rawValue: type) else { throw .badType }
+        guard let type = ToxicType(rawValue: type) else { throw .invalidToxicType }
         self.type = type
         self.name = name.isEmpty ? "\(type.rawValue)_\(streamText)" : name
         if isTaken(self.name) { throw .toxicExists }
@@ -31,8 +33,8 @@ struct StoredToxic: Hashable {
         values = try type.values(try fields.object("attributes"))
     }
 
-    /// The same with those settings that are given.
-    func updated(_ fields: Fields) throws(APIFailure) -> StoredToxic {
+    /// Returns the toxic with the toxicity and the attributes that `fields` contains.
+    func updated(_ fields: JSONFields) throws(APIError) -> StoredToxic {
         var toxic = self
         toxic.values = try type.values(
             try fields.object("attributes"), over: values.fractions, integers: values.integers)
@@ -48,7 +50,7 @@ struct StoredToxic: Hashable {
         ])
     }
 
-    /// What a proxy is told.
+    /// The toxic that a proxy applies.
     var toxic: Toxic {
         Toxic(name: name, stream: stream, toxicity: Double(toxicity), effect: type.effect(values))
     }

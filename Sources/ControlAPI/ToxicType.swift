@@ -1,7 +1,7 @@
 internal import Impairment
 internal import JSON
 
-/// Toxiproxy's kinds of toxics, with their attributes in the order in which they are shown.
+/// A type of toxic, with its attributes in the order of responses.
 enum ToxicType: String, CaseIterable {
     case latency, bandwidth, timeout, slicer, noop
     case slowClose = "slow_close"
@@ -9,7 +9,7 @@ enum ToxicType: String, CaseIterable {
     case limitData = "limit_data"
     case packetLoss = "packet_loss"
 
-    /// The attributes' names.
+    /// The names of the attributes.
     var attributes: [String] {
         switch self {
         case .latency: ["latency", "jitter"]
@@ -23,24 +23,24 @@ enum ToxicType: String, CaseIterable {
         }
     }
 
-    /// Whether its attributes may be fractions.
+    /// Whether the attributes are floating-point numbers instead of integers.
     private var isFractional: Bool { self == .packetLoss }
 
-    /// Reads those attributes that are given; the others keep their values, which are 0 at first.
-    func values(_ fields: Fields?, over old: [Double]? = nil, integers: [Int64]? = nil) throws(APIFailure) -> Values {
+    /// Reads the attributes in `fields`; the others keep the old values, or 0.
+    func values(_ fields: JSONFields?, over old: [Double]? = nil, integers: [Int64]? = nil) throws(APIError) -> Values {
         var values = Values(
             integers: integers ?? attributes.map { _ in 0 }, fractions: old ?? attributes.map { _ in 0 })
-        for (place, name) in attributes.enumerated() {
+        for (index, name) in attributes.enumerated() {
             if isFractional {
-                if let number = try fields?.number(name) { values.fractions[place] = number }
+                if let number = try fields?.number(name) { values.fractions[index] = number }
             } else if let number = try fields?.integer(name) {
-                values.integers[place] = number
+                values.integers[index] = number
             }
         }
         return values
     }
 
-    /// Attributes by their places: as whole numbers, or as fractions.
+    /// The values of the attributes, in the order of ``attributes``: as integers or as fractions.
     struct Values: Hashable {
         var integers: [Int64]
         var fractions: [Double]
@@ -49,8 +49,8 @@ enum ToxicType: String, CaseIterable {
     /// The attributes as JSON.
     func json(_ values: Values) -> String {
         JSONText.object(
-            attributes.enumerated().map { place, name in
-                (name, isFractional ? JSONText.number(values.fractions[place]) : "\(values.integers[place])")
+            attributes.enumerated().map { index, name in
+                (name, isFractional ? JSONText.number(values.fractions[index]) : "\(values.integers[index])")
             })
     }
 

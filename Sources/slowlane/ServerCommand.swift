@@ -140,7 +140,7 @@ struct ServerCommand: AsyncParsableCommand {
         do {
             server = try await APIServer.start(
                 api, host: address.host, port: address.port,
-                gatekeeper: Gatekeeper(
+                requestGuard: RequestGuard(
                     boundTo: address.host, token: token, allowedHosts: allowHost + named + anyHost), logger: logger)
         } catch {
             let problem = "\(error); stop the other server, or choose another --port"

@@ -24,9 +24,9 @@ enum Main {
             try? FileHandle.standardError.write(contentsOf: Data(outcome.errors.utf8))
             exit(outcome.status)
         case .server:
-            switch ToxiproxyServerFlags.meaning(of: arguments) {
-            case .serve(let arguments): await Slowlane.main(arguments)
-            case .say(let text, let status):
+            switch ToxiproxyServerArguments.parse(arguments) {
+            case .run(let arguments): await Slowlane.main(arguments)
+            case .exit(let text, let status):
                 (status == 0 ? FileHandle.standardOutput : .standardError).write(Data(text.utf8))
                 exit(status)
             }

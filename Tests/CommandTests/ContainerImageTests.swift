@@ -4,8 +4,8 @@
     import TestSupport
     import Testing
 
-    /// What a container of the image does, without a container: the program in a root folder that has nothing else in it.
-    @Suite(.timeLimit(.minutes(10)), .enabled(if: geteuid() == 0, "chroot and mounts are for root"))
+    /// The container image without a container engine: the program in a root folder that contains nothing else.
+    @Suite(.timeLimit(.minutes(10)), .enabled(if: geteuid() == 0, "chroot and mount need root"))
     struct ContainerImageTests {
         /// The image's root folder.
         private let root: TemporaryFolder
@@ -18,21 +18,21 @@
             try #require(made.status == 0, "\(made.output)\(made.errors)")
         }
 
-        /// A program of the image, with the /proc that every container has.
+        /// Starts a program of the image, with `/proc` as in every container.
         private func start(_ words: [String]) throws -> Command {
             let script = "mount --rbind /proc \"$0/proc\" && exec chroot \"$0\" \"$@\""
             return try Command(
                 ["--mount", "sh", "-c", script, root.url.path()] + words, binary: URL(filePath: "/usr/bin/unshare"))
         }
 
-        /// Runs `body` with the entry point's server, on a port of its own.
+        /// Runs `body` with the server of the entry point.
         private func withServer(
             _ arguments: [String] = ["-host=0.0.0.0"], _ body: (Int) async throws -> Void
         ) async throws {
             let port = try TestSocket.unusedPort()
             let server = try start(["/toxiproxy"] + arguments + ["-port=\(port)"])
             do {
-                // As a waiter for log lines does.
+                // The log line that wait strategies look for.
                 _ = try await server.output.line(with: "Starting Toxiproxy HTTP server")
                 try await body(port)
             } catch {
@@ -49,7 +49,7 @@
             try await blocking { try HTTPPeer(port: port).ask(method, path, body, fields + ["Connection: close"]) }
         }
 
-        @Test func theHealthCheckTellsARunningServerFromNone() async throws {
+        @Test func theHealthCheckDetectsARunningServer() async throws {
             func check(_ port: Int) async throws -> Int32 {
                 try await start(["/toxiproxy-cli", "-h", "http://127.0.0.1:\(port)", "list"]).end()
             }
@@ -61,7 +61,7 @@
             #expect(status == 1)
         }
 
-        @Test func theImageHasTheProgramUnderEveryName() async throws {
+        @Test func theImageContainsTheProgramUnderEveryName() async throws {
             for (words, begin) in [
                 (["/toxiproxy", "-version"], "toxiproxy-server version 2.12.0\n"),
                 (["/toxiproxy-server", "-version"], "toxiproxy-server version 2.12.0\n"),
@@ -73,7 +73,7 @@
             }
         }
 
-        /// As the module for Go starts a container that has proxies.
+        /// The way in which the Go module creates proxies.
         @Test func aConfigurationIsRead() async throws {
             let listen = try TestSocket.unusedPort()
             let file = root.url.appending(path: "tmp/tc-toxiproxy.json")
@@ -93,15 +93,15 @@
             }
         }
 
-        /// A client library: what it sends with each call, and how it writes names.
+        /// The requests of a client library: header fields and spelling of names.
         struct Library: CustomTestStringConvertible, Sendable {
             let testDescription: String
             let fields: [String]
-            /// Whether it writes fields with capitals.
+            /// Whether field names start with capitals.
             var hasCapitals = false
-            /// How it updates.
+            /// The method of updates.
             var update = "POST"
-            /// The call that disables or enables: the body, from the listening port and the state.
+            /// Returns the body that enables or disables, from the listening port and the state.
             let toggle: @Sendable (Int, Bool) -> String
         }
 
@@ -140,7 +140,7 @@
                 }),
         ]
 
-        @Test(arguments: libraries) func theCallsOfTheModulesClientsAreTaken(_ library: Library) async throws {
+        @Test(arguments: libraries) func theRequestsOfTheModulesClientsWork(_ library: Library) async throws {
             let (socket, upstreamPort) = try TestSocket.listen()
             let upstream = "127.0.0.1:\(upstreamPort)"
             let listen = try TestSocket.unusedPort()
@@ -149,7 +149,7 @@
                     let text = body.replacing("{upstream}", with: upstream)
                     return try await call(port, method, path, text, library.fields)
                 }
-                // The wait strategy.
+                // The request of the wait strategy.
                 #expect(try await ask("GET", "/version").body == "{\"version\": \"2.12.0\"}\n")
                 #expect(try await ask("GET", "/proxies").body == "{}")
 
@@ -177,15 +177,15 @@
                 #expect(try await ask("DELETE", "/proxies/redis/toxics/late").status == 204)
                 try await exchange(listen, socket, takesAtLeast: .zero)
 
-                // What the clients call cutting a connection.
+                // The toxic with which the clients cut a connection.
                 let cut = #"{"name":"CUT","stream":"upstream","type":"bandwidth","attributes":{"rate":0}}"#
                 #expect(try await ask("POST", "/proxies/redis/toxics", cut).status == 200)
                 #expect(try await ask("DELETE", "/proxies/redis/toxics/CUT").status == 204)
 
                 for isEnabled in [false, true] {
-                    let answer = try await ask(
+                    let response = try await ask(
                         library.update, "/proxies/redis", library.toggle(listen, isEnabled))
-                    #expect(answer.status == 200 && json(answer)["enabled"] == .bool(isEnabled), "\(answer.body)")
+                    #expect(response.status == 200 && json(response)["enabled"] == .bool(isEnabled), "\(response.body)")
                     if !isEnabled {
                         #expect(throws: TestSocket.Failure.self) { () throws -> Void in
                             _ = try TestSocket.connect(port: listen)

@@ -5,19 +5,19 @@ import Testing
 
 @testable import slowlane
 
-/// `toxiproxy-cli` against what Toxiproxy 2.12.0's own one printed when both of its programs were run with the same commands.
+/// `toxiproxy-cli`, compared with a recording of Toxiproxy 2.12.0's client and server.
 @Suite(.timeLimit(.minutes(10))) struct ToxiproxyCLITests {
-    /// A command of the table, and how the original's ended.
+    /// A command of the table, with the exit status and the output of the original.
     private struct Row {
         let arguments: [String]
         let environment: [String: String]
         let status: Int32
-        /// Standard output, without the help.
+        /// Standard output without the help.
         let output: String
-        /// What the help is of that stands at the end of standard output; its words are ours.
+        /// The name of the command whose help ends standard output. The text of the help is Slowlane's.
         let help: String?
         let errors: String
-        /// Why ours prints something else.
+        /// Why Slowlane's output differs.
         let difference: String?
 
         init(_ json: JSONValue) throws {
@@ -39,8 +39,8 @@ import Testing
     private static let table = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "Tables/toxiproxy-cli.json")
 
-    /// The rows are commands to one server, one after the other: what they make and change is there for those that follow.
-    @Test func everyCommandOfTheTableEndsAsTheOriginals() async throws {
+    /// The rows run one after the other on one server, and depend on the changes of earlier rows.
+    @Test func everyCommandOfTheTableMatchesTheOriginal() async throws {
         let json = try #require(JSONText.parse(Array(try Data(contentsOf: Self.table))))
         guard case .array(let values) = json else { throw CocoaError(.fileReadCorruptFile) }
         let rows = try values.map(Row.init)
@@ -87,7 +87,7 @@ import Testing
         #expect(equal == rows.count { $0.difference == nil }, "\(equal) of \(rows.count) are equal")
     }
 
-    @Test func onATerminalThereAreColoursHeadingsAndHints() async throws {
+    @Test func aTerminalGetsColorsHeadingsAndHints() async throws {
         let server = try Command(["server", "--port", "0"])
         let line = try await server.output.line(with: "listening on ")
         let url = String(try #require(line.split(separator: " ").first { $0.hasPrefix("http://") }))
@@ -124,17 +124,17 @@ import Testing
         #expect(await server.end() == 0)
     }
 
-    /// What Go's `fmt.Print` prints.
+    /// The formats of Go's `fmt.Print`.
     @Test(arguments: [
         (0.0, "0"), (1, "1"), (-5, "-5"), (1000, "1000"), (123_456, "123456"), (999_999, "999999"),
         (1_000_000, "1e+06"),
         (21_000_000, "2.1e+07"), (1_234_567, "1.234567e+06"), (0.5, "0.5"), (0.1, "0.1"), (100.25, "100.25"),
         (0.0001, "0.0001"), (0.00001, "1e-05"), (1.5e-7, "1.5e-07"), (1e100, "1e+100"), (1e21, "1e+21"),
-    ]) func numbersArePrintedAsGoPrintsThem(_ value: Double, _ text: String) {
-        #expect(GoText.text(of: value) == text)
+    ]) func numbersAreFormattedAsInGo(_ value: Double, _ text: String) {
+        #expect(GoText.format(value) == text)
     }
 
-    @Test func numbersAreReadAsGoReadsThem() {
+    @Test func numbersAreParsedAsInGo() {
         for (text, value) in [("5", 5.0), ("+5", 5), ("1e2", 100), (".5", 0.5), ("0x1p-1", 0.5)] {
             #expect(GoText.number(text) == value, "\(text)")
         }

@@ -3,13 +3,13 @@ import JSON
 import TestSupport
 import Testing
 
-/// The program under the names of Toxiproxy's server, and what its environment settles.
+/// The program under the names of Toxiproxy's server, and its environment variables.
 @Suite(.timeLimit(.minutes(10))) struct ToxiproxyServerTests {
     private let folder: TemporaryFolder
 
     init() throws { folder = try TemporaryFolder() }
 
-    /// The program under a name, with variables.
+    /// Starts the program under a name, with environment variables.
     private func start(_ name: String, _ arguments: [String], _ variables: [String: String] = [:]) throws -> Command {
         let link = folder.url.appending(path: name)
         if !FileManager.default.fileExists(atPath: link.path()) {
@@ -19,7 +19,7 @@ import Testing
             variables.map { "\($0)=\($1)" } + [link.path()] + arguments, binary: URL(filePath: "/usr/bin/env"))
     }
 
-    /// The log line with `message`.
+    /// Returns the log line with `message`.
     private func line(_ message: String, _ server: Command) async throws -> JSONObject {
         let line = try await server.output.line(with: "\"message\":\"\(message)\"")
         return try #require(JSONText.parse(Array(line.utf8))?.object)
@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test(arguments: ["toxiproxy", "toxiproxy-server"])
-    func onEveryInterfaceItStartsWithoutATokenAndAnswersUnderAnyName(_ name: String) async throws {
+    func onEveryInterfaceItNeedsNoTokenAndAcceptsAnyHost(_ name: String) async throws {
         let server = try start(name, ["-host=0.0.0.0", "-port=0", "-seed=7"])
         let started = try await line("Starting Toxiproxy HTTP server", server)
         #expect(started["level"] == .text("info") && started["seed"] == .text("7"))
@@ -40,13 +40,13 @@ import Testing
         let warning = try await server.output.line(with: "\"level\":\"warn\"")
         #expect(warning.contains("can open ports and connections"))
         for host in ["toxiproxy:8474", "anything.example", "10.1.2.3"] {
-            let answer = try await call(port, "GET /version", host)
-            #expect(answer.status == 200 && answer.body == "{\"version\": \"2.12.0\"}\n", "\(host)")
+            let response = try await call(port, "GET /version", host)
+            #expect(response.status == 200 && response.body == "{\"version\": \"2.12.0\"}\n", "\(host)")
         }
-        // A page that has made a browser take us for its own server does not get anywhere, on our own calls neither.
+        // Requests of a DNS-rebinding page are refused, also on Slowlane's routes.
         for path in ["/proxies", "/slowlane/v1/version"] {
-            let answer = try await call(port, "GET \(path)", "rebound.example", "User-Agent: Mozilla/5.0\r\n")
-            #expect(answer.status == 403, "\(path)")
+            let response = try await call(port, "GET \(path)", "rebound.example", "User-Agent: Mozilla/5.0\r\n")
+            #expect(response.status == 403, "\(path)")
         }
         await end(server)
         #expect(server.errors.text.isEmpty)
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func itTakesTheFlagsOfTheOriginal() async throws {
+    @Test func itAcceptsTheFlagsOfTheOriginal() async throws {
         func run(_ arguments: String...) async throws -> (status: Int32, output: String, errors: String) {
             let command = try start("toxiproxy-server", arguments)
             return (await command.end(), command.output.text, command.errors.text)
@@ -67,8 +67,8 @@ import Testing
         #expect(version.status == 0 && version.output == "toxiproxy-server version 2.12.0\n")
         let unknown = try await run("-nonsense")
         #expect(unknown.status == 2 && unknown.errors.contains("-nonsense") && unknown.errors.contains("Usage"))
-        let noTruth = try await run("-version=maybe")
-        #expect(noTruth.status == 2 && noTruth.errors.contains("invalid boolean value \"maybe\" for -version"))
+        let notABool = try await run("-version=maybe")
+        #expect(notABool.status == 2 && notABool.errors.contains("invalid boolean value \"maybe\" for -version"))
         #expect(try await run("--help").status == 0)
         let server = try start(
             "toxiproxy-server",
@@ -79,11 +79,11 @@ import Testing
         await end(server)
     }
 
-    @Test func atTheLevelOfErrorsNothingIsPrinted() async throws {
-        let port = try TestSocket.unusedPort()
+    @Test func atLogLevelErrorNothingIsPrinted() async throws {
+        let port = try TestSocket.quietPort()
         for (name, arguments) in [("toxiproxy-server", [String]()), ("slowlane", ["server"])] {
             let server = try start(name, arguments + ["--port", "\(port)"], ["LOG_LEVEL": "error"])
-            try await answers(port)
+            try await waitForServer(port)
             await end(server)
             #expect(server.output.text.isEmpty && server.errors.text.isEmpty, "\(name)")
         }
@@ -93,8 +93,8 @@ import Testing
         await end(server)
     }
 
-    /// Waits until a server answers at a port.
-    private func answers(_ port: Int) async throws {
+    /// Waits until a server responds on a port.
+    private func waitForServer(_ port: Int) async throws {
         let deadline = ContinuousClock.now + .seconds(60)
         while (try? await call(port, "GET /version", "localhost"))?.status != 200 {
             try #require(ContinuousClock.now < deadline, "no server within a minute")
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    @Test func theEnvironmentSparesTheTokenAndNamesHosts() async throws {
+    @Test func theEnvironmentAllowsRequestsWithoutTokenAndNamesHosts() async throws {
         let refused = try start("slowlane", ["server", "--host", "0.0.0.0", "--port", "0"], ["SLOWLANE_NO_TOKEN": "0"])
         #expect(await refused.end() == 64 && refused.errors.text.contains("SLOWLANE_NO_TOKEN"))
         let server = try start(
@@ -118,8 +118,8 @@ import Testing
         #expect(await wrong.end() == 64 && wrong.errors.text.contains("SLOWLANE_NO_TOKEN"))
     }
 
-    /// Every interface is that of both families, however it is written.
-    @Test(arguments: ["", "::", "[::]"]) func everyInterfaceAnswersOnIPv4AndIPv6(_ host: String) async throws {
+    /// "Every interface" includes IPv4 and IPv6 in each of its spellings.
+    @Test(arguments: ["", "::", "[::]"]) func everyInterfaceListensOnIPv4AndIPv6(_ host: String) async throws {
         let server = try start("slowlane", ["server", "--host", host, "--port", "0", "--no-token"])
         let line = try await server.output.line(with: "listening on ")
         let port = try #require(line.split(separator: " ")[2].split(separator: ":").last.flatMap { Int($0) })

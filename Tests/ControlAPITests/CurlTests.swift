@@ -2,9 +2,9 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Calls that are legal and unusual, as `curl` makes them; what is expected is what Toxiproxy 2.12.0 answered to the same.
+/// Unusual but valid requests from `curl`, with the responses of Toxiproxy 2.12.0.
 @Suite(.timeLimit(.minutes(10))) struct CurlTests {
-    @Test func oddButLegalCallsAreAnsweredAsByTheOriginal() async throws {
+    @Test func unusualRequestsGetTheResponsesOfTheOriginal() async throws {
         try await withServer { (call, _) async throws in
             func curl(_ path: String, _ arguments: [String]) async throws -> (status: String, body: String) {
                 let url = "http://127.0.0.1:\(call.port)\(path)"
@@ -42,8 +42,8 @@ import Testing
                 ("/reset?x", ["-X", "POST"], "204", ""),
             ]
             for (path, arguments, status, body) in calls {
-                let answer = try await curl(path, arguments)
-                #expect(answer.status == status && answer.body == body, "\(arguments) \(path): \(answer)")
+                let response = try await curl(path, arguments)
+                #expect(response.status == status && response.body == body, "\(arguments) \(path): \(response)")
             }
         }
     }

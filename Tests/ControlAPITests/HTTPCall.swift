@@ -10,7 +10,7 @@ import Testing
 extension HTTPReply {
     var json: JSONValue? { JSONText.parse(Array(body.utf8)) }
 
-    /// The text of an error whose status is told in the body too.
+    /// The text of an error whose body has the status of the response.
     var error: String? {
         guard let object = json?.object, object["status"] == .integer(Int64(status)) else { return nil }
         return object["error"]?.text
@@ -19,14 +19,14 @@ extension HTTPReply {
 
 /// Calls of an API over plain sockets.
 struct HTTPCall {
-    typealias Answer = HTTPReply
+    typealias Response = HTTPReply
 
     let port: Int
 
-    /// Sends a request of its own and reads the answer to the end of the connection.
+    /// Sends a request on a connection of its own and reads the response.
     func callAsFunction(
         _ method: String, _ path: String, _ body: String? = nil, headers: [String] = []
-    ) async throws -> Answer {
+    ) async throws -> Response {
         var lines = ["\(method) \(path) HTTP/1.1", "Connection: close"]
         if !headers.contains(where: { $0.hasPrefix("Host:") }) { lines.append("Host: 127.0.0.1:\(port)") }
         if let body, !headers.contains(where: { $0.hasPrefix("Transfer-Encoding") }) {
@@ -35,25 +35,25 @@ struct HTTPCall {
         return try await raw((lines + headers).joined(separator: "\r\n") + "\r\n\r\n" + (body ?? ""))
     }
 
-    func raw(_ text: String) async throws -> Answer {
+    func raw(_ text: String) async throws -> Response {
         let port = port
         return try await blocking { try HTTPPeer(port: port).raw(text) }
     }
 
-    /// Makes a proxy to `upstream` and gives its port.
+    /// Creates a proxy and returns its port.
     func proxy(_ name: String = "p", to upstream: Int, listen: Int = 0, _ more: String = "") async throws -> Int {
-        let answer = try await self(
+        let response = try await self(
             "POST", "/proxies",
             #"{"name":"\#(name)","listen":"127.0.0.1:\#(listen)","upstream":"127.0.0.1:\#(upstream)"\#(more)}"#)
-        #expect(answer.status == 201, "\(answer.body)")
-        let listen = try #require(answer.json?.object?["listen"]?.text)
+        #expect(response.status == 201, "\(response.body)")
+        let listen = try #require(response.json?.object?["listen"]?.text)
         return try #require(listen.split(separator: ":").last.flatMap { Int($0) })
     }
 }
 
-/// Runs `body` with a server of its own.
+/// Runs `body` with a server.
 func withServer(
-    seed: UInt64 = 1, limits: ServerLimits = ServerLimits(), metrics: API.MetricsChoice? = nil, token: String? = nil,
+    seed: UInt64 = 1, limits: ServerLimits = ServerLimits(), metrics: API.MetricsSelection? = nil, token: String? = nil,
     allowedHosts: [String] = [], on group: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
     _ body: (HTTPCall, API) async throws -> Void
 ) async throws {
@@ -61,7 +61,7 @@ func withServer(
         seed: seed, limits: limits, metrics: metrics, version: "test", on: group)
     let server = try await APIServer.start(
         api, host: "127.0.0.1", port: 0,
-        gatekeeper: Gatekeeper(boundTo: "127.0.0.1", token: token, allowedHosts: allowedHosts))
+        requestGuard: RequestGuard(boundTo: "127.0.0.1", token: token, allowedHosts: allowedHosts))
     do {
         try await body(HTTPCall(port: server.port), api)
     } catch {
@@ -73,7 +73,7 @@ func withServer(
     await api.close()
 }
 
-/// An upstream that answers each connection on a thread of its own.
+/// An upstream that serves each connection on a thread of its own.
 final class Upstream: Sendable {
     let port: Int
     private let listener: TestSocket
@@ -83,7 +83,7 @@ final class Upstream: Sendable {
         self.listener = listener
         self.port = port
         Thread.detachNewThread { [weak listener] in
-            // An accept gives up after a minute; then it begins anew, as long as anybody wants it.
+            // An accept times out after a minute.
             while let current = listener {
                 guard let socket = try? current.accept() else { continue }
                 Thread.detachNewThread { try? serve(socket) }
@@ -100,7 +100,7 @@ final class Upstream: Sendable {
                     if bytes.isEmpty { return }
                     try socket.send(bytes)
                 } catch let failure as TestSocket.Failure where failure.code == EAGAIN {
-                    // A read gives up too, and the client may only be slow.
+                    // A read times out too, and the client may only be slow.
                 }
             }
         }

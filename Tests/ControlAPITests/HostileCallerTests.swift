@@ -3,29 +3,29 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Callers that do not read, do not finish, or speak an old HTTP: the owner of the server must not notice.
+/// Callers that do not read, do not finish their requests, or use HTTP/1.0. The owner of the token is served all the same.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct HostileCallerTests {
     private static let owner = ["Authorization: Bearer secret"]
 
-    /// Bytes of this process in memory.
+    /// The resident memory of this process in bytes.
     private static var residentBytes: Int {
         let words = (try? String(contentsOfFile: "/proc/self/statm", encoding: .ascii))?.split(separator: " ") ?? []
         return words.count > 1 ? (Int(words[1]) ?? 0) * sysconf(Int32(_SC_PAGESIZE)) : 0
     }
 
-    /// What a caller without a token does.
+    /// The behavior of a caller without the token.
     enum Hostility: CaseIterable, Sendable {
-        /// Sends requests and takes no responses.
+        /// Sends requests and reads no responses.
         case pipelines
-        /// Sends a part of a head.
+        /// Sends a part of a request head.
         case neverFinishes
         /// Sends nothing.
         case connects
-        /// Sends the head of a request whose body does not come.
+        /// Sends a request head without the body.
         case withholdsBody
     }
 
-    @Test(arguments: Hostility.allCases) func threeHundredStrangersDoNotLockTheOwnerOut(hostility: Hostility)
+    @Test(arguments: Hostility.allCases) func threeHundredStrangersDoNotBlockTheOwner(hostility: Hostility)
         async throws
     {
         try await withServer(token: "secret") { (call, _) async throws in
@@ -53,8 +53,8 @@ import Testing
                     let socket = try TestSocket.connect(port: port)
                     strangers.append(socket)
                     socket.shrinkReceiveBuffer()
-                    // None of them reads; what the kernel does not take must not hold up this test.
-                    socket.sendNonblocking(Array(request.utf8))
+                    // The strangers do not read, so a blocking send would never return.
+                    socket.sendWithoutWaiting(Array(request.utf8))
                     if number % 50 == 49 { try ask(HTTPPeer(port: port)) }
                 }
                 for _ in 0..<20 { try ask(HTTPPeer(port: port)) }
@@ -68,7 +68,6 @@ import Testing
         }
     }
 
-    /// Without a token everybody is a stranger; the newest is served.
     @Test func withoutATokenTheNewestCallerIsServed() async throws {
         try await withServer { (call, _) async throws in
             let port = call.port
@@ -84,8 +83,8 @@ import Testing
         }
     }
 
-    /// Every route, and what follows it on the same connection.
-    @Test func everyRouteAnswersHEADAndHTTP10() async throws {
+    /// Every route, and the next request on the same connection.
+    @Test func everyRouteRespondsToHEADAndHTTP10() async throws {
         try await withServer(metrics: .init(proxies: true, process: true)) { (call, _) async throws in
             _ = try await call.proxy("p", to: 1)
             _ = try await call("POST", "/proxies/p/toxics", #"{"type":"latency","name":"t"}"#)
@@ -98,7 +97,7 @@ import Testing
                     "/slowlane/v1/proxies/p/connections", "/slowlane/v1/proxies/p/connections/0", "/none", "/",
                 ] {
                     let peer = HTTPPeer(port: port)
-                    // All but the metrics say 405, as Toxiproxy does.
+                    // All routes but the metrics refuse HEAD, as Toxiproxy's do.
                     let head = try peer.ask("HEAD", path)
                     #expect([200, 404, 405].contains(head.status), "\(path): \(head.status)")
                     let get = try peer.ask("GET", path)
@@ -116,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func apacheBenchGetsItsAnswers() async throws {
+    @Test func apacheBenchGetsItsResponses() async throws {
         try await withServer { (call, _) async throws in
             try await ApacheBench.expectResponses(
                 "http://127.0.0.1:\(call.port)/version", requests: 200, headStatus: 405)
@@ -125,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func aCallSaysWhoIsCalledOnce() async throws {
+    @Test func ambiguousRequestsAreRefused() async throws {
         try await withServer { (call, _) async throws in
             for (fields, status) in [
                 ("", 400), ("Host: localhost\r\nHost: localhost\r\n", 400),
@@ -133,9 +132,9 @@ import Testing
                 ("Host: localhost\r\nTransfer-Encoding: chunked\r\nContent-Length: 0\r\n", 400),
                 ("Host: localhost\r\nContent-Length: 2000000\r\n", 413),
             ] {
-                let answer = try await call.raw("POST /reset HTTP/1.1\r\n\(fields)\r\n")
-                #expect(answer.status == status, "\(fields)")
-                #expect(answer.header("Connection") == "close")
+                let response = try await call.raw("POST /reset HTTP/1.1\r\n\(fields)\r\n")
+                #expect(response.status == status, "\(fields)")
+                #expect(response.header("Connection") == "close")
             }
         }
     }

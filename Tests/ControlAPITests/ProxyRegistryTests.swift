@@ -8,12 +8,11 @@ import Testing
 
 @testable import ControlAPI
 
-/// What happens to proxies when something fails or hangs.
+/// Proxies when a change fails or a name lookup hangs.
 @Suite(.timeLimit(.minutes(10))) struct ProxyRegistryTests {
     // MARK: Populate
 
-    /// Sends and receives a byte.
-    private func isAlive(_ client: TestSocket) async throws {
+    private func expectEcho(_ client: TestSocket) async throws {
         try await blocking {
             try client.send([1])
             #expect(try client.receive(exactly: 1) == [1])
@@ -21,46 +20,46 @@ import Testing
     }
 
     @Test(arguments: ["taken", "unresolvable", "malformed"])
-    func aPopulateThatFailsLeavesTheProxyAndItsConnections(_ way: String) async throws {
+    func aFailedPopulateKeepsTheProxyAndItsConnections(_ way: String) async throws {
         let upstream = try Upstream.echo()
         try await withServer { (call, _) async throws in
             let port = try await call.proxy(to: upstream.port)
             let taken = try await call.proxy("taken", to: 1)
             _ = try await call("POST", "/proxies/p/toxics", #"{"type":"noop"}"#)
             let client = try await blocking { try TestSocket.connect(port: port) }
-            try await isAlive(client)
+            try await expectEcho(client)
             let listen =
                 switch way {
                 case "taken": "127.0.0.1:\(taken)"
                 case "unresolvable": "no.such.host.invalid:0"
                 default: "nonsense"
                 }
-            let answer = try await call(
+            let response = try await call(
                 "POST", "/populate", #"[{"name":"p","listen":"\#(listen)","upstream":"127.0.0.1:1"}]"#)
-            #expect(answer.status == 500 && answer.json?.object?["proxies"] == .array([]))
+            #expect(response.status == 500 && response.json?.object?["proxies"] == .array([]))
             let after = try await call("GET", "/proxies/p").json?.object
             #expect(after?["enabled"] == .bool(true) && after?["listen"] == .text("127.0.0.1:\(port)"))
             #expect(after?["upstream"] == .text("127.0.0.1:\(upstream.port)") && after?["toxics"] != .array([]))
-            try await isAlive(client)
+            try await expectEcho(client)
         }
     }
 
-    /// Where the new one wants the port of the old one, that must be closed before; it comes back.
-    @Test func aPopulateThatFailsOnTheSamePortBringsTheProxyBack() async throws {
+    /// A proxy with the port of the old one can only start after the old one has stopped.
+    @Test func aFailedPopulateOnTheSamePortRestoresTheProxy() async throws {
         let upstream = try Upstream.echo()
         try await withServer { (call, _) async throws in
-            let port = try await call.proxy(to: upstream.port, listen: try TestSocket.unusedPort())
-            // This address is not this machine's.
-            let answer = try await call(
+            let port = try await call.proxy(to: upstream.port, listen: try TestSocket.quietPort())
+            // No machine has this address.
+            let response = try await call(
                 "POST", "/populate", #"[{"name":"p","listen":"192.0.2.1:\#(port)","upstream":"127.0.0.1:1"}]"#)
-            #expect(answer.status == 500, "\(answer.body)")
+            #expect(response.status == 500, "\(response.body)")
             let after = try await call("GET", "/proxies/p").json?.object
             #expect(after?["enabled"] == .bool(true) && after?["listen"] == .text("127.0.0.1:\(port)"))
-            try await isAlive(try await blocking { try TestSocket.connect(port: port) })
+            try await expectEcho(try await blocking { try TestSocket.connect(port: port) })
         }
     }
 
-    @Test func aPopulateWithAnotherUpstreamTakesThePortOver() async throws {
+    @Test func aPopulateWithAnotherUpstreamReusesThePort() async throws {
         let (first, second) = (
             try Upstream { try $0.send(Array("one".utf8)) }, try Upstream { try $0.send(Array("two".utf8)) }
         )
@@ -75,8 +74,8 @@ import Testing
 
     // MARK: The port
 
-    /// While a link refuses, the port is closed, and another process may take it.
-    @Test func aPortThatWasTakenDuringARefusalIsReportedAndTriedAgain() async throws {
+    /// A link that refuses connections closes the port, which another process may bind then.
+    @Test func aPortTakenDuringARefusalIsReportedAndRetried() async throws {
         let upstream = try Upstream.echo()
         try await withServer { (call, _) async throws in
             let port = try await call.proxy(to: upstream.port, listen: try TestSocket.unusedPort())
@@ -99,7 +98,7 @@ import Testing
                 try #require(ContinuousClock.now < deadline, "not enabled within a minute")
                 try await Task.sleep(for: .milliseconds(50))
             }
-            try await isAlive(try await blocking { try TestSocket.connect(port: port) })
+            try await expectEcho(try await blocking { try TestSocket.connect(port: port) })
         }
     }
 
@@ -110,7 +109,7 @@ import Testing
         ("[::1", "address [::1: missing ']' in address"), ("127.0.0.1:99999", "address 99999: invalid port"),
         ("127.0.0.1:nosuchservice", "address tcp/nosuchservice: unknown port"),
         ("no.such.host.invalid:1", "lookup no.such.host.invalid: no such host"),
-    ]) func whatCannotBeListenedOnIsRefusedInTheWordsOfTheOriginal(_ listen: String, _ words: String) async throws {
+    ]) func invalidListenAddressesGetTheErrorsOfTheOriginal(_ listen: String, _ words: String) async throws {
         try await withServer { (call, _) async throws in
             let created = try await call("POST", "/proxies", #"{"name":"q","listen":"\#(listen)","upstream":"x:1"}"#)
             #expect(created.status == 500 && created.error == "listen tcp: \(words)", "\(created.body)")
@@ -122,9 +121,9 @@ import Testing
         }
     }
 
-    // MARK: Look-ups
+    // MARK: Lookups
 
-    /// Look-ups of `hangs` take until they are released.
+    /// A resolver whose lookups of `hangs` wait for ``release()``.
     private actor HangingResolver {
         private var waiting: [CheckedContinuation<Void, Never>] = []
         private var isReleased = false
@@ -150,7 +149,7 @@ import Testing
         }
     }
 
-    /// Runs `body` with a server whose look-ups of `hangs` hang; gives how long closing it took.
+    /// Runs `body` with a server whose lookups of `hangs` hang, and returns how long closing it took.
     private func withHangingResolver(
         _ body: (HTTPCall, HangingResolver) async throws -> Void
     ) async throws -> Duration {
@@ -161,7 +160,7 @@ import Testing
         let api = API(registry, limits: ServerLimits(), version: "test")
         let server = try await APIServer.start(
             api, host: "127.0.0.1", port: 0,
-            gatekeeper: Gatekeeper(boundTo: "127.0.0.1", token: nil, allowedHosts: []))
+            requestGuard: RequestGuard(boundTo: "127.0.0.1", token: nil, allowedHosts: []))
         do {
             try await body(HTTPCall(port: server.port), resolver)
         } catch {
@@ -178,17 +177,17 @@ import Testing
         return duration
     }
 
-    /// Waits until so many look-ups hang.
+    /// Waits for a number of hanging lookups.
     private func eventually(_ resolver: HangingResolver, _ count: Int) async throws {
         let deadline = ContinuousClock.now + .seconds(60)
         while await resolver.count < count {
-            try #require(ContinuousClock.now < deadline, "no look-up within a minute")
+            try #require(ContinuousClock.now < deadline, "no lookup within a minute")
             try await Task.sleep(for: .milliseconds(5))
         }
     }
 
-    /// The quickest of some, so that a busy machine is no failure; one that waits for a look-up never answers.
-    private func quickest(_ body: () async throws -> Void) async throws -> Duration {
+    /// Returns the shortest of five durations, which a busy machine does not affect. A call that waits for a lookup never ends.
+    private func shortestDuration(_ body: () async throws -> Void) async throws -> Duration {
         var best = Duration.seconds(60)
         for _ in 0..<5 {
             let begin = ContinuousClock.now
@@ -198,10 +197,10 @@ import Testing
         return best
     }
 
-    @Test func whileLookUpsHangCallsAboutOtherProxiesAnswerAtOnce() async throws {
+    @Test func hangingLookupsDoNotDelayCallsAboutOtherProxies() async throws {
         let closing = try await withHangingResolver { call, resolver in
             _ = try await call.proxy("other", to: 1)
-            // A proxy that is being made, one that is being changed, and one that is being enabled.
+            // Lookups hang in a creation, an update, a start, and a populate.
             _ = try await call.proxy("changed", to: 1)
             let disabled = #"{"name":"enabled","listen":"hangs:1","upstream":"x:1","enabled":false}"#
             #expect(try await call("POST", "/proxies", disabled).status == 201)
@@ -223,13 +222,13 @@ import Testing
                     ("PUT", "/slowlane/v1/proxies/other/link", #"{"profile":"edge"}"#, 200),
                     ("GET", "/slowlane/v1/proxies/enabled", nil, 200), ("GET", "/proxies/made", nil, 404),
                 ] as [(String, String, String?, Int)] {
-                    let time = try await quickest {
-                        let answer = try await call(method, path, body)
-                        #expect(answer.status == status, "\(method) \(path)")
+                    let time = try await shortestDuration {
+                        let response = try await call(method, path, body)
+                        #expect(response.status == status, "\(method) \(path)")
                     }
                     #expect(time < .milliseconds(100), "\(method) \(path) took \(time)")
                 }
-                let time = try await quickest {
+                let time = try await shortestDuration {
                     _ = try await call.proxy("new", to: 1)
                     #expect(try await call("POST", "/proxies/new/toxics", #"{"type":"latency"}"#).status == 200)
                     #expect(try await call("DELETE", "/proxies/new").status == 204)
@@ -243,16 +242,16 @@ import Testing
         #expect(closing < .seconds(10))
     }
 
-    @Test func changesOfOneProxyThatWaitAreBounded() async throws {
+    @Test func waitingChangesOfAProxyAreLimited() async throws {
         let resolver = HangingResolver()
         let registry = ProxyRegistry(
             seed: 1, limits: ServerLimits(), on: MultiThreadedEventLoopGroup.singleton,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, resolver: resolver.resolve)
         let body = #"{"name":"p","listen":"hangs:1","upstream":"x:1","enabled":false}"#
-        _ = try await registry.create(ProxyRequest(Fields(body: Array(body.utf8))))
+        _ = try await registry.create(ProxyRequest(JSONFields(body: Array(body.utf8))))
         try await withThrowingTaskGroup(of: String.self) { group in
             let enable = { @Sendable () async -> String in
-                do throws(APIFailure) {
+                do throws(APIError) {
                     _ = try await registry.update("p", listen: nil, upstream: nil, enabled: true)
                     return "enabled"
                 } catch {
@@ -271,8 +270,7 @@ import Testing
         await registry.closeAll()
     }
 
-    /// One that is to be made has its place from the beginning.
-    @Test func proxiesThatAreBeingMadeCountAsProxies() async throws {
+    @Test func proxiesBeingCreatedCountTowardsTheLimit() async throws {
         var limits = ServerLimits()
         limits.proxiesMax = 3
         try await withServer(limits: limits) { (call, _) async throws in
@@ -289,11 +287,11 @@ import Testing
         }
     }
 
-    @Test func closingWaitsForNoLookUp() async throws {
+    @Test func closingDoesNotWaitForLookups() async throws {
         let outcome = Flag()
         let closing = try await withHangingResolver { call, resolver in
             Task {
-                // The answer, if there is one, is a failure: what is being closed makes no proxies.
+                // The response, if there is one, is an error: a registry that is closing creates no proxies.
                 let status = try? await call("POST", "/proxies", #"{"name":"m","listen":"hangs:1","upstream":"x:1"}"#)
                     .status
                 if status == 201 { outcome.set() }

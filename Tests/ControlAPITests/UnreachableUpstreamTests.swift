@@ -9,10 +9,10 @@ import Testing
     import Musl
 #endif
 
-/// What a client sees of a proxy whose upstream refuses.
+/// Clients of a proxy whose upstream refuses connections.
 @Suite(.timeLimit(.minutes(10))) struct UnreachableUpstreamTests {
-    /// As Toxiproxy's own tests expect it: `connect()` never fails, and the first read returns the end of the stream.
-    @Test(arguments: [false, true]) func aProxyOfToxiproxysAPIClosesItsClientInOrder(_ hasToxic: Bool) async throws {
+    /// Toxiproxy's own tests require that `connect()` succeeds and that the first read returns the end of the stream.
+    @Test(arguments: [false, true]) func aProxyOfToxiproxysAPIClosesItsClientWithAFIN(_ hasToxic: Bool) async throws {
         try await withServer { (call, _) async throws in
             let port = try await call.proxy(to: try TestSocket.unusedPort())
             if hasToxic {
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func aProxyMadeWithALinkResetsItsClient() async throws {
+    @Test func aProxyCreatedWithALinkResetsItsClient() async throws {
         try await withServer { (call, _) async throws in
             let port = try await call.proxy(to: try TestSocket.unusedPort(), #","link":{"profile":"wifi"}"#)
             try await blocking {

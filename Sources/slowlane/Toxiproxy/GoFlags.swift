@@ -1,13 +1,13 @@
 internal import Foundation
 
-/// A command line as programs in Go read theirs: one dash or two, a value beside or after `=`, and no flags after the first word
-/// that is none.
+/// A command line parsed as by Go's `flag` package: one dash or two, values after a space or `=`, and no flags after the first
+/// argument that is not one.
 struct GoFlags {
-    /// What may be given.
+    /// A flag that a command accepts.
     struct Flag {
         enum Kind {
             case text
-            /// Repeatable; a value may hold several, separated by commas.
+            /// Repeatable; a value may contain several, separated by commas.
             case list
             case toggle
         }
@@ -20,35 +20,35 @@ struct GoFlags {
         var names: [String] { [name] + aliases }
     }
 
-    /// What is wrong with a command line.
+    /// An error in a command line, in Go's words.
     struct UsageError: Error, Equatable {
         let text: String
     }
 
     private var values: [String: [String]] = [:]
-    /// The words after the flags.
+    /// The arguments after the flags.
     private(set) var rest: ArraySlice<String>
 
-    /// Reads `words`.
-    init(_ words: ArraySlice<String>, _ flags: [Flag]) throws(UsageError) {
-        rest = words
+    /// Parses arguments.
+    init(_ arguments: ArraySlice<String>, _ flags: [Flag]) throws(UsageError) {
+        rest = arguments
         var namesUsed: Set<String> = []
-        while let word = rest.first, word.utf8.count > 1, word.hasPrefix("-") {
+        while let argument = rest.first, argument.utf8.count > 1, argument.hasPrefix("-") {
             rest.removeFirst()
-            if word == "--" { break }
-            let text = word.dropFirst(word.hasPrefix("--") ? 2 : 1)
-            if text.hasPrefix("-") || text.hasPrefix("=") { throw UsageError(text: "bad flag syntax: \(word)") }
+            if argument == "--" { break }
+            let text = argument.dropFirst(argument.hasPrefix("--") ? 2 : 1)
+            if text.hasPrefix("-") || text.hasPrefix("=") { throw UsageError(text: "bad flag syntax: \(argument)") }
             let name = String(text.prefix { $0 != "=" })
             let inline = text.count > name.count ? String(text.dropFirst(name.count + 1)) : nil
             guard let flag = flags.first(where: { $0.names.contains(name) }) else {
-                // Go knows these two even where a program does not.
+                // Go treats these two as help even where they are not defined.
                 let isHelp = name == "help" || name == "h"
                 throw UsageError(text: isHelp ? "flag: help requested" : "flag provided but not defined: -\(name)")
             }
             namesUsed.insert(name)
             switch flag.kind {
             case .toggle:
-                guard GoText.truth(inline ?? "true") != nil else {
+                guard GoText.bool(inline ?? "true") != nil else {
                     throw UsageError(
                         text: "invalid boolean value \(GoText.quoted(inline ?? "")) for -\(name): parse error")
                 }
@@ -73,15 +73,15 @@ struct GoFlags {
         }
     }
 
-    /// The value of a flag; empty if it was not given.
+    /// Returns the value of a flag, or an empty text.
     func text(_ name: String) -> String { values[name]?.last ?? "" }
 
-    /// Whether a flag was given.
+    /// Returns whether a flag was given.
     func has(_ name: String) -> Bool { values[name] != nil }
 
-    /// The values of a flag that may be given several times.
+    /// Returns the values of a repeatable flag.
     func list(_ name: String) -> [String] { values[name] ?? [] }
 
-    /// Whether a toggle is on.
-    func isOn(_ name: String) -> Bool { GoText.truth(text(name)) == true }
+    /// Returns whether a toggle is on.
+    func isOn(_ name: String) -> Bool { GoText.bool(text(name)) == true }
 }

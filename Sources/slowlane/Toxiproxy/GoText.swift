@@ -1,9 +1,9 @@
 internal import Foundation
 
-/// Numbers and strings as Go reads and prints them.
+/// Go's formats of numbers, booleans and strings.
 enum GoText {
-    /// A number as Go's `%v` prints it: the shortest digits that mean it, with an exponent from 1e+06 on and below 1e-04.
-    static func text(of value: Double) -> String {
+    /// Formats a number as Go's `%v`: the shortest digits that identify it, with an exponent from 1e+06 on and below 1e-04.
+    static func format(_ value: Double) -> String {
         guard value.isFinite else { return value.isNaN ? "NaN" : value < 0 ? "-Inf" : "+Inf" }
         if value == 0 { return value.sign == .minus ? "-0" : "0" }
         let (digits, exponent) = shortestDigits(of: value.magnitude)
@@ -21,7 +21,7 @@ enum GoText {
         return "\(sign)\(whole)\(zeros)\(fraction.isEmpty ? "" : ".\(fraction)")"
     }
 
-    /// The digits without zeros at either end, and the power of ten of the first one.
+    /// Returns the digits without zeros at either end, and the power of ten of the first digit.
     private static func shortestDigits(of value: Double) -> (digits: String, exponent: Int) {
         let parts = value.description.split(separator: "e")
         var exponent = parts.count > 1 ? Int(parts[1]) ?? 0 : 0
@@ -36,18 +36,18 @@ enum GoText {
         return (digits, exponent)
     }
 
-    /// The number that a text means; `nil` if it means none.
+    /// Parses a number as Go's `strconv.ParseFloat`.
     static func number(_ text: String) -> Double? {
         let hasHexadecimalPrefix = text.drop { $0 == "+" || $0 == "-" }.lowercased().hasPrefix("0x")
         guard !text.contains("("), !hasHexadecimalPrefix || text.lowercased().contains("p"), let number = Double(text)
         else { return nil }
-        // Beyond all bounds is an error, but for the word.
-        let isWord = text.lowercased().contains("inf")
-        return number.isInfinite && !isWord ? nil : number
+        // Overflow is an error, but the word is not.
+        let isInfinityWord = text.lowercased().contains("inf")
+        return number.isInfinite && !isInfinityWord ? nil : number
     }
 
-    /// The truth that a text means; `nil` if it means none.
-    static func truth(_ text: String) -> Bool? {
+    /// Parses a boolean as Go's `strconv.ParseBool`.
+    static func bool(_ text: String) -> Bool? {
         switch text {
         case "1", "t", "T", "TRUE", "true", "True": true
         case "0", "f", "F", "FALSE", "false", "False": false
@@ -55,7 +55,7 @@ enum GoText {
         }
     }
 
-    /// A string in quotation marks.
+    /// Returns a string in quotation marks, with escapes.
     static func quoted(_ text: String) -> String {
         var quoted = "\""
         for scalar in text.unicodeScalars {

@@ -1,7 +1,7 @@
 internal import ControlAPI
 internal import Foundation
 
-/// What there is to be called, and its help.
+/// The commands and their help.
 extension ToxiproxyCLI {
     static let helpFlag = GoFlags.Flag(name: "help", kind: .toggle, about: "show this help")
 
@@ -14,7 +14,7 @@ extension ToxiproxyCLI {
     ]
 
     static let helpEntry = Entry(
-        name: "help", aliases: ["h"], about: "show the commands, or the help of one", usage: "[COMMAND]")
+        name: "help", aliases: ["h"], about: "show the list of commands or the help of one command", usage: "[COMMAND]")
 
     static let commands = [
         Entry(name: "list", aliases: ["l", "li", "ls"], about: "list the proxies", action: list),
@@ -25,14 +25,14 @@ extension ToxiproxyCLI {
             name: "create", aliases: ["c", "new"], about: "create a proxy",
             usage: "--listen HOST:PORT --upstream HOST:PORT PROXY",
             flags: [
-                GoFlags.Flag(name: "listen", aliases: ["l"], kind: .text, about: "where clients connect"),
-                GoFlags.Flag(name: "upstream", aliases: ["u"], kind: .text, about: "where their connections go"),
+                GoFlags.Flag(name: "listen", aliases: ["l"], kind: .text, about: "listen address"),
+                GoFlags.Flag(name: "upstream", aliases: ["u"], kind: .text, about: "upstream address"),
             ], action: create),
         Entry(
-            name: "toggle", aliases: ["tog"], about: "disable an enabled proxy, or enable a disabled one",
+            name: "toggle", aliases: ["tog"], about: "toggle a proxy between enabled and disabled",
             usage: "PROXY", action: toggle),
         Entry(
-            name: "delete", aliases: ["d"], about: "close a proxy and its connections, and forget it", usage: "PROXY",
+            name: "delete", aliases: ["d"], about: "delete a proxy and close its connections", usage: "PROXY",
             action: delete),
         Entry(
             name: "toxic", aliases: ["t"], about: "add, update or remove a toxic", usage: "COMMAND",
@@ -40,11 +40,12 @@ extension ToxiproxyCLI {
     ]
 
     private static let toxicName = GoFlags.Flag(
-        name: "toxicName", aliases: ["n"], kind: .text, about: "the toxic's name")
+        name: "toxicName", aliases: ["n"], kind: .text, about: "name of the toxic")
     private static let toxicityFlag = GoFlags.Flag(
-        name: "toxicity", aliases: ["tox"], kind: .text, about: "the share of connections, 0 to 1 (default: 1)")
+        name: "toxicity", aliases: ["tox"], kind: .text,
+        about: "probability that the toxic applies to a connection, 0 to 1 (default: 1)")
     private static let attribute = GoFlags.Flag(
-        name: "attribute", aliases: ["a"], kind: .list, about: "an attribute, KEY=VALUE (repeatable)")
+        name: "attribute", aliases: ["a"], kind: .list, about: "toxic attribute KEY=VALUE (repeatable)")
 
     private static let toxicCommands = [
         Entry(
@@ -52,14 +53,15 @@ extension ToxiproxyCLI {
             usage: "--type TYPE [--upstream | --downstream] [--attribute KEY=VALUE] PROXY",
             flags: [
                 toxicName,
-                GoFlags.Flag(name: "type", aliases: ["t"], kind: .text, about: "what it does"), toxicityFlag,
+                GoFlags.Flag(name: "type", aliases: ["t"], kind: .text, about: "the type of the toxic"), toxicityFlag,
                 attribute,
                 GoFlags.Flag(name: "upstream", aliases: ["u"], kind: .toggle, about: "from client to server"),
                 GoFlags.Flag(
                     name: "downstream", aliases: ["d"], kind: .toggle, about: "from server to client (default)"),
             ], action: addToxic),
         Entry(
-            name: "update", aliases: ["u"], about: "change a toxic; without --toxicity that becomes 1",
+            name: "update", aliases: ["u"],
+            about: "change a toxic; resets the toxicity to 1 unless --toxicity is given",
             usage: "--toxicName TOXIC [--attribute KEY=VALUE] PROXY", flags: [toxicName, toxicityFlag, attribute],
             action: updateToxic),
         Entry(
@@ -84,16 +86,16 @@ extension ToxiproxyCLI {
         + "VERSION:\n   \(API.toxiproxyVersion)\n\n"
         + listing("COMMANDS", commands + [helpEntry]) + "\n" + listing("GLOBAL OPTIONS", globalFlags)
 
-    /// The help of what is called `topic`, or of the last entry of the path.
+    /// Returns the help of the entry with the name `topic`, or of the last entry of the path.
     static func help(
         on topic: String?, in entries: [Entry] = commands, _ path: [Entry] = []
     ) throws(Exit) -> String {
         guard let topic else { return path.isEmpty ? rootHelp : help(path) }
-        guard let entry = (entries + [helpEntry]).first(where: { $0.isCalled(topic) }) else { throw noTopic(topic) }
+        guard let entry = (entries + [helpEntry]).first(where: { $0.hasName(topic) }) else { throw noTopic(topic) }
         return help(path + [entry])
     }
 
-    /// The help of the last entry of a path.
+    /// Returns the help of the last entry of a path.
     static func help(_ path: [Entry]) -> String {
         guard let entry = path.last else { return rootHelp }
         let name = (["toxiproxy-cli"] + path.map(\.name)).joined(separator: " ")
@@ -101,7 +103,7 @@ extension ToxiproxyCLI {
         text += "USAGE:\n   \(name)\(entry.usage.isEmpty ? "" : " \(entry.usage)")\n\n"
         if !entry.details.isEmpty {
             let lines = entry.details.split(separator: "\n").map { "   \($0)\n" }
-            text += "TOXICS, WITH THEIR ATTRIBUTES:\n\(lines.joined())\n"
+            text += "TOXICS AND ATTRIBUTES:\n\(lines.joined())\n"
         }
         if !entry.subcommands.isEmpty { text += listing("COMMANDS", entry.subcommands + [helpEntry]) + "\n" }
         return text + listing("OPTIONS", entry.flags + [helpFlag])

@@ -101,7 +101,7 @@ def main():
     call("PATCH", "/proxies/silent", json={"enabled": False})
     call("PATCH", "/proxies/silent", json={"enabled": True})
     call("DELETE", "/proxies/silent")
-    open_now = call("GET", "/slowlane/v1/proxies/many")["connections"]
+    open_now = call("GET", "/slowlane/v1/proxies/many")["connections_open"]
     call("PATCH", "/proxies/many", json={"enabled": False})
     call("DELETE", "/proxies/many")
 

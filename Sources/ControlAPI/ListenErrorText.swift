@@ -1,9 +1,7 @@
-/// Where a proxy is to listen as callers write it, looked at without looking anything up.
-///
-/// What is refused, and in which words, is what Go's `net.Listen` does, on which Toxiproxy stands.
-enum ListenText {
-    /// What is wrong with a text; `nil` if it can be an address. Whether its names exist is not known by that.
-    static func problem(with text: String) -> String? {
+/// Error texts for addresses in the words of Go's `net` package, which Toxiproxy's responses contain.
+enum ListenErrorText {
+    /// Returns the error of a text that cannot be `HOST:PORT`; `nil` if it can. Looks no names up.
+    static func ofSyntax(_ text: String) -> String? {
         if text.isEmpty { return nil }
         func malformed(_ reason: String) -> String { "address \(text): \(reason)" }
         guard let colon = text.utf8.lastIndex(of: UInt8(ascii: ":")) else {
@@ -29,18 +27,19 @@ enum ListenText {
             default: false
             }
         }
-        // With colons it is an IPv6 address or nothing, which the resolver knows. '*' is every interface to some resolvers and
-        // the loopback to others.
+        // The resolver checks IPv6 addresses. It is not asked for '*', which some resolvers map to the loopback.
         return isName || host.contains(":") ? nil : "lookup \(host): no such host"
     }
 
-    /// What a failed look-up of a text means.
-    static func problem(with text: String, notFound reason: String) -> String {
+    /// Returns the error of a failed lookup of a listen address.
+    ///
+    /// - Parameter reason: The resolver's reason, from ``ProxyServer/ProxyError``.
+    static func ofLookup(_ text: String, reason: String) -> String {
         let colon = text.lastIndex(of: ":") ?? text.endIndex
         let port = text[colon...].dropFirst()
-        let lookUp = "lookup \(text[..<colon])"
-        if reason == "its name has no address" { return "\(lookUp): no such host" }
+        let lookup = "lookup \(text[..<colon])"
+        if reason == "its name has no address" { return "\(lookup): no such host" }
         let isNumber = port.allSatisfy { $0.isASCII && $0.isNumber }
-        return isNumber ? "\(lookUp): \(reason)" : "address tcp/\(port): unknown port"
+        return isNumber ? "\(lookup): \(reason)" : "address tcp/\(port): unknown port"
     }
 }

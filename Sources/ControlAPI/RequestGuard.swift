@@ -1,54 +1,57 @@
 internal import HTTPTypes
 
-/// Who may call: keeps out web pages that reach a local server through a browser, and strangers without the token.
-public struct Gatekeeper: Sendable {
-    /// What `Authorization: Bearer` must carry; `nil` is nothing.
+/// The authorization of requests: rejects web pages that reach a local server through a browser, and clients without the token.
+public struct RequestGuard: Sendable {
+    /// The token that `Authorization: Bearer` must carry; `nil` if requests need none.
     public let token: String?
-    /// Names and addresses that may stand in `Host`; `*` is any.
+    /// Names and addresses allowed in `Host`; `*` allows any.
     private let hosts: Set<String>
-    /// Whether any numeric address may: a page that was made to resolve to us has a name.
-    private let allowsNumeric: Bool
+    /// Whether `Host` may be any numeric address. A DNS-rebinding page always sends a name.
+    private let allowsNumericHosts: Bool
 
     /// - Parameters:
-    ///   - boundTo: The host that is listened on.
-    ///   - allowedHosts: More names under which this server is called.
+    ///   - boundTo: The host that the server listens on.
+    ///   - allowedHosts: Further host names of this server.
     public init(boundTo host: String, token: String?, allowedHosts: [String]) {
         self.token = token
         var hosts: Set<String> = ["localhost", "::1", host.lowercased()]
         hosts.formUnion(allowedHosts.map { $0.lowercased() })
         self.hosts = hosts
-        allowsNumeric = host == "0.0.0.0" || host == "::" || host.isEmpty
+        allowsNumericHosts = host == "0.0.0.0" || host == "::" || host.isEmpty
     }
 
-    /// Why a request is refused; `nil` if it is not.
-    func refusal(of request: HTTPRequest) -> APIFailure? {
-        // Under a name that is not known to be ours a web page may call that has made a browser take us for its own server.
+    /// Returns the error response of a request that is not allowed; `nil` if it is allowed.
+    func rejection(of request: HTTPRequest) -> APIError? {
+        // With '*' the server does not know its own names, so a browser under an unknown name may be a rebinding page.
         if hosts.contains("*"), request.headerFields[.userAgent]?.hasPrefix("Mozilla/") == true,
             let authority = request.authority, !isKnown(authority)
         {
-            return APIFailure(
-                .forbidden, "calls from browsers under '\(authority.prefix(100))' are refused; allow it by its name")
+            return APIError(
+                .forbidden,
+                "browser requests with the Host '\(authority.prefix(100))' are refused; add it with --allow-host "
+                    + "\(Self.host(of: authority).prefix(100))")
         }
         if let authority = request.authority, !hosts.contains("*"), !isKnown(authority) {
-            return APIFailure(
+            return APIError(
                 .forbidden,
-                "the Host '\(authority.prefix(100))' is not this server's; start it with --allow-host "
-                    + "\(Self.host(of: authority).prefix(100)) if it is")
+                "the Host '\(authority.prefix(100))' is not allowed; if it is this server's name, restart the server with "
+                    + "--allow-host \(Self.host(of: authority).prefix(100))")
         }
         let isSafe = [.get, .head, .options].contains(request.method)
         if !isSafe, let origin = request.headerFields[.origin], origin != "http://\(request.authority ?? "")" {
-            return APIFailure(.forbidden, "calls from the web page \(origin.prefix(100)) are refused")
+            return APIError(.forbidden, "requests from the web page \(origin.prefix(100)) are refused")
         }
         if let token {
             let given = request.headerFields[.authorization]?.split(separator: " ", maxSplits: 1) ?? []
             guard given.count == 2, given[0].lowercased() == "bearer", Self.isEqual(String(given[1]), token) else {
-                return APIFailure(.unauthorized, "expected 'Authorization: Bearer TOKEN', with the token of --token")
+                return APIError(
+                    .unauthorized, "send 'Authorization: Bearer TOKEN' with the token that --token gave the server")
             }
         }
         return nil
     }
 
-    /// Whether the host is known to be this server's.
+    /// Returns whether a host is known to be this server's.
     private func isKnown(_ authority: String) -> Bool {
         let host = Self.host(of: authority).lowercased()
         if hosts.contains(host) { return true }
@@ -56,10 +59,10 @@ public struct Gatekeeper: Sendable {
             host.split(separator: ".", omittingEmptySubsequences: false).count == 4
             && host.allSatisfy { $0.isASCII && ($0.isNumber || $0 == ".") }
         if isIPv4 && host.hasPrefix("127.") { return true }
-        return allowsNumeric && (isIPv4 || host.contains(":"))
+        return allowsNumericHosts && (isIPv4 || host.contains(":"))
     }
 
-    /// Without the port and brackets.
+    /// Returns the host without port and brackets.
     private static func host(of authority: String) -> String {
         if authority.hasPrefix("["), let close = authority.firstIndex(of: "]") {
             return String(authority[authority.index(after: authority.startIndex)..<close])
@@ -67,7 +70,7 @@ public struct Gatekeeper: Sendable {
         return String(authority.prefix { $0 != ":" })
     }
 
-    /// Takes as long for every guess of a length.
+    /// Compares in constant time for texts of the same length.
     private static func isEqual(_ left: String, _ right: String) -> Bool {
         let (left, right) = (Array(left.utf8), Array(right.utf8))
         guard left.count == right.count else { return false }

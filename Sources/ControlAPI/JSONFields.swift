@@ -1,64 +1,69 @@
 internal import JSON
 
-/// The members of a JSON object as Toxiproxy reads them: names in any letter case, unknown ones ignored, `null` as if it were
-/// not there.
-struct Fields {
+/// The members of a JSON object, read by Toxiproxy's rules: names match in any letter case, and `null` counts as absent.
+struct JSONFields {
     private let members: JSONObject
 
-    /// Bytes of a name or another word. Longer ones are refused unread.
+    /// The longest name, address or other word in bytes. Longer ones are refused.
     static let wordBytesMax = 1024
 
-    /// Reads a request's body.
-    init(body: [UInt8]) throws(APIFailure) {
+    /// Parses a request body.
+    init(body: [UInt8]) throws(APIError) {
         guard !body.isEmpty else { throw .badBody("EOF") }
         guard let value = JSONText.parse(body) else { throw .badBody("invalid JSON") }
         try self.init(value, "the body")
     }
 
-    init(_ value: JSONValue, _ what: String) throws(APIFailure) {
-        guard let object = value.object else { throw .badBody("\(what) is not an object") }
+    /// - Parameter description: The value's name in errors.
+    init(_ value: JSONValue, _ description: String) throws(APIError) {
+        guard let object = value.object else { throw .badBody("\(description) is not an object") }
         members = object
     }
 
     /// The value of a field; `nil` if it is missing or null.
     subscript(name: String) -> JSONValue? {
-        let value = members[name] ?? members.firstValue { Self.isName(name, $0) }
+        let value = members[name] ?? members.firstValue { Self.matches($0, name) }
         return value == .null ? nil : value
     }
 
-    /// Whether a key is a name in whatever case; in Unicode's sense for those beyond ASCII, as Go has it.
-    private static func isName(_ name: String, _ key: String) -> Bool {
-        // No letter's small form is more than three bytes shorter.
+    /// Returns the names that match none of `known`, in order of bytes.
+    func names(except known: [String]) -> [String] {
+        members.keys.filter { key in !known.contains { Self.matches(key, $0) } }
+    }
+
+    /// Returns whether a key equals a lowercase name in any letter case. Like Go, it uses Unicode's mapping beyond ASCII.
+    private static func matches(_ key: String, _ name: String) -> Bool {
+        // Lowercasing shortens no letter by more than three bytes.
         key.utf8.count <= 3 * name.utf8.count && key.lowercased().hasSameBytes(as: name)
     }
 
-    func text(_ name: String, bytesMax: Int = wordBytesMax) throws(APIFailure) -> String? {
+    func text(_ name: String, bytesMax: Int = wordBytesMax) throws(APIError) -> String? {
         guard let value = self[name] else { return nil }
         guard let text = value.text else { throw .badBody("\(name) is not a string") }
         guard text.utf8.count <= bytesMax else { throw .badBody("\(name) is longer than \(bytesMax) bytes") }
         return text
     }
 
-    func bool(_ name: String) throws(APIFailure) -> Bool? {
+    func bool(_ name: String) throws(APIError) -> Bool? {
         guard let value = self[name] else { return nil }
-        guard case .bool(let truth) = value else { throw .badBody("\(name) is not true or false") }
-        return truth
+        guard case .bool(let bool) = value else { throw .badBody("\(name) is not true or false") }
+        return bool
     }
 
-    func integer(_ name: String) throws(APIFailure) -> Int64? {
+    func integer(_ name: String) throws(APIError) -> Int64? {
         guard let value = self[name] else { return nil }
         guard case .integer(let number) = value else { throw .badBody("\(name) is not a whole number of 64 bits") }
         return number
     }
 
-    /// The field `seed`.
-    func seed() throws(APIFailure) -> UInt64? {
+    /// Returns the field `seed`.
+    func seed() throws(APIError) -> UInt64? {
         guard let number = try integer("seed") else { return nil }
         guard number >= 0 else { throw .badBody("seed is less than 0") }
         return UInt64(number)
     }
 
-    func number(_ name: String) throws(APIFailure) -> Double? {
+    func number(_ name: String) throws(APIError) -> Double? {
         switch self[name] {
         case nil: return nil
         case .integer(let number)?: return Double(number)
@@ -67,19 +72,19 @@ struct Fields {
         }
     }
 
-    /// A number of 32 bits, as Toxiproxy keeps toxicities.
-    func float(_ name: String) throws(APIFailure) -> Float? {
+    /// Returns a number as a 32-bit float, Toxiproxy's type of toxicities.
+    func float(_ name: String) throws(APIError) -> Float? {
         guard let number = try number(name) else { return nil }
         guard Float(number).isFinite else { throw .badBody("\(name) is too large") }
         return Float(number)
     }
 
-    func object(_ name: String) throws(APIFailure) -> Fields? {
+    func object(_ name: String) throws(APIError) -> JSONFields? {
         guard let value = self[name] else { return nil }
-        return try Fields(value, name)
+        return try JSONFields(value, name)
     }
 
-    func array(_ name: String) throws(APIFailure) -> [JSONValue]? {
+    func array(_ name: String) throws(APIError) -> [JSONValue]? {
         guard let value = self[name] else { return nil }
         guard case .array(let values) = value else { throw .badBody("\(name) is not an array") }
         return values

@@ -1,0 +1,107 @@
+internal import HTTPTypes
+internal import LinkModel
+internal import ProxyServer
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+extension API {
+    func metricsResponse(_ selection: MetricsSelection, _ request: HTTPRequest) async -> Response {
+        let isOpenMetrics = request.headerFields[.accept]?.contains("application/openmetrics-text") == true
+        var metrics = MetricsText(isOpenMetrics: isOpenMetrics)
+        if selection.proxies { await addProxies(to: &metrics) }
+        if selection.process { addProcess(to: &metrics) }
+        metrics.finish()
+        let type =
+            isOpenMetrics
+            ? "application/openmetrics-text; version=1.0.0; charset=utf-8" : "text/plain; version=0.0.4; charset=utf-8"
+        return Response(status: .ok, type: type, body: metrics.text)
+    }
+
+    private func addProxies(to metrics: inout MetricsText) async {
+        var rows: [(proxy: ManagedProxy, traffic: TrafficCounters, status: ProxyStatus?)] = []
+        for proxy in await registry.all {
+            let status = await proxy.running?.status()
+            var traffic = proxy.earlierTraffic
+            if let status { traffic += TrafficCounters(status) }
+            rows.append((proxy, traffic, status))
+        }
+        func labels(_ proxy: ManagedProxy, _ direction: Direction?) -> [(String, String)] {
+            let stream = direction.map { [("direction", $0 == .up ? "upstream" : "downstream")] } ?? []
+            return stream + [("listener", proxy.listen), ("proxy", proxy.name), ("upstream", proxy.upstream)]
+        }
+        func perDirection(
+            _ name: String, _ kind: String, _ help: String = "",
+            _ value: (TrafficCounters, ProxyStatus?) -> PerDirection<Int>?
+        ) {
+            metrics.add(
+                name, kind, help: help,
+                rows.flatMap { row in
+                    [Direction.down, .up].compactMap { direction in
+                        value(row.traffic, row.status).map { (labels(row.proxy, direction), "\($0[direction])") }
+                    }
+                })
+        }
+        func perProxy(_ name: String, _ kind: String, _ help: String, _ value: (TrafficCounters, ProxyStatus?) -> Int) {
+            metrics.add(
+                name, kind, help: help,
+                rows.map { (labels($0.proxy, nil), "\(value($0.traffic, $0.status))") })
+        }
+        perDirection("toxiproxy_proxy_received_bytes_total", "counter") { traffic, _ in traffic.bytesReceived }
+        perDirection("toxiproxy_proxy_sent_bytes_total", "counter") { traffic, _ in traffic.bytesSent }
+        perProxy("slowlane_proxy_connections_open", "gauge", "Open connections.") { _, status in
+            status?.connectionsOpen ?? 0
+        }
+        perProxy("slowlane_proxy_connections_total", "counter", "Connections accepted.") { traffic, _ in
+            traffic.connectionsAccepted
+        }
+        perProxy("slowlane_proxy_dials_failed_total", "counter", "Failed connections to the upstream.") { traffic, _ in
+            traffic.dialsFailed
+        }
+        perProxy("slowlane_proxy_held_bytes", "gauge", "Payload bytes held in memory.") { _, status in
+            status?.link.bytesHeld ?? 0
+        }
+        perDirection("slowlane_link_lost_packets_total", "counter", "Packets lost or dropped on the simulated link.") {
+            traffic, _ in traffic.packetsLost
+        }
+        perDirection("slowlane_link_retransmissions_total", "counter", "Packets retransmitted on the simulated link.") {
+            traffic, _ in traffic.retransmissions
+        }
+        perDirection("slowlane_link_queue_packets", "gauge", "Packets in the queue of the simulated link.") {
+            _, status in
+            status?.link.queueDepth
+        }
+        perDirection(
+            "slowlane_proxy_stalls_total", "counter", "Times reading from a sender was paused (back-pressure)."
+        ) { traffic, _ in
+            traffic.readPauses
+        }
+    }
+
+    private func addProcess(to metrics: inout MetricsText) {
+        metrics.add(
+            "slowlane_build_info", "gauge", help: "The version of this build.",
+            [([("toxiproxy", Self.toxiproxyVersion), ("version", version)], "1")])
+        var usage = rusage()
+        #if canImport(Glibc)
+            getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        #else
+            getrusage(RUSAGE_SELF, &usage)
+        #endif
+        let seconds =
+            Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+            + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
+        metrics.add(
+            "process_cpu_seconds_total", "counter", help: "User and system CPU time.", [([], "\(seconds)")])
+        #if os(Linux)
+            for (name, help, value) in ProcessMetrics.gauges {
+                metrics.add(name, "gauge", help: help, [([], "\(value)")])
+            }
+        #endif
+    }
+}

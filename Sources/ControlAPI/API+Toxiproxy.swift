@@ -1,0 +1,126 @@
+internal import HTTPTypes
+internal import JSON
+internal import LinkModel
+
+/// The routes of Toxiproxy's API.
+extension API {
+    /// Returns the response to a request; `nil` if the path is unknown.
+    func toxiproxyResponse(
+        _ parts: [String], _ request: HTTPRequest, _ body: [UInt8]
+    ) async throws(APIError) -> Response? {
+        guard let methods = Self.methods(parts) else { return nil }
+        guard methods.isEmpty || methods.contains(request.method) else { return .methodNotAllowed }
+        // As the original does, so that web pages cannot use the API.
+        if request.headerFields[.userAgent]?.hasPrefix("Mozilla/") == true {
+            return .text("User agent not allowed\n", .forbidden)
+        }
+        let isGet = request.method == .get
+        switch (parts[0], parts.count) {
+        case ("version", 1):
+            return Response(
+                status: .ok, type: "application/json;charset=utf-8",
+                body: "{\"version\": \"\(Self.toxiproxyVersion)\"}\n")
+        case ("metrics", 1):
+            guard let metrics else { return .text("404 page not found\n", .notFound) }
+            return await metricsResponse(metrics, request)
+        case ("populate", 1): return await populate(body)
+        case ("reset", 1):
+            try await registry.reset()
+            return .noContent
+        case ("proxies", 1) where isGet:
+            return .json(JSONText.object(await registry.all.map { ($0.name, $0.json) }))
+        case ("proxies", 1): return try await create(body)
+        case ("proxies", 2) where isGet: return .json(try await registry.proxy(named: parts[1]).json)
+        case ("proxies", 2) where request.method == .delete:
+            try await registry.delete(parts[1])
+            return .noContent
+        case ("proxies", 2): return try await update(parts[1], body)
+        case (_, 3) where isGet:
+            return .json(JSONText.array(try await registry.proxy(named: parts[1]).orderedToxics.map(\.json)))
+        case (_, 3):
+            _ = try await registry.proxy(named: parts[1])
+            let fields = try JSONFields(body: body)
+            let toxic = try await registry.addToxic(fields, to: parts[1])
+            return .json(toxic.json, warnings: RequestWarnings.ofToxic(fields, toxic.type))
+        case (_, _) where isGet: return .json(try await registry.toxic(named: parts[3], of: parts[1]).json)
+        case (_, _) where request.method == .delete:
+            try await registry.removeToxic(parts[3], of: parts[1])
+            return .noContent
+        default:
+            _ = try await registry.toxic(named: parts[3], of: parts[1])
+            let fields = try JSONFields(body: body)
+            let toxic = try await registry.updateToxic(parts[3], fields, of: parts[1])
+            return .json(toxic.json, warnings: RequestWarnings.ofToxic(fields, toxic.type))
+        }
+    }
+
+    /// Returns the methods of a path, or an empty set for any method; `nil` if the path is unknown.
+    private static func methods(_ parts: [String]) -> Set<HTTPRequest.Method>? {
+        switch (parts.first, parts.count) {
+        case ("version", 1): [.get]
+        case ("metrics", 1): []
+        case ("populate", 1), ("reset", 1): [.post]
+        case ("proxies", 1): [.get, .post]
+        case ("proxies", 2) where !parts[1].isEmpty: [.get, .post, .patch, .delete]
+        case ("proxies", 3) where !parts[1].isEmpty && parts[2] == "toxics": [.get, .post]
+        case ("proxies", 4) where !parts[1].isEmpty && parts[2] == "toxics" && !parts[3].isEmpty:
+            [.get, .post, .patch, .delete]
+        default: nil
+        }
+    }
+
+    private func create(_ body: [UInt8]) async throws(APIError) -> Response {
+        let fields = try JSONFields(body: body)
+        let proxy = try await registry.create(try ProxyRequest(fields))
+        return .json(proxy.json, .created, warnings: RequestWarnings.ofProxy(fields))
+    }
+
+    private func update(_ name: String, _ body: [UInt8]) async throws(APIError) -> Response {
+        _ = try await registry.proxy(named: name)
+        let fields = try JSONFields(body: body)
+        let upstream = try fields.text("upstream")
+        if let upstream { try UpstreamText.check(upstream) }
+        let proxy = try await registry.update(
+            name, listen: try fields.text("listen"), upstream: upstream, enabled: try fields.bool("enabled"))
+        return .json(proxy.json, warnings: RequestWarnings.ofProxy(fields))
+    }
+
+    private func populate(_ body: [UInt8]) async -> Response {
+        var created: [ManagedProxy] = []
+        var error: APIError?
+        do {
+            (created, error) = await registry.populate(try Self.proxyRequests(body))
+        } catch let invalid {
+            error = invalid
+        }
+        let proxies = ("proxies", JSONText.array(created.map(\.json)))
+        let warnings = RequestWarnings.ofProxies(body)
+        guard let error else { return .json(JSONText.object([proxies]), .created, warnings: warnings) }
+        let status = ("status", "\(error.status.code)")
+        return .json(
+            JSONText.object([("error", JSONText.string(error.text)), status, proxies]) + "\n", error.status,
+            warnings: warnings)
+    }
+
+    /// Reads the entries of a configuration. An error in one of them keeps all from taking effect.
+    static func proxyRequests(_ json: [UInt8]) throws(APIError) -> [ProxyRequest] {
+        guard !json.isEmpty else { throw .badBody("EOF") }
+        let entries: [JSONValue]
+        switch JSONText.parse(json) {
+        case .array(let values)?: entries = values
+        // Go encodes a nil slice as null.
+        case .null?: entries = []
+        default: throw .badBody("expected an array of proxies")
+        }
+        var requests: [ProxyRequest] = []
+        for (index, entry) in entries.enumerated() {
+            do throws(APIError) {
+                requests.append(try ProxyRequest(try JSONFields(entry, "entry \(index + 1)")))
+            } catch {
+                throw error.text.hasPrefix("missing") || error.text.hasPrefix("the upstream")
+                    ? error.atProxy(index + 1) : error
+            }
+        }
+        return requests
+    }
+}

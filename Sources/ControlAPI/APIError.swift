@@ -1,0 +1,30 @@
+internal import HTTPTypes
+internal import ProxyServer
+
+/// An error response: a status and the text in `error`. Toxiproxy's errors have Toxiproxy's texts.
+struct APIError: Error, Hashable {
+    let status: HTTPResponse.Status
+    let text: String
+
+    init(_ status: HTTPResponse.Status, _ text: String) {
+        self.status = status
+        self.text = text
+    }
+
+    static func badBody(_ reason: String) -> APIError { APIError(.badRequest, "bad request body: \(reason)") }
+    static func missingField(_ name: String) -> APIError { APIError(.badRequest, "missing required field: \(name)") }
+    static let invalidStream = APIError(.badRequest, "stream was invalid, can be either upstream or downstream")
+    static let invalidToxicType = APIError(.badRequest, "invalid toxic type")
+    static let proxyNotFound = APIError(.notFound, "proxy not found")
+    static let toxicNotFound = APIError(.notFound, "toxic not found")
+    static let proxyExists = APIError(.conflict, "proxy already exists")
+    static let toxicExists = APIError(.conflict, "toxic already exists")
+
+    /// A failed `listen()` in the words of Go's `net` package.
+    static func cannotListen(_ error: ProxyError) -> APIError {
+        APIError(.internalServerError, "listen tcp \(error.endpoint): bind: \(error.reason)")
+    }
+
+    /// The same error of the entry with this number, from 1, in the body of `POST /populate`.
+    func atProxy(_ number: Int) -> APIError { APIError(status, "\(text) at proxy \(number)") }
+}

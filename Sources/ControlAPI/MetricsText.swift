@@ -1,0 +1,27 @@
+/// Metrics in the text format of Prometheus 0.0.4 or OpenMetrics 1.0.
+struct MetricsText {
+    private(set) var text = ""
+    let isOpenMetrics: Bool
+
+    /// A sample: its labels in order, and its value.
+    typealias Sample = (labels: [(String, String)], value: String)
+
+    mutating func add(_ name: String, _ kind: String, help: String = "", _ samples: [Sample]) {
+        if samples.isEmpty { return }
+        // In OpenMetrics the name of a counter's family lacks the suffix of its samples.
+        let family = isOpenMetrics && kind == "counter" && name.hasSuffix("_total") ? String(name.dropLast(6)) : name
+        text += "# HELP \(family) \(help)\n# TYPE \(family) \(kind)\n"
+        for (labels, value) in samples {
+            let list = labels.map { "\($0)=\"\(Self.escaped($1))\"" }.joined(separator: ",")
+            text += list.isEmpty ? "\(name) \(value)\n" : "\(name){\(list)} \(value)\n"
+        }
+    }
+
+    mutating func finish() {
+        if isOpenMetrics { text += "# EOF\n" }
+    }
+
+    private static func escaped(_ text: String) -> String {
+        text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"").replacing("\n", with: "\\n")
+    }
+}

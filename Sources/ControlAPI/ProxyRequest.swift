@@ -1,0 +1,31 @@
+internal import JSON
+
+/// The definition of a new proxy in a request or a configuration.
+struct ProxyRequest {
+    let name: String
+    let listen: String
+    let upstream: String
+    let isEnabled: Bool
+    let toxics: [StoredToxic]
+    let link: LinkSetting?
+    let seed: UInt64?
+
+    init(_ fields: JSONFields) throws(APIError) {
+        name = try fields.text("name") ?? ""
+        listen = try fields.text("listen") ?? ""
+        upstream = try fields.text("upstream") ?? ""
+        isEnabled = try fields.bool("enabled") ?? true
+        let toxics = try fields.array("toxics") ?? []
+        link = try fields.object("link").map { (fields) throws(APIError) in try LinkSetting(fields) }
+        seed = try fields.seed()
+        if name.isEmpty { throw .missingField("name") }
+        if upstream.isEmpty { throw .missingField("upstream") }
+        try UpstreamText.check(upstream)
+        var read: [StoredToxic] = []
+        for (index, value) in toxics.enumerated() {
+            let fields = try JSONFields(value, "toxic \(index + 1)")
+            read.append(try StoredToxic(fields) { name in read.contains { $0.name.hasSameBytes(as: name) } })
+        }
+        self.toxics = read
+    }
+}

@@ -1,0 +1,97 @@
+internal import ConfigFiles
+internal import JSON
+
+/// Warnings about parts of a request that have no effect. Toxiproxy ignores such parts, so the requests succeed.
+enum RequestWarnings {
+    /// The most warnings about one request.
+    static let countMax = 8
+
+    /// `logger` is part of the original's responses, which clients send back.
+    private static let proxyFields = [
+        "name", "listen", "upstream", "enabled", "toxics", "link", "seed", "logger",
+    ]
+    private static let toxicFields = ["name", "type", "stream", "toxicity", "attributes"]
+
+    /// The warnings about a definition of a proxy.
+    static func ofProxy(_ fields: JSONFields) -> [String] {
+        var warnings = unknownFields(of: fields, proxyFields, "the proxy")
+        if let upstream = fields["upstream"]?.text { warnings += [UpstreamText.warning(upstream)].compactMap(\.self) }
+        if let link = try? fields.object("link") { warnings += ofLink(link) }
+        guard case .array(let toxics)? = fields["toxics"] else { return limited(warnings) }
+        for value in toxics where warnings.count <= countMax {
+            guard let toxic = try? JSONFields(value, "a toxic") else { continue }
+            warnings += ofToxic(toxic, toxic["type"]?.text.flatMap(ToxicType.init(rawValue:)))
+        }
+        return limited(warnings)
+    }
+
+    /// The warnings about a definition or an update of a toxic.
+    static func ofToxic(_ fields: JSONFields, _ type: ToxicType?) -> [String] {
+        var warnings = unknownFields(of: fields, toxicFields, "the toxic")
+        if let type, let attributes = try? fields.object("attributes") {
+            warnings += unknown("attribute", of: attributes, type.attributes, "toxic '\(type.rawValue)'")
+        }
+        return limited(warnings)
+    }
+
+    /// The warnings about a link. Unknown fields of `conditions` are errors.
+    static func ofLink(_ fields: JSONFields) -> [String] {
+        var warnings = unknownFields(of: fields, LinkSetting.fieldNames, "the link")
+        if let netem = try? fields.object("netem") { warnings += unknownFields(of: netem, ["up", "down"], "netem") }
+        return limited(warnings)
+    }
+
+    /// The warnings about the body of `PUT .../seed`.
+    static func ofSeed(_ fields: JSONFields) -> [String] { unknownFields(of: fields, ["seed"], "the seed") }
+
+    /// The warnings about the body of `POST /populate` or about a configuration.
+    static func ofProxies(_ json: [UInt8]) -> [String] {
+        guard case .array(let entries)? = JSONText.parse(json) else { return [] }
+        var warnings: [String] = []
+        for entry in entries where warnings.count <= countMax {
+            guard let fields = try? JSONFields(entry, "a proxy") else { continue }
+            let name = printable(fields["name"]?.text ?? "")
+            warnings += ofProxy(fields).map { "proxy '\(name)': \($0)" }
+        }
+        return limited(warnings)
+    }
+
+    private static func unknownFields(of fields: JSONFields, _ known: [String], _ owner: String) -> [String] {
+        unknown("field", of: fields, known, owner)
+    }
+
+    private static func unknown(
+        _ kind: String, of fields: JSONFields, _ known: [String], _ owner: String
+    ) -> [String] {
+        fields.names(except: known).prefix(countMax + 1).map { name in
+            "unknown \(kind) '\(printable(name))' of \(owner)\(NearestName.hint(name, in: known))"
+        }
+    }
+
+    private static func limited(_ warnings: [String]) -> [String] {
+        warnings.count <= countMax ? warnings : warnings.prefix(countMax - 1) + ["further warnings are left out"]
+    }
+
+    /// Returns the beginning of a text with control characters replaced, for logs and headers.
+    static func printable(_ text: String, bytesMax: Int = 60) -> String {
+        let isLong = text.utf8.count > bytesMax
+        var printable = ""
+        for scalar in String(decoding: text.utf8.prefix(bytesMax), as: UTF8.self).unicodeScalars {
+            let isControl = scalar.value < 0x20 || (0x7F..<0xA0).contains(scalar.value)
+            printable.unicodeScalars.append(isControl ? "?" : scalar)
+        }
+        return printable + (isLong ? "..." : "")
+    }
+
+    /// Returns the value of the `Warning` header (RFC 7234, section 5.5), in ASCII.
+    static func header(_ warnings: [String]) -> String {
+        warnings.map { warning in
+            var quoted = ""
+            for scalar in warning.unicodeScalars {
+                if scalar == "\"" || scalar == "\\" { quoted += "\\" }
+                quoted.unicodeScalars.append((0x20..<0x7F).contains(scalar.value) ? scalar : "?")
+            }
+            return "299 - \"\(quoted)\""
+        }.joined(separator: ", ")
+    }
+}

@@ -1,0 +1,54 @@
+import HTTPTypes
+import JSON
+import ProxyServer
+import Testing
+
+@testable import ControlAPI
+
+/// The upstream of a proxy in requests.
+@Suite(.timeLimit(.minutes(1))) struct UpstreamTextTests {
+    @Test(arguments: [
+        ("8000", "localhost:8000"), (":8000", "127.0.0.1:8000"), ("127.0.0.1:80", "127.0.0.1:80"),
+        ("[::1]:80", "[::1]:80"), ("example.org:http", "example.org:80"),
+    ]) func anUpstreamIsHostAndPortOrPort(_ text: String, _ endpoint: String) async {
+        #expect(await UpstreamText.endpoint(text).description == endpoint)
+        #expect(UpstreamText.warning(text) == nil)
+    }
+
+    /// Before, `8000` was dialed as 0.0.31.64, and `redis` at port 0.
+    @Test(arguments: [
+        ("redis", "missing port in address"), ("1.2", "missing port in address"),
+        ("redis:", "missing port in address"), ("99999", "missing port in address"), ("", "missing port in address"),
+        ("x:99999", "invalid port"), ("2001:db8::1", "too many colons in address"), ("a b:1", "no such host"),
+    ]) func anUpstreamWithoutAUsablePortIsNeverDialed(_ text: String, _ reason: String) async throws {
+        let endpoint = await UpstreamText.endpoint(text)
+        #expect(endpoint.port > 0 || endpoint.host.hasPrefix("no port in "), "\(endpoint)")
+        #expect(UpstreamText.warning(text)?.contains(reason) == true, "\(UpstreamText.warning(text) ?? "none")")
+    }
+
+    @Test(arguments: ["127.0.0.1:0", ":0", "0", "[::1]:0", "x:00"]) func portZeroIsRefused(_ upstream: String)
+        async throws
+    {
+        let call = APICall()
+        try await call.proxy()
+        let definition = #"{"name":"q","upstream":"\#(upstream)","enabled":false}"#
+        let text = "the upstream '\(upstream)' has port 0; use the port of the server"
+        let created = try await call("POST", "/proxies", definition)
+        #expect(created.status == .badRequest && created.error == text, "\(created.body)")
+        let populated = try await call("POST", "/populate", "[\(definition)]")
+        #expect(populated.status == .badRequest && populated.error == "\(text) at proxy 1", "\(populated.body)")
+        let updated = try await call("PATCH", "/proxies/p", #"{"upstream":"\#(upstream)"}"#)
+        #expect(updated.status == .badRequest && updated.error == text, "\(updated.body)")
+        #expect(try await call("GET", "/proxies/p").object?["upstream"] == .text("127.0.0.1:1"))
+    }
+
+    @Test func anUpstreamWithoutAPortIsAcceptedWithAWarning() async throws {
+        let call = APICall()
+        let response = try await call("POST", "/proxies", #"{"name":"q","upstream":"redis","enabled":false}"#)
+        #expect(response.status == .created && response.object?["upstream"] == .text("redis"))
+        #expect(
+            response.warnings == [
+                "upstream: address redis: missing port in address; every connection to it fails"
+            ])
+    }
+}
