@@ -145,7 +145,7 @@ public struct InteractiveProxy {
         playback.pause(at: .now)
         self.playback = playback
         await proxy.setConditions(await proxy.status().link.conditions)
-        return "ok pause at \(Moment.text(playback.position(at: .now)))"
+        return "ok pause at \(TimeFormat.text(playback.position(at: .now)))"
     }
 
     /// Continues the timeline at a time, or where it was paused.
@@ -155,7 +155,7 @@ public struct InteractiveProxy {
         playback.resume(from: position, at: .now)
         self.playback = playback
         await follow(playback.file, from: position)
-        return "ok \(time == nil ? "resume" : "seek") at \(Moment.text(position))\(outageNote)"
+        return "ok \(time == nil ? "resume" : "seek") at \(TimeFormat.text(position))\(outageNote)"
     }
 
     private static let noTimeline = "error no timeline is running; start one with 'timeline NAME'"
@@ -187,11 +187,11 @@ public struct InteractiveProxy {
     private func conditionsNote() async -> String {
         let conditions = await proxy.status().link.conditions
         let effect: String
-        switch conditions.access {
+        switch conditions.connectionPolicy {
         case .refuse, .dns: effect = "refuses all connections"
         case .portal: effect = "answers as a captive portal"
         case .open:
-            switch (conditions.up.loss == .all, conditions.down.loss == .all) {
+            switch (conditions.up.loss == .one, conditions.down.loss == .one) {
             case (true, true): effect = "blocks both directions (100 % loss)"
             case (true, false): effect = "blocks upstream (100 % loss)"
             case (false, true): effect = "blocks downstream (100 % loss)"

@@ -68,7 +68,7 @@ final class ProxyReporter: Sendable {
         return parts.joined(separator: " · ")
     }
 
-    private static func newConnections(_ method: SilenceMethod) -> String {
+    private static func newConnections(_ method: SYNDropMethod) -> String {
         method == .none
             ? "new connections open and stall" : "new connections time out (SYN dropped: \(method.rawValue))"
     }

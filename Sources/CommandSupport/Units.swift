@@ -39,12 +39,12 @@ public enum Units {
 
     /// Returns conditions as `down 780 kbit/s 100 ms, up 330 kbit/s 100 ms`.
     public static func conditions(_ conditions: Conditions) -> String {
-        switch conditions.access {
+        switch conditions.connectionPolicy {
         case .refuse: return "all connections refused"
         case .dns: return "DNS failure (connections refused)"
         case .open, .portal: break
         }
-        let portal = conditions.access == .portal ? "captive portal (its page answers HTTP requests)" : ""
+        let portal = conditions.connectionPolicy == .portal ? "captive portal (its page answers HTTP requests)" : ""
         if conditions.isClear { return portal.isEmpty ? "no conditions" : portal }
         var text = "down \(direction(conditions.down)), up \(direction(conditions.up))"
         if conditions.dnsDelay > .zero { text += ", DNS \(delay(conditions.dnsDelay))" }
@@ -52,15 +52,15 @@ public enum Units {
     }
 
     private static func direction(_ conditions: DirectionConditions) -> String {
-        if conditions.loss == .all { return "100 % loss" }
+        if conditions.loss == .one { return "100 % loss" }
         let rate = conditions.trace.map { "trace of \($0.averageBitsPerSecond / 1000) kbit/s" }
         var text = "\(rate ?? conditions.rate?.description ?? "no rate limit") \(delay(conditions.delay))"
         if let jitter = conditions.jitter { text += " ±\(delay(jitter.span)) \(jitter.distribution.rawValue)" }
-        if conditions.loss != .none { text += " \(conditions.loss) loss" }
+        if conditions.loss != .zero { text += " \(conditions.loss) loss" }
         if conditions.bursts != nil { text += " burst loss" }
         if let lost = conditions.lostPackets { text += " losing packets \(String("\(lost)".prefix(40)))" }
-        if conditions.duplication != .none { text += " \(conditions.duplication) duplicated" }
-        if conditions.reordering != .none { text += " \(conditions.reordering) reordered" }
+        if conditions.duplication != .zero { text += " \(conditions.duplication) duplicated" }
+        if conditions.reordering != .zero { text += " \(conditions.reordering) reordered" }
         return text
     }
 }

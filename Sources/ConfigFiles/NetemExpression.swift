@@ -180,7 +180,7 @@ public enum NetemExpression {
             }
         }
 
-        mutating func optionalPercent() throws(ParseError) -> Loss? {
+        mutating func optionalPercent() throws(ParseError) -> Probability? {
             guard let word = peek(), word.text.hasSuffix("%") else { return nil }
             return try quantity(after: word, Quantity.loss)
         }

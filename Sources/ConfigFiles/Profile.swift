@@ -168,7 +168,7 @@ final class ProfileReader {
         if let rate, rate != nil, let both = keys["trace"] {
             reader.report("'\(name).trace': expected either a trace or a rate, not both", at: both)
         }
-        if let reordering, reordering != .none, delay == .zero, jitter == Jitter?.none {
+        if let reordering, reordering != .zero, delay == .zero, jitter == Jitter?.none {
             reader.report("'\(name).reorder' needs a delay that packets can skip", at: keys["reorder"])
         }
         guard let rate, let delay, let loss, let queue, let jitter, let bursts, let lost, let duplication,

@@ -54,17 +54,17 @@ enum Quantity {
     }
 
     /// Returns a connection policy.
-    static func access(_ text: String) throws(ParseError) -> Access {
-        guard let access = Access(rawValue: text) else {
+    static func access(_ text: String) throws(ParseError) -> ConnectionPolicy {
+        guard let access = ConnectionPolicy(rawValue: text) else {
             throw ParseError(
-                message: "'\(text.prefix(40))' is unknown; expected one of \(Access.allCases.map(\.rawValue).joined(separator: ", "))"
-                    + NearestName.hint(text, in: Access.allCases.map(\.rawValue)))
+                message: "'\(text.prefix(40))' is unknown; expected one of \(ConnectionPolicy.allCases.map(\.rawValue).joined(separator: ", "))"
+                    + NearestName.hint(text, in: ConnectionPolicy.allCases.map(\.rawValue)))
         }
         return access
     }
 
     /// Returns a probability given in percent.
-    static func loss(_ text: String) throws(ParseError) -> Loss {
+    static func loss(_ text: String) throws(ParseError) -> Probability {
         let expected = "a loss such as '0 %', '1.5 %' or '100 %'"
         if text == "0" { return .zero }
         let (number, unit) = try split(text, expected: expected)
@@ -126,7 +126,7 @@ enum Quantity {
     }
 
     /// Returns burst loss in netem's syntax: `gemodel 1% 25% 70% 0%` or `timed 20s 800ms 100%`.
-    static func bursts(_ text: String) throws(ParseError) -> Bursts? {
+    static func bursts(_ text: String) throws(ParseError) -> BurstLoss? {
         if text == "none" { return nil }
         let expected = "expected a burst loss such as 'gemodel 1% 25% 70% 0%' or 'timed 20s 800ms 100%'"
         do {

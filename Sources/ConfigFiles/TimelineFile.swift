@@ -179,7 +179,7 @@ final class TimelineReader {
     }
 
     /// Reads a link: a profile's name or path, or conditions.
-    private func link(_ node: Node) -> Timeline.Named? {
+    private func link(_ node: Node) -> Timeline.NamedConditions? {
         if node.mapping != nil {
             guard let keys = reader.mapping(node, keys: ProfileReader.conditionKeys, in: "the link") else { return nil }
             return ProfileReader(reader).conditions(keys, node).map { Timeline.NamedConditions("as given", $0) }

@@ -21,7 +21,7 @@ struct APIError: Error, Hashable {
     static let toxicExists = APIError(.conflict, "toxic already exists")
 
     /// A failed `listen()` in the words of Go's `net` package.
-    static func cannotListen(_ error: ProxyError) -> APIError {
+    static func cannotBind(_ error: ProxyError) -> APIError {
         APIError(.internalServerError, "listen tcp \(error.endpoint): bind: \(error.reason)")
     }
 

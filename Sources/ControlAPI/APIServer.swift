@@ -42,7 +42,7 @@ public final class APIServer: Sendable {
             }
             return APIServer(host)
         } catch {
-            throw StartError(description: "cannot bind \(host):\(port): \(SystemReason.of(error))")
+            throw StartError(description: "cannot bind \(host):\(port): \(SystemErrorDescription.of(error))")
         }
     }
 

@@ -127,20 +127,7 @@ enum LinkSetting: Hashable {
             case .constant(_, let profile): (profile, nil)
             case .timeline(let file): (nil, file.id == "inline" ? file.name : file.id)
             }
-        return JSONText.object([
-            ("profile", JSONText.string(profile)), ("timeline", JSONText.string(timeline)),
-            ("down", Self.json(conditions.down)), ("up", Self.json(conditions.up)),
-            ("dns_delay_ms", JSONText.number(conditions.dnsDelay.inMilliseconds)),
-        ])
-    }
-
-    /// Returns the conditions of one direction; a `null` rate is unlimited.
-    private static func json(_ conditions: DirectionConditions) -> String {
-        JSONText.object([
-            ("rate_bps", conditions.rate.map { "\($0.bitsPerSecond)" } ?? "null"),
-            ("delay_ms", JSONText.number(conditions.delay.inMilliseconds)),
-            ("loss_percent", JSONText.number(Double(conditions.loss.partsPerMillion) / 10_000)),
-            ("queue", JSONText.string(conditions.queue.description)),
-        ])
+        return JSONText.object(
+            [("profile", JSONText.string(profile)), ("timeline", JSONText.string(timeline))] + conditions.jsonMembers)
     }
 }

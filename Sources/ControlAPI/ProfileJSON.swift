@@ -39,13 +39,13 @@ extension DirectionConditions {
         if let jitter { members.append(("jitter", jitter.json)) }
         if let bursts { members.append(("bursts", bursts.json)) }
         if let lostPackets { members.append(("lost_packets", JSONText.string("\(lostPackets)"))) }
-        if duplication != .none { members.append(("duplicate_percent", duplication.jsonPercent)) }
-        if reordering != .none { members.append(("reorder_percent", reordering.jsonPercent)) }
+        if duplication != .zero { members.append(("duplicate_percent", duplication.jsonPercent)) }
+        if reordering != .zero { members.append(("reorder_percent", reordering.jsonPercent)) }
         return JSONText.object(members)
     }
 }
 
-extension Loss {
+extension Probability {
     /// The share in percent, as a JSON number.
     fileprivate var jsonPercent: String { JSONText.number(Double(partsPerMillion) / 10_000) }
 }
@@ -59,10 +59,10 @@ extension Jitter {
     }
 }
 
-extension Bursts {
+extension BurstLoss {
     fileprivate var json: String {
         switch self {
-        case .perPacket(let becomesBad, let becomesGood, let lossInBad, let lossInGood):
+        case .gilbertElliott(let becomesBad, let becomesGood, let lossInBad, let lossInGood):
             JSONText.object([
                 ("becomes_bad_percent", becomesBad.jsonPercent), ("becomes_good_percent", becomesGood.jsonPercent),
                 ("loss_in_bad_percent", lossInBad.jsonPercent), ("loss_in_good_percent", lossInGood.jsonPercent),
@@ -146,7 +146,7 @@ extension Timeline.Entry {
     }
 }
 
-extension Timeline.Named {
+extension Timeline.NamedConditions {
     fileprivate var json: String {
         JSONText.object([("name", JSONText.string(name))] + conditions.jsonMembers)
     }

@@ -253,7 +253,7 @@ actor ProxyRegistry {
             var configuration = ProxyConfiguration(
                 listen: address, upstream: await UpstreamText.endpoint(proxy.upstream),
                 connectionsMax: limits.connectionsMax)
-            configuration.resolvesEachTime = true
+            configuration.resolvesPerConnection = true
             configuration.unreachableUpstream = proxy.unreachableUpstream
             configuration.toxics = proxy.toxics.map(\.toxic)
             configuration.seed = proxy.nextStartSeed
@@ -265,7 +265,7 @@ actor ProxyRegistry {
             logger[metadataKey: "proxy"] = "\(proxy.name.prefix(100))"
             running = try await Proxy.start(configuration, on: group, logger: logger)
         } catch let error as ProxyError {
-            throw .cannotListen(error)
+            throw .cannotBind(error)
         } catch {
             throw APIError(.internalServerError, "\(error)")
         }

@@ -48,19 +48,19 @@ struct Conduit {
     }
 
     /// Whether the socket at `side` is gone.
-    func isGone(_ side: Side) -> Bool { goneSockets[side.sends] }
+    func isGone(_ side: Side) -> Bool { goneSockets[side.sendDirection] }
 
     /// Records that a socket is gone. Bytes read from it before may still travel.
-    mutating func recordGone(_ side: Side) { goneSockets[side.sends] = true }
+    mutating func recordGone(_ side: Side) { goneSockets[side.sendDirection] = true }
 
     /// Records that a socket is gone and that its input has ended.
     mutating func recordGoneAndInputClosed(_ side: Side) {
-        goneSockets[side.sends] = true
-        self[side.sends].inputIsClosed = true
+        goneSockets[side.sendDirection] = true
+        self[side.sendDirection].inputIsClosed = true
     }
 
     /// Whether a toxic has closed the socket at `side`, after all bytes for it.
-    func isClosedByToxic(_ side: Side) -> Bool { isClosing && self[side.opposite.sends].isFinished }
+    func isClosedByToxic(_ side: Side) -> Bool { isClosing && self[side.opposite.sendDirection].isFinished }
 
     /// Whether a fault withholds everything from the client, including the server's FIN or RST.
     var isMuted: Bool { tracker?.isMuted == true }

@@ -1,6 +1,7 @@
 internal import DequeModule
 internal import LinkModel
 internal import NIOCore
+internal import TCPModel
 
 /// The records of a link for its observers: packets and the events of exchanges.
 struct LinkRecorder {

@@ -5,9 +5,9 @@ extension SharedLink {
     /// The peer at `side` has closed its sending side: its FIN follows the bytes over the link.
     mutating func closeInput(_ side: Side, _ id: FlowID) {
         if side == .server && trackResponseStreamEnd(id) { return }
-        conduits[id][side.sends].inputIsClosed = true
+        conduits[id][side.sendDirection].inputIsClosed = true
         if side == .server && conduits[id].isMuted { return endIfOver(id) }
-        tcp.finish(id, side.sends, at: now)
+        tcp.finish(id, side.sendDirection, at: now)
     }
 
     /// The socket at `side` is gone.
@@ -21,38 +21,38 @@ extension SharedLink {
             conduits[id].recordGone(side)
             return endIfOver(id)
         }
-        guard conduits[id][side.sends].toxics?.isHolding == true else { return peerGone(side, id) }
+        guard conduits[id][side.sendDirection].toxics?.isHolding == true else { return peerGone(side, id) }
         // The bytes before the toxics come first.
         if conduits[id].isGone(side) { return }
         conduits[id].recordGone(side)
-        conduits[id][side.sends].toxics?.finish(.gone)
+        conduits[id][side.sendDirection].toxics?.finish(.gone)
         trackOrphan(id)
-        if conduits.contains(id) { runToxics(id, side.sends) }
-        if conduits.contains(id) { deliver(id, side.opposite.sends) }
+        if conduits.contains(id) { runToxics(id, side.sendDirection) }
+        if conduits.contains(id) { deliver(id, side.opposite.sendDirection) }
     }
 
     /// Sends the RST of a socket that is gone over the link, behind the bytes that were read from the socket before.
     ///
     /// - Parameter dropsUnsent: Whether the RST goes first, and bytes that TCP has not sent are dropped.
     mutating func peerGone(_ side: Side, _ id: FlowID, dropsUnsent: Bool = false) {
-        if conduits[id].resetSockets[side.sends] { return }
-        conduits[id].resetSockets[side.sends] = true
+        if conduits[id].resetSockets[side.sendDirection] { return }
+        conduits[id].resetSockets[side.sendDirection] = true
         conduits[id].recordGoneAndInputClosed(side)
-        dropToxics(id, side.sends)
-        let isSending = !dropsUnsent && conduits[id][side.sends].bytes.count > 0
+        dropToxics(id, side.sendDirection)
+        let isSending = !dropsUnsent && conduits[id][side.sendDirection].bytes.count > 0
         if side == .client && !tcp.hasReachedServer(id) && (!isSending || hasOutage(.up) || hasOutage(.down)) {
             // The modelled server does not know of the connection, and no packet would tell it.
             emit(.reset(.server), id)
             return end(id)
         }
         if dropsUnsent {
-            let unsent = tcp.bytesUnsent(id, side.sends)
-            conduits[id][side.sends].dropUnsent(unsent)
+            let unsent = tcp.bytesUnsent(id, side.sendDirection)
+            conduits[id][side.sendDirection].dropUnsent(unsent)
             budget.changeStreamBytes(by: -unsent)
         }
-        conduits[id][side.sends].deliversBeforeReset = !dropsUnsent
+        conduits[id][side.sendDirection].deliversBeforeReset = !dropsUnsent
         tcp.abort(id, from: side, afterSending: !dropsUnsent, at: now)
-        deliver(id, side.opposite.sends)
+        deliver(id, side.opposite.sendDirection)
         if conduits.contains(id) { endIfOver(id) }
         if conduits.contains(id) { trackOrphan(id) }
     }

@@ -1,5 +1,6 @@
 public import LinkModel
 public import NIOCore
+public import TCPModel
 
 extension SharedLink {
     /// What is recorded for observers of a link.

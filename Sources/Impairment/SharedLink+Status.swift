@@ -15,18 +15,18 @@ extension SharedLink {
 
     /// Whether no packet passes in a direction: during an outage, or at 100 % loss.
     public func hasOutage(_ direction: Direction) -> Bool {
-        tcp.isCut[direction] || tcp.conditions[direction].loss == .all
+        tcp.isCut[direction] || tcp.conditions[direction].loss == .one
     }
 
     /// The treatment of new clients.
     public var reachability: Reachability {
-        if tcp.conditions.access.isRefusal { return .refused }
+        if tcp.conditions.connectionPolicy.refusesConnections { return .refused }
         return hasOutage(.up) || hasOutage(.down) ? .blackholed : .open
     }
 
     /// Whether the link changes nothing and records nothing, so that a connection may bypass it.
     public var isPassThrough: Bool {
-        tcp.conditions.isClear && tcp.conditions.access == .open && tcp.timeline == nil && !hasOutage(.up)
+        tcp.conditions.isClear && tcp.conditions.connectionPolicy == .open && tcp.timeline == nil && !hasOutage(.up)
             && !hasOutage(.down) && toxicList.isEmpty && observation.isEmpty && !recorder.tracksExchanges
     }
 

@@ -1,5 +1,6 @@
 internal import LinkModel
 internal import NIOCore
+internal import TCPModel
 
 /// The way of bytes: from a socket through toxics and tracker into the link, and out of it to the other socket.
 extension SharedLink {
@@ -14,19 +15,19 @@ extension SharedLink {
             if let direction = conduits[id].streamClosedOnConnect { return closeBothSockets(id, direction) }
             deliver(id, .up)
         case .drained(let side):
-            let direction = side.opposite.sends
+            let direction = side.opposite.sendDirection
             conduits[id][direction].bytesWritten = 0
             conduits[id][direction].awaitsDrain = false
             deliver(id, direction)
         case .bytes(let buffer, from: let side):
-            let direction = side.sends
+            let direction = side.sendDirection
             bytesRead[direction] += buffer.readableBytes
             if conduits[id].isClosing { return }
             if conduits[id][direction].toxics == nil { return enter(buffer, id, direction) }
             conduits[id][direction].toxics?.append(buffer.compact, at: now)
             runToxics(id, direction)
         case .inputClosed(let side):
-            let direction = side.sends
+            let direction = side.sendDirection
             if conduits[id][direction].inputIsClosed { return }
             if conduits[id][direction].toxics == nil { return closeInput(side, id) }
             conduits[id][direction].toxics?.finish(.finished)
@@ -37,7 +38,7 @@ extension SharedLink {
     }
 
     /// Processes an event of TCP. Events of connections that have ended are ignored.
-    mutating func process(_ event: FlowOccurrence) {
+    mutating func process(_ event: TimedFlowEvent) {
         let id = event.flow
         guard conduits.contains(id) else { return }
         switch event.event {

@@ -1,6 +1,7 @@
 internal import DequeModule
 public import LinkModel
 internal import NIOCore
+public import TCPModel
 
 /// All conduits of one device and the link that they share.
 ///
@@ -29,7 +30,7 @@ public struct SharedLink: ~Copyable {
     var toxicScheduler = ToxicScheduler()
     var recorder: LinkRecorder
     /// The policy under which the open connections were accepted.
-    private var policy: Access
+    private var policy: ConnectionPolicy
     private var actions = Deque<TimedAction>()
     /// Events of captive portals, which take the place of servers; they are processed after the current event.
     private var portalEvents = Deque<(flow: FlowID, event: SocketEvent)>()
@@ -75,13 +76,13 @@ public struct SharedLink: ~Copyable {
         exchangeTracking: ExchangeTracking? = nil, observation: Observation = []
     ) {
         tcp = TCPLink(
-            conditions, seed: seed, name: name, client: client, server: server, readsAtOnce: false,
+            conditions, seed: seed, name: name, client: client, server: server, readsImmediately: false,
             isRecording: observation.contains(.packets))
         budget = ConnectionBudget(limits)
         orphans = OrphanTable(orphanLimits)
         toxicList = ToxicList(toxics, seed: seed, name: name)
         recorder = LinkRecorder(exchangeTracking, observation)
-        policy = conditions.access
+        policy = conditions.connectionPolicy
     }
 
     // MARK: Time
@@ -140,15 +141,15 @@ public struct SharedLink: ~Copyable {
     private mutating func runTCP(to time: Instant, _ eventsLeft: inout Int) -> Bool {
         repeat {
             recordPackets()
-            while eventsLeft > 0, tcp.runNext(until: time) {
+            while eventsLeft > 0, tcp.advance(to: time) {
                 eventsLeft -= 1
                 // The payloads must be copied before bytes that have arrived leave the conduit.
                 recordPackets()
-                while let event = tcp.takeOccurrence() {
+                while let event = tcp.takeEvent() {
                     now = max(now, event.time)
                     process(event)
                 }
-                if tcp.conditions.access != policy { applyPolicy() }
+                if tcp.conditions.connectionPolicy != policy { applyPolicy() }
             }
             while let (id, event) = portalEvents.popFirst() { process(event, on: id) }
             countToxicPieces(&eventsLeft)
@@ -167,14 +168,14 @@ public struct SharedLink: ~Copyable {
     public mutating func setConditions(_ new: Conditions, at time: Instant) {
         advance(to: time)
         tcp.setConditions(new)
-        if new.access != policy { applyPolicy() }
+        if new.connectionPolicy != policy { applyPolicy() }
     }
 
     /// Starts a timeline, which changes the conditions from `time` on, at `offset` from its beginning.
     public mutating func startTimeline(_ timeline: Timeline, from offset: Nanoseconds = .zero, at time: Instant) {
         advance(to: time)
         tcp.follow(timeline, from: offset, at: now)
-        if tcp.conditions.access != policy { applyPolicy() }
+        if tcp.conditions.connectionPolicy != policy { applyPolicy() }
     }
 
     /// Starts or ends an outage in each direction, whatever the conditions are.
@@ -192,7 +193,7 @@ public struct SharedLink: ~Copyable {
 
     /// Aborts connections that were accepted under another policy.
     private mutating func applyPolicy() {
-        policy = tcp.conditions.access
+        policy = tcp.conditions.connectionPolicy
         abortAllConnections()
     }
 
@@ -206,7 +207,7 @@ public struct SharedLink: ~Copyable {
     ///   - openedAt: When the connection was opened, if it comes from the fast path. A `timeout` toxic that has been removed
     ///     since then closes it, as if it had been on the link all the time.
     public mutating func open(
-        at time: Instant, seed: ConnectionChance? = nil, isEstablished: Bool = false, openedAt: Instant? = nil
+        at time: Instant, seed: ConnectionSeed? = nil, isEstablished: Bool = false, openedAt: Instant? = nil
     ) -> FlowID {
         advance(to: time)
         let id = tcp.open(at: now, chance: seed, isEstablished: isEstablished)

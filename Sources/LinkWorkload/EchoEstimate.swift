@@ -9,21 +9,21 @@ public enum EchoEstimate {
     /// It is exact for sizes within TCP's initial window of ten segments and for links without loss or jitter.
     public static func time(ofBytes size: Int, under conditions: Conditions) -> Nanoseconds {
         let (up, down) = (conditions.up, conditions.down)
-        func serialisation(_ bytes: Int, on direction: DirectionConditions) -> Nanoseconds {
-            direction.rate?.serialisation(ofBytes: bytes) ?? .zero
+        func serializationTime(_ bytes: Int, on direction: DirectionConditions) -> Nanoseconds {
+            direction.rate?.serializationTime(ofBytes: bytes) ?? .zero
         }
         // SYN up, SYN-ACK down; the ACK leaves just before the first byte.
         let established =
-            conditions.dnsDelay + serialisation(PacketSize.handshake, on: up) + up.delay
-            + serialisation(PacketSize.handshake, on: down) + down.delay
-        var upIsFree = established + serialisation(PacketSize.header, on: up)
+            conditions.dnsDelay + serializationTime(PacketSize.handshake, on: up) + up.delay
+            + serializationTime(PacketSize.handshake, on: down) + down.delay
+        var upIsFree = established + serializationTime(PacketSize.header, on: up)
         var downIsFree = Nanoseconds.zero
         var left = size
         while left > 0 {
             let packet = PacketSize.header + min(left, PacketSize.segmentMax)
             left -= min(left, PacketSize.segmentMax)
-            upIsFree = upIsFree + serialisation(packet, on: up)
-            downIsFree = max(downIsFree, upIsFree + up.delay) + serialisation(packet, on: down)
+            upIsFree = upIsFree + serializationTime(packet, on: up)
+            downIsFree = max(downIsFree, upIsFree + up.delay) + serializationTime(packet, on: down)
         }
         return downIsFree + down.delay
     }

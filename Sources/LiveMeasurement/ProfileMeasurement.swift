@@ -41,12 +41,12 @@ public struct ProfileMeasurement: Sendable {
     public static func check(_ profile: Profile) throws(MeasurementError) {
         let conditions = profile.conditions
         let reason: String
-        switch conditions.access {
+        switch conditions.connectionPolicy {
         case .refuse: reason = "it refuses all connections (ECONNREFUSED)"
         case .dns: reason = "its DNS failure refuses all connections (ECONNREFUSED)"
         case .portal: reason = "its captive portal answers instead of the server"
         case .open:
-            guard conditions.up.loss == .all || conditions.down.loss == .all else { return }
+            guard conditions.up.loss == .one || conditions.down.loss == .one else { return }
             reason = "it loses all packets (100 % loss)"
         }
         throw MeasurementError(
@@ -95,7 +95,7 @@ public struct ProfileMeasurement: Sendable {
             } catch {
                 let reason =
                     error is EchoClient.TimedOut
-                    ? "no complete echo within \(timeout.count / 1_000_000_000) s" : SystemReason.of(error)
+                    ? "no complete echo within \(timeout.count / 1_000_000_000) s" : SystemErrorDescription.of(error)
                 throw MeasurementError(
                     description: "measuring '\(profile.id)' failed: an echo of \(size) B through the proxy: \(reason)",
                     isUnsuitableProfile: false)

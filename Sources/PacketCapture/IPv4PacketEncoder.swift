@@ -18,14 +18,14 @@ public struct IPv4PacketEncoder: Sendable {
     /// Returns a packet's bytes; fewer than its ``PacketRecord/bytes`` if it has a payload that is not given.
     public func encode(_ record: PacketRecord, payload: [UInt8]?) -> [UInt8] {
         let direction = record.direction
-        let first = initialSequenceNumber(record.number)
+        let first = initialSequenceNumber(record.connectionNumber)
         let isHandshake = record.kind == .syn || record.kind == .synAck
         var sequence = first &+ UInt32(truncatingIfNeeded: record.range.lowerBound) &+ (isHandshake ? 0 : 1)
         // A RST of an end that has sent no SYN has sequence number 0 (RFC 9293, section 3.10.7.1).
-        if record.kind == .reset && record.isFirst { sequence = 0 }
+        if record.kind == .reset && record.isFirstOfSender { sequence = 0 }
         // A window probe repeats a byte that has been acknowledged.
-        if record.isProbe { sequence &-= 1 }
-        let acknowledges = first &+ UInt32(truncatingIfNeeded: record.acknowledges) &+ 1
+        if record.isWindowProbe { sequence &-= 1 }
+        let acknowledges = first &+ UInt32(truncatingIfNeeded: record.ackNumber) &+ 1
         let options = options(record, first)
 
         var flags: UInt8 = 0
@@ -77,7 +77,7 @@ public struct IPv4PacketEncoder: Sendable {
         case .arrives: break
         case .lost: remarks.append("lost on the link")
         case .dropped: remarks.append("dropped: queue full")
-        case .cut: remarks.append("lost: outage")
+        case .outage: remarks.append("lost: outage")
         }
         if let cause { remarks.append(cause) }
         return remarks.isEmpty ? nil : remarks.joined(separator: "; ")
@@ -97,11 +97,11 @@ public struct IPv4PacketEncoder: Sendable {
             return [2, 4, 0x05, 0xB4, 4, 2] + stamps + [1, 3, 3, UInt8(Self.windowScale)]
         }
         var options = [1, 1] + stamps
-        var blocks = record.received
-        if record.saysDuplicate {
+        var blocks = record.sackRanges
+        if record.isDSACK {
             // The model does not tell which bytes arrived twice; any block below the acknowledgment number is a D-SACK
             // (RFC 2883).
-            blocks.insert(max(0, record.acknowledges - 1)..<record.acknowledges, at: 0)
+            blocks.insert(max(0, record.ackNumber - 1)..<record.ackNumber, at: 0)
         }
         blocks = Array(blocks.prefix(3))
         // The modelled size of a data segment leaves no room for SACK blocks.

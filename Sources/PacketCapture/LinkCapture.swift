@@ -2,6 +2,7 @@ internal import HeapModule
 public import LinkModel
 public import NIOCore
 internal import Synchronization
+public import TCPModel
 
 /// A pcapng file of the packets on a modelled link, as captured at one of its ends.
 ///
@@ -54,7 +55,7 @@ public final class LinkCapture: Sendable {
         _ record: PacketRecord, payload: ByteBuffer?, cause: String?, ports: PerDirection<UInt16>,
         startUnixNanoseconds: Int64
     ) {
-        let isOutbound = record.direction == end.sends
+        let isOutbound = record.direction == end.sendDirection
         let time = (isOutbound ? record.time : record.arrival).sinceStart.count
         // This end does not see packets that are lost on their way to it.
         if record.fate != .arrives && !isOutbound { return }

@@ -2,6 +2,7 @@ internal import Impairment
 internal import LinkModel
 internal import NIOCore
 internal import SystemSockets
+internal import TCPModel
 
 /// The driver of one ``Impairment/SharedLink`` on an event loop: passes real time and socket events to the link,
 /// executes its actions, and arms a timer for its next deadline.
@@ -86,7 +87,7 @@ final class LinkDriver {
     var reachability: Reachability { link.reachability }
 
     /// Whether connections may bypass the link.
-    var isTransparent: Bool { link.isTransparent }
+    var isPassThrough: Bool { link.isPassThrough }
 
     /// Whether nothing more will arrive without a change of conditions: no bytes are in flight, except in a direction
     /// with an outage.
@@ -123,7 +124,7 @@ final class LinkDriver {
     /// flow ID.
     func open(_ session: Session) -> FlowID {
         let id = link.open(
-            at: now, chance: session.seed ?? ConnectionChance(number: numbers.next(), seed: seed),
+            at: now, chance: session.seed ?? ConnectionSeed(number: numbers.next(), seed: seed),
             isEstablished: session.seed != nil,
             beginning: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)))
         while sessions.count <= id.index { sessions.append(nil) }
@@ -318,7 +319,7 @@ final class LinkDriver {
     }
 
     private func publishEvents() {
-        while let report = link.takeReport() { onExchange?(report.event) }
+        while let report = link.takeExchangeEvent() { onExchange?(report.event) }
         if let onPacket {
             while let packet = link.takePacket() {
                 onPacket(

@@ -86,7 +86,7 @@ public final class Proxy: Sendable {
 
     /// Sets the conditions for packets that enter the link from now on, and ends a running timeline.
     public func setConditions(_ conditions: Conditions) async {
-        let impairs = !conditions.isClear || conditions.access != .open
+        let impairs = !conditions.isClear || conditions.connectionPolicy != .open
         await change(impairs: impairs) { $0.setConditions(conditions) }
     }
 

@@ -25,7 +25,7 @@ extension ProxyCore {
 
     /// Moves new connections to the fast path if no conditions apply.
     func openFastPath() {
-        guard let fastPath, let listener, !fastPath.isDraining, !isStopping, linkDriver.isTransparent else {
+        guard let fastPath, let listener, !fastPath.isDraining, !isStopping, linkDriver.isPassThrough else {
             return
         }
         fastPath.open(listener)

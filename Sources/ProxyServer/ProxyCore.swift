@@ -168,7 +168,7 @@ final class ProxyCore {
             body(self.linkDriver)
             // A policy that does not accept connections aborts those on the fast path; otherwise they move to the link.
             let areAborted =
-                (self.linkDriver.conditions.access == .open ? nil : self.fastPath?.abortAll())
+                (self.linkDriver.conditions.connectionPolicy == .open ? nil : self.fastPath?.abortAll())
                 ?? self.eventLoop.makeSucceededVoidFuture()
             areAborted.assumeIsolated().whenComplete { _ in self.retrieveConnections() }
             let isExecuted = self.withTimeout(

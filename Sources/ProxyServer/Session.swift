@@ -31,7 +31,7 @@ final class Session {
     private(set) var bytesRead: PerDirection<Int>
     /// The random seed of a connection from the fast path; `nil` for a new connection, which gets the next one of the
     /// link.
-    let seed: ConnectionChance?
+    let seed: ConnectionSeed?
     /// The connection's state on the fast path, until both its sockets have channels.
     private var detached: DetachedConnection?
     /// Directions whose sender must not be read when its channel becomes active.
@@ -76,7 +76,7 @@ final class Session {
         self.detached = detached
         startedAt = detached.status.startedAt
         bytesRead = detached.status.bytesRead
-        seed = ConnectionChance(number: detached.status.number, seed: detached.seed)
+        seed = ConnectionSeed(number: detached.status.number, seed: detached.seed)
         clientAddress = detached.status.client.map(Endpoint.init(_:))
         relayID = ConnectionID(carrier: .relay(detached.status.token))
         dialIsFinished = detached.server != nil
@@ -98,7 +98,7 @@ final class Session {
         for (side, socket) in [(Side.server, detached.server), (.client, detached.client)] {
             let descriptor = socket?.take() ?? -1
             guard descriptor >= 0 else { continue }
-            let finWasSent = detached.isFinished[side.opposite.sends]
+            let finWasSent = detached.isFinished[side.opposite.sendDirection]
             openChannel(SocketHandler(side, of: self, finWasSent: finWasSent), side, descriptor)
         }
     }
@@ -197,7 +197,7 @@ final class Session {
 
     /// Passes an event of one of the sockets to the link.
     func receive(_ input: Input) {
-        if case .bytes(let buffer, from: let side) = input { bytesRead[side.sends] += buffer.readableBytes }
+        if case .bytes(let buffer, from: let side) = input { bytesRead[side.sendDirection] += buffer.readableBytes }
         if let flow { driver.receive(input, on: flow) }
     }
 
@@ -208,7 +208,7 @@ final class Session {
     func channelClosed(_ side: Side) {
         openChannels -= 1
         precondition(openChannels >= 0, "a channel of a session was closed twice")
-        handlers[side.sends] = nil
+        handlers[side.sendDirection] = nil
         driver.flush()
         endIfNoSocketIsLeft()
     }
@@ -227,33 +227,33 @@ final class Session {
     func execute(_ action: Action) -> Bool {
         switch action {
         case .write(let buffer, to: let side):
-            handlers[side.sends]?.write(buffer)
+            handlers[side.sendDirection]?.write(buffer)
             defer { hasUnflushedWrites = true }
             return !hasUnflushedWrites
         case .awaitDrain(let side):
-            handlers[side.sends]?.awaitDrain()
+            handlers[side.sendDirection]?.awaitDrain()
         case .closeOutput(let side):
-            handlers[side.sends]?.closeOutput()
+            handlers[side.sendDirection]?.closeOutput()
         case .close(let side):
-            handlers[side.sends]?.closeAfterWrites()
+            handlers[side.sendDirection]?.closeAfterWrites()
         case .flush(let side):
-            handlers[side.sends]?.flush()
+            handlers[side.sendDirection]?.flush()
         case .reset(let side):
             // The kernel may have completed a dial whose event has not been delivered yet.
             if side == .server, handlers.down == nil { for handler in dialling { handler.reset() } }
-            handlers[side.sends]?.reset()
-            if handlers[side.sends] == nil { detachedSocket(side)?.reset() }
+            handlers[side.sendDirection]?.reset()
+            if handlers[side.sendDirection] == nil { detachedSocket(side)?.reset() }
         case .resetAfterWrites(let side):
-            if let handler = handlers[side.sends] {
+            if let handler = handlers[side.sendDirection] {
                 handler.resetAfterWrites()
             } else {
                 return execute(.reset(side))
             }
         case .pauseReading(let side):
-            startsPaused[side.sends] = true
-            handlers[side.sends]?.pauseReading()
+            startsPaused[side.sendDirection] = true
+            handlers[side.sendDirection]?.pauseReading()
         case .resumeReading(let side):
-            startsPaused[side.sends] = false
+            startsPaused[side.sendDirection] = false
             if detached == nil { resumeReading(side) }
         case .ended:
             flow = nil
@@ -266,7 +266,7 @@ final class Session {
     }
 
     private func resumeReading(_ side: Side) {
-        if !readingIsStopped { handlers[side.sends]?.resumeReading() }
+        if !readingIsStopped { handlers[side.sendDirection]?.resumeReading() }
     }
 
     private func detachedSocket(_ side: Side) -> OwnedSocket? {

@@ -257,5 +257,5 @@ struct ExpectationEvaluator {
 
 extension Conditions {
     /// Whether all packets of both directions are lost.
-    public var isOutage: Bool { up.loss == .all && down.loss == .all }
+    public var isOutage: Bool { up.loss == .one && down.loss == .one }
 }

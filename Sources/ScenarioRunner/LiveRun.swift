@@ -169,7 +169,7 @@ public final class LiveRun: Sendable {
         configuration.seed = seed
         configuration.linkName = "link/\(device.name)"
         let recorder = recorder
-        configuration.watch = ExchangeWatch(
+        configuration.watch = ExchangeTracking(
             rules: faults.map { index in
                 let fault = scenario.faults[index]
                 return FaultRule(
@@ -217,9 +217,9 @@ public final class LiveRun: Sendable {
         while !Task.isCancelled {
             if isFirst || run.advance(to: Instant(recorder.time)) {
                 isFirst = false
-                try await apply(run.current, named: run.name, to: device)
+                try await apply(run.conditions, named: run.name, to: device)
             }
-            guard let next = run.nextChange else { return }
+            guard let next = run.nextDeadline else { return }
             try? await Task.sleep(for: .nanoseconds((next.sinceStart - recorder.time).count))
         }
     }
@@ -229,7 +229,7 @@ public final class LiveRun: Sendable {
         let isSignalled = device.network.last { $0.start <= time }?.isSignalled ?? true
         let isOnline = !(conditions.isOutage && isSignalled)
         devicesWithoutDNS.withLock { names in
-            if conditions.access == .dns { names.insert(device.name) } else { names.remove(device.name) }
+            if conditions.connectionPolicy == .dns { names.insert(device.name) } else { names.remove(device.name) }
         }
         await proxies.withLock { $0[device.name] }?.setConditions(conditions)
         recorder.recordNetwork(device.name, link: name, isOnline: isOnline)

@@ -13,8 +13,8 @@
     extension RelayLoop {
         /// Closes both sockets with a FIN, or a RST where requested, and releases the connection's slot.
         func close(_ connection: RelayedConnection, resetting sides: [Side] = []) {
-            for side in sides where connection.sockets[side.sends].descriptor >= 0 {
-                ResetOnClose.arm(connection.sockets[side.sends].descriptor)
+            for side in sides where connection.sockets[side.sendDirection].descriptor >= 0 {
+                ResetOnClose.arm(connection.sockets[side.sendDirection].descriptor)
             }
             // Withdrawn before the local port can be reused.
             connection.dialRecords = []

@@ -89,10 +89,10 @@
             let now = NIODeadline.now()
             let deadline = connection.abortDeadline ?? now + RelayedConnection.abortDelayMax
             let survivors = [Side.client, .server].filter {
-                !connection.sockets[$0.sends].isPeerGone && !connection.sockets[$0.sends].hasError
+                !connection.sockets[$0.sendDirection].isPeerGone && !connection.sockets[$0.sendDirection].hasError
             }
             let isDrained = survivors.allSatisfy { side in
-                let stream = connection.streams[side.opposite.sends]
+                let stream = connection.streams[side.opposite.sendDirection]
                 return stream.isAtEnd && stream.bytesHeld == 0 && !connection.hasUnacknowledgedBytes(to: side)
             }
             if isDrained || deadline <= now { return close(connection, resetting: survivors) }

@@ -171,8 +171,8 @@
 
         /// Marks a socket to which writes fail. What it has received can still be read, to its end.
         private func peerIsGone(_ side: Side) {
-            sockets[side.sends].isPeerGone = true
-            sockets[side.sends].isReadable = true
+            sockets[side.sendDirection].isPeerGone = true
+            sockets[side.sendDirection].isReadable = true
         }
 
         /// Marks the receiving socket as full: reading from the sender pauses.

@@ -96,7 +96,7 @@
 
         /// Whether a peer has not acknowledged all bytes written to its socket.
         func hasUnacknowledgedBytes(to side: Side) -> Bool {
-            SystemSocket.unacknowledgedBytes(of: sockets[side.sends].descriptor) > 0
+            SystemSocket.unacknowledgedBytes(of: sockets[side.sendDirection].descriptor) > 0
         }
 
         /// The state now.

@@ -100,7 +100,7 @@ struct SyncMachine {
     }
 
     /// A connection could not be opened.
-    mutating func connectFailed(_ id: HTTPConnectionID, reason: HTTPConnectFailure, at now: Instant) {
+    mutating func connectFailed(_ id: HTTPConnectionID, reason: HTTPConnectError, at now: Instant) {
         http.connectFailed(id, reason: reason, at: now)
         runHTTP(at: now)
     }
@@ -189,7 +189,7 @@ struct SyncMachine {
     }
 
     private mutating func finish(
-        _ id: HTTPExchangeID, _ result: Result<HTTPClientResponse, HTTPClientFailure>, at now: Instant
+        _ id: HTTPExchangeID, _ result: Result<HTTPClientResponse, HTTPClientError>, at now: Instant
     ) {
         guard let exchange = exchanges.removeValue(forKey: id) else { return }
         var next = engine
@@ -207,7 +207,7 @@ struct SyncMachine {
         propose(next, response: exchange, at: now)
     }
 
-    private static func failure(_ failure: HTTPClientFailure) -> SyncFailure {
+    private static func failure(_ failure: HTTPClientError) -> SyncFailure {
         if failure.phase == .notSent { return .notSent("\(failure)") }
         if case .malformed = failure.reason { return .notHTTP("\(failure)") }
         return .outcomeUnknown("\(failure)")

@@ -31,6 +31,6 @@ public struct RetryPolicy: Hashable, Sendable {
             doublings -= 1
         }
         whole = min(whole, longest.count)
-        return Nanoseconds(whole - random.below(whole / 2 + 1))
+        return Nanoseconds(whole - random.integer(below: whole / 2 + 1))
     }
 }

@@ -56,7 +56,7 @@ struct CaptureCommand: AsyncParsableCommand {
     func run() async throws {
         let console = Console()
         let events = ForegroundEvents()
-        let packets: LivePackets
+        let packets: LiveCapture
         do {
             packets = try LiveCapture(interface: interface, filter: "tcp port \(port)", writingTo: file)
         } catch {

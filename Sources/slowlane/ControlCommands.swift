@@ -108,7 +108,7 @@ struct InspectCommand: ControlCommand {
             let state = proxy["enabled"] == .bool(true) ? "enabled" : "disabled"
             console.print("\(name): \(proxy["listen"].shown) -> \(proxy["upstream"].shown), \(state)")
             if let details {
-                let connections = Int(details["connections"].number ?? 0)
+                let connections = Int(details["connections_open"].number ?? 0)
                 console.print(
                     "link: \(LinkCommand.description(of: details["link"])); seed \(details["seed"].shown); "
                         + "\(TextTable.count(connections, "open connection"))")
@@ -128,7 +128,7 @@ struct InspectCommand: ControlCommand {
     /// Returns Toxiproxy's fields of a proxy with Slowlane's fields `link`, `seed` and `connections`.
     private static func json(_ proxy: JSONValue, _ details: JSONValue?) -> String {
         guard case .object(var members) = proxy, let details else { return proxy.json }
-        for key in ["link", "seed", "connections"] { members[key] = details[key] }
+        for key in ["link", "seed", "connections_open"] { members[key] = details[key] }
         return JSONValue.object(members).json
     }
 }

@@ -59,7 +59,7 @@ struct DoctorCommand: AsyncParsableCommand {
             try await channel.close()
             return .ok("can listen on \(host)")
         } catch {
-            let text = "cannot listen on \(host): \(SystemReason.of(error))"
+            let text = "cannot listen on \(host): \(SystemErrorDescription.of(error))"
             return isNeeded
                 ? .failure(text, remedy: "enable the loopback interface ('ip link set lo up')")
                 : .limitation(text, remedy: "IPv6 is disabled; use 127.0.0.1")
@@ -93,7 +93,7 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 
     private func synDropping() -> Finding {
-        switch SilenceMethod.best {
+        switch SYNDropMethod.best {
         case .socketFilter: .ok("at 100 % loss new connections time out (SYN dropped by a socket filter)")
         case .acceptQueue:
             .ok("at 100 % loss new connections time out (SYN dropped by a full accept queue; no socket filter permitted)")

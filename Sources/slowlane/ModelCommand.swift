@@ -88,7 +88,7 @@ struct ModelCommand: ParsableCommand {
 
     /// Refuses conditions that let no connection through to the server; the model knows packets only.
     private func requireConnections(_ links: [(name: String, conditions: Conditions)], _ console: Console) throws {
-        for (name, conditions) in links where conditions.access != .open {
+        for (name, conditions) in links where conditions.connectionPolicy != .open {
             console.error(
                 "cannot model '\(name)': no connection to the server is possible (\(Units.conditions(conditions))); "
                     + "choose a profile that lets connections through, or test this one with 'slowlane proxy'")

@@ -20,7 +20,7 @@ struct NotesServerCommand: AsyncParsableCommand {
               curl -u ada:secret http://127.0.0.1:8000/api/notes/
               curl http://127.0.0.1:8000/openapi.json
 
-            API contracts: \(NotesDialect.all.map { "\($0.name), \($0.summary)" }.joined(separator: "; ")). \
+            API contracts: \(APIContract.all.map { "\($0.name), \($0.summary)" }.joined(separator: "; ")). \
             See docs/notes-server.md for their responses.
 
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid file of users or database; 69 cannot bind the port.
@@ -92,7 +92,7 @@ struct NotesServerCommand: AsyncParsableCommand {
         guard (1...36_500).contains(retention) else {
             throw ValidationError("--retention must be from 1 to 36500 days")
         }
-        guard NotesDialect.named[contract] != nil else {
+        guard APIContract.named[contract] != nil else {
             throw ValidationError("--contract '\(contract.prefix(40))' must be one of \(Self.contracts)")
         }
         do throws(UserList.UserListError) {

@@ -90,7 +90,7 @@ extension NotesCommand {
             let end = ContinuousClock.now + .seconds(timeout)
             while ContinuousClock.now < end {
                 let progress = try await client.progress()
-                if let reason = progress.pausedBecause {
+                if let reason = progress.pauseReason {
                     console.error(reason)
                     return false
                 }

@@ -108,7 +108,7 @@ struct ProfilesCommand: ParsableCommand {
                     case .flap(let intervals, let jitter):
                         "alternates "
                             + intervals.map { "\($0.link.name) \(Units.time($0.length))" }.joined(separator: ", ")
-                            + (jitter == .none ? "" : ", ±\(jitter)")
+                            + (jitter == .zero ? "" : ", ±\(jitter)")
                     }
                 rows.append([Units.time(entry.start), conditions])
             }
@@ -125,7 +125,7 @@ struct ProfilesCommand: ParsableCommand {
             console.print("round trip without queueing: \(Units.delay(conditions.up.delay + conditions.down.delay))")
             for (name, direction) in [("down", conditions.down), ("up", conditions.up)] {
                 guard let rate = direction.rate else { continue }
-                let full = rate.serialisation(ofBytes: direction.queue.bytesAtMost)
+                let full = rate.serializationTime(ofBytes: direction.queue.approximateBytes)
                 console.print("delay of a full queue \(name): \(Units.milliseconds(full))")
             }
             console.print("")

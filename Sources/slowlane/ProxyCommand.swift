@@ -133,7 +133,7 @@ struct ProxyCommand: AsyncParsableCommand {
             proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton, logger: logger)
         } catch {
             console.error("\(error)")
-            if let error = error as? ProxyError, error.code == .callsItself { throw ExitStatus.usage }
+            if let error = error as? ProxyError, error.code == .upstreamIsProxy { throw ExitStatus.usage }
             throw ExitStatus.unavailable
         }
         console.print("listening on \(proxy.address)\(otherAddresses(proxy.address)) -> \(upstream), \(description)")

@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test func atLogLevelErrorNothingIsPrinted() async throws {
-        let port = try TestSocket.quietPort()
+        let port = try TestSocket.unusedPort()
         for (name, arguments) in [("toxiproxy-server", [String]()), ("slowlane", ["server"])] {
             let server = try start(name, arguments + ["--port", "\(port)"], ["LOG_LEVEL": "error"])
             try await waitForServer(port)

@@ -16,9 +16,9 @@ import Testing
         let bursts = try NetemExpression.parse("loss gemodel 1% 25% 70% 0.5%").bursts
         #expect(
             bursts
-                == .perPacket(
-                    becomesBad: Loss(partsPerMillion: 10_000)!, becomesGood: Loss(partsPerMillion: 250_000)!,
-                    lossInBad: Loss(partsPerMillion: 700_000)!, lossInGood: Loss(partsPerMillion: 5000)!))
+                == .gilbertElliott(
+                    becomesBad: Probability(partsPerMillion: 10_000)!, becomesGood: Probability(partsPerMillion: 250_000)!,
+                    lossInBad: Probability(partsPerMillion: 700_000)!, lossInGood: Probability(partsPerMillion: 5000)!))
         let others = try NetemExpression.parse("delay 10ms 5ms distribution pareto duplicate 1% reorder 25%")
         #expect(others.jitter == Jitter(span: .milliseconds(5), distribution: .pareto))
         #expect(others.duplication.partsPerMillion == 10_000)

@@ -24,7 +24,7 @@ import Testing
                 "dns-delay"
             ]
         // Only connection-level faults have the key `access`.
-        let access = profile.conditions.access == .open ? [] : ["access"]
+        let access = profile.conditions.connectionPolicy == .open ? [] : ["access"]
         #expect(profile.figures.map(\.key) == keys + access)
         for figure in profile.figures {
             #expect(figure.source != nil && figure.grade != nil, "\(profile.id) \(figure.key)")

@@ -129,7 +129,7 @@ import Testing
         let upstream = try Upstream.echo()
         try await withServer { (call, _) async throws in
             // The system assigns this port to no other socket while the proxy is disabled.
-            let port = try await call.proxy(to: upstream.port, listen: try TestSocket.quietPort())
+            let port = try await call.proxy(to: upstream.port, listen: try TestSocket.unusedPort())
             let client = try await blocking { () -> TestSocket in
                 let client = try TestSocket.connect(port: port)
                 try client.send([1])

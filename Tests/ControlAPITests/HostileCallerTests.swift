@@ -54,7 +54,7 @@ import Testing
                     strangers.append(socket)
                     socket.shrinkReceiveBuffer()
                     // The strangers do not read, so a blocking send would never return.
-                    socket.sendWithoutWaiting(Array(request.utf8))
+                    socket.sendNonblocking(Array(request.utf8))
                     if number % 50 == 49 { try ask(HTTPPeer(port: port)) }
                 }
                 for _ in 0..<20 { try ask(HTTPPeer(port: port)) }

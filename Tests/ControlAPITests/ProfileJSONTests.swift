@@ -19,7 +19,7 @@ import Testing
                 == #"{"rate_bps":null,"delay_ms":100,"loss_percent":2.5,"queue":"9 packets","#
                 + #""jitter":{"span_ms":20,"distribution":"normal","reorders":false},"duplicate_percent":1}"#)
         var refusing = Conditions.clear
-        refusing.access = .refuse
+        refusing.connectionPolicy = .refuse
         #expect(refusing.json.hasPrefix(#"{"connection_policy":"refuse","#))
     }
 

@@ -48,7 +48,7 @@ import Testing
     @Test func aFailedPopulateOnTheSamePortRestoresTheProxy() async throws {
         let upstream = try Upstream.echo()
         try await withServer { (call, _) async throws in
-            let port = try await call.proxy(to: upstream.port, listen: try TestSocket.quietPort())
+            let port = try await call.proxy(to: upstream.port, listen: try TestSocket.unusedPort())
             // No machine has this address.
             let response = try await call(
                 "POST", "/populate", #"[{"name":"p","listen":"192.0.2.1:\#(port)","upstream":"127.0.0.1:1"}]"#)

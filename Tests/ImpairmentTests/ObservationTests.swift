@@ -1,5 +1,6 @@
 import LinkModel
 import NIOCore
+import TCPModel
 import Testing
 
 @testable import Impairment

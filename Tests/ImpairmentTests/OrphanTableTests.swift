@@ -1,4 +1,5 @@
 import LinkModel
+import TCPModel
 import Testing
 
 @testable import Impairment

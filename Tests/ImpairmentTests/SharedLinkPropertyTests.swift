@@ -70,7 +70,7 @@ import Testing
                 peers[id]![side.sendDirection].sent += bytes
                 sockets.send(bytes, from: side, id)
             case 50..<56 where !isMute:
-                peers[id]![side.sends].hasClosed = true
+                peers[id]![side.sendDirection].hasClosed = true
                 sockets.report(.inputClosed(side), id)
             case 56..<59:
                 peers[id]![side.sendDirection].isGone = true
@@ -105,7 +105,7 @@ import Testing
         }
         sockets.runToQuiet()
         for id in ids {
-            for side in Side.allCases where !peers[id]![side.sends].hasClosed && !peers[id]![side.sends].isGone {
+            for side in Side.allCases where !peers[id]![side.sendDirection].hasClosed && !peers[id]![side.sendDirection].isGone {
                 sockets.report(.inputClosed(side), id)
             }
         }

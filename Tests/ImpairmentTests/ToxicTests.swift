@@ -255,7 +255,7 @@ private func ms(_ count: Int64) -> Nanoseconds { .milliseconds(count) }
         sockets.add(.latency(latency: 5, jitter: 0), name: "late")
         sockets.remove("late")
         func comes(_ number: Int, beganAt seconds: Int64) -> FlowID {
-            sockets.openEstablished(ConnectionChance(number: number, seed: 1), openedAt: Instant(.seconds(seconds)))
+            sockets.openEstablished(ConnectionSeed(number: number, seed: 1), openedAt: Instant(.seconds(seconds)))
         }
         let before = comes(0, beganAt: 9)
         sockets.send(bytes(5), from: .server, before)
@@ -280,7 +280,7 @@ private func ms(_ count: Int64) -> Nanoseconds { .milliseconds(count) }
             sockets.add(.timeout(timeout: 0), toxicity: 0.5)
             sockets.remove()
             if !isOnLink {
-                ids = (0..<40).map { sockets.openEstablished(ConnectionChance(number: $0, seed: 3), openedAt: .start) }
+                ids = (0..<40).map { sockets.openEstablished(ConnectionSeed(number: $0, seed: 3), openedAt: .start) }
             }
             return ids.map { sockets.ended.contains($0) }
         }

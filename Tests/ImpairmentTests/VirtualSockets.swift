@@ -70,7 +70,7 @@ struct VirtualSockets {
     }
 
     /// Opens a connection that comes from the fast path; its upstream is connected.
-    mutating func openEstablished(_ seed: ConnectionChance, openedAt: Instant) -> FlowID {
+    mutating func openEstablished(_ seed: ConnectionSeed, openedAt: Instant) -> FlowID {
         let id = box.link.open(at: now, seed: seed, isEstablished: true, openedAt: openedAt)
         sockets[id] = PerDirection(up: Socket(), down: Socket())
         execute()
@@ -143,7 +143,7 @@ struct VirtualSockets {
     }
 
     /// The socket at `side` of a connection.
-    func socket(_ side: Side, _ id: FlowID) -> Socket { sockets[id]?[side.sends] ?? Socket() }
+    func socket(_ side: Side, _ id: FlowID) -> Socket { sockets[id]?[side.sendDirection] ?? Socket() }
 
     private mutating func execute() {
         var drains: [(Side, FlowID)] = []
@@ -187,6 +187,6 @@ struct VirtualSockets {
     }
 
     private mutating func change(_ side: Side, _ id: FlowID, _ body: (inout Socket) -> Void) {
-        body(&sockets[id, default: PerDirection(up: Socket(), down: Socket())][side.sends])
+        body(&sockets[id, default: PerDirection(up: Socket(), down: Socket())][side.sendDirection])
     }
 }

@@ -262,7 +262,7 @@ import Testing
             fixture.create("00000000-0000-4000-8000-00000000\(1000 + number)", title: String(repeating: "t", count: 100))
         }
         // A long list has no Content-Length.
-        try await ApacheBench.expectAnswers(
+        try await ApacheBench.expectResponses(
             "http://127.0.0.1:\(server.port)/api/notes/", ["-A", "ada:secret"], requests: 20)
         await server.stop()
     }

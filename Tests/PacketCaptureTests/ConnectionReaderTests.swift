@@ -14,7 +14,7 @@ let ports = PerDirection<UInt16>(up: 40_000, down: 8000)
 /// - Parameter observe: Called for every packet, including those without a frame.
 func conversation(
     _ request: String, _ response: String, _ conditions: Conditions, seed: UInt64,
-    observe: (SharedLink.PacketReport) -> Void = { _ in }
+    observe: (SharedLink.CapturedPacket) -> Void = { _ in }
 ) -> [(frame: [UInt8], time: Int64, record: PacketRecord)] {
     var link = SharedLink(conditions, seed: seed, observation: .packets)
     var frames: [(frame: [UInt8], time: Int64, record: PacketRecord)] = []
@@ -56,8 +56,8 @@ func conversation(
 }
 
 let lossy = Conditions(
-    up: DirectionConditions(rate: .kilobits(330), delay: .milliseconds(100), loss: Loss(partsPerMillion: 80_000)!),
-    down: DirectionConditions(rate: .kilobits(780), delay: .milliseconds(100), loss: Loss(partsPerMillion: 80_000)!))
+    up: DirectionConditions(rate: .kilobits(330), delay: .milliseconds(100), loss: Probability(partsPerMillion: 80_000)!),
+    down: DirectionConditions(rate: .kilobits(780), delay: .milliseconds(100), loss: Probability(partsPerMillion: 80_000)!))
 
 let request =
     "PUT /notes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 6000\r\n\r\n" + String(repeating: "x", count: 6000)
@@ -131,7 +131,7 @@ struct ConnectionReaderTests {
         var frames = conversation("GET /all HTTP/1.0\r\n\r\n", untilClose, .clear, seed: 1)
         let last = try #require(frames.lastIndex { $0.record.direction == .down && $0.record.payloadBytes > 0 })
         // The FIN, in its own segment or with the last bytes, arrives before the bytes that precede it.
-        let final = try #require(frames.lastIndex { $0.record.direction == .down && $0.record.isFinal })
+        let final = try #require(frames.lastIndex { $0.record.direction == .down && $0.record.isFIN })
         let index = final == last ? try #require(frames[..<last].lastIndex { $0.record.payloadBytes > 0 }) : last
         let late = frames.remove(at: index)
         frames.insert(late, at: final)

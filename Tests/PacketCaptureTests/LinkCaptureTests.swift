@@ -1,6 +1,7 @@
 import Foundation
 import Impairment
 import LinkModel
+import TCPModel
 import TestSupport
 import Testing
 
@@ -22,7 +23,7 @@ struct LinkCaptureTests {
         let capture = try LinkCapture(path, at: end, application: "test", interface: "link")
         var (expected, losses) = (0, 0)
         _ = conversation(request, response, lossy, seed: 3) { packet in
-            let isOutbound = packet.record.direction == end.sends
+            let isOutbound = packet.record.direction == end.sendDirection
             expected += isOutbound || packet.record.fate == .arrives ? 1 : 0
             losses += isOutbound && packet.record.fate == .lost ? 1 : 0
             capture.append(

@@ -34,7 +34,7 @@ import Testing
         }
         var configuration = ProxyConfiguration(
             listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: upstream))
-        configuration.exchangeTracking = ExchangeWatch()
+        configuration.exchangeTracking = ExchangeTracking()
         configuration.onExchange = onExchange
         let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
         do { try await body(proxy.address.port) } catch {

@@ -212,7 +212,7 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
     private func withRefusingUpstream(
         _ path: Path, _ unreachableUpstream: UnreachableUpstream, _ body: (Proxy) async throws -> Void
     ) async throws {
-        let port = try TestSocket.quietPort()  // no listener
+        let port = try TestSocket.unusedPort()  // no listener
         var configuration = ProxyConfiguration(
             listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: port),
             conditions: path.conditions)

@@ -13,8 +13,8 @@ import Testing
     import Musl
 #endif
 
-private let outage = Conditions(up: DirectionConditions(loss: .all), down: DirectionConditions(loss: .all))
-private let refusal = Conditions(up: .clear, down: .clear, access: .refuse)
+private let outage = Conditions(up: DirectionConditions(loss: .one), down: DirectionConditions(loss: .one))
+private let refusal = Conditions(up: .clear, down: .clear, connectionPolicy: .refuse)
 
 /// A timeline that starts with the proxy changes the treatment of new connections although nothing is connected.
 ///
@@ -31,8 +31,8 @@ private let refusal = Conditions(up: .clear, down: .clear, access: .refuse)
         _ body: @escaping (Proxy, TestSocket) async throws -> Void
     ) async throws {
         let timeline = try Timeline([
-            Timeline.Entry(at: .zero, .hold(Timeline.Named("first", first))),
-            Timeline.Entry(at: changeTime, .hold(Timeline.Named("second", second))),
+            Timeline.Entry(at: .zero, .hold(Timeline.NamedConditions("first", first))),
+            Timeline.Entry(at: changeTime, .hold(Timeline.NamedConditions("second", second))),
         ])
         try await withProxy(.clear, synDropMethod: method, { $0.timeline = timeline }, body)
     }

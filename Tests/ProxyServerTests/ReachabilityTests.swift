@@ -98,7 +98,7 @@ private typealias Failure = TestSocket.Failure
     }
 
     @Test func aRefusalResetsConnectionsAndNewSYNs() async throws {
-        for access in [Access.refuse, .dns] {
+        for access in [ConnectionPolicy.refuse, .dns] {
             try await withProxy(.clear) { proxy, listener in
                 let (client, server) = try await blocking {
                     (try TestSocket.connect(port: proxy.address.port), try listener.accept())

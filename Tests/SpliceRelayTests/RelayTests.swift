@@ -35,7 +35,7 @@
             ) throws {
                 let relay = try #require(Relay.all.first)
                 let (upstream, upstreamPort) = try TestSocket.listen()
-                let closedPort = isUpstreamOpen ? upstreamPort : try TestSocket.quietPort()
+                let closedPort = isUpstreamOpen ? upstreamPort : try TestSocket.unusedPort()
                 let address = try SocketAddress(ipAddress: "127.0.0.1", port: closedPort)
                 let slots = ConnectionSlots(max: slotsMax)
                 let errors = errors

@@ -58,11 +58,11 @@ import Testing
 
     /// Longer files with the reason.
     private static let longFiles = [
-        "Sources/HTTPServing/HostConnection.swift": "one channel handler with its states",
+        "Sources/HTTPServing/HTTPServerConnection.swift": "one channel handler with its states",
         "Sources/Impairment/SharedLink.swift": "the link and all connections in one state machine",
         "Sources/LinkModel/TCP/TCPLink.swift": "the packets of all connections in one heap",
         "Sources/ProxyServer/ProxyCore.swift": "all state of a proxy on one event loop",
-        "Sources/ProxyServer/StraightPath/RelayLoop.swift": "one epoll loop",
+        "Sources/ProxyServer/FastPath/RelayLoop.swift": "one epoll loop",
         "Tests/ControlAPITests/APITests.swift": "one suite with a shared fixture",
         "Tests/ImpairmentTests/ToxicTests.swift": "one suite with a shared fixture",
         "Tests/NotesServiceTests/ContractRows.swift": "a table of requests and responses",

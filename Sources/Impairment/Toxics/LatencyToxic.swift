@@ -32,6 +32,6 @@ struct LatencyToxic: ToxicMachine {
     /// Draws the latency plus -`jitter` up to, not including, +`jitter`; never less than 0.
     private mutating func delay() -> Nanoseconds {
         guard jitter > 0 else { return max(.zero, latency) }
-        return max(.zero, latency + .milliseconds(random.below(2 * jitter) - jitter))
+        return max(.zero, latency + .milliseconds(random.integer(below: 2 * jitter) - jitter))
     }
 }

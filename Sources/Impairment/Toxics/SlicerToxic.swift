@@ -36,7 +36,7 @@ struct SlicerToxic: ToxicMachine {
     private mutating func nextLength() -> Int {
         var length = lengths.removeLast()
         while averageSize > 0 && length > 1 && length > averageSize + sizeVariation {
-            let shifted = length / 2 + Int(random.symmetric(Int64(sizeVariation)))
+            let shifted = length / 2 + Int(random.integer(upToMagnitude: Int64(sizeVariation)))
             let front = min(max(1, shifted), length - 1)
             lengths.append(length - front)
             length = front

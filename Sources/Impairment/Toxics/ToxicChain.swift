@@ -84,7 +84,7 @@ struct ToxicChain {
     mutating func add(_ toxic: Toxic, random: RandomStream, at time: Instant) {
         advance(to: time)
         var random = random
-        let isApplied = random.chance(toxic.toxicity)
+        let isApplied = random.bool(probability: toxic.toxicity)
         let machine = Self.machine(isApplied ? toxic.effect : .noop, &random, bytesPassed: 0, at: now)
         stages.append(
             Stage(toxic: toxic, machine: machine, input: ToxicInput(at: now), random: random, isApplied: isApplied))
@@ -103,7 +103,7 @@ struct ToxicChain {
         if stages[index].machine.mustCloseOnRemoval { stages[index].hasDiscardedBytes = true }
         stages[index].toxic = toxic
         stages[index].deadline = nil
-        stages[index].isApplied = stages[index].random.chance(toxic.toxicity)
+        stages[index].isApplied = stages[index].random.bool(probability: toxic.toxicity)
         let effect = stages[index].isApplied ? toxic.effect : .noop
         let bytesPassed = stages[index].bytesPassed
         stages[index].machine = Self.machine(effect, &stages[index].random, bytesPassed: bytesPassed, at: now)
@@ -149,7 +149,7 @@ struct ToxicChain {
             guard stages[index].isApplied, case .packetLoss(let rate, let correlation) = stages[index].toxic.effect
             else { continue }
             losses.append(
-                CorrelatedLoss(rate: rate, correlation: correlation, coins: Self.split(&stages[index].random)))
+                CorrelatedLoss(rate: rate, correlation: correlation, random: Self.split(&stages[index].random)))
         }
     }
 

@@ -77,7 +77,7 @@ struct ToxicList {
         removedTimeouts.first { removed in
             var random = random(
                 for: removed.toxic, addition: removed.addition, seed: removed.seed, connection: connection)
-            return removed.time >= opening && random.chance(removed.toxic.toxicity)
+            return removed.time >= opening && random.bool(probability: removed.toxic.toxicity)
         }?.toxic.stream
     }
 }
