@@ -1,4 +1,5 @@
 public import LinkModel
+internal import TCPModel
 
 /// The time of one echo by arithmetic on a profile's figures alone.
 ///

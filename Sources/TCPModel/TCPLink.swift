@@ -344,7 +344,7 @@ public struct TCPLink: ~Copyable {
         for index in connections.indices where connections[index].isInUse {
             for direction in Direction.allCases {
                 // Before the handshake the first recorded packet counts as the first one.
-                switch connections[index].endpoints[direction].endpoint.phase {
+                switch connections[index].endpoints[direction].endpoint.state {
                 case .closed, .synSent: break
                 case .synReceived, .established, .reset:
                     connections[index].recordedUpTo[direction] = connections[index].dataSentUpTo[direction]
