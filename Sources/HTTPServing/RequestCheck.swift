@@ -34,7 +34,8 @@ struct CheckedHead {
         let fields: HTTPFields = head.fields.filter { $0.name.canonicalName != "host" }
         let (authority, path) = Self.split(head.target)
         request = HTTPRequest(
-            method: head.request.method, scheme: "http", authority: authority ?? hosts.first, path: path, headerFields: fields)
+            method: head.request.method, scheme: "http", authority: authority ?? hosts.first, path: path,
+            headerFields: fields)
         takesChunks = head.version >= .http11
         keepsAlive = head.keepsAlive
         expectsContinue = takesChunks && head.fields.isListed("100-continue", in: .expect)
