@@ -139,7 +139,10 @@ import Testing
     @Test func malformedAndIncompleteResponsesFail() {
         for (text, expected) in [
             ("<html>", "0: not HTTP: malformed start line, responding"),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "0: closed before the response was complete, responding"),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab",
+                "0: closed before the response was complete, responding"
+            ),
             ("HTTP", "0: closed before the response was complete, responding"),
         ] {
             let driver = Driver()

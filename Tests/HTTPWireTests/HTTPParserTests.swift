@@ -214,7 +214,9 @@ import Testing
 
     /// Names keep their case, and values and reasons their bytes (obs-text), in order and with repetitions.
     @Test func aParsedHeadIsSerialisedToTheSameBytes() throws {
-        let request = Array("PUT http://a/b?c HTTP/1.0\r\nHOST: a\r\nx-B: \u{E4}".utf8) + [0xFF, 0x80] + Array("\r\nHost: b\r\nCookie: a=b\r\nCookie: c=d\r\nEmpty: \r\n\r\n".utf8)
+        let request =
+            Array("PUT http://a/b?c HTTP/1.0\r\nHOST: a\r\nx-B: \u{E4}".utf8) + [0xFF, 0x80]
+            + Array("\r\nHost: b\r\nCookie: a=b\r\nCookie: c=d\r\nEmpty: \r\n\r\n".utf8)
         var requests = HTTPParser(.requests)
         requests.received(ByteBuffer(bytes: request))
         guard case .requestHead(let head, _)? = try requests.takePart() else { throw HTTPError.badStartLine }

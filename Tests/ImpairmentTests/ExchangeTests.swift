@@ -97,7 +97,8 @@ import Testing
     }
 
     @Test func anAbortedResponseEndsInAReset() {
-        var sockets = VirtualSockets(Self.late, exchangeTracking: Self.tracking(FaultRule(action: .abort)), observation: .packets)
+        var sockets = VirtualSockets(
+            Self.late, exchangeTracking: Self.tracking(FaultRule(action: .abort)), observation: .packets)
         let id = sockets.open()
         sockets.send(Self.request("GET", "n1"), from: .client, id)
         sockets.runToQuiet()
@@ -109,7 +110,8 @@ import Testing
         #expect(sockets.ended == [id])
         #expect(
             sockets.exchangeEvents == [
-                "0 requested GET n1 0 B", "0 request delivered", "0 committed 200", "0 fault of rule 0", "0 interrupted",
+                "0 requested GET n1 0 B", "0 request delivered", "0 committed 200", "0 fault of rule 0",
+                "0 interrupted",
             ])
         // The capture states the cause of the RST.
         let resets = sockets.packets.filter { $0.record.kind == .reset }
@@ -124,7 +126,9 @@ import Testing
     }
 
     /// The server closes or crashes after its response was muted: nothing reaches the client until the client closes.
-    @Test(arguments: [SocketEvent.inputClosed(.server), .gone(.server)]) func aMutedConnectionDoesNotShowTheServersEnd(end: SocketEvent) {
+    @Test(arguments: [SocketEvent.inputClosed(.server), .gone(.server)]) func aMutedConnectionDoesNotShowTheServersEnd(
+        end: SocketEvent
+    ) {
         var sockets = VirtualSockets(Self.late, exchangeTracking: Self.tracking(FaultRule(action: .mute)))
         let id = sockets.open()
         sockets.send(Self.request("GET", "n1"), from: .client, id)
@@ -224,7 +228,8 @@ import Testing
         sockets.runToQuiet()
         #expect(
             sockets.exchangeEvents == [
-                "0 requested PUT n1 5 B", "0 committed 413", "0 response delivered 413", "1 requested GET n2 0 B", "1 request delivered",
+                "0 requested PUT n1 5 B", "0 committed 413", "0 response delivered 413", "1 requested GET n2 0 B",
+                "1 request delivered",
                 "1 committed 200", "1 response delivered 200",
             ])
         #expect(sockets.socket(.client, id).received == Self.response(413, "too large") + Self.response(200))
@@ -288,7 +293,9 @@ import Testing
         }
         sockets.runToQuiet()
         for number in 0..<20 {
-            let events = sockets.exchangeEvents.filter { $0.hasPrefix("\(number) ") && !$0.hasSuffix(" request delivered") }
+            let events = sockets.exchangeEvents.filter {
+                $0.hasPrefix("\(number) ") && !$0.hasSuffix(" request delivered")
+            }
             #expect(events.count == 3 && events[0].hasPrefix("\(number) requested PUT"), comment)
             #expect(Array(events.dropFirst()) == Array(expected[2 * number...2 * number + 1]), comment)
         }

@@ -112,8 +112,7 @@ private let hello = Array("hello".utf8)
         #expect(sockets.socket(.server, id).received == hello)
     }
 
-    @Test(arguments: [Conditions.clear, slow]) func aHalfClosedConnectionCarriesTheResponse(_ conditions: Conditions)
-    {
+    @Test(arguments: [Conditions.clear, slow]) func aHalfClosedConnectionCarriesTheResponse(_ conditions: Conditions) {
         var sockets = VirtualSockets(conditions)
         let id = sockets.open()
         sockets.send(hello, from: .client, id)
@@ -192,7 +191,9 @@ private let hello = Array("hello".utf8)
     }
 
     /// A receiver that never reads delays a RST by the lifetime of an orphan at most.
-    @Test(arguments: [Conditions.clear, slow]) func aResetBehindUnreadBytesIsPassedAfterTheOrphanTimeout(_ conditions: Conditions) {
+    @Test(arguments: [Conditions.clear, slow]) func aResetBehindUnreadBytesIsPassedAfterTheOrphanTimeout(
+        _ conditions: Conditions
+    ) {
         var sockets = VirtualSockets(conditions, limits: BufferLimits(socketBytesMax: 2000))
         let id = sockets.open()
         sockets.runToQuiet()

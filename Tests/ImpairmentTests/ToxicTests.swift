@@ -217,7 +217,8 @@ private func ms(_ count: Int64) -> Nanoseconds { .milliseconds(count) }
         #expect(!sockets.ended.contains(id))
         sockets.wait(ms(1))
         #expect(sockets.socket(.client, id).received.isEmpty)
-        #expect(sockets.socket(.client, id).isClosed && sockets.socket(.server, id).isClosed && sockets.ended.contains(id))
+        #expect(
+            sockets.socket(.client, id).isClosed && sockets.socket(.server, id).isClosed && sockets.ended.contains(id))
     }
 
     @Test func aTimeoutOfZeroClosesOnRemovalOnly() {
@@ -228,7 +229,8 @@ private func ms(_ count: Int64) -> Nanoseconds { .milliseconds(count) }
         sockets.wait(.seconds(3600))
         #expect(!sockets.ended.contains(id))
         sockets.remove()
-        #expect(sockets.socket(.client, id).isClosed && sockets.socket(.server, id).isClosed && sockets.ended.contains(id))
+        #expect(
+            sockets.socket(.client, id).isClosed && sockets.socket(.server, id).isClosed && sockets.ended.contains(id))
         let next = sockets.open()
         sockets.send(bytes(5), from: .server, next)
         #expect(sockets.socket(.client, next).received.count == 5)
@@ -376,7 +378,8 @@ private func ms(_ count: Int64) -> Nanoseconds { .milliseconds(count) }
         #expect(!sockets.ended.contains(id))
         sockets.send(bytes(60), from: .server, id)
         #expect(sockets.socket(.client, id).received.count == 100)
-        #expect(sockets.socket(.client, id).isClosed && sockets.socket(.server, id).isClosed && sockets.ended.contains(id))
+        #expect(
+            sockets.socket(.client, id).isClosed && sockets.socket(.server, id).isClosed && sockets.ended.contains(id))
         let exact = sockets.open()
         sockets.send(bytes(100), from: .server, exact)
         #expect(sockets.ended.contains(exact))

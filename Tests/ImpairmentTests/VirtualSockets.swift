@@ -159,7 +159,8 @@ struct VirtualSockets {
             switch action.action {
             case .write(let buffer, to: let side):
                 change(side, action.flow) { socket in
-                    precondition(!socket.gotFin && !socket.gotReset && !socket.isClosed, "bytes after the end of a stream")
+                    precondition(
+                        !socket.gotFin && !socket.gotReset && !socket.isClosed, "bytes after the end of a stream")
                     precondition(!socket.owesDrained, "bytes for a socket that must send other bytes first")
                     socket.received += buffer.readableBytesView
                     socket.pieces.append(buffer.readableBytes)
