@@ -5,7 +5,8 @@ internal import JSON
 enum MultipartForm {
     /// Returns the fields except files, the last value of each name; `nil` if the body is malformed.
     static func fields(_ body: [UInt8], contentType: String) -> [ByteKey: String]? {
-        guard let boundary = parameter("boundary", of: Array(contentType.utf8)), (1...70).contains(boundary.count) else {
+        guard let boundary = parameter("boundary", of: Array(contentType.utf8)), (1...70).contains(boundary.count)
+        else {
             return nil
         }
         let body = Data(body)

@@ -16,7 +16,9 @@ public struct NotesStoreError: Error, Hashable, Sendable, CustomStringConvertibl
         case .SQLITE_NOTADB, .SQLITE_CORRUPT:
             self.init("\(path) is not a notes database, or is damaged; name another file, or restore it from a copy")
         case .SQLITE_CANTOPEN:
-            self.init("\(path) cannot be opened: no such directory, or no permission to create files in it; check the directory")
+            self.init(
+                "\(path) cannot be opened: no such directory, or no permission to create files in it; check the directory"
+            )
         case .SQLITE_READONLY, .SQLITE_PERM:
             self.init("\(path) cannot be written; make the file and its directory writable, or name another file")
         case .SQLITE_FULL: self.init("\(path): the disk is full; free some space, or name a file on another disk")

@@ -21,7 +21,8 @@ extension OpenAPIDocument {
         if isExtended {
             all["Operation"] = parameter(
                 "Idempotency-Key", "header", ["type": "string", "format": "uuid"],
-                "Identifies the operation, so that a retry has no second effect. 1 to 255 characters, preferably a UUID.")
+                "Identifies the operation, so that a retry has no second effect. 1 to 255 characters, preferably a UUID."
+            )
             all["IfModifiedSince"] = parameter("If-Modified-Since", "header", text, "An HTTP date.")
             all["Since"] = parameter("since", "query", text, "A cursor; only later writes are listed.")
             all["Limit"] = parameter(

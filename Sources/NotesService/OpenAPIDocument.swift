@@ -48,7 +48,8 @@ struct OpenAPIDocument {
                     "getHealth", "Whether notes can be written", [200: .of("Health"), 503: .of("Health")],
                     isPublic: true)
             ],
-            "/api/": path("Root", get: operation("getRoot", "The URLs of the collections", reading([200: .of("Root")]))),
+            "/api/": path(
+                "Root", get: operation("getRoot", "The URLs of the collections", reading([200: .of("Root")]))),
             "/api/notes/": path(
                 "Notes", get: listOperation("listNotes", "All notes of the user", .list("Note")),
                 ["post": createOperation]),
@@ -79,12 +80,15 @@ struct OpenAPIDocument {
         if contract.features.contains(.pins) {
             paths["/api/notes/{uuid}/pin/"] = path(
                 "Pin", parameters: ["Name"],
-                get: operation("getPin", "Whether the note is pinned", reading([200: .of("Pin")].merging(missing) { $1 })),
+                get: operation(
+                    "getPin", "Whether the note is pinned", reading([200: .of("Pin")].merging(missing) { $1 })),
                 [
                     "put": operation(
-                        "pin", "Pins the note", writing([204: .none].merging(missing) { $1 }), parameters: ["Operation"]),
+                        "pin", "Pins the note", writing([204: .none].merging(missing) { $1 }), parameters: ["Operation"]
+                    ),
                     "delete": operation(
-                        "unpin", "Unpins the note", writing([204: .none].merging(missing) { $1 }), parameters: ["Operation"]),
+                        "unpin", "Unpins the note", writing([204: .none].merging(missing) { $1 }),
+                        parameters: ["Operation"]),
                 ])
         }
         if contract.features.contains(.tokens) {
@@ -92,7 +96,8 @@ struct OpenAPIDocument {
                 "post": operation(
                     "makeTokens", "Creates tokens for a password", writing([201: .of("Tokens"), 403: .of("Failure")])),
                 "delete": operation("revokeTokens", "Revokes all tokens of the user", writing([204: .none])),
-                "options": operation("optionsTokens", "The methods and media types of the resource", reading([200: .of("Options")])),
+                "options": operation(
+                    "optionsTokens", "The methods and media types of the resource", reading([200: .of("Options")])),
             ]
             paths["/api/tokens/refresh/"] = [
                 "post": operation(
@@ -105,7 +110,9 @@ struct OpenAPIDocument {
                         "required": true,
                         "content": ["application/json": ["schema": ref("schemas", "Refresh")]],
                     ], isPublic: true),
-                "options": operation("optionsRefresh", "The methods and media types of the resource", [200: .of("Options")], isPublic: true),
+                "options": operation(
+                    "optionsRefresh", "The methods and media types of the resource", [200: .of("Options")],
+                    isPublic: true),
             ]
         }
         return paths
@@ -128,7 +135,8 @@ struct OpenAPIDocument {
                 return .object(members)
             })
         members["head"] = .object(head)
-        members["options"] = operation("options\(name)", "The methods and media types of the resource", reading([200: .of("Options")]))
+        members["options"] = operation(
+            "options\(name)", "The methods and media types of the resource", reading([200: .of("Options")]))
         if !parameters.isEmpty { members["parameters"] = refs(parameters) }
         return .object(members)
     }
@@ -150,7 +158,8 @@ struct OpenAPIDocument {
     private var getOperation: JSONValue {
         let responses = reading(
             [
-                200: .of("Note"), 304: .none, 412: contract.features.contains(.currentInConflicts) ? .of("Failure") : .empty,
+                200: .of("Note"), 304: .none,
+                412: contract.features.contains(.currentInConflicts) ? .of("Failure") : .empty,
             ].merging(missing) { $1 })
         return operation(
             "getNote", "One note", responses,
@@ -164,7 +173,8 @@ struct OpenAPIDocument {
             responses[409] = .of("Failure")
         }
         return operation(
-            "createNote", "Creates a note", writing(responses, hasBody: true), parameters: isExtended ? ["Operation"] : [],
+            "createNote", "Creates a note", writing(responses, hasBody: true),
+            parameters: isExtended ? ["Operation"] : [],
             body: noteBody("NewNote", isRequired: contract.creation.requiresID),
             links: [
                 "get": ["operationId": "getNote", "parameters": ["uuid": "$response.body#/uuid"]],

@@ -65,7 +65,9 @@ import Testing
             switch (revisions[uuid], Int.random(in: 0..<3, using: &random)) {
             case (nil, _): revisions[uuid] = fixture.create(uuid)
             case (let revision?, 0):
-                if fixture.send("DELETE", "/api/notes/\(uuid)/?revision=\(revision)").status == 204 { revisions[uuid] = "" }
+                if fixture.send("DELETE", "/api/notes/\(uuid)/?revision=\(revision)").status == 204 {
+                    revisions[uuid] = ""
+                }
             case (let revision?, _) where !revision.isEmpty:
                 let body = #"{"revision":"\#(revision)","title":"\#(pages)"}"#
                 revisions[uuid] = fixture.send("PATCH", "/api/notes/\(uuid)/", body).revision
@@ -251,7 +253,8 @@ import Testing
         for path in ["/api/notes/\(uuid)", "/api/notes/\(uuid.uppercased())/"] {
             #expect(fixture.send("PATCH", path, body, with: key).body == first.body)
         }
-        let other = fixture.send("PATCH", "/api/notes/\(uuid)/", body, with: key.merging(["If-Match": "\"9-x\""]) { $1 })
+        let other = fixture.send(
+            "PATCH", "/api/notes/\(uuid)/", body, with: key.merging(["If-Match": "\"9-x\""]) { $1 })
         #expect(other.status == 422)
         #expect(fixture.send("PUT", "/api/notes/\(uuid)/pin/", body, with: key).status == 422)
     }
@@ -290,7 +293,8 @@ import Testing
         for _ in 0..<2 {
             let renewed = fixture.send("POST", "/api/tokens/refresh/", refresh, as: nil)
             #expect(renewed.status == 200)
-            #expect(fixture.send("GET", "/api/notes/", as: "Bearer " + Self.token(renewed, "access_token")).status == 200)
+            #expect(
+                fixture.send("GET", "/api/notes/", as: "Bearer " + Self.token(renewed, "access_token")).status == 200)
         }
         fixture.clock.advance(seconds: 600)
         let late = fixture.send("POST", "/api/tokens/refresh/", refresh, as: nil)
@@ -348,8 +352,7 @@ import Testing
     }
 
     /// A page of another origin can make the browser send forms and plain text with the user's password or cookie.
-    @Test(arguments: APIContract.all) func crossOriginWritesAreRejected(contract: APIContract) throws
-    {
+    @Test(arguments: APIContract.all) func crossOriginWritesAreRejected(contract: APIContract) throws {
         let fixture = try Fixture(contract)
         let form = ["Content-Type": "application/x-www-form-urlencoded"]
         let login = ("/accounts/login/", "username=ada&password=secret")
@@ -358,10 +361,12 @@ import Testing
                 ["Origin": "http://evil.example"], ["Origin": "null"], ["Origin": "http://localhost:3000"],
                 ["Sec-Fetch-Site": "cross-site"], ["Sec-Fetch-Site": "same-site"],
             ] {
-                #expect(fixture.send("POST", path, body, with: form.merging(foreign) { $1 }).status == 403, "\(foreign)")
+                #expect(
+                    fixture.send("POST", path, body, with: form.merging(foreign) { $1 }).status == 403, "\(foreign)")
             }
         }
-        #expect(fixture.send("DELETE", "/api/notes/\(Fixture.n1)/", with: ["Origin": "http://evil.example"]).status == 403)
+        #expect(
+            fixture.send("DELETE", "/api/notes/\(Fixture.n1)/", with: ["Origin": "http://evil.example"]).status == 403)
         #expect(try fixture.notes.isEmpty)
         for (index, own) in [
             ["Origin": "http://localhost:8000"], ["Origin": "https://localhost:8000"],
@@ -375,10 +380,13 @@ import Testing
         #expect(fixture.send("GET", "/api/notes/", with: ["Origin": "http://evil.example"]).status == 200)
     }
 
-    @Test(arguments: ["//evil", "http://evil", "/\\evil", "/%0d%0aX:y", ""]) func aLoginNeverRedirectsToAnotherSite(next: String)
+    @Test(arguments: ["//evil", "http://evil", "/\\evil", "/%0d%0aX:y", ""]) func aLoginNeverRedirectsToAnotherSite(
+        next: String
+    )
         throws
     {
-        let response = try Fixture().send("POST", "/accounts/login/?next=\(next)", "username=ada&password=secret", as: nil)
+        let response = try Fixture().send(
+            "POST", "/accounts/login/?next=\(next)", "username=ada&password=secret", as: nil)
         #expect(response.field("Location") == "/notes/")
     }
 
@@ -427,7 +435,7 @@ import Testing
     }
 
     @Test func theStatusOfUnauthenticatedRequestsIsAnOption() throws {
-        let service = NotesService(store: try NotesStore(path: nil), users: [:], unauthenticated: 401)
+        let service = NotesService(store: try NotesStore(path: nil), users: [:], unauthenticatedStatus: 401)
         let response = service.respond(
             to: HTTPRequest(method: .get, scheme: "http", authority: "h", path: "/api/"), body: [])
         #expect(response.head.status.code == 401)
@@ -502,7 +510,8 @@ import Testing
         #expect(whole.utf8.count < 100_000)
         // A note on a later page is deleted, and another one changed.
         #expect(fixture.send("DELETE", "/api/notes/\(Self.uuid(2000))/?revision=1-s").status == 204)
-        #expect(fixture.send("PATCH", "/api/notes/\(Self.uuid(2001))/", #"{"revision":"1-s","title":"new"}"#).status == 200)
+        #expect(
+            fixture.send("PATCH", "/api/notes/\(Self.uuid(2001))/", #"{"revision":"1-s","title":"new"}"#).status == 200)
         while let page = try pages.next() { whole += page }
         guard case .array(let notes)? = JSONText.parse(Array(whole.utf8)) else {
             Issue.record("not JSON")

@@ -107,7 +107,8 @@ struct Row: CustomStringConvertible, Sendable {
     }
 
     init(
-        _ section: String, _ title: String, _ given: Given, _ method: String, _ path: String, as user: String? = Fixture.ada,
+        _ section: String, _ title: String, _ given: Given, _ method: String, _ path: String,
+        as user: String? = Fixture.ada,
         _ status: Status, _ check: @escaping Check = { _ in }
     ) {
         self.init(section, title, given, method, path, "", [], as: user, status, check)

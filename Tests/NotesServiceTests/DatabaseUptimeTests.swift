@@ -23,7 +23,8 @@ import Testing
             self.fixture = fixture
             let revision = fixture.create()
             #expect(fixture.send("DELETE", "/api/notes/\(Fixture.n1)/?revision=\(revision)").status == 204)
-            #expect(fixture.send("POST", "/api/notes/", #"{"title":"a"}"#, with: ["Idempotency-Key": "k"]).status == 201)
+            #expect(
+                fixture.send("POST", "/api/notes/", #"{"title":"a"}"#, with: ["Idempotency-Key": "k"]).status == 201)
             let tokens = fixture.send("POST", "/api/tokens/")
             bearer = "Bearer " + String(tokens.body.split(separator: "\"")[3])
         }
@@ -34,7 +35,8 @@ import Testing
             #expect(fixture.send("POST", "/api/notes/", #"{"uuid":"\#(UUIDs.random())"}"#).status == 201)
             let index = IndexEntry.index(json: Array(fixture.send("GET", "/api/notes-uuids/").body.utf8)) ?? []
             #expect(index.contains { $0.uuid == Fixture.n1 && $0.isDeleted })
-            #expect(fixture.send("POST", "/api/notes/", #"{"title":"a"}"#, with: ["Idempotency-Key": "k"]).status == 200)
+            #expect(
+                fixture.send("POST", "/api/notes/", #"{"title":"a"}"#, with: ["Idempotency-Key": "k"]).status == 200)
             #expect((fixture.send("GET", "/api/", as: bearer).status == 200) == hasToken)
         }
     }
@@ -67,7 +69,8 @@ import Testing
         state.fixture.clock.step(seconds: -60 * 86_400)
         #expect(state.fixture.send("POST", "/api/notes/", "{}").status == 201)
         #expect(!state.fixture.send("GET", "/api/notes-uuids/").body.contains("deleted"))
-        #expect(state.fixture.send("POST", "/api/notes/", #"{"title":"b"}"#, with: ["Idempotency-Key": "k"]).status == 201)
+        #expect(
+            state.fixture.send("POST", "/api/notes/", #"{"title":"b"}"#, with: ["Idempotency-Key": "k"]).status == 201)
         #expect(state.fixture.send("GET", "/api/", as: state.bearer).status == 403)
     }
 

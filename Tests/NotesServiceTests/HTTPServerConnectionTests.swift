@@ -230,7 +230,9 @@ import Testing
             do throws(HTTPServer.BodyError) {
                 _ = try await exchange.readBody()
             } catch {
-                if case .tooLarge = error { return HTTPServer.Response(HTTPResponse(status: .contentTooLarge), .text("")) }
+                if case .tooLarge = error {
+                    return HTTPServer.Response(HTTPResponse(status: .contentTooLarge), .text(""))
+                }
             }
             return Self.ok(.text(""))
         } _: { (port: Int) throws -> Void in
@@ -349,7 +351,9 @@ import Testing
         try await Self.withServer(
             limits: limits,
             { _, exchange in
-                do throws(HTTPServer.BodyError) { return Self.ok(.text("\(try await exchange.readBody().count)")) } catch {
+                do throws(HTTPServer.BodyError) {
+                    return Self.ok(.text("\(try await exchange.readBody().count)"))
+                } catch {
                     if case .tooSlow = error {
                         return HTTPServer.Response(HTTPResponse(status: .requestTimeout), .text(""))
                     }

@@ -68,7 +68,9 @@ import Testing
         (created, Request("POST", "/api/notes", created.body, json)),
         (
             created,
-            post(#"{ "date":"2026-03-01T09:30:00.000+01:00", "title":"M\u0069lk", "uuid":"\#(Fixture.n2.uppercased())" }"#)
+            post(
+                #"{ "date":"2026-03-01T09:30:00.000+01:00", "title":"M\u0069lk", "uuid":"\#(Fixture.n2.uppercased())" }"#
+            )
         ),
         (created, post(#"{"owner":"bo","uuid":"\#(Fixture.n2)","title":"Milk","date":"2026-03-01T08:30:00Z"}"#)),
         (multipart("a"), multipart("b-c")),

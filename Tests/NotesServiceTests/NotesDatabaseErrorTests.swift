@@ -73,7 +73,8 @@ import Testing
         #expect(refused.status == 507)
         #expect(refused.body.contains("disk is full"))
         #expect(
-            fixture.send("PATCH", "/api/notes/\(Fixture.n1)/", #"{"revision":"\#(revision)","text":"\#(text)"}"#).status == 507
+            fixture.send("PATCH", "/api/notes/\(Fixture.n1)/", #"{"revision":"\#(revision)","text":"\#(text)"}"#).status
+                == 507
         )
         #expect(fixture.send("GET", "/api/notes/\(Fixture.n1)/").revision == revision)
         #expect(fixture.send("GET", "/api/notes/\(Fixture.n2)/").status == 404)

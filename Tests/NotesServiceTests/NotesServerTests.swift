@@ -131,7 +131,8 @@ import Testing
         let folder = try TemporaryFolder()
         let path = folder.path("notes.db")
         let key = ["Idempotency-Key": "a"]
-        let made = try Fixture(store: NotesStore(path: path)).send("POST", "/api/notes/", #"{"title":"Milk"}"#, with: key)
+        let made = try Fixture(store: NotesStore(path: path)).send(
+            "POST", "/api/notes/", #"{"title":"Milk"}"#, with: key)
         let again = try Fixture(store: NotesStore(path: path))
         let notes = try again.notes
         #expect(notes == [made.note])

@@ -41,7 +41,8 @@ import Testing
 
     @Test(arguments: [APIContract.orig, .compat]) func aCreatedNoteCanBeRead(contract: APIContract) throws {
         let fixture = try Fixture(contract)
-        let body = #"{"uuid":"\#(Fixture.n1.uppercased())","title":"Milk","text":null,"date":"2026-03-01T09:30:00+01:00"}"#
+        let body =
+            #"{"uuid":"\#(Fixture.n1.uppercased())","title":"Milk","text":null,"date":"2026-03-01T09:30:00+01:00"}"#
         let made = fixture.send("POST", "/api/notes/", body)
         #expect(made.status == 201)
         let note = try #require(made.note)
@@ -253,7 +254,8 @@ import Testing
         #expect(changedAgain.revision == changed.revision)
         #expect(changedAgain.field("ETag") == changed.field("ETag"))
         #expect(
-            fixture.send("DELETE", path + "?revision=\(changed.revision)", with: ["Idempotency-Key": "c"]).status == 204)
+            fixture.send("DELETE", path + "?revision=\(changed.revision)", with: ["Idempotency-Key": "c"]).status == 204
+        )
         #expect(fixture.send("GET", path).status == 404)
     }
 
@@ -266,7 +268,8 @@ import Testing
         #expect(fixture.send("POST", "/api/notes/", #"{"title":"Bread"}"#, as: Fixture.bo, with: key).status == 201)
         #expect(fixture.send("POST", "/api/notes/", "{}", with: ["Idempotency-Key": ""]).status == 400)
         #expect(
-            fixture.send("POST", "/api/notes/", "{}", with: ["Idempotency-Key": String(repeating: "k", count: 256)]).status
+            fixture.send("POST", "/api/notes/", "{}", with: ["Idempotency-Key": String(repeating: "k", count: 256)])
+                .status
                 == 400
         )
     }

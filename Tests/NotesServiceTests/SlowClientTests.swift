@@ -29,7 +29,9 @@ import Testing
                 _ = try await exchange.readBody()
                 return HTTPServer.Response(HTTPResponse(status: .ok), .text(""))
             } catch {
-                if case .tooSlow = error { return HTTPServer.Response(HTTPResponse(status: .requestTimeout), .text("")) }
+                if case .tooSlow = error {
+                    return HTTPServer.Response(HTTPResponse(status: .requestTimeout), .text(""))
+                }
                 return HTTPServer.Response(HTTPResponse(status: .badRequest), .text(""))
             }
         } _: { port in

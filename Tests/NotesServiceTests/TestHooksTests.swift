@@ -99,7 +99,8 @@ import Testing
                 action: .respond(status: 500, headers: [.contentType: "text/plain"], body: "no")))
         #expect((0..<3).map { _ in fixture.send("GET", "/api/").status } == [200, 500, 200])
         testHooks.add(
-            TestHooks.Rule(method: nil, path: "/api/*", nth: nil, action: .respond(status: 502, headers: [:], body: "")))
+            TestHooks.Rule(method: nil, path: "/api/*", nth: nil, action: .respond(status: 502, headers: [:], body: ""))
+        )
         let forced = fixture.send("GET", "/api/notes/")
         #expect(forced.status == 502)
         #expect(forced.field("Slowlane-Notes") == "1")
@@ -159,7 +160,8 @@ import Testing
         #expect(fixture.send("POST", "/levers/snapshots/1/restore", as: nil).status == 404)
         if isFile {
             // The file on the disk is restored too.
-            #expect(try Fixture(store: NotesStore(path: folder.path("notes.db"))).send("GET", "/api/notes/").body == before)
+            #expect(
+                try Fixture(store: NotesStore(path: folder.path("notes.db"))).send("GET", "/api/notes/").body == before)
         }
     }
 

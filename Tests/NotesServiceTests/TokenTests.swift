@@ -34,7 +34,8 @@ import Testing
     @Test func aChangeOfPasswordEndsTheTokens() throws {
         let store = try NotesStore(path: nil)
         let before = Self.service(store, "secret")
-        let tokens = try Self.ask(before, .post, "/api/tokens/", Fixture.ada).body.split(separator: "\"").map(String.init)
+        let tokens = try Self.ask(before, .post, "/api/tokens/", Fixture.ada).body.split(separator: "\"").map(
+            String.init)
         let (access, refresh) = ("Bearer \(tokens[3])", #"{"refresh_token":"\#(tokens[tokens.count - 2])"}"#)
         let same = Self.service(store, "secret")
         #expect(try Self.ask(same, .get, "/api/", access).status == 200)

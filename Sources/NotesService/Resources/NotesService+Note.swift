@@ -28,7 +28,9 @@ extension NotesService {
 
     private func show(_ request: APIRequest, _ user: String, _ uuid: String) throws -> Response {
         let note = try store.read { database -> StoredNote in
-            if contract.reading.checksConditionsBeforeOwner, let any = try StoredNote.find(database, uuid: uuid) { return any }
+            if contract.reading.checksConditionsBeforeOwner, let any = try StoredNote.find(database, uuid: uuid) {
+                return any
+            }
             return try find(user, uuid, database)
         }
         let lastModified = lastModified(note)
@@ -49,7 +51,8 @@ extension NotesService {
     }
 
     private func update(
-        _ request: APIRequest, _ user: String, _ uuid: String, _ fields: Result<NoteFields, any Error>, _ database: Database
+        _ request: APIRequest, _ user: String, _ uuid: String, _ fields: Result<NoteFields, any Error>,
+        _ database: Database
     ) throws -> Response {
         var stored = try find(user, uuid, database)
         let fields = try fields.get()
@@ -82,7 +85,8 @@ extension NotesService {
         return try written(.ok, stored.save(database, owner: user, at: now(), uptime: uptimeNow()), sentDate: date.sent)
     }
 
-    private func remove(_ request: APIRequest, _ user: String, _ uuid: String, _ database: Database) throws -> Response {
+    private func remove(_ request: APIRequest, _ user: String, _ uuid: String, _ database: Database) throws -> Response
+    {
         if let tombstones = contract.tombstones, tombstones.repeatedDeleteStatus == .noContent,
             try StoredNote.find(database, owner: user, uuid: uuid)?.state == .deleted
         {

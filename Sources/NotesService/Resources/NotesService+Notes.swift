@@ -27,7 +27,8 @@ extension NotesService {
             let hasTag = contract.features.contains(.validators)
             var response = Response(.ok)
             if hasTag { response[.eTag] = "\"\(tag)\"" }
-            if hasTag, let known = request.http.headerFields[.ifNoneMatch], EntityTags.matches(known, tag, allowsWeak: true)
+            if hasTag, let known = request.http.headerFields[.ifNoneMatch],
+                EntityTags.matches(known, tag, allowsWeak: true)
             {
                 response.head.status = .notModified
             } else {
@@ -110,7 +111,9 @@ extension NotesService {
             })
     }
 
-    private func create(_ request: APIRequest, _ user: String, _ fields: NoteFields, _ database: Database) throws -> Response {
+    private func create(_ request: APIRequest, _ user: String, _ fields: NoteFields, _ database: Database) throws
+        -> Response
+    {
         let uuid = try uuid(of: fields, request)
         var base = try self.base(fields.revision)
         let title = try fields.title.value("title", otherwise: nil)
@@ -122,7 +125,8 @@ extension NotesService {
                 throw HTTPProblem(fields: ["uuid": "Document with this UUID already exists."])
             }
             if old.state == .deleted { throw conflict("A note with this uuid was deleted", old) }
-            guard old.hasContent(title: title, text: text, date: fields.date == .missing ? old.note.date : date.stored) else {
+            guard old.hasContent(title: title, text: text, date: fields.date == .missing ? old.note.date : date.stored)
+            else {
                 throw conflict("A note with this uuid exists and has other content", old)
             }
             return written(.ok, old, sentDate: nil)

@@ -71,7 +71,8 @@ extension NotesService {
         }
     }
 
-    private func handleSnapshots(_ request: APIRequest, _ segments: [String], _ testHooks: TestHooks) throws -> Response {
+    private func handleSnapshots(_ request: APIRequest, _ segments: [String], _ testHooks: TestHooks) throws -> Response
+    {
         if request.method == .post, segments.isEmpty {
             guard let id = try testHooks.addSnapshot(store.snapshot()) else {
                 throw HTTPProblem(.badRequest, "There are \(TestHooks.entriesMax) snapshots already", key: "detail")
