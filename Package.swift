@@ -195,7 +195,8 @@ let package = Package(
         .testTarget(
             name: "ControlAPITests",
             dependencies: [
-                "ControlAPI", "ConfigFiles", "ProxyServer", "Impairment", "LinkModel", "JSON", "TestSupport", httpTypes, nioCore,
+                "ControlAPI", "ConfigFiles", "ProxyServer", "Impairment", "LinkModel", "JSON", "TestSupport", httpTypes,
+                nioCore,
                 nioPosix, logging,
             ],
             exclude: ["Python"],

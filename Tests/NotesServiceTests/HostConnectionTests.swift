@@ -230,7 +230,9 @@ import Testing
             do throws(HTTPServer.BodyFailure) {
                 _ = try await body()
             } catch {
-                if case .tooLarge = error { return HTTPServer.Answer(HTTPResponse(status: .contentTooLarge), .text("")) }
+                if case .tooLarge = error {
+                    return HTTPServer.Answer(HTTPResponse(status: .contentTooLarge), .text(""))
+                }
             }
             return Self.ok(.text(""))
         } _: { (port: Int) throws -> Void in
