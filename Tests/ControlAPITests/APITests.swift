@@ -558,7 +558,7 @@ import Testing
             ] {
                 let answer = try await call("PUT", path, body)
                 #expect(answer.status == 200, "\(answer.body)")
-                let delay = answer.json?.object?["down"]?.object?["delay"]
+                let delay = answer.json?.object?["down"]?.object?["delay_ms"]
                 #expect(delay == .integer(Int64(down)), "\(body): \(answer.body)")
             }
             // In force on the wire before the answer: a SYN and its answer, the byte and its echo.
@@ -572,7 +572,7 @@ import Testing
                 }
             }
             #expect(span >= .milliseconds(240))
-            #expect(try await call("DELETE", path).json?.object?["down"]?.object?["delay"] == .integer(0))
+            #expect(try await call("DELETE", path).json?.object?["down"]?.object?["delay_ms"] == .integer(0))
             for bad in [
                 "{}", #"{"profile":"edg"}"#, #"{"profile":"edge","timeline":"subway"}"#, #"{"profile":"./x.yaml"}"#,
                 #"{"timeline":"0s: /etc/passwd"}"#, #"{"netem":{"down":"delay"}}"#, #"{"conditions":{"down":7}}"#,
