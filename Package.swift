@@ -240,7 +240,8 @@ let package = Package(
         .testTarget(
             name: "ControlAPITests",
             dependencies: [
-                "ControlAPI", "ConfigFiles", "ProxyServer", "Impairment", "LinkModel", "JSON", "TestSupport", httpTypes, nioCore,
+                "ControlAPI", "ConfigFiles", "ProxyServer", "Impairment", "LinkModel", "JSON", "TestSupport", httpTypes,
+                nioCore,
                 nioPosix, logging,
             ],
             exclude: ["Python"],

@@ -31,7 +31,8 @@ public struct UserList {
         let name = String(text[..<colon])
         if let other = sources[name] {
             throw UserListError(
-                description: "\(source): duplicate user '\(name.prefix(40))', first given by \(other); give each user once")
+                description:
+                    "\(source): duplicate user '\(name.prefix(40))', first given by \(other); give each user once")
         }
         passwords[name] = String(text[text.index(after: colon)...])
         sources[name] = source
@@ -60,7 +61,8 @@ public struct UserList {
         }
         try add(lines: text) { "\(path):\($0)" }
         if passwords.isEmpty {
-            throw UserListError(description: "--user-file \(path): the file has no users; give a file with NAME:PASSWORD lines")
+            throw UserListError(
+                description: "--user-file \(path): the file has no users; give a file with NAME:PASSWORD lines")
         }
     }
 }

@@ -23,19 +23,21 @@ struct CaptureCommand: AsyncParsableCommand {
             Exit status: 0 success; 69 unknown interface, or the file cannot be written; 77 not permitted.
             """)
 
-    @Option(name: [.customShort("i"), .long], help: "Interface: lo, eth0, any.")
+    @Option(name: [.customShort("i"), .long], help: ArgumentHelp("Interface: lo, eth0, any.", valueName: "name"))
     var interface = Self.loopback
 
-    @Option(help: "TCP port of the server.")
+    @Option(help: ArgumentHelp("TCP port of the server.", valueName: "port"))
     var port: Int
 
-    @Option(name: [.customShort("w"), .customLong("write")], help: "Also write the packets to this pcap file.")
+    @Option(
+        name: [.customShort("w"), .customLong("write")],
+        help: ArgumentHelp("Also write the packets to this pcap file.", valueName: "file"))
     var file: String?
 
     @Flag(help: "Print HTTP exchanges instead of connections: method, path, status, sizes, times.")
     var http = false
 
-    @Option(name: .customLong("for"), help: "Stop after this many seconds.")
+    @Option(name: .customLong("for"), help: ArgumentHelp("Stop after this many seconds.", valueName: "seconds"))
     var seconds: Double?
 
     private static var loopback: String {

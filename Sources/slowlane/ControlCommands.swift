@@ -144,10 +144,17 @@ struct CreateCommand: ControlCommand {
             """, aliases: ["c", "new"])
 
     @Argument(help: "Name of the proxy.") var name: String
-    @Option(name: .shortAndLong, help: "Address to listen on, HOST:PORT; port 0 picks a free port.")
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp("Address to listen on, HOST:PORT; port 0 picks a free port.", valueName: "host:port"))
     var listen = "127.0.0.1:0"
-    @Option(name: .shortAndLong, help: "Address to forward connections to, HOST:PORT.") var upstream: String
-    @Option(help: "Built-in profile to start with ('slowlane profiles' lists all). (default: no conditions)")
+    @Option(
+        name: .shortAndLong, help: ArgumentHelp("Address to forward connections to, HOST:PORT.", valueName: "host:port")
+    ) var upstream: String
+    @Option(
+        help: ArgumentHelp(
+            "Built-in profile to start with ('slowlane profiles' lists all). (default: no conditions)",
+            valueName: "name"))
     var profile: String?
     @OptionGroup(title: "Server") var server: ServerOptions
     var purpose: String { "create proxy" }

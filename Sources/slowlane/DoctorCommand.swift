@@ -89,14 +89,17 @@ struct DoctorCommand: AsyncParsableCommand {
         let text = String(
             format: "timers fire %.2f ms late (median of 50, worst %.2f ms)", Double(median) / 1e6, Double(worst) / 1e6)
         return median < 1_000_000
-            ? .ok(text) : .limitation(text, remedy: "the machine is busy or virtual; modelled delays are longer by as much")
+            ? .ok(text)
+            : .limitation(text, remedy: "the machine is busy or virtual; modelled delays are longer by as much")
     }
 
     private func synDropping() -> Finding {
         switch SYNDropMethod.best {
         case .socketFilter: .ok("at 100 % loss new connections time out (SYN dropped by a socket filter)")
         case .acceptQueue:
-            .ok("at 100 % loss new connections time out (SYN dropped by a full accept queue; no socket filter permitted)")
+            .ok(
+                "at 100 % loss new connections time out (SYN dropped by a full accept queue; no socket filter permitted)"
+            )
         case .none:
             .limitation(
                 "at 100 % loss new connections open and stall; this system offers no way to drop a SYN",

@@ -21,9 +21,17 @@ struct LinkCommand: ControlCommand {
 
     @Argument(help: "Name of the proxy.") var name: String
     @Argument(help: "Built-in profile ('slowlane profiles' lists all).") var profile: String?
-    @Option(help: "Built-in timeline, or times with links, instead of a profile.") var timeline: String?
-    @Option(help: "Conditions of the downlink as a netem expression, instead of a profile.") var netemDown: String?
-    @Option(help: "Conditions of the uplink as a netem expression, instead of a profile.") var netemUp: String?
+    @Option(
+        help: ArgumentHelp("Built-in timeline, or times with links, instead of a profile.", valueName: "name|times"))
+    var timeline: String?
+    @Option(
+        help: ArgumentHelp(
+            "Conditions of the downlink as a netem expression, instead of a profile.", valueName: "expression"))
+    var netemDown: String?
+    @Option(
+        help: ArgumentHelp(
+            "Conditions of the uplink as a netem expression, instead of a profile.", valueName: "expression"))
+    var netemUp: String?
     @Flag(help: "Remove all link conditions.") var clear = false
     @OptionGroup(title: "Server") var server: ServerOptions
     var purpose: String { "change the link of proxy '\(name)'" }

@@ -6,25 +6,35 @@ internal import TCPModel
 
 /// The options that describe a link: a profile, netem expressions or a timeline; TCP stacks and the random seed.
 struct LinkOptions: ParsableArguments {
-    @Option(help: "A built-in profile or the path of a profile file ('slowlane profiles' lists all).")
+    @Option(
+        help: ArgumentHelp(
+            "A built-in profile or the path of a profile file ('slowlane profiles' lists all).", valueName: "name|file")
+    )
     var profile: String?
 
-    @Option(help: "Conditions of the downlink as a netem expression, instead of a profile.")
+    @Option(
+        help: ArgumentHelp(
+            "Conditions of the downlink as a netem expression, instead of a profile.", valueName: "expression"))
     var netemDown: String?
 
-    @Option(help: "Conditions of the uplink as a netem expression, instead of a profile.")
+    @Option(
+        help: ArgumentHelp(
+            "Conditions of the uplink as a netem expression, instead of a profile.", valueName: "expression"))
     var netemUp: String?
 
-    @Option(help: "A built-in timeline, the path of a timeline file, or times with links, instead of a profile.")
+    @Option(
+        help: ArgumentHelp(
+            "A built-in timeline, the path of a timeline file, or times with links, instead of a profile.",
+            valueName: "name|file|times"))
     var timeline: String?
 
-    @Option(help: "TCP stack to model for clients: linux, apple or rfc.")
+    @Option(help: ArgumentHelp("TCP stack to model for clients: linux, apple or rfc.", valueName: "stack"))
     var clientStack = "linux"
 
-    @Option(help: "TCP stack to model for the server: linux, apple or rfc.")
+    @Option(help: ArgumentHelp("TCP stack to model for the server: linux, apple or rfc.", valueName: "stack"))
     var serverStack = "linux"
 
-    @Option(help: "Random seed; the same seed gives the same losses.")
+    @Option(help: ArgumentHelp("Random seed; the same seed gives the same losses.", valueName: "number"))
     var seed: UInt64 = 1
 
     /// The number of alternatives among profile, timeline and netem expressions that are given.

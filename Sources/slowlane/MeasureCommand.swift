@@ -26,7 +26,7 @@ struct MeasureCommand: AsyncParsableCommand {
     @Argument(help: "Built-in profiles or paths of profile files.")
     var profiles: [String]
 
-    @Option(help: "Number of transfers for each row.")
+    @Option(help: ArgumentHelp("Number of transfers for each row.", valueName: "count"))
     var trials = 3
 
     func validate() throws {

@@ -34,13 +34,13 @@ struct ModelCommand: ParsableCommand {
 
     @OptionGroup(title: "Network conditions (one is required)") var options: LinkOptions
 
-    @Option(help: "Name in the output lines. (default: the profile or timeline)")
+    @Option(help: ArgumentHelp("Name in the output lines. (default: the profile or timeline)", valueName: "name"))
     var name: String?
 
-    @Option(help: "Transfers to run, separated by commas.")
+    @Option(help: ArgumentHelp("Transfers to run, separated by commas.", valueName: "items"))
     var plan = "ttfb,down:10240,up:10240,pp:20"
 
-    @Option(help: "Number of times to run the plan.")
+    @Option(help: ArgumentHelp("Number of times to run the plan.", valueName: "count"))
     var trials = 20
 
     @Flag(help: "Print the number of modelled packets and the speed to standard error.")

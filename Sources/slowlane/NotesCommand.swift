@@ -32,7 +32,9 @@ struct NotesCommand: AsyncParsableCommand {
 
     /// The option that names the store.
     struct StoreOption: ParsableArguments {
-        @Option(help: "File with the notes, created if missing. (default: $SLOWLANE_STORE or ./notes.db)")
+        @Option(
+            help: ArgumentHelp(
+                "File with the notes, created if missing. (default: $SLOWLANE_STORE or ./notes.db)", valueName: "file"))
         var store: String?
 
         var path: String { store ?? ProcessInfo.processInfo.environment["SLOWLANE_STORE"] ?? "notes.db" }
@@ -120,7 +122,9 @@ struct NotesCommand: AsyncParsableCommand {
                 for (side, content) in [
                     ("base", note.baseContent), ("mine", note.isDeleted ? nil : note.mine), ("theirs", theirs.content),
                 ] {
-                    let text = content.map { "\(TextTable.singleLine($0.title)) | \(TextTable.singleLine($0.text))" } ?? "(deleted)"
+                    let text =
+                        content.map { "\(TextTable.singleLine($0.title)) | \(TextTable.singleLine($0.text))" }
+                        ?? "(deleted)"
                     console.print("  \(side.padding(toLength: 7, withPad: " ", startingAt: 0)) \(text)")
                 }
             }
@@ -154,7 +158,8 @@ struct NotesCommand: AsyncParsableCommand {
 
     /// `slowlane notes status`.
     struct Status: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Print the numbers of notes, pending changes and conflicts.")
+        static let configuration = CommandConfiguration(
+            abstract: "Print the numbers of notes, pending changes and conflicts.")
         @OptionGroup var options: StoreOption
 
         func run() async throws {
@@ -164,7 +169,8 @@ struct NotesCommand: AsyncParsableCommand {
             let problems = view.rows.count { $0.icon == .error }
             console.print(
                 "\(TextTable.count(view.rows.count { !$0.isDeleted }, "note")), "
-                    + "\(TextTable.count(view.outbox, "pending change")), \(conflicts) in conflict, \(problems) refused")
+                    + "\(TextTable.count(view.outbox, "pending change")), \(conflicts) in conflict, \(problems) refused"
+            )
         }
     }
 }

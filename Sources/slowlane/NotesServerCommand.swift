@@ -26,37 +26,49 @@ struct NotesServerCommand: AsyncParsableCommand {
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid file of users or database; 69 cannot bind the port.
             """)
 
-    @Option(help: "Address to listen on, HOST:PORT; port 0 picks a free port and prints it.")
+    @Option(
+        help: ArgumentHelp(
+            "Address to listen on, HOST:PORT; port 0 picks a free port and prints it.", valueName: "host:port"))
     var listen = "127.0.0.1:8000"
 
-    @Option(help: "Database file. (default: in memory, lost when the server stops)")
+    @Option(help: ArgumentHelp("Database file. (default: in memory, lost when the server stops)", valueName: "file"))
     var db: String?
 
-    @Option(help: "API contract to implement: \(NotesServerCommand.contracts).")
+    @Option(help: ArgumentHelp("API contract to implement: \(NotesServerCommand.contracts).", valueName: "name"))
     var contract = "compat"
 
     @Option(
         help: ArgumentHelp(
             "User and password, NAME:PASSWORD (repeatable). Other users of this machine can see them in the process list. "
-                + "(default: the lines of $SLOWLANE_NOTES_USERS, or ada:ada and bo:bo)"))
+                + "(default: the lines of $SLOWLANE_NOTES_USERS, or ada:ada and bo:bo)", valueName: "name:password"))
     var user: [String] = []
 
-    @Option(help: "File of users, one NAME:PASSWORD per line; lines that begin with '#' are comments.")
+    @Option(
+        help: ArgumentHelp(
+            "File of users, one NAME:PASSWORD per line; lines that begin with '#' are comments.", valueName: "file"))
     var userFile: String?
 
-    @Option(help: "Status for unauthenticated requests: 401 with a challenge, or 403. (default: by contract)")
+    @Option(
+        help: ArgumentHelp(
+            "Status for unauthenticated requests: 401 with a challenge, or 403. (default: by contract)",
+            valueName: "status"))
     var unauthenticated: Int?
 
-    @Option(help: "Maximum requests per second of a user; further ones get 429. (default: unlimited)")
+    @Option(
+        help: ArgumentHelp(
+            "Maximum requests per second of a user; further ones get 429. (default: unlimited)", valueName: "number"))
     var rate: Double?
 
-    @Option(help: "Lifetime of access tokens in seconds.")
+    @Option(help: ArgumentHelp("Lifetime of access tokens in seconds.", valueName: "seconds"))
     var tokenLife = NotesService.Limits().accessSeconds
 
-    @Option(help: "Retention of tombstones and results of operations in days.")
+    @Option(help: ArgumentHelp("Retention of tombstones and results of operations in days.", valueName: "days"))
     var retention = NotesService.Limits().retentionSeconds / 86_400
 
-    @Flag(help: "Enable test hooks under /levers: hold or drop responses, force statuses, set the clock, restore snapshots.")
+    @Flag(
+        help:
+            "Enable test hooks under /levers: hold or drop responses, force statuses, set the clock, restore snapshots."
+    )
     var levers = false
 
     @Flag(name: .shortAndLong, help: "Print results only.")

@@ -20,13 +20,18 @@ extension NotesCommand {
                 cannot be used; pending changes are kept.
                 """)
 
-        @Option(help: "Address of the server, HOST:PORT. (default: $SLOWLANE_SERVER or 127.0.0.1:8000)")
+        @Option(
+            help: ArgumentHelp(
+                "Address of the server, HOST:PORT. (default: $SLOWLANE_SERVER or 127.0.0.1:8000)",
+                valueName: "host:port"))
         var server: String?
 
-        @Option(help: "User and password, NAME:PASSWORD. (default: $SLOWLANE_USER)")
+        @Option(
+            help: ArgumentHelp(
+                "User and password, NAME:PASSWORD. (default: $SLOWLANE_USER)", valueName: "name:password"))
         var user: String?
 
-        @Option(help: "Time-out in seconds.")
+        @Option(help: ArgumentHelp("Time-out in seconds.", valueName: "seconds"))
         var timeout = 120.0
 
         @Flag(name: .shortAndLong, help: "Print results and errors only.")

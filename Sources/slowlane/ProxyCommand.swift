@@ -51,27 +51,38 @@ struct ProxyCommand: AsyncParsableCommand {
             the port, resolve the upstream or write --pcapng; 130 a second signal.
             """)
 
-    @Option(help: "Address to listen on, HOST:PORT; port 0 picks a free port and prints it.")
+    @Option(
+        help: ArgumentHelp(
+            "Address to listen on, HOST:PORT; port 0 picks a free port and prints it.", valueName: "host:port"))
     var listen = "127.0.0.1:0"
 
-    @Option(help: "Address to forward connections to, HOST:PORT; a port alone is on this machine.")
+    @Option(
+        help: ArgumentHelp(
+            "Address to forward connections to, HOST:PORT; a port alone is on this machine.", valueName: "host:port"))
     var upstream: String
 
     @OptionGroup(title: "Network conditions (default: none)") var link: LinkOptions
 
-    @Option(help: "Write the packets of the modelled link to this pcapng file for Wireshark.")
+    @Option(
+        help: ArgumentHelp(
+            "Write the packets of the modelled link to this pcapng file for Wireshark.", valueName: "file"))
     var pcapng: String?
 
-    @Option(help: "End of the link that --pcapng shows: server (for downloads) or client (for uploads).")
+    @Option(
+        help: ArgumentHelp(
+            "End of the link that --pcapng shows: server (for downloads) or client (for uploads).", valueName: "end"))
     var pcapngAt = "server"
 
-    @Option(help: "Maximum of open connections; further ones wait. (default: 10000, or what 'ulimit -n' allows)")
+    @Option(
+        help: ArgumentHelp(
+            "Maximum number of open connections; further ones wait. (default: 10000, or what 'ulimit -n' allows)",
+            valueName: "count"))
     var maxConnections: Int?
 
-    @Option(help: "Time-out of connecting to the upstream, in seconds.")
+    @Option(help: ArgumentHelp("Time-out of connecting to the upstream, in seconds.", valueName: "seconds"))
     var connectTimeout = 10.0
 
-    @Option(help: "Time for data in flight to arrive after a stop, in seconds.")
+    @Option(help: ArgumentHelp("Time for data in flight to arrive after a stop, in seconds.", valueName: "seconds"))
     var grace = 5.0
 
     @Flag(name: .shortAndLong, help: "Print results only.")
@@ -187,7 +198,8 @@ struct ProxyCommand: AsyncParsableCommand {
         guard let maxConnections else { return min(limit, ProxyConfiguration.connectionsMaxDefault) }
         if limit < maxConnections {
             console.print(
-                "note: the limit of open files (ulimit -n) is \(files), so --max-connections is \(limit)", to: .progress)
+                "note: the limit of open files (ulimit -n) is \(files), so --max-connections is \(limit)", to: .progress
+            )
         }
         return min(limit, maxConnections)
     }

@@ -34,13 +34,18 @@ struct RunCommand: AsyncParsableCommand {
     @Flag(help: "Run in real time over real sockets; currently the only mode.")
     var live = false
 
-    @Option(help: "Run this variant only; 'none' is the scenario without variants. (default: all)")
+    @Option(
+        help: ArgumentHelp(
+            "Run this variant only; 'none' is the scenario without variants. (default: all)", valueName: "name"))
     var variant: String?
 
-    @Option(help: "Random seed. (default: the seed of the scenario)")
+    @Option(help: ArgumentHelp("Random seed. (default: the seed of the scenario)", valueName: "number"))
     var seed: UInt64?
 
-    @Option(help: "Deliberate defect of the client: \(Mutant.allCases.map(\.rawValue).joined(separator: ", ")).")
+    @Option(
+        help: ArgumentHelp(
+            "Deliberate defect of the client: \(Mutant.allCases.map(\.rawValue).joined(separator: ", ")).",
+            valueName: "name"))
     var mutant: String?
 
     @Flag(name: .shortAndLong, help: "Print results only.")

@@ -37,16 +37,22 @@ struct ServerCommand: AsyncParsableCommand {
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid configuration; 69 cannot bind the port.
             """)
 
-    @Option(help: "Address to listen on; other addresses than loopback require --token or --no-token.")
+    @Option(
+        help: ArgumentHelp(
+            "Address to listen on; other addresses than loopback require --token or --no-token.", valueName: "host"))
     var host = "localhost"
 
-    @Option(help: "Port to listen on, a number or a service name; 0 picks a free port and prints it.")
+    @Option(
+        help: ArgumentHelp(
+            "Port to listen on, a number or a service name; 0 picks a free port and prints it.", valueName: "port"))
     var port = "8474"
 
-    @Option(help: "JSON file of proxies to create, in the format of POST /populate.")
+    @Option(help: ArgumentHelp("JSON file of proxies to create, in the format of POST /populate.", valueName: "file"))
     var config: String?
 
-    @Option(help: "Random seed; the same seed affects the same connections. (default: random)")
+    @Option(
+        help: ArgumentHelp(
+            "Random seed; the same seed affects the same connections. (default: random)", valueName: "number"))
     var seed: UInt64?
 
     @Flag(help: "Include proxy metrics in /metrics. (/slowlane/v1/metrics always includes them.)")
@@ -55,34 +61,40 @@ struct ServerCommand: AsyncParsableCommand {
     @Flag(help: "Include process metrics in /metrics.")
     var runtimeMetrics = false
 
-    @Option(help: "Require 'Authorization: Bearer TOKEN' in requests.")
+    @Option(help: ArgumentHelp("Require 'Authorization: Bearer TOKEN' in requests.", valueName: "token"))
     var token: String?
 
     @Flag(help: "Accept requests from other machines without a token.")
     var noToken = false
 
-    @Option(help: "Accept this name in the Host header beside the server's own address; '*' accepts any (repeatable).")
+    @Option(
+        help: ArgumentHelp(
+            "Accept this name in the Host header beside the server's own address; '*' accepts any (repeatable).",
+            valueName: "name"))
     var allowHost: [String] = []
 
-    @Option(help: "Maximum of proxies.")
+    @Option(help: ArgumentHelp("Maximum number of proxies.", valueName: "count"))
     var maxProxies = ServerLimits().proxiesMax
 
-    @Option(help: "Maximum of toxics of a proxy.")
+    @Option(help: ArgumentHelp("Maximum number of toxics of a proxy.", valueName: "count"))
     var maxToxics = ServerLimits().toxicsMax
 
     @Option(
-        help:
-            "Maximum of open connections of a proxy; further ones wait. (default: 10000, or what 'ulimit -n' allows)"
-    )
+        help: ArgumentHelp(
+            "Maximum number of open connections of a proxy; further ones wait. (default: 10000, or what 'ulimit -n' allows)",
+            valueName: "count"))
     var maxConnections: Int?
 
-    @Option(help: "Maximum size of a request body in bytes.")
+    @Option(help: ArgumentHelp("Maximum size of a request body in bytes.", valueName: "bytes"))
     var maxBody = ServerLimits().bodyBytesMax
 
-    @Option(help: "Maximum size of request headers in bytes.")
+    @Option(help: ArgumentHelp("Maximum size of request headers in bytes.", valueName: "bytes"))
     var maxHeaders = ServerLimits().headerBytesMax
 
-    @Option(help: "Maximum of open API connections; a further one replaces the one that has been idle longest.")
+    @Option(
+        help: ArgumentHelp(
+            "Maximum number of open API connections; a further one replaces the one that has been idle longest.",
+            valueName: "count"))
     var maxCallers = ServerLimits().callersMax
 
     @Flag(name: .shortAndLong, help: "Print results only.")

@@ -4,10 +4,12 @@ internal import Foundation
 
 /// The options of commands that call a running server.
 struct ServerOptions: ParsableArguments {
-    @Option(help: "URL of the server. (default: $SLOWLANE_URL, $TOXIPROXY_URL or http://localhost:8474)")
+    @Option(
+        help: ArgumentHelp(
+            "URL of the server. (default: $SLOWLANE_URL, $TOXIPROXY_URL or http://localhost:8474)", valueName: "url"))
     var host: String?
 
-    @Option(help: "Token of the server. (default: $SLOWLANE_TOKEN)")
+    @Option(help: ArgumentHelp("Token of the server. (default: $SLOWLANE_TOKEN)", valueName: "token"))
     var token: String?
 
     @Flag(help: "Print JSON.")

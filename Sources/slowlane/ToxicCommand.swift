@@ -69,14 +69,18 @@ struct ToxicCommand: AsyncParsableCommand {
             discussion: "Example:\n  slowlane toxic add -t latency -a latency=1000 redis", aliases: ["a"])
 
         @Argument(help: "Name of the proxy.") var proxy: String
-        @Option(name: [.customShort("t"), .long], help: "Type of the toxic.") var type: String
+        @Option(name: [.customShort("t"), .long], help: ArgumentHelp("Type of the toxic.", valueName: "type")) var type:
+            String
         @Option(
             name: [.customShort("n"), .customLong("toxicName"), .customLong("name")],
             help: "Name of the toxic. (default: TYPE_STREAM)")
         var name: String?
-        @Option(name: [.customLong("toxicity"), .customLong("tox")], help: "Probability that a connection is affected, 0 to 1.")
+        @Option(
+            name: [.customLong("toxicity"), .customLong("tox")],
+            help: ArgumentHelp("Probability that a connection is affected, 0 to 1.", valueName: "probability"))
         var toxicity = 1.0
-        @Option(name: .shortAndLong, help: "Attribute, NAME=VALUE (repeatable).") var attribute: [String] = []
+        @Option(name: .shortAndLong, help: ArgumentHelp("Attribute, NAME=VALUE (repeatable).", valueName: "name=value"))
+        var attribute: [String] = []
         @Flag(name: .shortAndLong, help: "Affect data from client to server.") var upstream = false
         @Flag(name: .shortAndLong, help: "Affect data from server to client. (default)") var downstream = false
         @OptionGroup(title: "Server") var server: ServerOptions
@@ -109,9 +113,12 @@ struct ToxicCommand: AsyncParsableCommand {
         @Argument(help: "Name of the proxy.") var proxy: String
         @Option(name: [.customShort("n"), .customLong("toxicName"), .customLong("name")], help: "Name of the toxic.")
         var name: String
-        @Option(name: [.customLong("toxicity"), .customLong("tox")], help: "Probability that a connection is affected, 0 to 1.")
+        @Option(
+            name: [.customLong("toxicity"), .customLong("tox")],
+            help: ArgumentHelp("Probability that a connection is affected, 0 to 1.", valueName: "probability"))
         var toxicity: Double?
-        @Option(name: .shortAndLong, help: "Attribute, NAME=VALUE (repeatable).") var attribute: [String] = []
+        @Option(name: .shortAndLong, help: ArgumentHelp("Attribute, NAME=VALUE (repeatable).", valueName: "name=value"))
+        var attribute: [String] = []
         @OptionGroup(title: "Server") var server: ServerOptions
         var purpose: String { "update toxic" }
 

@@ -3,7 +3,8 @@ import Testing
 
 /// Child processes inherit no sockets of the tests: an inherited connection would never be closed.
 @Suite struct ChildProcessTests {
-    @Test(.enabled(if: Program.seesDescriptors)) func aChildProcessInheritsNoSocketsWhileOthersAreOpened() async throws {
+    @Test(.enabled(if: Program.seesDescriptors)) func aChildProcessInheritsNoSocketsWhileOthersAreOpened() async throws
+    {
         let isFinished = Flag()
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {

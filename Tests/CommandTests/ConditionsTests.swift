@@ -110,7 +110,10 @@ extension CommandTests {
             }
             for (words, message) in [
                 ("add -t bandwidth -a rates=100", "a bandwidth toxic has no attribute 'rates'; did you mean 'rate'?"),
-                ("add -t latency -a latencyy=5", "a latency toxic has no attribute 'latencyy'; did you mean 'latency'?"),
+                (
+                    "add -t latency -a latencyy=5",
+                    "a latency toxic has no attribute 'latencyy'; did you mean 'latency'?"
+                ),
                 ("add -t noop -a delay=5", "a noop toxic has no attribute 'delay' (it has none)"),
                 ("add -t packet_loss -a loss_rate=1.5", "the value must be a probability from 0 to 1"),
                 ("add -t latency --toxicity 1.5", "--toxicity 1.5 must be a probability from 0 to 1"),

@@ -31,7 +31,9 @@ import Testing
                 let status = await command.end()
                 return "\(status) \(command.output.text)\(command.errors.text)"
             }
-            #expect(try await slowlane("list") == "0 no proxies; create one with 'slowlane create NAME --upstream HOST:PORT'\n")
+            #expect(
+                try await slowlane("list")
+                    == "0 no proxies; create one with 'slowlane create NAME --upstream HOST:PORT'\n")
             let created = try await slowlane("create web --upstream 127.0.0.1:\(port)")
             #expect(created.hasPrefix("0 Created new proxy web\nlistening on 127.0.0.1:"))
             let listen = String(try #require(created.split(whereSeparator: \.isWhitespace).last))

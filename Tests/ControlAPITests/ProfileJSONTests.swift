@@ -29,7 +29,8 @@ import Testing
         let json = file.json
         #expect(json.hasPrefix(#"{"type":"timeline","id":"inline","#))
         for part in [
-            #""repeats_every_ms":null"#, #"{"start_ms":0,"phase":"hold","link":{"name":"edge","connection_policy":"open""#,
+            #""repeats_every_ms":null"#,
+            #"{"start_ms":0,"phase":"hold","link":{"name":"edge","connection_policy":"open""#,
             #"{"start_ms":10000,"phase":"ramp","duration_ms":5000,"link":{"name":"3g""#,
             #"{"start_ms":20000,"phase":"flap","jitter_percent":50,"intervals":[{"duration_ms":2000,"link":{"name":"3g""#,
             #"{"duration_ms":500,"link":{"name":"100-loss""#,

@@ -42,7 +42,8 @@ enum Layers {
             packages: ["HeapModule", "NIOCore"]),
         .init(name: "HTTPServing", layer: 1, targets: ["HTTPWire"], packages: nio + ["HTTPTypes"]),
         .init(
-            name: "NotesServer", layer: 2, targets: ["HTTPServing", "NotesService"], packages: ["HTTPTypes", "NIOPosix"]
+            name: "NotesServer", layer: 2, targets: ["HTTPServing", "NotesService"],
+            packages: ["HTTPTypes", "NIOPosix"]
         ),
         .init(
             name: "SyncStore", layer: 2, targets: ["SyncEngine", "NotesContract", "LinkModel"], packages: ["GRDB"]),

@@ -47,7 +47,8 @@ import Testing
                     Issue.record("\(file.path):\(index + 1): \(target.name) must not use \(token)")
                 }
                 if code.contains(".random(") && !code.contains("using:") {
-                    Issue.record("\(file.path):\(index + 1): \(target.name) must pass a generator to .random(in:using:)")
+                    Issue.record(
+                        "\(file.path):\(index + 1): \(target.name) must pass a generator to .random(in:using:)")
                 }
             }
         }
