@@ -102,8 +102,7 @@ let package = Package(
         .target(
             name: "ControlAPI",
             dependencies: [
-                "HTTPServing", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON", httpTypes, nioCore,
-                nioPosix,
+                "HTTPServing", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON", httpTypes, nioCore, nioPosix,
                 logging,
             ],
             swiftSettings: settings
@@ -191,9 +190,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "ControlAPIUnitTests",
-            dependencies: [
-                "ControlAPI", "ProxyServer", "JSON", "TestSupport", httpTypes, nioPosix, logging,
-            ],
+            dependencies: ["ControlAPI", "ProxyServer", "JSON", "TestSupport", httpTypes, nioPosix, logging],
             swiftSettings: settings),
         .testTarget(
             name: "CommandTests", dependencies: ["slowlane", "NotesContract", "JSON", "TestSupport", grdb],
