@@ -248,9 +248,7 @@ let package = Package(
             swiftSettings: settings),
         .testTarget(
             name: "ControlAPIUnitTests",
-            dependencies: [
-                "ControlAPI", "ProxyServer", "JSON", "TestSupport", httpTypes, nioPosix, logging,
-            ],
+            dependencies: ["ControlAPI", "ProxyServer", "JSON", "TestSupport", httpTypes, nioPosix, logging],
             swiftSettings: settings),
         .testTarget(
             name: "CommandTests", dependencies: ["slowlane", "NotesContract", "JSON", "TestSupport", grdb],

@@ -40,17 +40,19 @@ extension API {
         case (_, 3):
             _ = try await registry.proxy(named: parts[1])
             let fields = try JSONFields(body: body)
-            let toxic = try await registry.addToxic(fields, to: parts[1])
-            return .json(toxic.json, warnings: RequestWarnings.ofToxic(fields, toxic.type))
+            return await Self.withWarnings(RequestWarnings.ofToxic(fields)) { () async throws(APIError) in
+                .json(try await registry.addToxic(fields, to: parts[1]).json)
+            }
         case (_, _) where isGet: return .json(try await registry.toxic(named: parts[3], of: parts[1]).json)
         case (_, _) where request.method == .delete:
             try await registry.removeToxic(parts[3], of: parts[1])
             return .noContent
         default:
-            _ = try await registry.toxic(named: parts[3], of: parts[1])
+            let type = try await registry.toxic(named: parts[3], of: parts[1]).type
             let fields = try JSONFields(body: body)
-            let toxic = try await registry.updateToxic(parts[3], fields, of: parts[1])
-            return .json(toxic.json, warnings: RequestWarnings.ofToxic(fields, toxic.type))
+            return await Self.withWarnings(RequestWarnings.ofToxic(fields, type)) { () async throws(APIError) in
+                .json(try await registry.updateToxic(parts[3], fields, of: parts[1]).json)
+            }
         }
     }
 
@@ -71,18 +73,35 @@ extension API {
 
     private func create(_ body: [UInt8]) async throws(APIError) -> Response {
         let fields = try JSONFields(body: body)
-        let proxy = try await registry.create(try ProxyRequest(fields))
-        return .json(proxy.json, .created, warnings: RequestWarnings.ofProxy(fields))
+        return await Self.withWarnings(RequestWarnings.ofProxy(fields)) { () async throws(APIError) in
+            .json(try await registry.create(try ProxyRequest(fields)).json, .created)
+        }
     }
 
     private func update(_ name: String, _ body: [UInt8]) async throws(APIError) -> Response {
         _ = try await registry.proxy(named: name)
         let fields = try JSONFields(body: body)
-        let upstream = try fields.text("upstream")
-        if let upstream { try UpstreamText.check(upstream) }
-        let proxy = try await registry.update(
-            name, listen: try fields.text("listen"), upstream: upstream, enabled: try fields.bool("enabled"))
-        return .json(proxy.json, warnings: RequestWarnings.ofProxy(fields))
+        return await Self.withWarnings(RequestWarnings.ofProxy(fields)) { () async throws(APIError) in
+            let upstream = try fields.text("upstream")
+            if let upstream { try UpstreamText.check(upstream) }
+            let proxy = try await registry.update(
+                name, listen: try fields.text("listen"), upstream: upstream, enabled: try fields.bool("enabled"))
+            return .json(proxy.json)
+        }
+    }
+
+    /// Returns a response, or the error thrown instead, with warnings: an unknown field is often the reason of the error.
+    private static func withWarnings(
+        _ warnings: [String], _ respond: () async throws(APIError) -> Response
+    ) async -> Response {
+        var response: Response
+        do {
+            response = try await respond()
+        } catch {
+            response = .error(error)
+        }
+        response.warnings = warnings
+        return response
     }
 
     private func populate(_ body: [UInt8]) async -> Response {

@@ -15,19 +15,23 @@ enum RequestWarnings {
     /// The warnings about a definition of a proxy.
     static func ofProxy(_ fields: JSONFields) -> [String] {
         var warnings = unknownFields(of: fields, proxyFields, "the proxy")
-        if let upstream = fields["upstream"]?.text { warnings += [UpstreamText.warning(upstream)].compactMap(\.self) }
+        if let upstream = try? fields.text("upstream") {
+            warnings += [UpstreamText.warning(upstream)].compactMap(\.self)
+        }
         if let link = try? fields.object("link") { warnings += ofLink(link) }
         guard case .array(let toxics)? = fields["toxics"] else { return limited(warnings) }
         for value in toxics where warnings.count <= countMax {
             guard let toxic = try? JSONFields(value, "a toxic") else { continue }
-            warnings += ofToxic(toxic, toxic["type"]?.text.flatMap(ToxicType.init(rawValue:)))
+            warnings += ofToxic(toxic)
         }
         return limited(warnings)
     }
 
-    /// The warnings about a definition or an update of a toxic.
-    static func ofToxic(_ fields: JSONFields, _ type: ToxicType?) -> [String] {
+    /// The warnings about a definition of a toxic, or an update of one of the given type.
+    static func ofToxic(_ fields: JSONFields, _ type: ToxicType? = nil) -> [String] {
         var warnings = unknownFields(of: fields, toxicFields, "the toxic")
+        // `text` bounds the length: a comparison of long texts may take minutes.
+        let type = type ?? (try? fields.text("type")).flatMap(ToxicType.init(rawValue:))
         if let type, let attributes = try? fields.object("attributes") {
             warnings += unknown("attribute", of: attributes, type.attributes, "toxic '\(type.rawValue)'")
         }
@@ -50,7 +54,7 @@ enum RequestWarnings {
         var warnings: [String] = []
         for entry in entries where warnings.count <= countMax {
             guard let fields = try? JSONFields(entry, "a proxy") else { continue }
-            let name = printable(fields["name"]?.text ?? "")
+            let name = printable((try? fields.text("name")) ?? "")
             warnings += ofProxy(fields).map { "proxy '\(name)': \($0)" }
         }
         return limited(warnings)

@@ -317,7 +317,13 @@ import Testing
         #expect(try await call("POST", "/proxies", "{\"\(marks)\":1,\"name\":\"q\"\(rest)}").status == .created)
         for type in ["\(marks)", "latency\",\"name\":\"\(marks)", "latency\",\"stream\":\"\(marks)"] {
             #expect(try await call("POST", "/proxies/p/toxics", "{\"type\":\"\(type)\"}").status == .badRequest)
+            let proxy = "{\"name\":\"q\",\"upstream\":\"x:1\",\"toxics\":[{\"type\":\"\(type)\"}]}"
+            #expect(try await call("POST", "/proxies", proxy).status == .badRequest)
+            #expect(try await call("POST", "/populate", "[\(proxy)]").status == .badRequest)
         }
+        #expect(
+            try await call("POST", "/proxies", "{\"name\":\"q\",\"upstream\":\"\(marks)\"}").status == .badRequest)
+        #expect(try await call("PATCH", "/proxies/p", "{\"upstream\":\"\(marks)\"}").status == .badRequest)
         let attributes = "{\"type\":\"latency\",\"attributes\":{\"\(marks)\":1}}"
         #expect(try await call("POST", "/proxies/p/toxics", attributes).status == .ok)
         for link in [

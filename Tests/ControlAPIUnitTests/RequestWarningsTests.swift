@@ -57,6 +57,17 @@ import Testing
         #expect(seed.warnings == ["unknown field 'sed' of the seed; did you mean 'seed'?"])
     }
 
+    @Test func anErrorHasTheWarningsThatMayExplainIt() async throws {
+        let call = APICall()
+        let created = try await call("POST", "/proxies", #"{"name":"q","upsteam":"x:1"}"#)
+        #expect(created.error == "missing required field: upstream")
+        #expect(created.warnings == ["unknown field 'upsteam' of the proxy; did you mean 'upstream'?"])
+        try await call.proxy()
+        let added = try await call("POST", "/proxies/p/toxics", #"{"typ":"latency"}"#)
+        #expect(added.error == "invalid toxic type")
+        #expect(added.warnings == ["unknown field 'typ' of the toxic; did you mean 'type'?"])
+    }
+
     @Test func warningsOfAConfigurationAreLogged() async throws {
         let log = LogRecord()
         let call = APICall(logger: log.logger)
