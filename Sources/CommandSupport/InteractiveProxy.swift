@@ -124,7 +124,7 @@ public struct InteractiveProxy {
             await setOutage(PerDirection(up: false, down: false))
             return "ok heal\(await conditionsNote())"
         case ("reset", nil):
-            await proxy.reset()
+            await proxy.abortConnections()
             return "ok reset: all connections closed with RST"
         case ("clear", nil):
             await apply(.clear, named: "none")
@@ -145,7 +145,7 @@ public struct InteractiveProxy {
         playback.pause(at: .now)
         self.playback = playback
         await proxy.setConditions(await proxy.status().link.conditions)
-        return "ok pause at \(TimeFormat.text(playback.position(at: .now)))"
+        return "ok pause at \(TimeFormat.seconds(playback.position(at: .now)))"
     }
 
     /// Continues the timeline at a time, or where it was paused.
@@ -155,13 +155,13 @@ public struct InteractiveProxy {
         playback.resume(from: position, at: .now)
         self.playback = playback
         await follow(playback.file, from: position)
-        return "ok \(time == nil ? "resume" : "seek") at \(TimeFormat.text(position))\(outageNote)"
+        return "ok \(time == nil ? "resume" : "seek") at \(TimeFormat.seconds(position))\(outageNote)"
     }
 
     private static let noTimeline = "error no timeline is running; start one with 'timeline NAME'"
 
     private mutating func follow(_ file: TimelineFile, from position: Nanoseconds) async {
-        await proxy.follow(file.timeline, from: position)
+        await proxy.startTimeline(file.timeline, from: position)
         conditionsName = file.id
     }
 
@@ -172,7 +172,7 @@ public struct InteractiveProxy {
     }
 
     private mutating func setOutage(_ directions: PerDirection<Bool>) async {
-        await proxy.setCut(directions)
+        await proxy.setOutage(directions)
         outage = directions
     }
 

@@ -58,7 +58,7 @@ final class ProxyReporter: Sendable {
     ) -> String {
         let link = status.link
         var parts = ["\(conditionsName)\(link.isStalled ? " STALLED" : "")", "\(status.connectionsOpen) open"]
-        if let method = status.silence { parts.append(method == .none ? "connect, then stall" : "SYN dropped") }
+        if let method = status.synDropMethod { parts.append(method == .none ? "connect, then stall" : "SYN dropped") }
         for (arrow, direction) in [("↓", Direction.down), ("↑", .up)] {
             parts.append(
                 "\(arrow) \(Units.bytes(bytesPerSecond[direction]))/s \(Units.bytes(link.bytesCarried[direction]))")
@@ -83,7 +83,7 @@ final class ProxyReporter: Sendable {
         text += "\(link.counters.down.packetsLost + link.counters.up.packetsLost) packets lost, "
         text += "\(link.counters.down.packetsDropped + link.counters.up.packetsDropped) dropped, "
         text += "\(Units.bytes(link.bytesHeld)) held"
-        if let method = status.silence { text += ", \(newConnections(method))" }
+        if let method = status.synDropMethod { text += ", \(newConnections(method))" }
         if link.orphans > 0 { text += ", \(link.orphans) orphans" }
         if status.dialsFailed > 0 { text += ", \(status.dialsFailed) dials failed" }
         if status.isFull { text += ", full" }

@@ -135,7 +135,7 @@ extension API {
         }
         // A new seed restarts the numbers, so older connections may have the same one.
         let youngest = await proxy.running?.connections().filter { "\($0.number)" == number }.min { $0.age < $1.age }
-        guard let youngest, await proxy.running?.cut(youngest.id, byReset: byReset) == true else {
+        guard let youngest, await proxy.running?.closeConnection(youngest.id, abortively: byReset) == true else {
             throw APIError(.notFound, "connection not found")
         }
     }

@@ -70,7 +70,7 @@ public struct APIClient: Sendable {
         let address = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
         var fields = [
             (name: "Host", value: address), (name: "Connection", value: "close"),
-            (name: "User-Agent", value: "slowlane/\(SlowlaneVersion.current)"),
+            (name: "User-Agent", value: userAgent),
         ]
         if let token { fields.append((name: "Authorization", value: "Bearer \(token)")) }
         let text = body?.json ?? ""
@@ -136,7 +136,7 @@ public struct APIClient: Sendable {
             parser.requestSent(method: method)
             var status: Int?
             var body = ByteBuffer()
-            func take() throws -> Bool {
+            func parse() throws -> Bool {
                 while let part = try parser.takePart() {
                     switch part {
                     case .responseHead(let head, _, isInterim: false): status = head.status
@@ -149,11 +149,11 @@ public struct APIClient: Sendable {
             }
             for try await bytes in inbound {
                 parser.received(bytes)
-                if try take(), let status { return (status, body) }
+                if try parse(), let status { return (status, body) }
             }
             parser.streamEnded()
-            if try take(), let status { return (status, body) }
-            throw Failure.unreadable("the server closed the connection without an answer")
+            if try parse(), let status { return (status, body) }
+            throw CallError.unreadable("the server closed the connection without a response")
         }
     }
 }

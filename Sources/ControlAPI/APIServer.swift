@@ -34,7 +34,8 @@ public final class APIServer: Sendable {
         limits.bodyBytesPerSecondMin = api.limits.bodyBytesPerSecondMin
         limits.bodyWindowSeconds = api.limits.bodyWindowSeconds
         do {
-            let host = try await HTTPServer.start(host: host, port: port, limits: limits, on: loop) {
+            let host = try await HTTPServer.start(
+                host: host, port: port, addressOption: "--port", limits: limits, on: loop) {
                 request, exchange in
                 let response = await respond(to: request, exchange, api, requestGuard)
                 logger.debug("\(request.method) \(request.path?.prefix(200) ?? "") \(response.status.code)")
@@ -42,7 +43,7 @@ public final class APIServer: Sendable {
             }
             return APIServer(host)
         } catch {
-            throw StartError(description: "cannot bind \(host):\(port): \(SystemErrorDescription.of(error))")
+            throw StartError(description: "\(error)")
         }
     }
 
@@ -58,7 +59,7 @@ public final class APIServer: Sendable {
             return await api.respond(to: request, body: try await exchange.readBody())
         } catch {
             switch error {
-            case .tooLarge, .tooManyAtOnce:
+            case .tooLarge, .budgetExceeded:
                 return .error(
                     APIError(.contentTooLarge, "the body is larger than \(api.limits.bodyBytesMax) bytes (--max-body)"))
             case .tooSlow:
@@ -67,12 +68,12 @@ public final class APIServer: Sendable {
                         .requestTimeout,
                         "the body arrived at less than \(api.limits.bodyBytesPerSecondMin) bytes/s, averaged over "
                             + "\(api.limits.bodyWindowSeconds) s"))
-            case .broken(let reason): return .error(.badBody(reason))
+            case .malformed(let reason): return .error(.badBody(reason))
             }
         }
     }
 
-    private static func message(_ response: API.Response) -> HTTPServer.Answer {
+    private static func message(_ response: API.Response) -> HTTPServer.Response {
         var headers = HTTPFields()
         if let type = response.type { headers[.contentType] = type }
         if let location = response.location { headers[.location] = location }
@@ -80,7 +81,7 @@ public final class APIServer: Sendable {
         if response.status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
         if !response.warnings.isEmpty { headers[warning] = RequestWarnings.header(response.warnings) }
         headers[.xContentTypeOptions] = "nosniff"
-        return HTTPServer.Answer(HTTPResponse(status: response.status, headerFields: headers), .text(response.body))
+        return HTTPServer.Response(HTTPResponse(status: response.status, headerFields: headers), .text(response.body))
     }
 
     private static let requestID = HTTPField.Name("X-Toxiproxy-Request-Id")!

@@ -76,7 +76,7 @@ struct TrafficCounters: Hashable {
         dialsFailed = status.dialsFailed
         bytesReceived = status.link.bytesRead
         bytesSent = status.link.bytesCarried
-        readPauses = status.link.stalls
+        readPauses = status.link.readPauses
         for direction in Direction.allCases {
             let counters = status.link.counters[direction]
             packetsLost[direction] = counters.packetsLost + counters.packetsDropped

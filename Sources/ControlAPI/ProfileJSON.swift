@@ -21,7 +21,7 @@ extension Conditions {
     /// The members of ``json``, for objects that contain more.
     var jsonMembers: [(key: String, value: String)] {
         [
-            ("connection_policy", JSONText.string(access.rawValue)), ("down", down.json), ("up", up.json),
+            ("connection_policy", JSONText.string(connectionPolicy.rawValue)), ("down", down.json), ("up", up.json),
             ("dns_delay_ms", JSONText.number(dnsDelay.inMilliseconds)),
         ]
     }

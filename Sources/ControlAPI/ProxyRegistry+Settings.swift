@@ -63,7 +63,7 @@ extension ProxyRegistry {
     func apply(_ link: LinkSetting, to running: Proxy?) async {
         switch link {
         case .constant(let conditions, _): await running?.setConditions(conditions)
-        case .timeline(let file): await running?.follow(file.timeline)
+        case .timeline(let file): await running?.startTimeline(file.timeline)
         }
     }
 

@@ -11,7 +11,7 @@ extension HTTPServerConnection {
             while true {
                 switch phase {
                 case .idle, .head:
-                    guard let part = try parser.next() else {
+                    guard let part = try parser.takePart() else {
                         if inputHasEnded { return channel.close(promise: nil) }
                         if phase == .idle && parser.isInsideMessage {
                             phase = .head
@@ -22,7 +22,7 @@ extension HTTPServerConnection {
                     }
                     if case .requestHead(let head, _) = part { handle(head) }
                 case .handling:
-                    guard isReadingBody, let part = try parser.next() else { return }
+                    guard isReadingBody, let part = try parser.takePart() else { return }
                     takeBody(part)
                 case .lingering, .closed: return
                 }
@@ -126,7 +126,7 @@ extension HTTPServerConnection {
     func discardBody() {
         guard case .unread = body else { return }
         body = .abandoned
-        while let part = try? parser.next() {
+        while let part = try? parser.takePart() {
             if case .end = part {
                 body = .done
                 return

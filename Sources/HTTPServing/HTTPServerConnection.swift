@@ -131,7 +131,7 @@ final class HTTPServerConnection: ChannelInboundHandler {
             return
         case .handling, .idle, .head: break
         }
-        parser.append(bytes)
+        parser.received(bytes)
         if parser.bytesKept > inputBytesMax, !isReadingBody { return channel.abort() }
         if resumption == nil { processInput() }
     }
@@ -149,7 +149,7 @@ final class HTTPServerConnection: ChannelInboundHandler {
             return context.fireUserInboundEventTriggered(event)
         }
         inputHasEnded = true
-        parser.finish()
+        parser.streamEnded()
         if resumption != nil { return }
         switch phase {
         // A client that closes within a head or between two requests expects no response.

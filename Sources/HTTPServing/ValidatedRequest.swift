@@ -19,7 +19,7 @@ struct ValidatedRequest {
     }
 
     init(_ head: HTTPRequestHead, _ framing: HTTPBodyFraming, nonASCIIBytesMax: Int) throws(ValidationError) {
-        let hosts = head.headers.all("Host")
+        let hosts = head.hosts
         guard hosts.count == 1 || hosts.isEmpty && head.version == .http10,
             hosts.allSatisfy({ $0.utf8.allSatisfy { (0x21...0x7E).contains($0) } }),
             // HTTP/1.0 has no transfer codings; the framing of such a request is ambiguous (RFC 9112, 6.1).
@@ -28,22 +28,17 @@ struct ValidatedRequest {
         func isShort(_ text: String) -> Bool {
             text.utf8.count <= nonASCIIBytesMax || text.utf8.allSatisfy { $0 < 0x80 }
         }
-        guard isShort(head.target), head.headers.allSatisfy({ isShort($0.value) }),
-            let method = HTTPRequest.Method(head.method)
-        else { throw ValidationError(status: .badRequest) }
-        var fields = HTTPFields()
-        fields.reserveCapacity(head.headers.count)
-        for field in head.headers {
-            guard let name = HTTPField.Name(field.name) else { throw ValidationError(status: .badRequest) }
-            if name.canonicalName != "host" { fields.append(HTTPField(name: name, value: field.value)) }
+        guard isShort(head.target), head.fields.allSatisfy({ isShort($0.value) }) else {
+            throw ValidationError(status: .badRequest)
         }
         let fields: HTTPFields = head.fields.filter { $0.name.canonicalName != "host" }
         let (authority, path) = Self.split(head.target)
         request = HTTPRequest(
-            method: method, scheme: "http", authority: authority ?? hosts.first, path: path, headerFields: fields)
+            method: head.request.method, scheme: "http", authority: authority ?? hosts.first, path: path,
+            headerFields: fields)
         acceptsChunked = head.version >= .http11
         keepsAlive = head.keepsAlive
-        expectsContinue = acceptsChunked && head.headers.isListed("100-continue", in: "Expect")
+        expectsContinue = acceptsChunked && head.fields.isListed("100-continue", in: .expect)
     }
 
     /// Returns the authority and the path of a request target; only the absolute form has an authority (RFC 9112,

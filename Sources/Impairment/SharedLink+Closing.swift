@@ -1,4 +1,5 @@
 internal import LinkModel
+internal import TCPModel
 
 /// The ends of streams and connections: FIN, RST, orphans.
 extension SharedLink {

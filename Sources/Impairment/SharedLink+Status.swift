@@ -1,4 +1,5 @@
 public import LinkModel
+internal import TCPModel
 
 extension SharedLink {
     /// The conditions for packets that enter the link now.
@@ -15,7 +16,7 @@ extension SharedLink {
 
     /// Whether no packet passes in a direction: during an outage, or at 100 % loss.
     public func hasOutage(_ direction: Direction) -> Bool {
-        tcp.isCut[direction] || tcp.conditions[direction].loss == .one
+        tcp.hasOutage[direction] || tcp.conditions[direction].loss == .one
     }
 
     /// The treatment of new clients.

@@ -43,7 +43,7 @@ extension SharedLink {
         guard conduits.contains(id) else { return }
         switch event.event {
         case .established: break
-        case .room(let direction): regulateReading(id, direction)
+        case .writable(let direction): regulateReading(id, direction)
         case .delivered(let bytes, let direction):
             conduits[id][direction].arrived += bytes
             deliver(id, direction)
@@ -66,7 +66,7 @@ extension SharedLink {
     mutating func send(_ buffer: ByteBuffer, _ id: FlowID, _ direction: Direction) {
         let count = buffer.readableBytes
         if count == 0 || conduits[id][direction].inputIsClosed { return }
-        let isPassThrough = tcp.isStraight(id, direction, at: now)
+        let isPassThrough = tcp.canBypassModel(id, direction, at: now)
         if isPassThrough {
             let receiver = direction.receiver
             if conduits[id][direction].bytes.count == 0 && conduits[id][direction].exitIsOpen
@@ -112,7 +112,7 @@ extension SharedLink {
     /// Pauses and resumes reading, so that a stream holds at most its share and one read.
     mutating func regulateReading(_ id: FlowID, _ direction: Direction) {
         let share = budget.streamShare(connections: tcp.connectionCount)
-        let hasSendRoom = tcp.sendRoom(id, direction) > 0
+        let hasSendRoom = tcp.sendBufferSpace(id, direction) > 0
         let passThroughMax = budget.limits.passThroughBytesMax
         guard
             conduits[id][direction].updateIsFull(

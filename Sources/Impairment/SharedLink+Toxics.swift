@@ -1,4 +1,5 @@
 public import LinkModel
+internal import TCPModel
 
 extension SharedLink {
     /// The number of pieces that the toxics of one stream pass on before other events run.

@@ -77,7 +77,7 @@ public struct SharedLink: ~Copyable {
     ) {
         tcp = TCPLink(
             conditions, seed: seed, name: name, client: client, server: server, readsImmediately: false,
-            isRecording: observation.contains(.packets))
+            recordsPackets: observation.contains(.packets))
         budget = ConnectionBudget(limits)
         orphans = OrphanTable(orphanLimits)
         toxicList = ToxicList(toxics, seed: seed, name: name)
@@ -90,8 +90,8 @@ public struct SharedLink: ~Copyable {
     /// When ``advance(to:)`` must be called next.
     public var nextDeadline: Instant? {
         let own = ownDeadline
-        if own == .never { return tcp.nextDue }
-        return tcp.nextDue.map { min($0, own) } ?? own
+        if own == .never { return tcp.nextDeadline }
+        return tcp.nextDeadline.map { min($0, own) } ?? own
     }
 
     /// The earliest deadline of toxics and orphans.
@@ -115,7 +115,7 @@ public struct SharedLink: ~Copyable {
             let own = ownDeadline
             // With toxics, an event of TCP may set a deadline earlier than those known now.
             let stepsWithTCP = !toxicList.isEmpty || !toxicScheduler.isEmpty
-            let next = stepsWithTCP ? min(own, max(now, tcp.nextDue ?? .never)) : own
+            let next = stepsWithTCP ? min(own, max(now, tcp.nextDeadline ?? .never)) : own
             guard next <= time else { return runTCP(to: time, &eventsLeft) }
             guard runTCP(to: next, &eventsLeft), eventsLeft > 0 else { return false }
             if own > next { continue }
@@ -153,11 +153,11 @@ public struct SharedLink: ~Copyable {
             }
             while let (id, event) = portalEvents.popFirst() { process(event, on: id) }
             countToxicPieces(&eventsLeft)
-            if eventsLeft == 0, let deadline = tcp.nextDue, deadline <= time {
+            if eventsLeft == 0, let deadline = tcp.nextDeadline, deadline <= time {
                 now = max(now, deadline)
                 return false
             }
-        } while tcp.nextDue.map { $0 <= time } == true
+        } while tcp.nextDeadline.map { $0 <= time } == true
         now = max(now, time)
         return true
     }
@@ -181,7 +181,7 @@ public struct SharedLink: ~Copyable {
     /// Starts or ends an outage in each direction, whatever the conditions are.
     public mutating func setOutage(_ isOut: PerDirection<Bool>, at time: Instant) {
         advance(to: time)
-        tcp.setCut(isOut)
+        tcp.setOutage(isOut)
     }
 
     /// Changes the random seed from now on; the next connection is number 0.
@@ -210,7 +210,7 @@ public struct SharedLink: ~Copyable {
         at time: Instant, seed: ConnectionSeed? = nil, isEstablished: Bool = false, openedAt: Instant? = nil
     ) -> FlowID {
         advance(to: time)
-        let id = tcp.open(at: now, chance: seed, isEstablished: isEstablished)
+        let id = tcp.open(at: now, seed: seed, isEstablished: isEstablished)
         conduits.insert(Conduit(), id)
         if recorder.tracksExchanges { conduits[id].tracker = ExchangeTracker() }
         for toxic in toxicList.toxics { apply(toxic, to: id) }

@@ -95,7 +95,7 @@ public struct ProfileMeasurement: Sendable {
             } catch {
                 let reason =
                     error is EchoClient.TimedOut
-                    ? "no complete echo within \(timeout.count / 1_000_000_000) s" : SystemErrorDescription.of(error)
+                    ? "no complete echo within \(timeout.count / 1_000_000_000) s" : "\(SystemErrorDescription(error))"
                 throw MeasurementError(
                     description: "measuring '\(profile.id)' failed: an echo of \(size) B through the proxy: \(reason)",
                     isUnsuitableProfile: false)

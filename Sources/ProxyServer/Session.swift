@@ -1,11 +1,13 @@
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
+internal import SpliceRelay
+internal import SystemSockets
 internal import TCPModel
 
 /// One proxied connection: the client's socket, the upstream's socket, and its flow on the link.
 ///
-/// Translates socket events into ``Impairment/Input`` and ``Impairment/Action`` into calls on channels. All decisions
+/// Translates socket events into ``Impairment/SocketEvent`` and ``Impairment/SocketAction`` into calls on channels. All decisions
 /// are the conduit's.
 final class Session {
     private let driver: LinkDriver
@@ -117,7 +119,7 @@ final class Session {
         if isClosed || seed != nil { return handler.close() }
         let id = driver.open(self)
         flow = id
-        if driver.wantsUpstream(id) {
+        if driver.needsUpstream(id) {
             dial(self)
         } else {
             dialIsFinished = true
@@ -196,9 +198,9 @@ final class Session {
     func deferRead(of handler: SocketHandler) { driver.deferRead(of: handler) }
 
     /// Passes an event of one of the sockets to the link.
-    func receive(_ input: Input) {
-        if case .bytes(let buffer, from: let side) = input { bytesRead[side.sendDirection] += buffer.readableBytes }
-        if let flow { driver.receive(input, on: flow) }
+    func receive(_ event: SocketEvent) {
+        if case .bytes(let buffer, from: let side) = event { bytesRead[side.sendDirection] += buffer.readableBytes }
+        if let flow { driver.receive(event, on: flow) }
     }
 
     /// Handles the end of a read cycle of one socket.
@@ -224,7 +226,7 @@ final class Session {
     // MARK: Actions of the conduit
 
     /// Executes an action. Returns whether the session must be flushed because of it.
-    func execute(_ action: Action) -> Bool {
+    func execute(_ action: SocketAction) -> Bool {
         switch action {
         case .write(let buffer, to: let side):
             handlers[side.sendDirection]?.write(buffer)

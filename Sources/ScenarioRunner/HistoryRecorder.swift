@@ -160,18 +160,18 @@ final class HistoryRecorder: Sendable {
             record(
                 .request(
                     number, actor: device, method: head.method, row: row,
-                    key: head.headers.first(NotesHTTP.idempotencyKeyName), bodyDigest: Self.digest(body)),
+                    key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: Self.digest(body)),
                 line: "\(device)  \(subject)")
-        case .arrived(let id): record(.arrived(exchange(device, id.number)))
+        case .requestDelivered(let id): record(.arrived(exchange(device, id.number)))
         case .committed(let id, let status):
             record(.serverResponded(exchange(device, id.number), status: status))
-        case .answered(let id, let status):
+        case .responseDelivered(let id, let status):
             let number = exchange(device, id.number)
             record(.responseReceived(number, status: status), line: line(number, "\(status)"))
-        case .lost(let id):
+        case .interrupted(let id):
             let number = exchange(device, id.number)
             record(.failed(number), line: line(number, "no response"))
-        case .faulted(let id, let rule):
+        case .faultInjected(let id, let rule):
             let number = exchange(device, id.number)
             record(
                 .fault(index: faults.indices.contains(rule) ? faults[rule] : -1, exchange: number),

@@ -169,12 +169,12 @@ public final class LiveRun: Sendable {
         configuration.seed = seed
         configuration.linkName = "link/\(device.name)"
         let recorder = recorder
-        configuration.watch = ExchangeTracking(
+        configuration.exchangeTracking = ExchangeTracking(
             rules: faults.map { index in
                 let fault = scenario.faults[index]
                 return FaultRule(
                     method: fault.request.method, subject: fault.request.row, nth: fault.nth,
-                    action: fault.action == .cut ? .cut : .mute)
+                    action: fault.action == .cut ? .abort : .mute)
             }, subject: { recorder.subject($0, $1) })
         configuration.onExchange = { recorder.recordExchange(device.name, $0, faults: faults) }
         let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)

@@ -20,7 +20,7 @@ public struct OfflineNotes {
     public init(path: String) throws {
         store = try SyncStore(path: path)
         engine = SyncEngine(restoring: try store.load(), seed: .random(in: 0...(.max)))
-        _ = engine.take(.interface(isUp: false), at: .start)
+        engine.interfaceChanged(isUp: false, at: .start)
     }
 
     /// The notes with their states.
@@ -31,7 +31,7 @@ public struct OfflineNotes {
 
     /// Creates a note and returns its uuid.
     public mutating func create(title: String, text: String) throws -> String {
-        try change { engine, date in engine.create(title: title, text: text, date: date, at: .start) } ?? ""
+        try change { engine, date in engine.create(title: title, text: text, date: date, at: .start) }
     }
 
     /// Changes those parts of a note that are given.
@@ -46,7 +46,7 @@ public struct OfflineNotes {
 
     /// Resolves a conflict.
     public mutating func resolve(_ uuid: String, _ resolution: SyncEngine.Resolution) throws {
-        try change { engine, date in try engine.resolve(uuid, resolution, date: date, at: .start) }
+        _ = try change { engine, date in try engine.resolve(uuid, resolution, date: date, at: .start) }
     }
 
     /// Returns the uuid of the note with a title, or with a uuid that begins with at least four given characters.
@@ -60,19 +60,16 @@ public struct OfflineNotes {
         return only.uuid
     }
 
-    @discardableResult
-    private mutating func change(
-        _ body: (inout SyncEngine, String) throws -> SyncEngine.Output
-    ) throws -> String? {
+    private mutating func change<Value>(_ body: (inout SyncEngine, String) throws -> Value) throws -> Value {
         var next = engine
-        let output: SyncEngine.Output
+        let value: Value
         do {
-            output = try body(&next, SyncClient.date())
-        } catch let error as SyncEngine.Refusal {
-            throw NoteError(description: error == .notInConflict ? "the note is not in conflict" : "no such note")
+            value = try body(&next, SyncClient.date())
+        } catch let error as SyncEngine.NoteError {
+            throw NoteError(description: error.description)
         }
-        try store.commit(output.change)
+        while case .commit(let change)? = next.takeAction() { try store.commit(change) }
         engine = next
-        return output.created
+        return value
     }
 }

@@ -119,7 +119,7 @@ struct SyncMachine {
 
     /// Advances the time; due at ``nextDeadline``.
     mutating func advance(to now: Instant) {
-        http.timePasses(to: now)
+        http.advance(to: now)
         runHTTP(at: now)
         guard uncommitted == nil, let deadline = engineDeadline, deadline <= now else { return }
         change(at: now) { engine, now in engine.advance(to: now) }
@@ -163,15 +163,13 @@ struct SyncMachine {
     // MARK: HTTP
 
     private mutating func send(_ request: SyncRequest, at now: Instant) {
-        var headers = HTTPHeaders()
-        headers.add("Authorization", authorization)
-        headers.add("Accept", "application/json")
-        for (name, value) in request.headers { headers.add(name, value) }
+        var fields = [(name: "Authorization", value: authorization), (name: "Accept", value: "application/json")]
+        fields += request.headers
         actions.append(
             .report(.sent(exchange: request.id.number, method: request.method, target: request.target)))
         let id = http.start(
             HTTPClientRequest(
-                method: request.method, target: request.target, headers: headers, body: Array(request.body.utf8)),
+                method: request.method, target: request.target, fields: fields, body: Array(request.body.utf8)),
             at: now)
         exchanges[id] = request.id
     }
@@ -196,7 +194,7 @@ struct SyncMachine {
         switch result {
         case .success(let response):
             actions.append(.report(.responded(exchange: exchange.number, status: response.head.status)))
-            let headers = response.head.headers.map { (name: $0.name, value: $0.value) }
+            let headers = response.head.fieldLines
             next.responseReceived(
                 SyncResponse(status: response.head.status, headers: headers, body: response.body), to: exchange,
                 at: now)

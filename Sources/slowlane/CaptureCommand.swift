@@ -129,7 +129,7 @@ struct CaptureCommand: AsyncParsableCommand {
             var line = "\(clock(exchange.start))  \(exchange.client)  "
             line += TextTable.singleLine("\(exchange.method) \(path.prefix(200))\(query) -> ")
             line += exchange.status.map(String.init) ?? "no response"
-            line += ", \(Units.bytes(Int(exchange.requestBytes))) up, \(Units.bytes(Int(exchange.answerBytes))) down"
+            line += ", \(Units.bytes(Int(exchange.requestBytes))) up, \(Units.bytes(Int(exchange.responseBytes))) down"
             if let first = exchange.firstByte { line += ", first byte \(milliseconds(first - exchange.start))" }
             return line + ", \(milliseconds(exchange.end - exchange.start))"
         case .unreadable(let client, _, let reason, let time):

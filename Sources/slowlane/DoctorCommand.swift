@@ -59,7 +59,7 @@ struct DoctorCommand: AsyncParsableCommand {
             try await channel.close()
             return .ok("can listen on \(host)")
         } catch {
-            let text = "cannot listen on \(host): \(SystemErrorDescription.of(error))"
+            let text = "cannot listen on \(host): \(SystemErrorDescription(error))"
             return isNeeded
                 ? .failure(text, remedy: "enable the loopback interface ('ip link set lo up')")
                 : .limitation(text, remedy: "IPv6 is disabled; use 127.0.0.1")
@@ -108,7 +108,7 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 
     private func fastPath() -> Finding {
-        Proxy.hasRelay
+        Proxy.hasFastPath
             ? .ok("without conditions data passes from socket to socket in the kernel (splice)")
             : .limitation(
                 "without conditions data is copied as usual; this system has no splice",

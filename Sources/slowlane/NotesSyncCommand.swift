@@ -94,13 +94,13 @@ extension NotesCommand {
         private func settle(_ client: SyncClient, _ console: Console) async throws -> Bool {
             let end = ContinuousClock.now + .seconds(timeout)
             while ContinuousClock.now < end {
-                let progress = try await client.progress()
+                let progress = try await client.status()
                 if let reason = progress.pauseReason {
                     console.error(reason)
                     return false
                 }
                 if let error = progress.foreignServer {
-                    console.print("error: \(server ?? "the server") is \(error)", to: .progress)
+                    console.error("\(server ?? "the server") is \(error)")
                     return false
                 }
                 if progress.isSettled { return true }

@@ -25,7 +25,7 @@ extension TimelineFile {
     }
 }
 
-extension ProfileCatalogue.Failure {
+extension ProfileCatalogue.LookupError {
     /// Prints the error and returns its exit status.
     func exitCode(reportingTo console: Console) -> ExitCode {
         console.error(self)

@@ -136,7 +136,13 @@ struct ProxyCommand: AsyncParsableCommand {
             (description, conditionsName) = ("timeline \(file.id)", file.id)
         }
         let capture = try pcapng.map { try linkCapture($0, listen: listen, upstream: upstream, console) }
-        if let capture { configuration.onPacket = { capture.take($0) } }
+        if let capture {
+            configuration.onPacket = {
+                capture.append(
+                    $0.record, payload: $0.payload, cause: $0.cause, ports: $0.ports,
+                    startUnixNanoseconds: $0.startUnixNanoseconds)
+            }
+        }
         // A signal may arrive as soon as the line "listening" is printed.
         let events = ForegroundEvents()
         let proxy: Proxy

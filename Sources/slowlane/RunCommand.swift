@@ -78,7 +78,7 @@ struct RunCommand: AsyncParsableCommand {
             throw ExitStatus.interrupted
         } catch {
             console.error("\(error)")
-            throw error is LiveRun.Refusal ? ExitStatus.invalidFile : ExitStatus.unavailable
+            throw error is LiveRun.SetupError ? ExitStatus.invalidFile : ExitStatus.unavailable
         }
         if status != 0 { throw ExitCode(status) }
     }
@@ -106,7 +106,7 @@ struct RunCommand: AsyncParsableCommand {
 
     /// Runs scenarios one after the other and returns the worst exit status.
     private func run(_ plan: [Scenario], _ console: Console) async throws -> Int32 {
-        var results: [Verdict.Word] = []
+        var results: [Verdict.Result] = []
         for scenario in plan {
             if !quiet {
                 console.print("\(scenario.fullName), seed \(seed ?? scenario.seed), live", to: .progress)
@@ -120,7 +120,7 @@ struct RunCommand: AsyncParsableCommand {
             }
             try Task.checkCancellation()
             report(verdict, scenario, console)
-            results.append(verdict.word)
+            results.append(verdict.result)
         }
         if results.count > 1 {
             console.print("\(results.count { $0 == .pass }) of \(results.count) pass")
@@ -131,7 +131,7 @@ struct RunCommand: AsyncParsableCommand {
 
     private func report(_ verdict: Verdict, _ scenario: Scenario, _ console: Console) {
         if !quiet { console.print("", to: .progress) }
-        for result in verdict.results {
+        for result in verdict.checks {
             let (mark, reason): (String, String) =
                 switch result.outcome {
                 case .pass: ("ok  ", "")
@@ -139,8 +139,8 @@ struct RunCommand: AsyncParsableCommand {
                 case .inconclusive(let reason): ("?   ", reason)
                 }
             if quiet && reason.isEmpty { continue }
-            console.print("  \(mark)  \(result.text)")
-            if !reason.isEmpty { console.print("        \(reason) (\(result.place))") }
+            console.print("  \(mark)  \(result.description)")
+            if !reason.isEmpty { console.print("        \(reason) (\(result.location))") }
         }
         console.print("\(scenario.fullName): \(verdict.result.rawValue)")
     }

@@ -102,7 +102,7 @@ struct ServerCommand: AsyncParsableCommand {
 
     /// Whether the program runs as Toxiproxy's server: it then logs as that does, starts despite an invalid configuration, and
     /// accepts requests from other machines without a token.
-    private var isToxiproxy: Bool { ToxiproxyProgram.used == .server }
+    private var isToxiproxy: Bool { ToxiproxyProgram.invoked == .server }
 
     func validate() throws {
         if token != nil && noToken { throw ValidationError("give one of --token and --no-token") }

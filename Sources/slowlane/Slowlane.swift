@@ -9,7 +9,7 @@ internal import Foundation
 enum Main {
     static func main() async {
         let arguments = Array(CommandLine.arguments.dropFirst())
-        switch ToxiproxyProgram.used {
+        switch ToxiproxyProgram.invoked {
         case nil:
             if let message = UnknownCommand.message(for: arguments, of: Slowlane.self) {
                 Console().print(message, to: .progress)

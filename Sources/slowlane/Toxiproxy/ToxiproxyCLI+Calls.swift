@@ -1,3 +1,4 @@
+internal import ControlAPI
 internal import JSON
 
 /// Calls of the server, and the arguments that several commands share.
@@ -29,17 +30,20 @@ extension ToxiproxyCLI {
     func call(
         _ method: String, _ path: String, _ body: JSONValue? = nil, orFailWith failure: String, _ end: String = "\n"
     ) async throws -> JSONValue {
-        guard let client = APIClient(url: host, token: environment["SLOWLANE_TOKEN"]) else {
+        guard
+            let client = APIClient(
+                url: host, token: environment["SLOWLANE_TOKEN"], userAgent: "slowlane/\(SlowlaneVersion.current)")
+        else {
             throw Exit(text: "\(failure): '\(host)' is not an HTTP URL such as \(Self.hostDefault)\(end)")
         }
         do {
             return try await client.call(method, path, body)
-        } catch let error as APIClient.Failure {
+        } catch let error as APIClient.CallError {
             throw Exit(text: "\(failure): \(Self.reason(error))\(end)")
         }
     }
 
-    private static func reason(_ failure: APIClient.Failure) -> String {
+    private static func reason(_ failure: APIClient.CallError) -> String {
         switch failure {
         case .noConnection(let method, let url, let address, let reason):
             let call = "\(method.prefix(1))\(method.dropFirst().lowercased()) \(GoText.quoted(url))"

@@ -1,3 +1,4 @@
+internal import ControlAPI
 internal import JSON
 
 /// The commands that list, inspect, create, toggle and delete proxies.

@@ -1,3 +1,4 @@
+internal import ControlAPI
 internal import JSON
 
 /// The commands of the group `toxic`.
