@@ -81,6 +81,15 @@ import Testing
         #expect(throws: error) { try parts(.requests, text) }
     }
 
+    @Test(arguments: [
+        ("HTTP/2 200 OK\r\n\r\n", HTTPError.badVersion), ("HTTP/2.0 200 OK\r\n\r\n", .badVersion),
+        ("HTTP/1.2 200 OK\r\n\r\n", .badVersion), ("HTTP/1.1 20 OK\r\n\r\n", .badStartLine),
+        ("HTTP/1.1\r\n\r\n", .badStartLine), ("ICY 200 OK\r\n\r\n", .badStartLine),
+        ("<html>\r\n\r\n", .badStartLine),
+    ]) func aStatusLineOfAnotherVersionIsReportedAsSuch(_ text: String, _ error: HTTPError) {
+        #expect(throws: error) { try parts(.responses, text, methods: ["GET"]) }
+    }
+
     @Test func partsBeyondTheirLimitsAreRefused() {
         let long = String(repeating: "x", count: 100_000)
         #expect(throws: HTTPError.tooLarge("the head")) { try parts(.requests, "GET /\(long)") }
