@@ -23,7 +23,7 @@ extension HTTPServer {
         init(_ error: any Error, host: String, port: Int, addressOption: String) {
             address = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
             guard let code = (error as? IOError)?.errnoCode else {
-                let isResolution = error is SocketAddressError
+                let isResolution = error is SocketAddressError || error is SocketAddressError.UnknownHost
                 cause = isResolution ? "the host name cannot be resolved" : "\(error)"
                 remedy = "choose another address with \(addressOption)"
                 return
