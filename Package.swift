@@ -147,7 +147,7 @@ let package = Package(
         .target(
             name: "CommandSupport",
             dependencies: [
-                "ConfigFiles", "ProxyServer", "ScenarioModel", "LinkModel", "JSON", nioCore, logging,
+                "ConfigFiles", "ProxyServer", "ScenarioModel", "LinkModel", "JSON", nioCore, nioPosix, logging,
             ],
             swiftSettings: settings
         ),

@@ -1,10 +1,6 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
-internal import Foundation
-internal import NIOCore
-internal import NIOPosix
-internal import ProxyServer
 
 /// `slowlane doctor`.
 struct DoctorCommand: AsyncParsableCommand {
@@ -18,16 +14,12 @@ struct DoctorCommand: AsyncParsableCommand {
             Exit status: 0 the proxy works here, perhaps with limitations (notes); 1 it cannot work here.
             """)
 
-    private enum Finding {
-        case ok(String)
-        case limitation(String, remedy: String)
-        case failure(String, remedy: String)
-    }
-
     func run() async throws {
         let console = Console()
+        console.print(
+            "ok    slowlane \(SlowlaneVersion.current), \(ProfileCatalogue.builtIn.count) built-in profiles")
         var hasFailure = false
-        for finding in await findings() {
+        for finding in await SystemCheck.run() {
             switch finding {
             case .ok(let text): console.print("ok    \(text)")
             case .limitation(let text, let remedy): console.print("note  \(text)\n      -> \(remedy)")
@@ -37,90 +29,5 @@ struct DoctorCommand: AsyncParsableCommand {
             }
         }
         if hasFailure { throw ExitStatus.failed }
-    }
-
-    private func findings() async -> [Finding] {
-        [
-            .ok("slowlane \(SlowlaneVersion.current), \(ProfileCatalogue.builtIn.count) built-in profiles"),
-            await loopback("127.0.0.1", isNeeded: true),
-            await loopback("::1", isNeeded: false),
-            openFiles(),
-            await timers(),
-            network(),
-            synDropping(),
-            fastPath(),
-        ]
-    }
-
-    private func loopback(_ host: String, isNeeded: Bool) async -> Finding {
-        do {
-            let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .bind(host: host, port: 0).get()
-            try await channel.close()
-            return .ok("can listen on \(host)")
-        } catch {
-            let text = "cannot listen on \(host): \(SystemErrorDescription(error))"
-            return isNeeded
-                ? .failure(text, remedy: "enable the loopback interface ('ip link set lo up')")
-                : .limitation(text, remedy: "IPv6 is disabled; use 127.0.0.1")
-        }
-    }
-
-    private func openFiles() -> Finding {
-        let files = Terminal.raiseOpenFileLimit()
-        let connections = min(Terminal.connections(withOpenFiles: files), ProxyConfiguration.connectionsMaxDefault)
-        let text = "the limit of open files is \(files), enough for \(TextTable.count(connections, "connection"))"
-        return connections >= 1000 ? .ok(text) : .limitation(text, remedy: "raise the hard limit ('ulimit -Hn')")
-    }
-
-    /// Measures how late timers of the event loop fire.
-    private func timers() async -> Finding {
-        let loop = MultiThreadedEventLoopGroup.singleton.next()
-        var lateness: [Int64] = []
-        for _ in 0..<50 {
-            let deadline = NIODeadline.now() + .milliseconds(2)
-            let fired = try? await loop.scheduleTask(deadline: deadline) { NIODeadline.now() }.futureResult.get()
-            if let fired { lateness.append((fired - deadline).nanoseconds) }
-        }
-        lateness.sort()
-        guard let median = lateness.dropFirst(lateness.count / 2).first, let worst = lateness.last else {
-            return .failure("timers do not fire", remedy: "please report this")
-        }
-        let text = String(
-            format: "timers fire %.2f ms late (median of 50, worst %.2f ms)", Double(median) / 1e6, Double(worst) / 1e6)
-        return median < 1_000_000
-            ? .ok(text)
-            : .limitation(text, remedy: "the machine is busy or virtual; modelled delays are longer by as much")
-    }
-
-    private func synDropping() -> Finding {
-        switch SYNDropMethod.best {
-        case .socketFilter: .ok("at 100 % loss new connections time out (SYN dropped by a socket filter)")
-        case .acceptQueue:
-            .ok(
-                "at 100 % loss new connections time out (SYN dropped by a full accept queue; no socket filter permitted)"
-            )
-        case .none:
-            .limitation(
-                "at 100 % loss new connections open and stall; this system offers no way to drop a SYN",
-                remedy: "use Linux to test the connect time-out of a client")
-        }
-    }
-
-    private func fastPath() -> Finding {
-        Proxy.hasFastPath
-            ? .ok("without conditions data passes from socket to socket in the kernel (splice)")
-            : .limitation(
-                "without conditions data is copied as usual; this system has no splice",
-                remedy: "use Linux for hundreds of connections per second or for gigabytes")
-    }
-
-    private func network() -> Finding {
-        let addresses = LocalAddresses.reachable(through: "0.0.0.0")
-        return addresses.isEmpty
-            ? .limitation(
-                "the loopback interface is the only network",
-                remedy: "connect this machine to the network of the phone that is to use the proxy")
-            : .ok("other devices can connect to \(addresses.joined(separator: " or ")) with '--listen 0.0.0.0:PORT'")
     }
 }

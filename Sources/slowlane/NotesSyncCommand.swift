@@ -70,7 +70,13 @@ extension NotesCommand {
             } catch {
                 throw NotesCommand.exitCode(for: error, console)
             }
-            let isDone = try await settle(client, console)
+            let outcome = try await client.waitUntilComplete(timeout: .seconds(timeout))
+            switch outcome {
+            case .complete: break
+            case .paused(let reason): console.error(reason)
+            case .timedOut:
+                console.error("the sync is not complete after \(JSONText.number(timeout)) s; pending changes are kept")
+            }
             let view = try await client.view()
             await client.stop()
             let conflicts = view.rows.filter { $0.icon == .conflict }
@@ -87,27 +93,7 @@ extension NotesCommand {
                 let notes = TextTable.count(view.rows.count { !$0.isDeleted }, "note")
                 console.print("\(notes), \(TextTable.count(view.outbox, "pending change"))")
             }
-            if !isDone { throw ExitStatus.unavailable }
-        }
-
-        /// Waits until the sync is complete, or for `timeout`; returns whether it is.
-        private func settle(_ client: SyncClient, _ console: Console) async throws -> Bool {
-            let end = ContinuousClock.now + .seconds(timeout)
-            while ContinuousClock.now < end {
-                let progress = try await client.status()
-                if let reason = progress.pauseReason {
-                    console.error(reason)
-                    return false
-                }
-                if let error = progress.foreignServer {
-                    console.error("\(server ?? "the server") is \(error)")
-                    return false
-                }
-                if progress.isSettled { return true }
-                try await Task.sleep(for: .milliseconds(20))
-            }
-            console.error("the sync is not complete after \(JSONText.number(timeout)) s; pending changes are kept")
-            return false
+            if outcome != .complete { throw ExitStatus.unavailable }
         }
 
         private static func line(_ event: SyncEvent) -> String? {

@@ -1,6 +1,5 @@
 internal import ArgumentParser
 internal import CommandSupport
-internal import ConfigFiles
 internal import ControlAPI
 internal import Foundation
 internal import JSON
@@ -28,33 +27,13 @@ struct ToxicCommand: AsyncParsableCommand {
             """,
         subcommands: [AddCommand.self, UpdateCommand.self, RemoveCommand.self], aliases: ["t"])
 
-    /// Returns the attributes of `NAME=VALUE` texts; values that are numbers become numbers.
-    ///
-    /// - Parameter type: The toxic's type, for the check of names and probabilities; unknown types are left to the server.
+    /// Returns the attributes of `NAME=VALUE` texts as JSON.
     fileprivate static func attributes(_ pairs: [String], ofType type: String?) throws -> JSONValue {
-        let known = type.flatMap { ToxicAttributes.names(ofType: $0) }
-        var members = JSONObject()
-        for pair in pairs {
-            guard let equals = pair.firstIndex(of: "="), equals != pair.startIndex else {
-                throw ValidationError("-a '\(pair)' must be NAME=VALUE")
-            }
-            let name = String(pair[..<equals])
-            let text = String(pair[pair.index(after: equals)...])
-            // The server reads names in any letter case.
-            if let type, let known, !known.contains(name.lowercased()) {
-                let all = known.isEmpty ? "it has none" : "it has \(known.joined(separator: ", "))"
-                throw ValidationError(
-                    "-a '\(pair)': a \(type) toxic has no attribute '\(name)'"
-                        + "\(NearestName.hint(name.lowercased(), in: known)) (\(all))")
-            }
-            if type == "packet_loss", let value = Double(text), !(0...1).contains(value) {
-                throw ValidationError("-a '\(pair)': the value must be a probability from 0 to 1")
-            }
-            members[name] =
-                Int64(text).map { .integer($0) } ?? Double(text).flatMap { $0.isFinite ? .number($0) : nil }
-                ?? .text(text)
+        do {
+            return .object(try ToxicAttributes.parse(pairs, ofType: type))
+        } catch {
+            throw ValidationError("-a \(error)")
         }
-        return .object(members)
     }
 
     fileprivate static func checkToxicity(_ toxicity: Double) throws {

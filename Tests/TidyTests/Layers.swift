@@ -60,7 +60,7 @@ enum Layers {
         .init(
             name: "CommandSupport", layer: 2,
             targets: ["LinkModel", "ScenarioModel", "ConfigFiles", "ProxyServer", "JSON"],
-            packages: ["NIOCore", "Logging"]),
+            packages: nio + ["Logging"]),
         .init(
             name: "ScenarioRunner", layer: 3,
             targets: [

@@ -1,0 +1,26 @@
+extension SyncClient {
+    /// The end of a wait for a complete sync.
+    public enum Completion: Hashable, Sendable {
+        /// All changes are sent, and all changes of the server are fetched.
+        case complete
+        /// The client makes no further attempts, for this reason.
+        case paused(reason: String)
+        /// The sync is not complete; it continues.
+        case timedOut
+    }
+
+    /// The interval of looking at the progress.
+    private static var pollInterval: Duration { .milliseconds(20) }
+
+    /// Waits until the sync is complete or paused, or for `timeout`.
+    public func waitUntilComplete(timeout: Duration) async throws -> Completion {
+        let deadline = ContinuousClock.now + timeout
+        while ContinuousClock.now < deadline {
+            let progress = try await progress()
+            if let reason = progress.pausedBecause { return .paused(reason: reason) }
+            if progress.isSettled { return .complete }
+            try await Task.sleep(for: Self.pollInterval)
+        }
+        return .timedOut
+    }
+}
