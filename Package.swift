@@ -102,8 +102,8 @@ let package = Package(
         .target(
             name: "ControlAPI",
             dependencies: [
-                "HTTPServing", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON", httpTypes, nioCore, nioPosix,
-                logging,
+                "HTTPServing", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON", httpTypes, nioCore,
+                nioPosix, logging,
             ],
             swiftSettings: settings
         ),
@@ -166,8 +166,8 @@ let package = Package(
         .testTarget(
             name: "ScenarioRunnerTests",
             dependencies: [
-                "ScenarioRunner", "ScenarioModel", "ConfigFiles", "Impairment", "HTTPWire", "NotesContract", "SyncClient",
-                "SyncEngine", "LinkModel", "TestSupport",
+                "ScenarioRunner", "ScenarioModel", "ConfigFiles", "Impairment", "HTTPWire", "NotesContract",
+                "SyncClient", "SyncEngine", "LinkModel", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -82,7 +82,8 @@ import Testing
         }
 
         func respond(_ status: String, _ body: String, isNotesServer: Bool = true) throws {
-            let marker = isNotesServer ? "Slowlane-Notes: 1\r\nContent-Type: application/json" : "Content-Type: text/html"
+            let marker =
+                isNotesServer ? "Slowlane-Notes: 1\r\nContent-Type: application/json" : "Content-Type: text/html"
             let text = "HTTP/1.1 \(status)\r\n\(marker)\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
             machine.received(ByteBuffer(string: text), on: try #require(writes.last).id, at: now)
             try run()
