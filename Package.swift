@@ -202,8 +202,8 @@ let package = Package(
         .testTarget(
             name: "ScenarioRunnerTests",
             dependencies: [
-                "ScenarioRunner", "ScenarioModel", "ConfigFiles", "Impairment", "HTTPWire", "NotesContract", "SyncClient",
-                "SyncEngine", "LinkModel", "TestSupport",
+                "ScenarioRunner", "ScenarioModel", "ConfigFiles", "Impairment", "HTTPWire", "NotesContract",
+                "SyncClient", "SyncEngine", "LinkModel", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -92,7 +92,9 @@ public enum NetemExpression {
     private static func readLoss(
         _ reader: inout Reader, _ word: Reader.Word, _ conditions: inout DirectionConditions
     ) throws(ParseError) {
-        guard let next = reader.peek() else { throw reader.parseError(word, "'loss' needs a percentage such as 'loss 1%'") }
+        guard let next = reader.peek() else {
+            throw reader.parseError(word, "'loss' needs a percentage such as 'loss 1%'")
+        }
         if next.text == "state" { throw reader.parseError(next, "'loss state' is not supported; use 'loss gemodel'") }
         if next.text == "timed" {
             _ = reader.next()
@@ -102,7 +104,8 @@ public enum NetemExpression {
             let lossInBad = try reader.optionalPercent() ?? .one
             let lossInGood = try reader.optionalPercent() ?? .zero
             conditions.bursts = .timed(
-                good: try reader.quantity(good, TrafficControlUnits.time), bad: try reader.quantity(bad, TrafficControlUnits.time),
+                good: try reader.quantity(good, TrafficControlUnits.time),
+                bad: try reader.quantity(bad, TrafficControlUnits.time),
                 lossInBad: lossInBad, lossInGood: lossInGood)
             return
         }
@@ -120,7 +123,8 @@ public enum NetemExpression {
         conditions.loss = try reader.quantity(after: word, Quantity.loss)
         if let extra = reader.peek(), extra.text.hasSuffix("%") {
             throw reader.parseError(
-                extra, "a loss correlation is not supported, because netem's has a different loss rate; use 'loss gemodel'")
+                extra,
+                "a loss correlation is not supported, because netem's has a different loss rate; use 'loss gemodel'")
         }
     }
 

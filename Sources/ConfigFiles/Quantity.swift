@@ -57,8 +57,9 @@ enum Quantity {
     static func access(_ text: String) throws(ParseError) -> ConnectionPolicy {
         guard let access = ConnectionPolicy(rawValue: text) else {
             throw ParseError(
-                message: "'\(text.prefix(40))' is unknown; expected one of \(ConnectionPolicy.allCases.map(\.rawValue).joined(separator: ", "))"
-                    + NearestName.hint(text, in: ConnectionPolicy.allCases.map(\.rawValue)))
+                message:
+                    "'\(text.prefix(40))' is unknown; expected one of \(Access.allCases.map(\.rawValue).joined(separator: ", "))"
+                    + NearestName.hint(text, in: Access.allCases.map(\.rawValue)))
         }
         return access
     }
@@ -146,14 +147,16 @@ enum Quantity {
             let word = part.trimmed
             let ends = word.split(separator: "-", omittingEmptySubsequences: false).map { Int($0.trimmed) }
             guard ends.count <= 2, let first = ends.first ?? nil, let last = ends.last ?? nil, first <= last else {
-                throw ParseError(message: "'\(shown(word))' is not a packet number; expected numbers from 1, as in '3, 7, 12-15'")
+                throw ParseError(
+                    message: "'\(shown(word))' is not a packet number; expected numbers from 1, as in '3, 7, 12-15'")
             }
             ranges.append(first...last)
         }
         guard let numbers = PacketNumbers(ranges) else {
             throw ParseError(
                 message:
-                    "expected 1 to \(PacketNumbers.rangesMax) packet numbers or ranges within 1 to \(PacketNumbers.numberMax)")
+                    "expected 1 to \(PacketNumbers.rangesMax) packet numbers or ranges within 1 to \(PacketNumbers.numberMax)"
+            )
         }
         return numbers
     }

@@ -29,7 +29,8 @@ final class ScenarioReader {
             let text = reader.text(version, expected: "the format version, \(ScenarioFile.formatVersion)")
             if let text, text != ScenarioFile.formatVersion {
                 reader.report(
-                    "version '\(text.prefix(20))' is not supported; expected \(ScenarioFile.formatVersion)", at: version)
+                    "version '\(text.prefix(20))' is not supported; expected \(ScenarioFile.formatVersion)", at: version
+                )
             }
         } else {
             reader.report("'scenario: \(ScenarioFile.formatVersion)' is missing", at: parent)
@@ -138,7 +139,8 @@ final class ScenarioReader {
         let isName = name.first.map { $0.isASCII && $0.isUppercase } ?? false
         guard isName, name.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) }) else {
             reader.report(
-                "'\(name.prefix(40))': expected a name of ASCII letters and digits that begins with a capital letter, such as 'A'", at: key)
+                "'\(name.prefix(40))': expected a name of ASCII letters and digits that begins with a capital letter, such as 'A'",
+                at: key)
             return nil
         }
         if deviceNames.contains(name) || writerNames.contains(name) {

@@ -77,7 +77,8 @@ final class TimelineReader {
             let text = reader.text(version, expected: "the format version, \(TimelineFile.formatVersion)")
             if let text, text != TimelineFile.formatVersion {
                 reader.report(
-                    "version '\(text.prefix(20))' is not supported; expected \(TimelineFile.formatVersion)", at: version)
+                    "version '\(text.prefix(20))' is not supported; expected \(TimelineFile.formatVersion)", at: version
+                )
             }
         } else {
             reader.report("'timeline: \(TimelineFile.formatVersion)' is missing", at: root)

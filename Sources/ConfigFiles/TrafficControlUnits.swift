@@ -11,7 +11,7 @@ enum TrafficControlUnits {
         ("ki", 1 << 10), ("mi", 1 << 20), ("gi", 1 << 30), ("ti", 1 << 40),
     ]
 
-    /// Bits per second of each unit of rate. `bit/s` is the unit of profile files; tc does not know it.
+    /// Bits per second of each unit of rate. `bit/s` is the unit of profile files; tc does not have it.
     private static let rates = Dictionary(
         uniqueKeysWithValues: prefixes.flatMap { prefix in
             [

@@ -27,12 +27,18 @@ struct SyncMachine {
     /// The delay before the engine acts by itself again after a failed commit.
     static let commitRetryDelay = Nanoseconds.seconds(1)
 
+    /// The first bytes of each HTTP/1.1 response.
+    private static let httpPrefix = Array("HTTP/".utf8)
+
     private(set) var engine: SyncEngine
     /// The engine's next state, which replaces ``engine`` when its change is durable.
     private var uncommitted: (engine: SyncEngine, response: SyncExchangeID?)?
     private var http: HTTPClientMachine
     private var exchanges: [HTTPExchangeID: SyncExchangeID] = [:]
     private var actions: [Action] = []
+    /// The first bytes that have arrived since the last request, enough for ``httpPrefix``. The engine has one exchange in
+    /// flight at a time.
+    private var responsePrefix: [UInt8] = []
     private var lastView: NotesView?
     private var engineRetryAt: Instant?
     private let authorization: String
@@ -107,6 +113,7 @@ struct SyncMachine {
 
     /// Bytes have arrived on a connection.
     mutating func received(_ bytes: ByteBuffer, on id: HTTPConnectionID, at now: Instant) {
+        responsePrefix += bytes.readableBytesView.prefix(Self.httpPrefix.count - responsePrefix.count)
         http.received(bytes, on: id, at: now)
         runHTTP(at: now)
     }
@@ -172,6 +179,7 @@ struct SyncMachine {
                 method: request.method, target: request.target, fields: fields, body: Array(request.body.utf8)),
             at: now)
         exchanges[id] = request.id
+        responsePrefix = []
     }
 
     /// Translates the HTTP machine's actions. A finished exchange waits while a commit is under way.
@@ -200,14 +208,13 @@ struct SyncMachine {
                 at: now)
         case .failure(let failure):
             actions.append(.report(.failed(exchange: exchange.number, reason: "\(failure)")))
-            next.exchangeFailed(exchange, Self.failure(failure), at: now)
+            next.exchangeFailed(exchange, self.failure(failure), at: now)
         }
         propose(next, response: exchange, at: now)
     }
 
-    private static func failure(_ failure: HTTPClientError) -> SyncFailure {
+    private func failure(_ failure: HTTPClientFailure) -> SyncFailure {
         if failure.phase == .notSent { return .notSent("\(failure)") }
-        if case .malformed = failure.reason { return .notHTTP("\(failure)") }
-        return .outcomeUnknown("\(failure)")
+        return Self.httpPrefix.starts(with: responsePrefix) ? .outcomeUnknown("\(failure)") : .notHTTP("\(failure)")
     }
 }

@@ -19,7 +19,7 @@ internal import NotesContract
 /// ``responseReceived(_:to:at:)`` and so on. After each input, and after ``advance(to:)`` at ``nextDeadline``, the driver
 /// takes every action with ``takeAction()``.
 ///
-/// The engine is a value. A driver that cannot carry out ``Action/commit(_:)`` discards the copy that asked for it and
+/// The engine is a value. A driver that cannot carry out ``Action/commit(_:)`` discards the copy that requested it and
 /// continues with the previous one.
 public struct SyncEngine: Sendable {
     /// An action for the driver.

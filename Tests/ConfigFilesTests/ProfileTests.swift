@@ -140,7 +140,9 @@ import Testing
         ),
     ]
 
-    @Test(arguments: invalid) func anInvalidFileIsRejectedWithLocationAndExpectation(_ text: String, _ problems: [String])
+    @Test(arguments: invalid) func anInvalidFileIsRejectedWithLocationAndExpectation(
+        _ text: String, _ problems: [String]
+    )
         throws
     {
         do {
@@ -193,7 +195,8 @@ import Testing
             return
         }
         #expect(profile.id == id)
-        let timeline = try TimelineFile(inline: "0s: \(name), 1s: {flap: [{\(name): 1s}, {3G: 1s}]}", source: "t").timeline
+        let timeline = try TimelineFile(inline: "0s: \(name), 1s: {flap: [{\(name): 1s}, {3G: 1s}]}", source: "t")
+            .timeline
         #expect(timeline.links.map(\.name) == [id, id, "3g"])
     }
 }

@@ -54,7 +54,8 @@ import Testing
         for _ in 0..<40 {
             let parts = [
                 "delay \(compact()) \(compact())", "delay 600s 600s distribution pareto", "loss \(compact())",
-                "loss gemodel \(compact()) \(compact())", "loss timed \(compact()) \(compact())", "duplicate \(compact())",
+                "loss gemodel \(compact()) \(compact())", "loss timed \(compact()) \(compact())",
+                "duplicate \(compact())",
                 "reorder \(compact())", "rate \(compact())", "limit \(compact())", "rate 100gbit", "limit 100000",
             ]
             let text = parts.shuffled(using: &generator).prefix(Int.random(in: 1...3, using: &generator))

@@ -1,3 +1,4 @@
+import Foundation
 import LinkModel
 import ScenarioModel
 import TestSupport
@@ -133,6 +134,15 @@ import Testing
         #expect(variant.contract == "orig")
         #expect(variant.seed == 5)
         #expect(variant.expectations.map(\.description) == ["finally: server has 1 note"])
+    }
+
+    @Test func theExampleInTheDocumentationIsValid() throws {
+        let page = URL(filePath: #filePath).appending(path: "../../../docs/scenarios.md").standardizedFileURL
+        let parts = try String(contentsOf: page, encoding: .utf8).split(separator: "```")
+        let example = try #require(parts.first { $0.hasPrefix("yaml\nscenario: 1") })
+        let file = try ScenarioFile(parsing: String(example.dropFirst("yaml".count)), file: "example.yaml")
+        #expect(file.scenario.expectations.count == 3)
+        #expect(file.variants.map(\.contract) == ["orig"])
     }
 
     @Test func theBuiltInScenariosAreValid() throws {

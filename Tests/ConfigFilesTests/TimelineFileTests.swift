@@ -103,7 +103,8 @@ import Testing
         #expect(error?.description.hasPrefix("timeline:1:4: cannot read ./no-such-profile.yaml") == true)
     }
 
-    @Test(arguments: ["Subway", "SUBWAY", "3G-Moving"]) func theCaseOfATimelineNameDoesNotMatter(_ name: String) throws {
+    @Test(arguments: ["Subway", "SUBWAY", "3G-Moving"]) func theCaseOfATimelineNameDoesNotMatter(_ name: String) throws
+    {
         #expect(try ProfileCatalogue.timeline(name).id == name.lowercased())
         guard case .timeline = try ProfileCatalogue.either(name) else {
             Issue.record("\(name) is not a timeline")

@@ -66,7 +66,8 @@ private typealias Expectation = ScenarioModel.Expectation
     ) -> Expectation.Kind {
         .traffic(
             .init(
-                request: pattern, from: from, seen: seen, between: between, count: count, responses: responses, same: same))
+                request: pattern, from: from, seen: seen, between: between, count: count, responses: responses,
+                same: same))
     }
 
     // MARK: Devices
@@ -197,7 +198,9 @@ private typealias Expectation = ScenarioModel.Expectation
         run.exchange(2, responded: 200, received: nil)
         run.exchange(3, arrives: false, responded: nil, received: nil)
         run.exchange(4)
-        let responses: [Expectation.Traffic.Response] = [.status(409), .lost, Expectation.Traffic.Response.none, .hundred(2)]
+        let responses: [Expectation.Traffic.Response] = [
+            .status(409), .lost, Expectation.Traffic.Response.none, .hundred(2),
+        ]
         #expect(run.outcome(Self.traffic(responses: responses)) == .pass)
         #expect(run.outcome(Self.traffic(responses: [.status(409)])) == .fail("answers are 409 lost none 200"))
         #expect(

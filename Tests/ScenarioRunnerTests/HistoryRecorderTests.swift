@@ -83,7 +83,8 @@ import Testing
                 .traffic(
                     .init(
                         request: RequestPattern(method: "PUT", row: "n1"), from: "W", seen: .server, between: nil,
-                        count: nil, responses: [.status(200), ScenarioModel.Expectation.Traffic.Response.none], same: [])), location: location)
+                        count: nil, responses: [.status(200), ScenarioModel.Expectation.Traffic.Response.none], same: []
+                    )), location: location)
         ]
         #expect(Verdict(scenario, recorder.history).result == .pass)
     }

@@ -1,4 +1,5 @@
 import LinkModel
+import NotesContract
 import NotesServer
 import NotesService
 import SyncEngine

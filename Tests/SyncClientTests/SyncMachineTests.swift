@@ -10,7 +10,7 @@ import Testing
 
 /// The machine's decisions, without sockets: each test plays the driver.
 @Suite struct SyncMachineTests {
-    /// A driver in virtual time: commits succeed unless told otherwise, and nothing is connected by itself.
+    /// A driver in virtual time: commits succeed unless ``isDiskFull``, and the test opens connections.
     private final class Driver {
         var machine = SyncMachine(
             engine: SyncEngine(seed: 1), host: "127.0.0.1:8000", authorization: "Basic YWRhOnNlY3JldA==")
@@ -82,7 +82,8 @@ import Testing
         }
 
         func respond(_ status: String, _ body: String, isNotesServer: Bool = true) throws {
-            let marker = isNotesServer ? "Slowlane-Notes: 1\r\nContent-Type: application/json" : "Content-Type: text/html"
+            let marker =
+                isNotesServer ? "Slowlane-Notes: 1\r\nContent-Type: application/json" : "Content-Type: text/html"
             let text = "HTTP/1.1 \(status)\r\n\(marker)\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
             machine.received(ByteBuffer(string: text), on: try #require(writes.last).id, at: now)
             try run()
@@ -94,7 +95,7 @@ import Testing
             try run()
         }
 
-        /// Starts, connects, and answers the first index with an empty one.
+        /// Starts, connects, and responds to the first request with an empty index.
         func settle() throws {
             try start()
             try connectLast()
@@ -219,8 +220,23 @@ import Testing
         try driver.start()
         try driver.connectLast()
         let id = try #require(driver.writes.last).id
-        driver.machine.received(ByteBuffer(string: "220 mail.example ESMTP\r\n"), on: id, at: driver.now)
+        driver.machine.received(ByteBuffer(string: "22"), on: id, at: driver.now)
+        driver.machine.received(ByteBuffer(string: "0 mail.example ESMTP\r\n"), on: id, at: driver.now)
+        driver.machine.closed(id, how: .fin, at: driver.now)
         try driver.run()
         #expect(driver.machine.status.foreignServer == ForeignServerError(status: nil, contentType: nil))
+    }
+
+    @Test(arguments: ["", "HT", "HTTP/1.1 200 OK\r\nSlowlane-Notes: 1\r\nContent-Length: 900\r\n\r\n["])
+    func anIncompleteResponseSaysNothingAboutThePeer(_ text: String) throws {
+        let driver = try Driver()
+        try driver.start()
+        try driver.connectLast()
+        let id = try #require(driver.writes.last).id
+        if !text.isEmpty { driver.machine.received(ByteBuffer(string: text), on: id, at: driver.now) }
+        driver.machine.closed(id, how: .fin, at: driver.now)
+        try driver.run()
+        #expect(driver.machine.status.foreignServer == nil)
+        #expect(driver.machine.nextDeadline != nil)
     }
 }
