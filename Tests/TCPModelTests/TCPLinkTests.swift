@@ -205,6 +205,18 @@ private final class Recorder {
         #expect(recorder.link.counters(.down).packetsDropped > 10)
     }
 
+    @Test(arguments: [Instant.start, Instant(.seconds(5))]) func bytesAfterAFinishAreIgnored(_ later: Instant) {
+        let recorder = Recorder(steady)
+        let flow = recorder.link.open(at: .start)
+        recorder.link.send(100, on: flow, .up, at: .start)
+        recorder.link.finish(flow, .up, at: .start)
+        recorder.run(until: later)
+        recorder.link.send(1000, on: flow, .up, at: later)
+        recorder.run()
+        #expect(recorder.delivered(.up) == 100)
+        #expect(recorder.seen.last?.event == .finished(.up))
+    }
+
     @Test func segmentsForAnAbortedConnectionGetARST() {
         let recorder = Recorder(steady)
         let flow = recorder.link.open(at: .start)
