@@ -214,7 +214,7 @@ let package = Package(
             dependencies: ["Impairment", "HTTPWire", "LinkModel", "TCPModel", "TestSupport", nioCore],
             swiftSettings: settings),
         .testTarget(
-            name: "LinkWorkloadTests", dependencies: ["LinkWorkload", "LinkModel", "TestSupport"],
+            name: "LinkWorkloadTests", dependencies: ["LinkWorkload", "LinkModel", "TCPModel", "TestSupport"],
             swiftSettings: settings),
         .testTarget(
             name: "ConfigFilesTests",

@@ -58,8 +58,8 @@ enum Quantity {
         guard let access = ConnectionPolicy(rawValue: text) else {
             throw ParseError(
                 message:
-                    "'\(text.prefix(40))' is unknown; expected one of \(Access.allCases.map(\.rawValue).joined(separator: ", "))"
-                    + NearestName.hint(text, in: Access.allCases.map(\.rawValue)))
+                    "'\(text.prefix(40))' is unknown; expected one of \(ConnectionPolicy.allCases.map(\.rawValue).joined(separator: ", "))"
+                    + NearestName.hint(text, in: ConnectionPolicy.allCases.map(\.rawValue)))
         }
         return access
     }

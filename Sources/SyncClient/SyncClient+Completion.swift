@@ -1,3 +1,5 @@
+public import SyncEngine
+
 extension SyncClient {
     /// The end of a wait for a complete sync.
     public enum Completion: Hashable, Sendable {
@@ -5,6 +7,8 @@ extension SyncClient {
         case complete
         /// The client makes no further attempts, for this reason.
         case paused(reason: String)
+        /// The server does not respond as a notes server does.
+        case foreignServer(ForeignServerError)
         /// The sync is not complete; it continues.
         case timedOut
     }
@@ -16,9 +20,10 @@ extension SyncClient {
     public func waitUntilComplete(timeout: Duration) async throws -> Completion {
         let deadline = ContinuousClock.now + timeout
         while ContinuousClock.now < deadline {
-            let progress = try await progress()
-            if let reason = progress.pausedBecause { return .paused(reason: reason) }
-            if progress.isSettled { return .complete }
+            let status = try await status()
+            if let reason = status.pauseReason { return .paused(reason: reason) }
+            if let error = status.foreignServer { return .foreignServer(error) }
+            if status.isSettled { return .complete }
             try await Task.sleep(for: Self.pollInterval)
         }
         return .timedOut

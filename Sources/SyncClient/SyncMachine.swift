@@ -213,7 +213,7 @@ struct SyncMachine {
         propose(next, response: exchange, at: now)
     }
 
-    private func failure(_ failure: HTTPClientFailure) -> SyncFailure {
+    private func failure(_ failure: HTTPClientError) -> SyncFailure {
         if failure.phase == .notSent { return .notSent("\(failure)") }
         return Self.httpPrefix.starts(with: responsePrefix) ? .outcomeUnknown("\(failure)") : .notHTTP("\(failure)")
     }

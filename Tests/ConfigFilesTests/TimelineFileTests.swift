@@ -17,7 +17,7 @@ import Testing
 
     /// Unicode comparison of such keys would take minutes; the size limit is 256 KiB.
     @Test func longRunsOfCombiningMarksAreRejectedWithTheirLocation() {
-        let marks = MarkRun.of(bytes: 100_000)
+        let marks = CombiningMarks.of(bytes: 100_000)
         let start = ContinuousClock.now
         #expect(
             problems("timeline: 1\nname: N\n\(marks): 1\n\(marks)x: 1\n")

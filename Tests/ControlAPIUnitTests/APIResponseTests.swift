@@ -307,7 +307,7 @@ import Testing
 
     /// With comparisons by Unicode's rules each of these requests takes minutes.
     @Test func combiningMarksTakeLinearTime() async throws {
-        let marks = MarkRun.long
+        let marks = CombiningMarks.long
         let rest = #","upstream":"127.0.0.1:1","enabled":false"#
         try await call.proxy()
         let clock = ContinuousClock()

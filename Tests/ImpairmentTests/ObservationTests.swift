@@ -35,7 +35,7 @@ import Testing
         #expect(data.count == 1)
         #expect(
             data.first.map { Array($0.payload?.readableBytesView ?? ByteBufferView(ByteBuffer())) } == [4, 5, 6, 7])
-        #expect(data.first?.record.isFirst == false && data.first?.record.isRetransmission == false)
+        #expect(data.first?.record.isFirstOfSender == false && data.first?.record.isRetransmission == false)
         #expect(sockets.packets.contains { $0.record.kind == .ack && $0.record.direction == .down })
         #expect(sockets.socket(.server, id).received == [1, 2, 3, 4, 5, 6, 7])
 

@@ -1,5 +1,6 @@
 import LinkModel
 import LinkWorkload
+import TCPModel
 import Testing
 
 @Suite struct EchoEstimateTests {

@@ -86,7 +86,7 @@ import Testing
     @Test(arguments: APIContract.all) func combiningMarksTakeLinearTime(contract: APIContract) throws {
         let fixture = try Fixture(contract, testHooks: TestHooks())
         let revision = fixture.create()
-        let marks = MarkRun.long
+        let marks = CombiningMarks.long
         let form = ["Content-Type": "application/x-www-form-urlencoded"]
         let multipart = ["Content-Type": "multipart/form-data; boundary=b"]
         let part = "--b\r\nContent-Disposition: form-data; "
