@@ -35,7 +35,7 @@ public enum SystemCheck {
             try await channel.close()
             return .ok("can listen on \(host)")
         } catch {
-            let text = "cannot listen on \(host): \(SystemReason.of(error))"
+            let text = "cannot listen on \(host): \(SystemErrorDescription(error))"
             return isNeeded
                 ? .failure(text, remedy: "enable the loopback interface ('ip link set lo up')")
                 : .limitation(text, remedy: "IPv6 is disabled; use 127.0.0.1")
@@ -70,7 +70,7 @@ public enum SystemCheck {
     }
 
     private static func synDropping() -> Finding {
-        switch SilenceMethod.best {
+        switch SYNDropMethod.best {
         case .socketFilter: .ok("at 100 % loss new connections time out (SYN dropped by a socket filter)")
         case .acceptQueue:
             .ok(
@@ -84,7 +84,7 @@ public enum SystemCheck {
     }
 
     private static func fastPath() -> Finding {
-        Proxy.hasRelay
+        Proxy.hasFastPath
             ? .ok("without conditions data passes from socket to socket in the kernel (splice)")
             : .limitation(
                 "without conditions data is copied as usual; this system has no splice",
