@@ -125,7 +125,7 @@ final class HostConnection: ChannelInboundHandler {
             return
         case .handling, .idle, .head: break
         }
-        parser.append(bytes)
+        parser.received(bytes)
         if parser.bytesKept > keptBytesMax, !isReadingBody { return channel.abort() }
         if resumption == nil { advance() }
     }
@@ -143,7 +143,7 @@ final class HostConnection: ChannelInboundHandler {
             return context.fireUserInboundEventTriggered(event)
         }
         inputHasEnded = true
-        parser.finish()
+        parser.streamEnded()
         if resumption != nil { return }
         switch phase {
         // Whoever has closed in the middle of a head, or between two requests, waits for nothing.
@@ -172,7 +172,7 @@ final class HostConnection: ChannelInboundHandler {
             while true {
                 switch phase {
                 case .idle, .head:
-                    guard let part = try parser.next() else {
+                    guard let part = try parser.takePart() else {
                         if inputHasEnded { return channel.close(promise: nil) }
                         if phase == .idle && parser.isInsideMessage {
                             phase = .head
@@ -184,7 +184,7 @@ final class HostConnection: ChannelInboundHandler {
                     if case .requestHead(let head, _) = part { begin(head) }
                 case .handling:
                     guard case .reading(var reading) = body else { return }
-                    guard let part = try parser.next() else { return }
+                    guard let part = try parser.takePart() else { return }
                     switch part {
                     case .body(let piece, _):
                         guard reading.bytes.count + piece.readableBytes <= reading.bytesMax else {
@@ -255,7 +255,7 @@ final class HostConnection: ChannelInboundHandler {
     private func drainBody() {
         guard case .unread = body else { return }
         body = .abandoned
-        while let part = try? parser.next() {
+        while let part = try? parser.takePart() {
             if case .end = part {
                 body = .done
                 return

@@ -1,63 +1,41 @@
-/// Why bytes are not HTTP/1.1, or a message cannot be written.
+/// The reason why bytes are not HTTP/1.1, or why a message cannot be serialised.
 public enum HTTPError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The first line is neither a request's nor an answer's.
+    /// The start line is neither a request line nor a status line.
     case badStartLine
-    /// The version is none of HTTP/1.0 and HTTP/1.1.
+    /// The version is neither HTTP/1.0 nor HTTP/1.1.
     case badVersion
-    /// A header line is not one: no colon, a space before it, a control character, a line that goes on (obs-fold).
+    /// A field line is malformed: no colon, a space before it, a control character, a folded line (obs-fold).
     case badHeader
     /// A line ends without CR.
     case badLineEnd
-    /// The lengths of the body contradict each other, or are none.
+    /// The body length is malformed or contradictory.
     case badLength
-    /// A transfer coding that is not chunked, or not last.
+    /// A transfer coding is not chunked, or is not the last one.
     case unknownCoding
-    /// A chunk's length or end is wrong, or the framing is many times larger than the body.
+    /// A chunk's size or end is malformed, or the framing is many times larger than the body.
     case badChunk
-    /// A limit of ``HTTPLimits`` is exceeded: which.
+    /// A limit of ``HTTPLimits`` is exceeded: the limited part.
     case tooLarge(String)
     /// The stream has ended inside a message.
     case endedEarly
-    /// An answer to no request.
-    case unexpectedAnswer
-    /// A part of a message holds what must not be written: which.
+    /// A response without a request.
+    case unexpectedResponse
+    /// A part of a message contains characters that must not be sent: the part.
     case unwritable(String)
 
     public var description: String {
         switch self {
-        case .badStartLine: "the first line is not HTTP's"
-        case .badVersion: "the version is not HTTP/1.0 or 1.1"
-        case .badHeader: "a header line is malformed"
+        case .badStartLine: "malformed start line"
+        case .badVersion: "the version is not HTTP/1.0 or HTTP/1.1"
+        case .badHeader: "malformed header line"
         case .badLineEnd: "a line ends without CR LF"
-        case .badLength: "the body's length is contradictory or malformed"
-        case .unknownCoding: "a transfer coding other than chunked"
-        case .badChunk: "a chunk is malformed"
-        case .tooLarge(let what): "\(what) exceeds its limit"
+        case .badLength: "malformed or contradictory body length"
+        case .unknownCoding: "unsupported transfer coding (only chunked is supported)"
+        case .badChunk: "malformed chunk"
+        case .tooLarge(let part): "\(part) exceeds its limit"
         case .endedEarly: "the stream ended inside a message"
-        case .unexpectedAnswer: "an answer without a request"
-        case .unwritable(let what): "the \(what) holds characters that must not be sent"
+        case .unexpectedResponse: "a response without a request"
+        case .unwritable(let part): "the \(part) contains characters that must not be sent"
         }
     }
-}
-
-/// How large the parts of a message may be.
-public struct HTTPLimits: Hashable, Sendable {
-    /// Bytes of the first line.
-    public var startLine = 8 << 10
-    /// Bytes of all header lines.
-    public var headers = 64 << 10
-    /// Header lines.
-    public var headerCount = 200
-    /// Bytes of a chunk's first line.
-    public var chunkLine = 256
-    /// Bytes of the trailers.
-    public var trailers = 16 << 10
-    /// Bytes of the body; `nil` is any number.
-    public var body: Int64?
-
-    /// The limits above.
-    public static let standard = HTTPLimits()
-
-    /// Creates limits.
-    public init() {}
 }

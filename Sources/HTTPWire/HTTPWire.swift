@@ -1,5 +1,6 @@
 //  HTTPWire: HTTP/1.1 framing as values.
 //
-//  Owns: where messages begin and end, to the byte; writing them; the client's connections and their time-outs.
+//  Owns: the boundaries of messages with exact byte offsets, the serialisation of heads, the connections of a client and their
+//  time-outs.
 //
-//  Does not own: sockets, clocks, TLS, what messages mean. Bytes and the time go in, parts and actions come out.
+//  Does not own: sockets, clocks, TLS, the meaning of messages. Bytes and the time go in, parts and actions come out.

@@ -1,19 +1,19 @@
 internal import DequeModule
 internal import NIOCore
 
-/// Bytes in order, taken from the front in any size.
+/// A queue of bytes, taken from the front in pieces of any size.
 ///
-/// Small chunks are copied together, so that what is kept in memory stays in proportion to what is counted: a
-/// socket read of one byte arrives in a buffer of a kilobyte or more.
+/// Small chunks are copied together, so that the memory used stays in proportion to the bytes counted: a socket read of one byte
+/// arrives in a buffer of a kilobyte or more.
 struct ByteQueue {
     private var chunks = Deque<ByteBuffer>()
     /// Bytes in the queue.
     private(set) var count = 0
 
-    /// The last chunk is a copy of ours, to which more may be added.
+    /// The last chunk is a copy made by the queue, which takes further bytes.
     private var lastIsGathered = false
 
-    /// A chunk that fills less than half of its buffer is copied; copies gather up to this size.
+    /// The maximum size of a copy that gathers chunks. A chunk that fills less than half of its buffer is copied.
     static let gatherBytes = 16 * 1024
 
     /// Appends a chunk.
@@ -36,7 +36,7 @@ struct ByteQueue {
         }
     }
 
-    /// Takes up to `limit` bytes from the front as one piece; `nil` if there are none.
+    /// Takes up to `limit` bytes from the front as one piece; `nil` if the queue is empty.
     mutating func takePiece(atMost limit: Int) -> ByteBuffer? {
         guard limit > 0, !chunks.isEmpty else { return nil }
         if chunks[0].readableBytes <= limit {
@@ -49,7 +49,7 @@ struct ByteQueue {
         return piece
     }
 
-    /// A copy of `size` bytes that stand `offset` bytes from the front; `nil` if they are not all there.
+    /// Returns a copy of `size` bytes at `offset` from the front; `nil` if the queue does not hold all of them.
     func copy(at offset: Int, count size: Int) -> ByteBuffer? {
         guard offset >= 0, size > 0, offset + size <= count else { return nil }
         var copy = ByteBufferAllocator().buffer(capacity: size)
@@ -89,9 +89,9 @@ struct ByteQueue {
 }
 
 extension ByteBuffer {
-    /// Whether the bytes fill at least half of what is kept in memory for them.
+    /// Whether the bytes fill at least half of the memory of their buffer.
     var isCompact: Bool { readableBytes * 2 >= storageCapacity }
 
-    /// The bytes in a buffer of about their size.
+    /// The same bytes in a buffer of about their size.
     var compact: ByteBuffer { isCompact ? self : ByteBuffer(bytes: readableBytesView) }
 }

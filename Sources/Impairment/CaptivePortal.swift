@@ -1,16 +1,16 @@
 internal import HTTPWire
 internal import NIOCore
 
-/// A network that answers HTTP itself: whatever is asked, status 200 and a page of its own.
+/// A network that responds to HTTP requests itself: status 200 and a sign-in page for every request.
 struct CaptivePortal {
     private var parser = HTTPParser(.requests)
     private var head: HTTPRequestHead?
 
-    /// What it says to bytes of a client.
-    enum Answer {
-        case bytes(ByteBuffer, isLast: Bool)
-        /// They are no HTTP, as when a client begins with TLS.
-        case hangsUp
+    /// The reaction to bytes of a client.
+    enum Reaction {
+        case respond(ByteBuffer, isLast: Bool)
+        /// The bytes are not HTTP, as when a client begins with TLS.
+        case close
     }
 
     static let page = """
@@ -24,36 +24,38 @@ struct CaptivePortal {
 
         """
 
-    /// Takes bytes of a client's requests.
-    mutating func take(_ bytes: ByteBuffer) -> Answer {
-        parser.append(bytes)
-        var answers = ByteBuffer()
+    /// Returns the reaction to bytes of a client's requests.
+    mutating func receive(_ bytes: ByteBuffer) -> Reaction {
+        parser.received(bytes)
+        var responses = ByteBuffer()
         do throws(HTTPError) {
-            while let part = try parser.next() {
+            while let part = try parser.takePart() {
                 switch part {
                 case .requestHead(let request, _): head = request
                 case .end:
                     guard let request = head else { continue }
                     head = nil
-                    try Self.answer(request, into: &answers)
-                    if !request.keepsAlive { return .bytes(answers, isLast: true) }
-                case .opaque: return .hangsUp
+                    try Self.respond(to: request, into: &responses)
+                    if !request.keepsAlive { return .respond(responses, isLast: true) }
+                case .opaque: return .close
                 default: break
                 }
             }
         } catch {
-            return .hangsUp
+            return .close
         }
-        return .bytes(answers, isLast: false)
+        return .respond(responses, isLast: false)
     }
 
-    private static func answer(_ request: HTTPRequestHead, into answers: inout ByteBuffer) throws(HTTPError) {
+    private static func respond(
+        to request: HTTPRequestHead, into responses: inout ByteBuffer
+    ) throws(HTTPError) {
         var headers = HTTPHeaders()
         headers.add("Content-Type", "text/html; charset=utf-8")
         headers.add("Content-Length", "\(page.utf8.count)")
         headers.add("Cache-Control", "no-store")
         if !request.keepsAlive { headers.add("Connection", "close") }
-        try HTTPResponseHead(status: 200, reason: "OK", headers: headers).write(into: &answers)
-        if request.method != "HEAD" { answers.writeString(page) }
+        try HTTPResponseHead(status: 200, reason: "OK", headers: headers).write(into: &responses)
+        if request.method != "HEAD" { responses.writeString(page) }
     }
 }

@@ -2,224 +2,225 @@ internal import DequeModule
 internal import HTTPWire
 internal import NIOCore
 
-/// Follows the exchanges of one connection by the offsets of their bytes, at the entries and exits of both lanes.
+/// The exchanges of one connection, tracked by the offsets of their bytes at the entries and exits of both streams.
 ///
-///     client -> [ entry: where requests end   ... exit: how far the server has got  ] -> server
-///     client <- [ exit: how far the client has got ... entry: where answers end     ] <- server
+///     client -> [ entry: ends of requests     ... exit: bytes written to the server ] -> server
+///     client <- [ exit: bytes written to the client ...    entry: ends of responses ] <- server
+///
+/// A machine without deadlines: bytes read and written are its inputs; ``takeAction()`` returns events, the response bytes that
+/// may enter the link, and the abort that a fault asks for.
 struct ExchangeTracker {
+    /// An output.
+    enum Action {
+        /// An event to be reported.
+        case report(ExchangeEvent)
+        /// Response bytes that may enter the link.
+        case pass(ByteBuffer)
+        /// A fault aborts the connection.
+        case abort
+    }
+
     private struct Exchange {
         let id: ExchangeID
         let method: String
-        /// Where the request ends in the bytes of the uplink; `nil` while it is being read and its response came before.
+        /// The end of the request in the bytes of the uplink; `nil` while the request is being read and its response came first.
         var requestEnd: Int64?
-        let fault: (rule: Int, action: FaultAction)?
-        var hasArrived = false
-        /// Where the answer ends in the bytes of the downlink, once it has been read whole.
-        var answerEnd: Int64?
+        let fault: ExchangeRegistry.Fault?
+        var requestIsDelivered = false
+        /// The end of the response in the bytes of the downlink, once it has been read whole.
+        var responseEnd: Int64?
         var status = 0
     }
 
+    private var actions = Deque<Action>()
     private var requests = HTTPParser(.requests)
-    private var answers = HTTPParser(.responses)
-    /// The request being read.
+    private var responses = HTTPParser(.responses)
+    /// The head of the request being read, and the first bytes of its body.
     private var head: HTTPRequestHead?
-    private var sample: [UInt8] = []
-    /// The exchange of the request being read, if its response has come before its end.
+    private var bodySample: [UInt8] = []
+    /// The exchange of the request being read, if its response came first.
     private var earlyExchange: ExchangeID?
-    /// Exchanges whose answer has not reached the client, in order.
+    /// Exchanges whose response has not been delivered, in order.
     private var exchanges = Deque<Exchange>()
-    private var isBlind = false
-    private var answerStatus = 0
-    /// Bytes read from the server, and where the last whole answer ended among them.
-    private var answerBytes: Int64 = 0
-    private var lastAnswerEnd: Int64 = 0
-    /// Nothing goes to the client from here on.
-    private var withheldFrom: Int64?
-    private var exited = (up: Int64(0), down: Int64(0))
+    /// The bytes are not HTTP, or too many requests wait: nothing is tracked any more.
+    private var hasGivenUp = false
+    private var responseStatus = 0
+    /// Bytes read from the server, and the end of the last whole response among them.
+    private var responseBytes: Int64 = 0
+    private var lastResponseEnd: Int64 = 0
+    /// The offset from which on nothing is sent to the client.
+    private var mutedFrom: Int64?
+    private var written = (up: Int64(0), down: Int64(0))
 
-    /// So many requests may wait for their responses; who sends more ahead is not followed.
+    /// Requests that may wait for their responses; the connection is not tracked beyond that.
     private static let exchangesMax = 1024
 
-    /// Bytes that are kept: what the parsers have not understood yet, and the sample of the request being read.
-    var bytesKept: Int { requests.bytesKept + answers.bytesKept + sample.count }
+    /// Bytes that are kept: those that the parsers have not parsed, and the sample of the request being read.
+    var bytesKept: Int { requests.bytesKept + responses.bytesKept + bodySample.count }
 
-    /// What came of bytes from the server.
-    struct Answered {
-        /// What may travel.
-        var passes: ByteBuffer
-        var events: [ExchangeEvent] = []
-        /// The connection is to be reset.
-        var isCut = false
-    }
+    /// Whether a fault withholds everything from the client while the connection lasts.
+    var isMuted: Bool { mutedFrom != nil }
 
-    /// Takes bytes from the client.
-    mutating func takeRequestBytes(
-        _ bytes: ByteBuffer, _ watch: ExchangeWatch, _ plan: inout FaultPlan, nextID: inout Int
-    ) -> [ExchangeEvent] {
-        if isBlind { return [] }
-        var events: [ExchangeEvent] = []
+    /// Returns the next output.
+    mutating func takeAction() -> Action? { actions.popFirst() }
+
+    // MARK: Inputs
+
+    /// Reports bytes read from the client.
+    mutating func receivedRequestBytes(_ bytes: ByteBuffer, _ registry: inout ExchangeRegistry) {
+        if hasGivenUp { return }
         do {
-            requests.append(bytes)
-            while let part = try requests.next() {
+            requests.received(bytes)
+            while let part = try requests.takePart() {
                 switch part {
                 case .requestHead(let head, _):
                     self.head = head
-                    sample = []
+                    bodySample = []
                     earlyExchange = nil
-                    // Already now: who waits for `100 Continue` gets it in the middle of the request.
-                    answers.expect(method: head.method)
+                    // Not at the end of the request: `100 Continue` comes in the middle of it.
+                    responses.requestSent(method: head.method)
                 case .body(let piece, _):
-                    let room = ExchangeWatch.bodySampleMax - sample.count
-                    sample.append(contentsOf: piece.readableBytesView.prefix(max(0, room)))
+                    let room = ExchangeTracking.bodySampleMax - bodySample.count
+                    bodySample.append(contentsOf: piece.readableBytesView.prefix(max(0, room)))
                 case .end(let end):
                     guard let head else { continue }
                     if let early = earlyExchange {
-                        // It may be over.
+                        // The exchange may have ended.
                         if let index = exchanges.firstIndex(where: { $0.id == early }) {
                             exchanges[index].requestEnd = end
                         }
                     } else {
-                        events.append(begin(head, requestEnd: end, watch, &plan, nextID: &nextID))
+                        begin(head, requestEnd: end, &registry)
                     }
                     self.head = nil
-                    sample = []
+                    bodySample = []
                     earlyExchange = nil
                     if exchanges.count > Self.exchangesMax {
-                        events.append(blind("more than \(Self.exchangesMax) requests without a response"))
-                        return events
+                        return giveUp("more than \(Self.exchangesMax) requests without a response")
                     }
                 case .responseHead, .trailers, .opaque: break
                 }
             }
         } catch {
-            events.append(blind("\(error)"))
+            giveUp("\(error)")
         }
-        return events
     }
 
-    /// A request is known, whole or as far as it has been read when its response comes.
-    private mutating func begin(
-        _ head: HTTPRequestHead, requestEnd: Int64?, _ watch: ExchangeWatch, _ plan: inout FaultPlan, nextID: inout Int
-    ) -> ExchangeEvent {
-        let id = ExchangeID(number: nextID)
-        nextID += 1
-        let subject = watch.subject(head, sample)
-        exchanges.append(
-            Exchange(
-                id: id, method: head.method, requestEnd: requestEnd,
-                fault: plan.match(method: head.method, subject: subject)))
-        return .requested(id, head, body: sample, subject: subject)
-    }
-
-    /// Takes bytes from the server; says which of them may travel.
-    mutating func takeAnswerBytes(
-        _ bytes: ByteBuffer, _ watch: ExchangeWatch, _ plan: inout FaultPlan, nextID: inout Int
-    ) -> Answered {
-        var result = Answered(passes: bytes)
-        let start = answerBytes
-        answerBytes += Int64(bytes.readableBytes)
-        // What nobody looks at any more is not kept.
-        if !isBlind && !isMuted { answers.append(bytes) }
-        takeAnswers(&result, watch, &plan, nextID: &nextID)
-        // A faulted answer is withheld from its first byte, before anybody knows where it ends.
-        var limit = withheldFrom ?? answerBytes
-        if let next = exchanges.first(where: { $0.answerEnd == nil }), next.fault != nil, !isBlind {
-            limit = min(limit, lastAnswerEnd)
+    /// Reports bytes read from the server. ``takeAction()`` returns those that may enter the link.
+    mutating func receivedResponseBytes(_ bytes: ByteBuffer, _ registry: inout ExchangeRegistry) {
+        let start = responseBytes
+        responseBytes += Int64(bytes.readableBytes)
+        if !hasGivenUp && !isMuted { responses.received(bytes) }
+        let mustAbort = parseResponses(&registry)
+        // A faulted response is withheld from its first byte, before its end is known.
+        var limit = mutedFrom ?? responseBytes
+        if let next = exchanges.first(where: { $0.responseEnd == nil }), next.fault != nil, !hasGivenUp {
+            limit = min(limit, lastResponseEnd)
         }
         let passing = Int(max(0, min(Int64(bytes.readableBytes), limit - start)))
-        result.passes = bytes.getSlice(at: bytes.readerIndex, length: passing) ?? ByteBuffer()
-        return result
+        if passing > 0, let piece = bytes.getSlice(at: bytes.readerIndex, length: passing) {
+            actions.append(.pass(piece))
+        }
+        if mustAbort { actions.append(.abort) }
     }
 
-    /// The server has closed its sending side: that may be the end of an answer.
-    mutating func takeAnswerStreamEnd(
-        _ watch: ExchangeWatch, _ plan: inout FaultPlan, nextID: inout Int
-    ) -> Answered {
-        var result = Answered(passes: ByteBuffer())
-        answers.finish()
-        takeAnswers(&result, watch, &plan, nextID: &nextID)
-        return result
+    /// Reports that the server has closed its sending side, which may be the end of a response.
+    mutating func responseStreamEnded(_ registry: inout ExchangeRegistry) {
+        responses.streamEnded()
+        if parseResponses(&registry) { actions.append(.abort) }
     }
 
-    /// Whether nothing goes to the client any more, though the connection lasts.
-    var isMuted: Bool { withheldFrom != nil }
+    /// Reports bytes written to the server.
+    mutating func wroteRequestBytes(_ count: Int) {
+        written.up += Int64(count)
+        for index in exchanges.indices where !exchanges[index].requestIsDelivered {
+            guard let end = exchanges[index].requestEnd, end <= written.up else { continue }
+            exchanges[index].requestIsDelivered = true
+            report(.requestDelivered(exchanges[index].id))
+        }
+    }
 
-    private mutating func takeAnswers(
-        _ result: inout Answered, _ watch: ExchangeWatch, _ plan: inout FaultPlan, nextID: inout Int
-    ) {
-        if isBlind || isMuted { return }
+    /// Reports bytes written to the client.
+    mutating func wroteResponseBytes(_ count: Int) {
+        written.down += Int64(count)
+        while let first = exchanges.first, let end = first.responseEnd, end <= written.down {
+            exchanges.removeFirst()
+            report(.responseDelivered(first.id, status: first.status))
+        }
+    }
+
+    /// Reports the end of the connection.
+    mutating func connectionEnded() {
+        if hasGivenUp { return }
+        for exchange in exchanges { report(.interrupted(exchange.id)) }
+        exchanges = []
+    }
+
+    // MARK: Internals
+
+    private mutating func report(_ event: ExchangeEvent) { actions.append(.report(event)) }
+
+    /// Adds the exchange of a request that has been read, whole or as far as it had come when its response arrived.
+    private mutating func begin(_ head: HTTPRequestHead, requestEnd: Int64?, _ registry: inout ExchangeRegistry) {
+        let registration = registry.register(head, bodySample: bodySample)
+        exchanges.append(
+            Exchange(
+                id: registration.id, method: head.method, requestEnd: requestEnd, fault: registration.fault))
+        report(.requested(registration.id, head, body: bodySample, subject: registration.subject))
+    }
+
+    /// Parses the responses read so far. Returns whether a fault aborts the connection.
+    private mutating func parseResponses(_ registry: inout ExchangeRegistry) -> Bool {
+        if hasGivenUp { return false }
+        var mustAbort = false
         do {
-            while !isMuted, let part = try answers.next() {
+            while !isMuted, let part = try responses.takePart() {
                 switch part {
                 case .responseHead(let head, _, let isInterim):
                     if isInterim { continue }
-                    if !exchanges.contains(where: { $0.answerEnd == nil }) {
-                        // A final response in the middle of a request, as `413 Content Too Large`: it is that one's.
-                        guard let request = self.head, earlyExchange == nil else { throw HTTPError.unexpectedAnswer }
-                        result.events.append(begin(request, requestEnd: nil, watch, &plan, nextID: &nextID))
+                    if !exchanges.contains(where: { $0.responseEnd == nil }) {
+                        // A final response in the middle of a request, such as `413 Content Too Large`.
+                        guard let request = self.head, earlyExchange == nil else { throw HTTPError.unexpectedResponse }
+                        begin(request, requestEnd: nil, &registry)
                         earlyExchange = exchanges.last?.id
                     }
-                    answerStatus = head.status
-                case .end(let end): takeAnswerEnd(end, &result)
+                    responseStatus = head.status
+                case .end(let end): if takeResponseEnd(end) { mustAbort = true }
                 default: break
                 }
             }
         } catch HTTPError.endedEarly {
-            // Half an answer: there will be no other half.
+            // The response is incomplete and stays so.
         } catch {
-            result.events.append(blind("\(error)"))
+            giveUp("\(error)")
         }
+        return mustAbort
     }
 
-    private mutating func takeAnswerEnd(_ end: Int64, _ result: inout Answered) {
-        guard let index = exchanges.firstIndex(where: { $0.answerEnd == nil }) else { return }
-        exchanges[index].status = answerStatus
-        result.events.append(.committed(exchanges[index].id, status: answerStatus))
-        if let fault = exchanges[index].fault {
-            withheldFrom = lastAnswerEnd
-            answers = HTTPParser(.responses)
-            result.events.append(.faulted(exchanges[index].id, rule: fault.rule))
-            result.isCut = fault.action == .cut
-        } else {
-            exchanges[index].answerEnd = end
-            lastAnswerEnd = end
+    /// Returns whether a fault aborts the connection.
+    private mutating func takeResponseEnd(_ end: Int64) -> Bool {
+        guard let index = exchanges.firstIndex(where: { $0.responseEnd == nil }) else { return false }
+        exchanges[index].status = responseStatus
+        report(.committed(exchanges[index].id, status: responseStatus))
+        guard let fault = exchanges[index].fault else {
+            exchanges[index].responseEnd = end
+            lastResponseEnd = end
+            return false
         }
+        mutedFrom = lastResponseEnd
+        responses = HTTPParser(.responses)
+        report(.faultInjected(exchanges[index].id, rule: fault.rule))
+        return fault.action == .abort
     }
 
-    /// Bytes have been handed to the server.
-    mutating func noteUpExit(_ bytes: Int) -> [ExchangeEvent] {
-        exited.up += Int64(bytes)
-        var events: [ExchangeEvent] = []
-        for index in exchanges.indices where !exchanges[index].hasArrived {
-            guard let end = exchanges[index].requestEnd, end <= exited.up else { continue }
-            exchanges[index].hasArrived = true
-            events.append(.arrived(exchanges[index].id))
-        }
-        return events
-    }
-
-    /// Bytes have been handed to the client.
-    mutating func noteDownExit(_ bytes: Int) -> [ExchangeEvent] {
-        exited.down += Int64(bytes)
-        var events: [ExchangeEvent] = []
-        while let first = exchanges.first, let end = first.answerEnd, end <= exited.down {
-            exchanges.removeFirst()
-            events.append(.answered(first.id, status: first.status))
-        }
-        return events
-    }
-
-    /// The connection is over.
-    func finish() -> [ExchangeEvent] { isBlind ? [] : exchanges.map { .lost($0.id) } }
-
-    private mutating func blind(_ reason: String) -> ExchangeEvent {
-        isBlind = true
+    private mutating func giveUp(_ reason: String) {
+        hasGivenUp = true
         exchanges = []
         head = nil
-        sample = []
+        bodySample = []
         earlyExchange = nil
         requests = HTTPParser(.requests)
-        answers = HTTPParser(.responses)
-        return .notHTTP(reason)
+        responses = HTTPParser(.responses)
+        report(.notHTTP(reason))
     }
 }

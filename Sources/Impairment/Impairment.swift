@@ -1,7 +1,7 @@
-//  Impairment: what happens to the bytes of a connection.
+//  Impairment: the effect of a proxy on the bytes of its connections.
 //
-//  Owns: the Conduit (one proxied connection: its bytes in each direction, who has closed what, when to stop
-//  reading), and the SharedLink (every conduit of one device, on the one link they share).
+//  Owns: Conduit (one proxied connection: the bytes of both streams, which side has closed, when reading pauses), toxics,
+//  exchange tracking with faults, the captive portal, and SharedLink (all conduits of one device on the link they share).
 //
-//  Does not own: the arithmetic of the link (LinkModel), sockets, clocks, threads. Facts and the time go in,
-//  actions come out; the live proxy and a simulator call exactly this.
+//  Does not own: the packet link and TCP (LinkModel), sockets, clocks, threads. Events and the time go in, actions come out;
+//  the live proxy and a simulator call the same code.

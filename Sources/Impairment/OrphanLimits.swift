@@ -1,14 +1,14 @@
 public import LinkModel
 
-/// How long a connection lasts of which one socket is gone while the other has not heard of it, as when the RST is lost, and
-/// how many such there may be.
+/// The lifetime and the number of orphaned connections: one socket is gone and the RST that reports it has not reached the
+/// other one, for example because it was lost.
 ///
 /// The defaults are Linux's: `tcp_orphan_retries` 0 stands for 8 time-outs, some 100 s from the shortest on, and
-/// `tcp_max_orphans`. Over the limit the oldest goes first.
+/// `tcp_max_orphans`. Beyond the limit the oldest orphan is aborted first.
 public struct OrphanLimits: Hashable, Sendable {
-    /// How long.
+    /// The lifetime of an orphan.
     public var timeMax: Nanoseconds
-    /// How many.
+    /// The number of orphans.
     public var countMax: Int
 
     /// Creates limits.

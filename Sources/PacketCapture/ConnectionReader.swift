@@ -121,11 +121,11 @@ public struct ConnectionReader: Sendable {
         do throws(HTTPError) {
             if isUp {
                 if !bytes.isEmpty && connection.requestStart == nil { connection.requestStart = time }
-                connection.requestParser.append(ByteBuffer(bytes: bytes))
-                while let part = try connection.requestParser.next() {
+                connection.requestParser.received(ByteBuffer(bytes: bytes))
+                while let part = try connection.requestParser.takePart() {
                     switch part {
                     case .requestHead(let head, let range):
-                        connection.responseParser.expect(method: head.method)
+                        connection.responseParser.requestSent(method: head.method)
                         connection.requestOffset = range.lowerBound
                         connection.pendingRequests.append(
                             Request(
@@ -142,9 +142,9 @@ public struct ConnectionReader: Sendable {
                 }
             } else {
                 if !bytes.isEmpty && connection.responseStart == nil { connection.responseStart = time }
-                connection.responseParser.append(ByteBuffer(bytes: bytes))
-                if isFinished { connection.responseParser.finish() }
-                while let part = try connection.responseParser.next() {
+                connection.responseParser.received(ByteBuffer(bytes: bytes))
+                if isFinished { connection.responseParser.streamEnded() }
+                while let part = try connection.responseParser.takePart() {
                     switch part {
                     case .responseHead(let head, let range, let isInterim):
                         if isInterim { continue }

@@ -62,11 +62,11 @@ final class LinkDriver {
             configuration.conditions, seed: configuration.seed, name: configuration.linkName,
             client: configuration.clientStack, server: configuration.serverStack,
             limits: configuration.buffers, orphanLimits: configuration.orphans, toxics: configuration.toxics,
-            watch: configuration.exchangeTracking,
-            isRecording: configuration.onPacket != nil)
+            exchangeTracking: configuration.exchangeTracking,
+            observation: configuration.onPacket != nil ? .packets : [])
         link.eventsPerCallMax = TurnBudget.eventsMax
         origin = .now()
-        if let timeline = configuration.timeline { link.follow(timeline, at: .start) }
+        if let timeline = configuration.timeline { link.startTimeline(timeline, at: .start) }
         lastReachability = link.reachability
         timerSlot = timerQueue.register(self)
         // A timeline changes the conditions, and with them the treatment of new connections, before anything has
@@ -86,7 +86,7 @@ final class LinkDriver {
     var reachability: Reachability { link.reachability }
 
     /// Whether connections may bypass the link.
-    var isTransparent: Bool { link.isTransparent }
+    var isTransparent: Bool { link.isPassThrough }
 
     /// Whether nothing more will arrive without a change of conditions: no bytes are in flight, except in a direction
     /// with an outage.
@@ -123,9 +123,9 @@ final class LinkDriver {
     /// flow ID.
     func open(_ session: Session) -> FlowID {
         let id = link.open(
-            at: now, chance: session.seed ?? ConnectionChance(number: numbers.next(), seed: seed),
+            at: now, seed: session.seed ?? ConnectionChance(number: numbers.next(), seed: seed),
             isEstablished: session.seed != nil,
-            beginning: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)))
+            openedAt: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)))
         while sessions.count <= id.index { sessions.append(nil) }
         // The last actions of the previous connection with this flow index may not have been executed.
         if let (flow, session) = sessions[id.index] { displaced[flow] = session }
@@ -144,12 +144,12 @@ final class LinkDriver {
     }
 
     /// Whether a connection needs a socket to the upstream.
-    func wantsUpstream(_ id: FlowID) -> Bool { link.wantsUpstream(id) }
+    func wantsUpstream(_ id: FlowID) -> Bool { link.needsUpstream(id) }
 
     /// Passes a socket event to the link. Resulting writes are sent by the next ``flush()``.
-    func receive(_ input: Input, on id: FlowID) {
+    func receive(_ event: SocketEvent, on id: FlowID) {
         if isShutDown { return }
-        link.receive(input, on: id, at: now)
+        link.receive(event, on: id, at: now)
         process()
     }
 
@@ -164,13 +164,13 @@ final class LinkDriver {
     /// Closes one connection. Returns `false` if it is closed already.
     func closeConnection(_ id: FlowID, abortively: Bool) -> Bool {
         guard link.connections.contains(id) else { return false }
-        change { $0.cut(id, byReset: abortively, at: $1) }
+        change { $0.closeConnection(id, abortively: abortively, at: $1) }
         return true
     }
 
     /// Aborts all connections.
     func abortConnections() {
-        change { $0.reset(at: $1) }
+        change { $0.abortConnections(at: $1) }
     }
 
     // MARK: Changes, in effect when the call returns
@@ -188,12 +188,12 @@ final class LinkDriver {
 
     /// Starts a timeline at `offset`.
     func startTimeline(_ timeline: Timeline, from offset: Nanoseconds) {
-        change { $0.follow(timeline, from: offset, at: $1) }
+        change { $0.startTimeline(timeline, from: offset, at: $1) }
     }
 
     /// Starts or ends an outage in each direction.
     func setOutage(_ outage: PerDirection<Bool>) {
-        change { $0.setCut(outage, at: $1) }
+        change { $0.setOutage(outage, at: $1) }
     }
 
     /// Adds a toxic to all connections.
@@ -308,7 +308,7 @@ final class LinkDriver {
     }
 
     /// Returns the session of an action, and releases it with its last action.
-    private func session(of order: SharedLink.Order) -> Session? {
+    private func session(of order: SharedLink.TimedAction) -> Session? {
         let isLast = if case .ended = order.action { true } else { false }
         if let (flow, session) = sessions[order.flow.index], flow == order.flow {
             if isLast { sessions[order.flow.index] = nil }
@@ -318,7 +318,7 @@ final class LinkDriver {
     }
 
     private func publishEvents() {
-        while let report = link.takeReport() { onExchange?(report.event) }
+        while let report = link.takeExchangeEvent() { onExchange?(report.event) }
         if let onPacket {
             while let packet = link.takePacket() {
                 onPacket(
@@ -335,7 +335,7 @@ final class LinkDriver {
     }
 
     private func armTimer() {
-        guard !hasBacklog, let next = link.nextDue, !isShutDown else { return }
+        guard !hasBacklog, let next = link.nextDeadline, !isShutDown else { return }
         let deadline = origin + .nanoseconds(next.sinceStart.count)
         if let timerDeadline, timerDeadline <= deadline { return }
         timerDeadline = deadline

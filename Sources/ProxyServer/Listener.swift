@@ -65,7 +65,7 @@ final class Listener {
     }
 
     /// How SYNs are dropped; `nil` while they are not.
-    var activeSYNDropMethod: SYNDropMethod? { current == .silent ? method : nil }
+    var activeSYNDropMethod: SYNDropMethod? { current == .blackholed ? method : nil }
 
     /// Reserves the port. Returns its number.
     func open() throws -> Int {
@@ -122,7 +122,7 @@ final class Listener {
 
     /// A read of a listening channel is an accept.
     private func updateAutoRead() {
-        let queueIsKeptFull = current == .silent && method == .acceptQueue
+        let queueIsKeptFull = current == .blackholed && method == .acceptQueue
         try? channel?.syncOptions?.setOption(.autoRead, value: accepts && !queueIsKeptFull && !isLent)
     }
 
@@ -157,12 +157,12 @@ final class Listener {
         if current == target { return completeTransition() }
         switch (current, target) {
         case (.refused, _): listen()
-        case (.silent, _):
+        case (.blackholed, _):
             current = .open
             stopDroppingSYNs()
             transition()
-        case (.open, .silent):
-            current = .silent
+        case (.open, .blackholed):
+            current = .blackholed
             startDroppingSYNs()
             transition()
         case (.open, _): stopListening()

@@ -33,7 +33,7 @@ public struct ProxyConfiguration: Sendable {
     /// How SYNs of new connections are dropped during an outage; `nil` selects the best available method.
     public var synDropMethod: SYNDropMethod?
     /// How HTTP exchanges are tracked, and the faults to inject into them; `nil` disables tracking.
-    public var exchangeTracking: ExchangeWatch?
+    public var exchangeTracking: ExchangeTracking?
     /// Called on the proxy's event loop for each event of an exchange; must not block.
     public var onExchange: (@Sendable (ExchangeEvent) -> Void)?
 

@@ -68,9 +68,9 @@ public struct LinkStatus: Hashable, Sendable {
 
     init(_ link: inout SharedLink) {
         conditions = link.conditions
-        hasOutage = PerDirection(up: link.isDead(.up), down: link.isDead(.down))
+        hasOutage = PerDirection(up: link.hasOutage(.up), down: link.hasOutage(.down))
         bytesRead = link.bytesRead
-        readPauses = link.stalls
+        readPauses = link.readPauses
         bytesCarried = link.bytesCarried
         queueDepth = PerDirection(up: link.queueDepth(.up), down: link.queueDepth(.down))
         counters = PerDirection(up: link.counters(.up), down: link.counters(.down))

@@ -6,7 +6,7 @@ internal import SystemSockets
 
 /// One proxied connection: the client's socket, the upstream's socket, and its flow on the link.
 ///
-/// Translates socket events into ``Impairment/Input`` and ``Impairment/Action`` into calls on channels. All decisions
+/// Translates socket events into ``Impairment/SocketEvent`` and ``Impairment/SocketAction`` into calls on channels. All decisions
 /// are the conduit's.
 final class Session {
     private let driver: LinkDriver
@@ -197,9 +197,9 @@ final class Session {
     func deferRead(of handler: SocketHandler) { driver.deferRead(of: handler) }
 
     /// Passes an event of one of the sockets to the link.
-    func receive(_ input: Input) {
-        if case .bytes(let buffer, from: let side) = input { bytesRead[side.sends] += buffer.readableBytes }
-        if let flow { driver.receive(input, on: flow) }
+    func receive(_ event: SocketEvent) {
+        if case .bytes(let buffer, from: let side) = event { bytesRead[side.sends] += buffer.readableBytes }
+        if let flow { driver.receive(event, on: flow) }
     }
 
     /// Handles the end of a read cycle of one socket.
@@ -225,7 +225,7 @@ final class Session {
     // MARK: Actions of the conduit
 
     /// Executes an action. Returns whether the session must be flushed because of it.
-    func execute(_ action: Action) -> Bool {
+    func execute(_ action: SocketAction) -> Bool {
         switch action {
         case .write(let buffer, to: let side):
             handlers[side.sends]?.write(buffer)

@@ -29,7 +29,7 @@ struct TurnBudget {
     var isSpent: Bool { actionsLeft <= 0 || bytesLeft <= 0 }
 
     /// Subtracts the cost of an action.
-    mutating func spend(_ action: Action) {
+    mutating func spend(_ action: SocketAction) {
         switch action {
         case .write(let bytes, to: _):
             actionsLeft -= 1

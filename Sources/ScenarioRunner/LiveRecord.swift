@@ -155,15 +155,15 @@ final class LiveRecord: Sendable {
                     number, actor: device, method: head.method, row: subject,
                     key: head.headers.first(NotesHTTP.idempotencyKeyName), bodyDigest: Self.digest(body)),
                 line: "\(device)  \(what)")
-        case .arrived(let id): add(.arrived(exchange(device, id.number)))
+        case .requestDelivered(let id): add(.arrived(exchange(device, id.number)))
         case .committed(let id, let status): add(.served(exchange(device, id.number), status: status))
-        case .answered(let id, let status):
+        case .responseDelivered(let id, let status):
             let number = exchange(device, id.number)
             add(.answered(number, status: status), line: line(number, "\(status)"))
-        case .lost(let id):
+        case .interrupted(let id):
             let number = exchange(device, id.number)
             add(.lost(number), line: line(number, "no answer"))
-        case .faulted(let id, let rule):
+        case .faultInjected(let id, let rule):
             let number = exchange(device, id.number)
             add(
                 .fault(index: faults.indices.contains(rule) ? faults[rule] : -1, exchange: number),

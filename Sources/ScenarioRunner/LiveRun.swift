@@ -161,12 +161,12 @@ public final class LiveRun: Sendable {
         configuration.seed = seed
         configuration.linkName = "link/\(device.name)"
         let record = record
-        configuration.exchangeTracking = ExchangeWatch(
+        configuration.exchangeTracking = ExchangeTracking(
             rules: faults.map { index in
                 let fault = scenario.faults[index]
                 return FaultRule(
                     method: fault.request.method, subject: fault.request.row, nth: fault.nth,
-                    action: fault.isCut ? .cut : .mute)
+                    action: fault.isCut ? .abort : .mute)
             }, subject: { record.subject($0, $1) })
         configuration.onExchange = { record.exchange(device.name, $0, faults: faults) }
         let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)

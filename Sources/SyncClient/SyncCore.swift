@@ -180,7 +180,7 @@ final class SyncCore {
         channels.removeValue(forKey: id)?.close(promise: nil)
     }
 
-    private func finish(_ id: HTTPExchangeID, _ result: Result<HTTPClientResponse, HTTPClientFailure>) {
+    private func finish(_ id: HTTPExchangeID, _ result: Result<HTTPClientResponse, HTTPClientError>) {
         guard let exchange = exchanges.removeValue(forKey: id) else { return }
         let input: SyncEngine.Input
         switch result {
@@ -199,7 +199,7 @@ final class SyncCore {
         }
     }
 
-    private static func reason(of error: any Error) -> HTTPConnectFailure {
+    private static func reason(of error: any Error) -> HTTPConnectError {
         if let error = error as? IOError, error.errnoCode == ECONNREFUSED { return .refused }
         if let error = error as? NIOConnectionError {
             if error.connectionErrors.isEmpty { return .nameNotFound }
@@ -216,7 +216,7 @@ final class SyncCore {
         timer = eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak self] in
             guard let self else { return }
             self.timer = nil
-            self.http.timePasses(to: self.now)
+            self.http.advance(to: self.now)
             if let wake = self.engine.nextWake, wake <= self.now { try? self.take(.wake) }
             self.carryOut()
         }

@@ -6,13 +6,13 @@ import Testing
 
 @testable import HTTPWire
 
-/// Against NIOHTTP1, whose parser is another one: the same messages from the same bytes, however they are cut.
+/// Comparison with NIOHTTP1, whose parser is independent: the same messages from the same bytes in any pieces.
 @Suite(.timeLimit(.minutes(10))) struct DifferentialTests {
     private final class Collector: ChannelInboundHandler {
         typealias InboundIn = Any
         var messages: [Message] = []
 
-        /// NIO leaves spaces after a value, which are not part of it (RFC 9110, 5.5).
+        /// Removes the spaces that NIO leaves after a value (RFC 9110, 5.5).
         private static func field(_ field: (name: String, value: String)) -> String {
             var value = field.value
             while value.last == " " || value.last == "\t" { value.removeLast() }
@@ -69,8 +69,8 @@ import Testing
         }
     }
 
-    // 50 times 100 conversations of requests, and as many of answers.
-    @Test(arguments: 0..<50) func requestsAreTheSame(seed: UInt64) throws {
+    // 50 times 100 streams of requests, and as many of responses.
+    @Test(arguments: 0..<50) func requestsAreParsedAsByNIO(seed: UInt64) throws {
         var writer = ConversationWriter(generator: SeededGenerator(seed: seed))
         for round in 0..<100 {
             var bytes: [UInt8] = []
@@ -86,7 +86,7 @@ import Testing
             var found: [Message] = []
             for piece in writer.pieces(bytes) {
                 channel.pipeline.fireChannelRead(piece)
-                ours.append(piece)
+                ours.received(piece)
             }
             found = try ours.messages()
             #expect(found == theirs.collector.messages, "seed \(seed), round \(round)")
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<50) func answersAreTheSame(seed: UInt64) throws {
+    @Test(arguments: 0..<50) func responsesAreParsedAsByNIO(seed: UInt64) throws {
         var writer = ConversationWriter(generator: SeededGenerator(seed: 1000 + seed))
         for round in 0..<100 {
             let methods = (0..<writer.number(1...3)).map { _ in ["GET", "PUT", "HEAD"][writer.number(0...2)] }
@@ -108,14 +108,14 @@ import Testing
             ])
             var ours = HTTPParser(.responses)
             for method in methods {
-                ours.expect(method: method)
+                ours.requestSent(method: method)
                 let head = HTTPRequestHeadNIO(version: .http1_1, method: .init(rawValue: method), uri: "/")
                 try channel.writeOutbound(HTTPClientRequestPart.head(head))
                 try channel.writeOutbound(HTTPClientRequestPart.end(nil))
             }
             for piece in writer.pieces(bytes) {
                 channel.pipeline.fireChannelRead(piece)
-                ours.append(piece)
+                ours.received(piece)
             }
             let found = try ours.messages()
             #expect(found == theirs.collector.messages, "seed \(seed), round \(round): \(methods)")

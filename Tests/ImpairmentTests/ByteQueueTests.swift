@@ -5,7 +5,7 @@ import Testing
 @testable import Impairment
 
 @Suite struct ByteQueueTests {
-    @Test(arguments: 0..<20) func isAQueueOfBytes(seed: UInt64) {
+    @Test(arguments: 0..<20) func bytesLeaveInTheOrderInWhichTheyEntered(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var queue = ByteQueue()
         var model: [UInt8] = []
@@ -15,7 +15,7 @@ import Testing
                 let bytes = (0..<Int.random(in: 0...3000, using: &generator)).map {
                     UInt8(truncatingIfNeeded: $0 &+ step)
                 }
-                // As a socket read leaves them: much or little of the buffer filled.
+                // Buffers as a socket read leaves them: almost full or almost empty.
                 var buffer = ByteBufferAllocator().buffer(
                     capacity: Bool.random(using: &generator) ? 65536 : bytes.count)
                 buffer.writeBytes(bytes)
@@ -43,7 +43,7 @@ import Testing
         }
     }
 
-    @Test func manyTinyChunksDoNotKeepABufferEach() {
+    @Test func tinyChunksShareBuffers() {
         var queue = ByteQueue()
         for _ in 0..<10_000 {
             var buffer = ByteBufferAllocator().buffer(capacity: 2048)

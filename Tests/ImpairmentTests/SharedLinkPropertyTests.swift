@@ -5,8 +5,8 @@ import Testing
 
 @testable import Impairment
 
-/// Random facts in random order: whatever happens, bytes keep their order, none is invented, none is lost without a
-/// reset, and no more is held than the limits say.
+/// Random events in random order: bytes keep their order, none is invented, none is lost without a reset, and the limits on bytes
+/// held apply.
 @Suite struct SharedLinkPropertyTests {
     private static let limits = BufferLimits(
         bytesMaxTotal: 200_000, bytesMaxPerDirection: 50_000, bytesMinPerDirection: 5_000,
@@ -40,11 +40,11 @@ import Testing
             dnsDelay: Int.random(in: 0..<10, using: &generator) == 0 ? .milliseconds(300) : .zero)
     }
 
-    // 250 runs of 80 facts: 20 000 inputs.
-    @Test(arguments: 0..<250) func orderCompletenessAndBoundsHold(seed: UInt64) {
+    // 250 runs of 80 events: 20 000 inputs.
+    @Test(arguments: 0..<250) func randomEventsKeepBytesInOrderCompleteAndWithinLimits(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var sockets = VirtualSockets(
-            Self.conditions(&generator), limits: Self.limits, isRecording: seed % 2 == 1)
+            Self.conditions(&generator), limits: Self.limits, observation: seed % 2 == 1 ? .packets : [])
         var peers: [FlowID: PerDirection<Peer>] = [:]
         var ids: [FlowID] = []
         var everReset: Set<FlowID> = []
@@ -62,7 +62,7 @@ import Testing
             let side = Bool.random(using: &generator) ? Side.client : .server
             let isMute = peers[id]![side.sends].hasClosed || peers[id]![side.sends].isGone
             switch choice {
-            case 5..<50 where !isMute && !sockets.end(side, id).isPaused && !sockets.over.contains(id):
+            case 5..<50 where !isMute && !sockets.socket(side, id).isPaused && !sockets.ended.contains(id):
                 let count = Int.random(in: 1...Self.chunkBytesMax, using: &generator)
                 let start = peers[id]![side.sends].sent.count
                 let bytes = (0..<count).map { UInt8(truncatingIfNeeded: ($0 + start) &* 31 &+ id.index) }
@@ -70,13 +70,13 @@ import Testing
                 sockets.send(bytes, from: side, id)
             case 50..<56 where !isMute:
                 peers[id]![side.sends].hasClosed = true
-                sockets.tell(.inputClosed(side), id)
+                sockets.report(.inputClosed(side), id)
             case 56..<59:
                 peers[id]![side.sends].isGone = true
                 everReset.insert(id)
-                sockets.tell(.gone(side), id)
+                sockets.report(.gone(side), id)
             case 59..<66:
-                sockets.tell(.connected, id)
+                sockets.report(.connected, id)
             case 66..<74:
                 sockets.setRead(Bool.random(using: &generator), side, id)
             case 74..<80:
@@ -96,35 +96,35 @@ import Testing
         }
         Self.expectPrefixes(ids, peers, sockets, note)
 
-        // Heal, read everything, close everything: what was sent arrives, and everything ends.
+        // Without conditions, all bytes sent arrive once they are read, and all connections end.
         sockets.setConditions(.clear)
         for id in ids {
-            sockets.tell(.connected, id)
+            sockets.report(.connected, id)
             for side in Side.allCases { sockets.setRead(true, side, id) }
         }
         sockets.runToQuiet()
         for id in ids {
             for side in Side.allCases where !peers[id]![side.sends].hasClosed && !peers[id]![side.sends].isGone {
-                sockets.tell(.inputClosed(side), id)
+                sockets.report(.inputClosed(side), id)
             }
         }
         sockets.runToQuiet()
         Self.expectPrefixes(ids, peers, sockets, note)
         for id in ids where !everReset.contains(id) {
-            #expect(sockets.over.contains(id), note)
+            #expect(sockets.ended.contains(id), note)
             for direction in Direction.allCases {
-                #expect(sockets.end(direction.receiver, id).received == peers[id]![direction].sent, note)
-                #expect(sockets.end(direction.receiver, id).gotFin, note)
-                #expect(!sockets.end(direction.receiver, id).gotReset, note)
+                #expect(sockets.socket(direction.receiver, id).received == peers[id]![direction].sent, note)
+                #expect(sockets.socket(direction.receiver, id).gotFin, note)
+                #expect(!sockets.socket(direction.receiver, id).gotReset, note)
             }
         }
         Self.expectTruePayloads(peers, sockets, note)
         #expect(sockets.box.link.bytesHeld == 0, note)
-        #expect(sockets.box.link.nextDue == nil, note)
+        #expect(sockets.box.link.nextDeadline == nil, note)
         #expect(sockets.box.link.connectionCount == 0, note)
     }
 
-    /// What is recorded as a packet's payload is what was sent, and of what is sent for the first time all is there.
+    /// A recorded payload is the bytes that were sent; only a retransmission may have none.
     private static func expectTruePayloads(
         _ peers: [FlowID: PerDirection<Peer>], _ sockets: VirtualSockets, _ note: Comment
     ) {
@@ -145,7 +145,7 @@ import Testing
     ) {
         for id in ids {
             for direction in Direction.allCases {
-                let received = sockets.end(direction.receiver, id).received[...]
+                let received = sockets.socket(direction.receiver, id).received[...]
                 #expect(received.count <= peers[id]![direction].sent.count, note)
                 #expect(peers[id]![direction].sent.prefix(received.count) == received, note)
             }

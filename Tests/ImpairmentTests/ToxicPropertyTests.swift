@@ -5,7 +5,7 @@ import Testing
 
 @testable import Impairment
 
-/// Whatever toxics come, change and go: nothing is out of order or made up, and the books balance.
+/// Random additions, updates and removals of toxics: bytes stay in order, none is invented, and the counts of bytes held balance.
 @Suite(.timeLimit(.minutes(2))) struct ToxicPropertyTests {
     private static func effect(_ random: inout SeededGenerator) -> Toxic.Effect {
         let figures: [Int64] = [.min, -1, 0, 1, 7, 100, 5000, 1 << 40, .max]
@@ -23,19 +23,19 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<300) func streamsArePrefixesAndNothingIsLeft(_ seed: UInt64) {
+    @Test(arguments: 0..<300) func randomToxicsKeepBytesInOrderAndTheCountsBalanced(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let slow = Conditions(
             up: DirectionConditions(rate: .kilobits(800), delay: .milliseconds(20)),
             down: DirectionConditions(rate: .kilobits(800), delay: .milliseconds(20)))
         var sockets = VirtualSockets(seed % 3 == 0 ? slow : .clear, seed: seed)
         var sent: [FlowID: PerDirection<[UInt8]>] = [:]
-        /// Directions in which bytes may be missing in the middle: a `timeout` has been there.
+        /// Directions in which a `timeout` may have discarded bytes.
         var hasSwallowed = PerDirection(up: false, down: false)
         var closed: Set<String> = []
         for step in 0..<60 {
             let ids = Array(sent.keys).sorted { ($0.index, $0.generation) < ($1.index, $1.generation) }
-                .filter { !sockets.over.contains($0) }
+                .filter { !sockets.ended.contains($0) }
             let direction = Bool.random(using: &random) ? Direction.up : .down
             switch Int.random(in: 0..<10, using: &random) {
             case 0: sent[sockets.open(connected: Bool.random(using: &random))] = PerDirection(up: [], down: [])
@@ -54,11 +54,11 @@ import Testing
             case 4: sockets.wait(.milliseconds(Int64.random(in: 0..<2000, using: &random)))
             case 5:
                 guard let id = ids.randomElement(using: &random) else { continue }
-                if closed.insert("\(id)\(direction)").inserted { sockets.tell(.inputClosed(direction.sender), id) }
+                if closed.insert("\(id)\(direction)").inserted { sockets.report(.inputClosed(direction.sender), id) }
             case 6 where Int.random(in: 0..<4, using: &random) == 0:
                 guard let id = ids.randomElement(using: &random) else { continue }
                 closed.insert("\(id)\(direction)")
-                sockets.tell(.gone(direction.sender), id)
+                sockets.report(.gone(direction.sender), id)
             default:
                 guard let id = ids.randomElement(using: &random), !closed.contains("\(id)\(direction)") else {
                     continue
@@ -75,26 +75,26 @@ import Testing
         }
         #expect(sockets.box.link.bytesHeld == held.reduce(0, +))
         for toxic in sockets.box.link.toxics { sockets.remove(toxic.name) }
-        for id in sent.keys where !sockets.over.contains(id) { sockets.tell(.connected, id) }
+        for id in sent.keys where !sockets.ended.contains(id) { sockets.report(.connected, id) }
         sockets.runToQuiet(steps: 200_000)
         for (id, streams) in sent {
             for direction in Direction.allCases {
-                let received = sockets.end(direction.receiver, id).received
+                let received = sockets.socket(direction.receiver, id).received
                 if hasSwallowed[direction] {
                     #expect(isSubsequence(received, streams[direction]))
                 } else {
                     #expect(streams[direction].starts(with: received))
                 }
-                let isWhole = !sockets.over.contains(id) && !hasSwallowed[direction]
-                if isWhole && !sockets.end(direction.receiver, id).gotReset
+                let isWhole = !sockets.ended.contains(id) && !hasSwallowed[direction]
+                if isWhole && !sockets.socket(direction.receiver, id).gotReset
                     && !closed.contains("\(id)\(direction.opposite)")
                 {
                     #expect(received.count == streams[direction].count)
                 }
             }
-            if !sockets.over.contains(id) {
-                sockets.tell(.gone(.client), id)
-                sockets.tell(.gone(.server), id)
+            if !sockets.ended.contains(id) {
+                sockets.report(.gone(.client), id)
+                sockets.report(.gone(.server), id)
             }
         }
         #expect(sockets.box.link.bytesHeld == 0)

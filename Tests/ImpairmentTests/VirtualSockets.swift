@@ -3,9 +3,9 @@ import NIOCore
 
 @testable import Impairment
 
-/// A driver of a ``SharedLink`` without sockets: carries actions out on paper, in virtual time.
+/// A driver of a ``SharedLink`` in virtual time, which records the actions instead of executing them on sockets.
 struct VirtualSockets {
-    /// A link cannot be copied; the sockets of a test are.
+    /// A reference to the link, which cannot be copied as the sockets of a test are.
     final class Box {
         var link: SharedLink
 
@@ -14,171 +14,178 @@ struct VirtualSockets {
 
     let box: Box
     private(set) var now = Instant.start
-    /// What each side of each connection has got, when, and how it ended.
-    private(set) var ends: [FlowID: PerDirection<End>] = [:]
-    /// Connections that are over.
-    private(set) var over: Set<FlowID> = []
+    /// The sockets of each connection, by the direction in which they send.
+    private(set) var sockets: [FlowID: PerDirection<Socket>] = [:]
+    /// Connections that have ended.
+    private(set) var ended: Set<FlowID> = []
     /// Packets of the link, if they are recorded.
-    private(set) var packets: [SharedLink.PacketReport] = []
-    /// What became true of exchanges, in words.
-    private(set) var reports: [String] = []
+    private(set) var packets: [SharedLink.CapturedPacket] = []
+    /// Events of exchanges, as text.
+    private(set) var exchangeEvents: [String] = []
 
-    struct End {
+    struct Socket {
         var received: [UInt8] = []
         var times: [Nanoseconds] = []
         var gotFin = false
         var gotReset = false
-        /// Closed both ways by a toxic.
+        /// Closed in both directions by a toxic.
         var isClosed = false
-        /// Sizes of what was received, a piece each.
+        /// The sizes of the pieces received.
         var pieces: [Int] = []
         var flushes = 0
         var isPaused = false
-        /// Whether the program behind the socket reads.
+        /// Whether the application reads from the socket.
         var isRead = true
         var owesDrained = false
     }
 
     init(
-        _ conditions: Conditions = .clear, limits: BufferLimits = BufferLimits(), watch: ExchangeWatch? = nil,
-        isRecording: Bool = false, seed: UInt64 = 1
+        _ conditions: Conditions = .clear, limits: BufferLimits = BufferLimits(),
+        exchangeTracking: ExchangeTracking? = nil, observation: SharedLink.Observation = [], seed: UInt64 = 1
     ) {
-        box = Box(SharedLink(conditions, seed: seed, limits: limits, watch: watch, isRecording: isRecording))
+        box = Box(
+            SharedLink(
+                conditions, seed: seed, limits: limits, exchangeTracking: exchangeTracking, observation: observation))
     }
 
     init(_ link: consuming SharedLink) { box = Box(link) }
 
     var isBehind: Bool { box.link.isBehind }
 
-    /// How far the link has come.
+    /// The time of the link, which is behind the driver's when a call was cut short.
     var linkTime: Instant { box.link.now }
 
-    mutating func follow(_ timeline: Timeline) {
-        box.link.follow(timeline, at: now)
-        carryOut()
+    mutating func startTimeline(_ timeline: Timeline) {
+        box.link.startTimeline(timeline, at: now)
+        execute()
     }
 
     mutating func open(connected: Bool = true) -> FlowID {
         let id = box.link.open(at: now)
-        ends[id] = PerDirection(up: End(), down: End())
-        carryOut()
-        if connected { tell(.connected, id) }
+        sockets[id] = PerDirection(up: Socket(), down: Socket())
+        execute()
+        if connected { report(.connected, id) }
         return id
     }
 
-    /// A connection comes to the link that has gone past it so far; its upstream is there.
-    mutating func goOn(_ chance: ConnectionChance, beginning: Instant) -> FlowID {
-        let id = box.link.open(at: now, chance: chance, isEstablished: true, beginning: beginning)
-        ends[id] = PerDirection(up: End(), down: End())
-        carryOut()
-        tell(.connected, id)
+    /// Opens a connection that comes from the fast path; its upstream is connected.
+    mutating func openEstablished(_ seed: ConnectionChance, openedAt: Instant) -> FlowID {
+        let id = box.link.open(at: now, seed: seed, isEstablished: true, openedAt: openedAt)
+        sockets[id] = PerDirection(up: Socket(), down: Socket())
+        execute()
+        report(.connected, id)
         return id
     }
 
-    mutating func tell(_ input: Input, _ id: FlowID) {
-        box.link.receive(input, on: id, at: now)
-        carryOut()
+    mutating func report(_ event: SocketEvent, _ id: FlowID) {
+        box.link.receive(event, on: id, at: now)
+        execute()
     }
 
     mutating func send(_ bytes: [UInt8], from side: Side, _ id: FlowID) {
-        tell(.bytes(ByteBuffer(bytes: bytes), from: side), id)
+        report(.bytes(ByteBuffer(bytes: bytes), from: side), id)
     }
 
     mutating func setConditions(_ conditions: Conditions) {
         box.link.setConditions(conditions, at: now)
-        carryOut()
+        execute()
     }
 
     mutating func add(_ effect: Toxic.Effect, _ stream: Direction = .down, toxicity: Double = 1, name: String = "t") {
         box.link.add(Toxic(name: name, stream: stream, toxicity: toxicity, effect: effect), at: now)
-        carryOut()
+        execute()
     }
 
     mutating func update(
         _ effect: Toxic.Effect, _ stream: Direction = .down, toxicity: Double = 1, name: String = "t"
     ) {
         box.link.update(Toxic(name: name, stream: stream, toxicity: toxicity, effect: effect), at: now)
-        carryOut()
+        execute()
     }
 
     mutating func remove(_ name: String = "t") {
         box.link.removeToxic(name, at: now)
-        carryOut()
+        execute()
+    }
+
+    mutating func setObservation(_ observation: SharedLink.Observation) {
+        box.link.setObservation(observation, at: now)
+        execute()
     }
 
     mutating func wait(_ span: Nanoseconds) {
         now = now + span
         box.link.advance(to: now)
-        carryOut()
+        execute()
     }
 
-    /// The program behind a socket reads, or stops reading.
+    /// Starts or stops the application's reading from a socket.
     mutating func setRead(_ isRead: Bool, _ side: Side, _ id: FlowID) {
         change(side, id) { $0.isRead = isRead }
         drain(side, id)
     }
 
     private mutating func drain(_ side: Side, _ id: FlowID) {
-        guard end(side, id).isRead, end(side, id).owesDrained else { return }
+        guard socket(side, id).isRead, socket(side, id).owesDrained else { return }
         change(side, id) { $0.owesDrained = false }
-        tell(.drained(side), id)
+        report(.drained(side), id)
     }
 
-    /// Advances to each due time until nothing is due; gives up after `steps`.
+    /// Advances to each deadline until there is none, at most `steps` times.
     mutating func runToQuiet(steps: Int = 1_000_000) {
         for _ in 0..<steps {
-            guard let due = box.link.nextDue else { return }
-            now = max(now, due)
+            guard let deadline = box.link.nextDeadline else { return }
+            now = max(now, deadline)
             box.link.advance(to: now)
-            carryOut()
+            execute()
         }
     }
 
-    /// What `side` of a connection has got.
-    func end(_ side: Side, _ id: FlowID) -> End { ends[id]?[side.sends] ?? End() }
+    /// The socket at `side` of a connection.
+    func socket(_ side: Side, _ id: FlowID) -> Socket { sockets[id]?[side.sends] ?? Socket() }
 
-    private mutating func carryOut() {
+    private mutating func execute() {
         var drains: [(Side, FlowID)] = []
         var closed: [(Side, FlowID)] = []
         defer {
             for (side, id) in drains { drain(side, id) }
-            for (side, id) in closed { tell(.gone(side), id) }
+            for (side, id) in closed { report(.gone(side), id) }
         }
         while let packet = box.link.takePacket() { packets.append(packet) }
-        while let report = box.link.takeReport() { reports.append("\(report.event)") }
-        while let order = box.link.takeAction() {
-            precondition(!over.contains(order.flow), "an action after the end")
-            switch order.action {
+        while let event = box.link.takeExchangeEvent() { exchangeEvents.append("\(event.event)") }
+        while let action = box.link.takeAction() {
+            precondition(!ended.contains(action.flow), "an action after the end")
+            switch action.action {
             case .write(let buffer, to: let side):
-                change(side, order.flow) { end in
-                    precondition(!end.gotFin && !end.gotReset && !end.isClosed, "bytes after the end of a stream")
-                    precondition(!end.owesDrained, "bytes for a socket that must send others first")
-                    end.received += buffer.readableBytesView
-                    end.pieces.append(buffer.readableBytes)
-                    end.times.append(order.time.sinceStart)
+                change(side, action.flow) { socket in
+                    precondition(!socket.gotFin && !socket.gotReset && !socket.isClosed, "bytes after the end of a stream")
+                    precondition(!socket.owesDrained, "bytes for a socket that must send other bytes first")
+                    socket.received += buffer.readableBytesView
+                    socket.pieces.append(buffer.readableBytes)
+                    socket.times.append(action.time.sinceStart)
                 }
             case .awaitDrain(let side):
-                change(side, order.flow) { $0.owesDrained = true }
-                drains.append((side, order.flow))
+                change(side, action.flow) { $0.owesDrained = true }
+                drains.append((side, action.flow))
             case .closeOutput(let side):
-                change(side, order.flow) { end in
-                    precondition(!end.gotFin && !end.gotReset, "a second end of a stream")
-                    end.gotFin = true
+                change(side, action.flow) { socket in
+                    precondition(!socket.gotFin && !socket.gotReset, "a second end of a stream")
+                    socket.gotFin = true
                 }
             case .close(let side):
-                change(side, order.flow) { $0.isClosed = true }
-                // A socket that is closed tells so.
-                closed.append((side, order.flow))
-            case .flush(let side): change(side, order.flow) { $0.flushes += 1 }
-            case .reset(let side), .resetAfterWrites(let side): change(side, order.flow) { $0.gotReset = true }
-            case .pauseReading(let side): change(side, order.flow) { $0.isPaused = true }
-            case .resumeReading(let side): change(side, order.flow) { $0.isPaused = false }
-            case .ended: over.insert(order.flow)
+                change(side, action.flow) { $0.isClosed = true }
+                // A socket reports that it has been closed.
+                closed.append((side, action.flow))
+            case .flush(let side): change(side, action.flow) { $0.flushes += 1 }
+            case .reset(let side), .resetAfterWrites(let side): change(side, action.flow) { $0.gotReset = true }
+            case .pauseReading(let side): change(side, action.flow) { $0.isPaused = true }
+            case .resumeReading(let side): change(side, action.flow) { $0.isPaused = false }
+            case .ended: ended.insert(action.flow)
             }
         }
     }
 
-    private mutating func change(_ side: Side, _ id: FlowID, _ body: (inout End) -> Void) {
-        body(&ends[id, default: PerDirection(up: End(), down: End())][side.sends])
+    private mutating func change(_ side: Side, _ id: FlowID, _ body: (inout Socket) -> Void) {
+        body(&sockets[id, default: PerDirection(up: Socket(), down: Socket())][side.sends])
     }
 }

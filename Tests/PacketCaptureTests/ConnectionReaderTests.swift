@@ -13,9 +13,9 @@ let ports = PerDirection<UInt16>(up: 40_000, down: 8000)
 /// - Parameter observe: Called for every packet, including those without a frame.
 func conversation(
     _ request: String, _ response: String, _ conditions: Conditions, seed: UInt64,
-    observe: (SharedLink.PacketReport) -> Void = { _ in }
+    observe: (SharedLink.CapturedPacket) -> Void = { _ in }
 ) -> [(frame: [UInt8], time: Int64, record: PacketRecord)] {
-    var link = SharedLink(conditions, seed: seed, isRecording: true)
+    var link = SharedLink(conditions, seed: seed, observation: .packets)
     var frames: [(frame: [UInt8], time: Int64, record: PacketRecord)] = []
     var now = Instant.start
     let id = link.open(at: now)
@@ -24,7 +24,7 @@ func conversation(
     var arrived = 0
     var hasResponded = false
     var isOver = false
-    while !isOver, let due = link.nextDue {
+    while !isOver, let due = link.nextDeadline {
         now = max(now, due)
         link.advance(to: now)
         while let order = link.takeAction() {

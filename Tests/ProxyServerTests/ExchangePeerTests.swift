@@ -26,15 +26,15 @@ import Testing
             seen.withLock { seen in
                 switch event {
                 case .requested(_, let head, _, _): seen.methods.append(head.method)
-                case .answered(_, let status): seen.statuses.append(status)
-                case .lost, .notHTTP, .faulted: seen.other.append("\(event)")
-                case .arrived, .committed: break
+                case .responseDelivered(_, let status): seen.statuses.append(status)
+                case .interrupted, .notHTTP, .faultInjected: seen.other.append("\(event)")
+                case .requestDelivered, .committed: break
                 }
             }
         }
         var configuration = ProxyConfiguration(
             listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: upstream))
-        configuration.exchangeTracking = ExchangeWatch()
+        configuration.exchangeTracking = ExchangeTracking()
         configuration.onExchange = onExchange
         let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
         do { try await body(proxy.address.port) } catch {
@@ -158,7 +158,7 @@ import Testing
             #expect(!seen.statuses.isEmpty)
             #expect(seen.methods.count - seen.statuses.count <= 8)
             #expect(seen.statuses.allSatisfy { $0 == 200 })
-            #expect(seen.other.allSatisfy { $0.hasSuffix(" lost") })
+            #expect(seen.other.allSatisfy { $0.hasSuffix(" interrupted") })
         }
     }
 }

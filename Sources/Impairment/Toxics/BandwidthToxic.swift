@@ -1,16 +1,16 @@
 internal import LinkModel
 internal import NIOCore
 
-/// Every byte is paid for before it leaves: time without bytes earns nothing.
+/// A rate limit: each byte takes its time before it leaves, and an idle stream saves nothing up.
 struct BandwidthToxic: ToxicMachine {
-    /// Bytes in a millisecond, which is kB/s.
+    /// Bytes per millisecond, which is kB/s.
     let rate: Int64
-    /// What the first chunk's next slice has been waiting for.
-    private var slice: (bytes: Int, due: Instant)?
+    /// The next slice of the first chunk, and when it leaves.
+    private var slice: (bytes: Int, deadline: Instant)?
 
-    /// A chunk that takes longer than this leaves in slices of so long.
+    /// A chunk that takes longer than this leaves in slices of this length.
     private static let sliceMilliseconds: Int64 = 100
-    /// Faster than any machine.
+    /// A rate that no machine reaches.
     private static let rateMax: Int64 = 1_000_000_000_000
 
     init(rate: Int64) { self.rate = min(max(0, rate), Self.rateMax) }
@@ -22,7 +22,7 @@ struct BandwidthToxic: ToxicMachine {
             let bytes = min(Int64(first.bytes.readableBytes), rate * Self.sliceMilliseconds)
             slice = (Int(bytes), now + Nanoseconds(bytes * 1_000_000 / rate))
         }
-        guard let (bytes, due) = slice, due <= now else { return .wait(until: slice?.due ?? now) }
+        guard let (bytes, deadline) = slice, deadline <= now else { return .wait(until: slice?.deadline ?? now) }
         slice = nil
         return input.take(atMost: bytes).map { .pass($0) } ?? .idle
     }

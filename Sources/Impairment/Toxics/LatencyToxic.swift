@@ -1,37 +1,37 @@
 internal import LinkModel
 
-/// Each chunk leaves a while after it came, in order: the stream is late, and as fast as before.
+/// A delay: each chunk leaves some time after its arrival, in order; the throughput stays the same.
 struct LatencyToxic: ToxicMachine {
     let latency: Nanoseconds
     /// In whole milliseconds.
     let jitter: Int64
-    var chance: RandomStream
-    /// When the first chunk leaves, once that has been drawn.
-    private var due: Instant?
+    var random: RandomStream
+    /// When the first chunk leaves, once its jitter has been drawn.
+    private var deadline: Instant?
 
-    init(latency: Int64, jitter: Int64, chance: RandomStream) {
-        // Less than nothing may still be made up for by jitter.
+    init(latency: Int64, jitter: Int64, random: RandomStream) {
+        // The jitter may make a negative latency positive.
         self.latency = .milliseconds(min(max(-Toxic.millisecondsMax, latency), Toxic.millisecondsMax))
         self.jitter = min(max(0, jitter), Toxic.millisecondsMax)
-        self.chance = chance
+        self.random = random
     }
 
     var chunksMax: Int { Toxic.latencyChunksMax }
 
     mutating func step(_ input: inout ToxicInput, at now: Instant) -> ToxicStep {
         guard let first = input.first else { return input.isAtEnd ? .finish : .idle }
-        let due = self.due ?? first.arrival + delay()
-        if due > now {
-            self.due = due
-            return .wait(until: due)
+        let deadline = self.deadline ?? first.arrival + delay()
+        if deadline > now {
+            self.deadline = deadline
+            return .wait(until: deadline)
         }
-        self.due = nil
+        self.deadline = nil
         return input.take().map { .pass($0) } ?? .idle
     }
 
-    /// From `-jitter` up to, not including, `+jitter` beside the latency; never less than none.
+    /// Draws the latency plus -`jitter` up to, not including, +`jitter`; never less than 0.
     private mutating func delay() -> Nanoseconds {
         guard jitter > 0 else { return max(.zero, latency) }
-        return max(.zero, latency + .milliseconds(chance.below(2 * jitter) - jitter))
+        return max(.zero, latency + .milliseconds(random.below(2 * jitter) - jitter))
     }
 }

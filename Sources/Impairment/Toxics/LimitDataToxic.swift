@@ -1,25 +1,25 @@
 internal import LinkModel
 internal import NIOCore
 
-/// Passes so many bytes and no more, then closes both sockets.
+/// A limit on the bytes of a stream: both sockets are closed when it is reached.
 struct LimitDataToxic: ToxicMachine {
     let limit: Int64
-    /// Bytes that have passed since the toxic met the connection; outlasts updates.
-    private(set) var passed: Int64
-    private var isDue = false
+    /// Bytes passed since the toxic was added to the connection, across updates.
+    private(set) var bytesPassed: Int64
+    private var isReached = false
 
-    init(bytes: Int64, passed: Int64 = 0) {
+    init(bytes: Int64, bytesPassed: Int64 = 0) {
         limit = max(0, bytes)
-        self.passed = passed
+        self.bytesPassed = bytesPassed
     }
 
     mutating func step(_ input: inout ToxicInput, at now: Instant) -> ToxicStep {
-        if isDue { return .close }
+        if isReached { return .close }
         guard !input.isEmpty else { return input.isAtEnd ? .finish : .idle }
-        let room = limit - passed
+        let room = limit - bytesPassed
         guard room > 0, let bytes = input.take(atMost: Int(min(room, 1 << 40))) else { return .close }
-        passed += Int64(bytes.readableBytes)
-        isDue = passed >= limit
+        bytesPassed += Int64(bytes.readableBytes)
+        isReached = bytesPassed >= limit
         return .pass(bytes)
     }
 }

@@ -1,7 +1,6 @@
 internal import LinkModel
 
-/// Passes everything on: `noop`, a toxic that was not drawn for a connection, and `packet_loss`, whose losses are the
-/// link's business.
+/// Passes everything on: `noop`, a toxic that does not apply to a connection, and `packet_loss`, whose losses the link models.
 struct NoopToxic: ToxicMachine {
     mutating func step(_ input: inout ToxicInput, at now: Instant) -> ToxicStep {
         if let bytes = input.take() { return .pass(bytes) }

@@ -1,9 +1,9 @@
 internal import LinkModel
 
-/// Waits for the first byte or the end, then a while, then resets both sockets; what was on its way is lost.
+/// A RST to both sockets, some time after the first byte or the end of the stream; bytes on their way are lost.
 struct ResetPeerToxic: ToxicMachine {
     let timeout: Nanoseconds
-    private var due: Instant?
+    private var deadline: Instant?
 
     init(timeout: Int64) { self.timeout = Toxic.span(milliseconds: timeout) }
 
@@ -11,8 +11,8 @@ struct ResetPeerToxic: ToxicMachine {
 
     mutating func step(_ input: inout ToxicInput, at now: Instant) -> ToxicStep {
         guard !input.isEmpty || input.isAtEnd else { return .idle }
-        let due = self.due ?? now + timeout
-        self.due = due
-        return due <= now ? .reset : .wait(until: due)
+        let deadline = self.deadline ?? now + timeout
+        self.deadline = deadline
+        return deadline <= now ? .reset : .wait(until: deadline)
     }
 }

@@ -1,17 +1,17 @@
 internal import LinkModel
 
-/// Bytes pass; the end of the stream waits.
+/// A delay of the end of the stream; bytes pass at once.
 struct SlowCloseToxic: ToxicMachine {
     let delay: Nanoseconds
-    private var due: Instant?
+    private var deadline: Instant?
 
     init(delay: Int64) { self.delay = Toxic.span(milliseconds: delay) }
 
     mutating func step(_ input: inout ToxicInput, at now: Instant) -> ToxicStep {
         if let bytes = input.take() { return .pass(bytes) }
         guard input.isAtEnd else { return .idle }
-        let due = self.due ?? now + delay
-        self.due = due
-        return due <= now ? .finish : .wait(until: due)
+        let deadline = self.deadline ?? now + delay
+        self.deadline = deadline
+        return deadline <= now ? .finish : .wait(until: deadline)
     }
 }

@@ -1,25 +1,26 @@
 internal import LinkModel
 
-/// Swallows every byte, and closes both sockets once none has come for a while. The end of the stream passes.
+/// A black hole: every byte is discarded, and both sockets are closed when none has arrived for a while. The end of the stream
+/// passes.
 struct TimeoutToxic: ToxicMachine {
-    /// `nil` is for ever.
+    /// `nil` is forever.
     let timeout: Nanoseconds?
-    /// Since when nothing has come.
-    private var silentSince: Instant
+    /// The arrival of the last byte, or the creation of the toxic.
+    private var idleSince: Instant
 
     init(timeout: Int64, at now: Instant) {
         self.timeout = timeout > 0 ? Toxic.span(milliseconds: timeout) : nil
-        silentSince = now
+        idleSince = now
     }
 
     var isUrgent: Bool { true }
     var mustCloseOnRemoval: Bool { true }
 
     mutating func step(_ input: inout ToxicInput, at now: Instant) -> ToxicStep {
-        if !input.isEmpty { silentSince = max(silentSince, input.lastArrival) }
+        if !input.isEmpty { idleSince = max(idleSince, input.lastArrival) }
         input.dropAll()
         if input.isAtEnd { return .finish }
         guard let timeout else { return .idle }
-        return silentSince + timeout <= now ? .close : .wait(until: silentSince + timeout)
+        return idleSince + timeout <= now ? .close : .wait(until: idleSince + timeout)
     }
 }

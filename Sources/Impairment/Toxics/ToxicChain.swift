@@ -1,15 +1,15 @@
 internal import LinkModel
 internal import NIOCore
 
-/// The toxics of one connection's direction, each with what waits before it.
+/// The toxics of one stream of a connection, each with an input queue of its own.
 ///
 ///     socket -> [input toxic] -> [input toxic] -> ... -> the link
 ///
-/// Asked for what comes out with ``next(at:hasRoom:)`` whenever something has gone in, when it is due, and when there is room
-/// behind it again.
+/// A machine: ``append(_:at:)``, ``finish(_:)``, ``hasRoom`` and the changes of toxics are its inputs; ``takeAction()`` returns
+/// its output as of the time given to ``advance(to:)``.
 struct ToxicChain {
-    /// What comes out at the end.
-    enum Output {
+    /// An output at the link's end of the chain.
+    enum Action {
         case bytes(ByteBuffer, alone: Bool)
         case end(ToxicInput.End)
         case reset
@@ -19,16 +19,16 @@ struct ToxicChain {
         var toxic: Toxic
         var machine: any ToxicMachine
         var input: ToxicInput
-        /// Where its chance comes from, as often as it is drawn again.
-        var coins: RandomStream
-        /// Whether it is applied to this connection.
-        var isDrawn = false
-        /// Bytes that a `limit_data` has let pass, whatever the toxic has been since.
-        var passed: Int64 = 0
-        /// A `timeout` has been here: bytes are missing.
-        var hasSwallowed = false
-        /// When it wants to be asked again; `nil` is when something comes.
-        var due: Instant?
+        /// The random stream that decides about toxicity and seeds the toxic's own stream, again after each update.
+        var random: RandomStream
+        /// Whether the toxic applies to this connection.
+        var isApplied = false
+        /// Bytes that `limit_data` has passed, across updates.
+        var bytesPassed: Int64 = 0
+        /// A `timeout` has applied: bytes of the stream are missing.
+        var hasDiscardedBytes = false
+        /// When the machine runs again; `nil` is at the next input.
+        var deadline: Instant?
         var hasEnded = false
 
         var hasRoom: Bool { input.chunks.count < machine.chunksMax }
@@ -37,85 +37,96 @@ struct ToxicChain {
     }
 
     private var stages: [Stage] = []
-    /// Bytes that wait.
+    private var now = Instant.start
+    /// Outputs of changed and removed toxics; they come first.
+    private var released: [Action] = []
+    /// Bytes in the input queues.
     private(set) var count = 0
-    /// Losses of the link that toxics ask for, of this connection alone.
+    /// The losses that `packet_loss` toxics add on the link for this stream.
     private(set) var losses: [CorrelatedLoss] = []
-    /// The alarm that has been set for it, if any.
-    var alarm: Instant?
+    /// Whether the link takes more bytes of this stream.
+    var hasRoom: Bool
+    /// The time of the ``ToxicScheduler`` timer that has been set for the chain, if any.
+    var timer: Instant?
+
+    init(hasRoom: Bool) { self.hasRoom = hasRoom }
 
     var isEmpty: Bool { stages.isEmpty }
 
-    /// Whether the socket is to be read no more for a while.
+    /// Whether the first toxic takes no more chunks.
     var isFull: Bool { stages.first.map { !$0.hasRoom } ?? false }
 
-    /// Whether anything waits that will come out or must be awaited: bytes or the end.
-    var holdsSomething: Bool { count > 0 || stages.contains { $0.input.end != nil && !$0.hasEnded } }
+    /// Whether the chain holds bytes or an end that has not been passed on.
+    var isHolding: Bool { count > 0 || stages.contains { $0.input.end != nil && !$0.hasEnded } }
 
-    /// When it is to be asked next; not while there is no room behind it.
-    func nextDue(hasRoom: Bool) -> Instant? {
+    /// Whether ``takeAction()`` returns outputs of changed or removed toxics.
+    var hasReleasedActions: Bool { !released.isEmpty }
+
+    /// When ``advance(to:)`` must be called next. A toxic that has no room behind it has no deadline unless it is urgent.
+    var nextDeadline: Instant? {
         var earliest: Instant?
         for (index, stage) in stages.enumerated() {
-            guard let due = stage.due, due < .never, isFree(behind: index, hasRoom) || stage.machine.isUrgent else {
-                continue
-            }
-            earliest = min(earliest ?? due, due)
+            guard let deadline = stage.deadline, deadline < .never, hasRoom(behind: index) || stage.machine.isUrgent
+            else { continue }
+            earliest = min(earliest ?? deadline, deadline)
         }
         return earliest
     }
 
-    // MARK: The toxics
+    mutating func advance(to time: Instant) {
+        assert(time >= now, "time goes backwards")
+        now = max(now, time)
+    }
 
-    /// Puts a toxic nearest the link. Its chance is drawn from `coins`.
-    mutating func add(_ toxic: Toxic, coins: RandomStream, at now: Instant) {
-        var coins = coins
-        let isDrawn = coins.chance(toxic.toxicity)
-        let machine = Self.machine(isDrawn ? toxic.effect : .noop, &coins, passed: 0, at: now)
+    // MARK: Toxics
+
+    /// Adds a toxic at the link's end. `random` decides whether it applies to the connection.
+    mutating func add(_ toxic: Toxic, random: RandomStream, at time: Instant) {
+        advance(to: time)
+        var random = random
+        let isApplied = random.chance(toxic.toxicity)
+        let machine = Self.machine(isApplied ? toxic.effect : .noop, &random, bytesPassed: 0, at: now)
         stages.append(
-            Stage(toxic: toxic, machine: machine, input: ToxicInput(at: now), coins: coins, isDrawn: isDrawn))
-        noteLosses()
+            Stage(toxic: toxic, machine: machine, input: ToxicInput(at: now), random: random, isApplied: isApplied))
+        updateLosses()
     }
 
-    /// Gives a toxic other settings: what it holds goes out at once, what waits before it meets the new ones.
-    mutating func update(_ toxic: Toxic, at now: Instant) {
+    /// Changes the settings of a toxic: a chunk that it has begun with leaves at once; the settings apply to the chunks behind.
+    mutating func update(_ toxic: Toxic, at time: Instant) {
         guard let index = stages.firstIndex(where: { $0.toxic.name == toxic.name }) else { return }
-        if stages[index].due != nil, stages[index].machine.holdsFirst, let held = stages[index].input.take() {
+        advance(to: time)
+        if stages[index].deadline != nil, stages[index].machine.holdsFirst, let held = stages[index].input.take() {
             count -= held.readableBytes
-            hand(held, behind: index, at: now)
+            release(held, behind: index)
         }
-        if let limit = stages[index].machine as? LimitDataToxic { stages[index].passed = limit.passed }
-        if stages[index].machine.mustCloseOnRemoval { stages[index].hasSwallowed = true }
+        if let limit = stages[index].machine as? LimitDataToxic { stages[index].bytesPassed = limit.bytesPassed }
+        if stages[index].machine.mustCloseOnRemoval { stages[index].hasDiscardedBytes = true }
         stages[index].toxic = toxic
-        stages[index].due = nil
-        stages[index].isDrawn = stages[index].coins.chance(toxic.toxicity)
-        let effect = stages[index].isDrawn ? toxic.effect : .noop
-        let passed = stages[index].passed
-        stages[index].machine = Self.machine(effect, &stages[index].coins, passed: passed, at: now)
-        noteLosses()
+        stages[index].deadline = nil
+        stages[index].isApplied = stages[index].random.chance(toxic.toxicity)
+        let effect = stages[index].isApplied ? toxic.effect : .noop
+        let bytesPassed = stages[index].bytesPassed
+        stages[index].machine = Self.machine(effect, &stages[index].random, bytesPassed: bytesPassed, at: now)
+        updateLosses()
     }
 
-    /// Takes a toxic out: everything that waits before it goes on at once, in order. `true` if the connection must be closed,
-    /// because bytes are missing.
-    mutating func remove(_ name: String, at now: Instant) -> Bool {
+    /// Removes a toxic: all chunks of its input move on at once, in order. Returns whether the connection must be closed because
+    /// bytes are missing.
+    mutating func remove(_ name: String, at time: Instant) -> Bool {
         guard let index = stages.firstIndex(where: { $0.toxic.name == name }) else { return false }
-        let mustClose = stages[index].machine.mustCloseOnRemoval || stages[index].hasSwallowed
+        advance(to: time)
+        let mustClose = stages[index].machine.mustCloseOnRemoval || stages[index].hasDiscardedBytes
         while let chunk = stages[index].input.take() {
             count -= chunk.readableBytes
-            hand(chunk, behind: index, at: now)
+            release(chunk, behind: index)
         }
-        if let end = stages[index].input.end, !stages[index].hasEnded { handEnd(end, behind: index) }
+        if let end = stages[index].input.end, !stages[index].hasEnded { releaseEnd(end, behind: index) }
         stages.remove(at: index)
-        noteLosses()
+        updateLosses()
         return mustClose
     }
 
-    /// What has left the chain's end while toxics were changed; it goes first.
-    private var released: [Output] = []
-
-    /// Whether something has left the chain's end that ``next(at:hasRoom:)`` has not given yet.
-    var hasReleased: Bool { !released.isEmpty }
-
-    private mutating func hand(_ bytes: ByteBuffer, behind index: Int, at now: Instant) {
+    private mutating func release(_ bytes: ByteBuffer, behind index: Int) {
         if index + 1 < stages.count {
             count += bytes.readableBytes
             stages[index + 1].input.append(bytes, at: now)
@@ -124,7 +135,7 @@ struct ToxicChain {
         }
     }
 
-    private mutating func handEnd(_ end: ToxicInput.End, behind index: Int) {
+    private mutating func releaseEnd(_ end: ToxicInput.End, behind index: Int) {
         if index + 1 < stages.count {
             stages[index + 1].input.finish(end)
         } else {
@@ -132,114 +143,118 @@ struct ToxicChain {
         }
     }
 
-    private mutating func noteLosses() {
+    private mutating func updateLosses() {
         losses = []
         for index in stages.indices {
-            guard stages[index].isDrawn, case .packetLoss(let rate, let correlation) = stages[index].toxic.effect else {
-                continue
-            }
+            guard stages[index].isApplied, case .packetLoss(let rate, let correlation) = stages[index].toxic.effect
+            else { continue }
             losses.append(
-                CorrelatedLoss(rate: rate, correlation: correlation, coins: Self.split(&stages[index].coins)))
+                CorrelatedLoss(rate: rate, correlation: correlation, coins: Self.split(&stages[index].random)))
         }
     }
 
     private static func machine(
-        _ effect: Toxic.Effect, _ coins: inout RandomStream, passed: Int64, at now: Instant
+        _ effect: Toxic.Effect, _ random: inout RandomStream, bytesPassed: Int64, at now: Instant
     ) -> any ToxicMachine {
         switch effect {
         case .latency(let latency, let jitter):
-            return LatencyToxic(latency: latency, jitter: jitter, chance: split(&coins))
+            return LatencyToxic(latency: latency, jitter: jitter, random: split(&random))
         case .bandwidth(let rate): return BandwidthToxic(rate: rate)
         case .slowClose(let delay): return SlowCloseToxic(delay: delay)
         case .timeout(let timeout): return TimeoutToxic(timeout: timeout, at: now)
         case .resetPeer(let timeout): return ResetPeerToxic(timeout: timeout)
         case .slicer(let averageSize, let sizeVariation, let delay):
             return SlicerToxic(
-                averageSize: averageSize, sizeVariation: sizeVariation, delay: delay, chance: split(&coins))
+                averageSize: averageSize, sizeVariation: sizeVariation, delay: delay, random: split(&random))
         case .limitData(let bytes):
-            return LimitDataToxic(bytes: bytes, passed: passed)
+            return LimitDataToxic(bytes: bytes, bytesPassed: bytesPassed)
         case .packetLoss, .noop: return NoopToxic()
         }
     }
 
-    private static func split(_ coins: inout RandomStream) -> RandomStream {
-        RandomStream(seed: coins.next(), "toxic")
+    private static func split(_ random: inout RandomStream) -> RandomStream {
+        RandomStream(seed: random.next(), "toxic")
     }
 
     // MARK: Bytes
 
-    mutating func take(_ bytes: ByteBuffer, at now: Instant) {
+    /// Adds bytes that were read from the sender's socket.
+    mutating func append(_ bytes: ByteBuffer, at time: Instant) {
         guard !stages.isEmpty, stages[0].input.end == nil, !stages[0].hasEnded else { return }
+        advance(to: time)
         count += bytes.readableBytes
         stages[0].input.append(bytes, at: now)
     }
 
+    /// Adds the end of the sender's stream.
     mutating func finish(_ end: ToxicInput.End) {
         if !stages.isEmpty { stages[0].input.finish(end) }
     }
 
-    /// What comes out next; `nil` if nothing does now.
-    ///
-    /// - Parameter hasRoom: Whether there is room for bytes behind the chain.
-    mutating func next(at now: Instant, hasRoom: Bool) -> Output? {
+    /// Returns the next output; `nil` if there is none now.
+    mutating func takeAction() -> Action? {
         if !released.isEmpty { return released.removeFirst() }
         var index = stages.count - 1
         while index >= 0 {
-            if let moved = step(index, at: now, hasRoom: hasRoom) {
-                if let output = moved { return output }
-                // What is behind it may go on now, and what is before it later.
-                index = stages.count - 1
-            } else {
-                index -= 1
+            switch step(index) {
+            case .output(let action): return action
+            // The toxics behind it may run now, and those before it afterwards.
+            case .moved: index = stages.count - 1
+            case .nothing: index -= 1
             }
         }
         return nil
     }
 
-    private func isFree(behind index: Int, _ hasRoom: Bool) -> Bool {
+    private func hasRoom(behind index: Int) -> Bool {
         index + 1 < stages.count ? stages[index + 1].hasRoom : hasRoom
     }
 
-    /// Asks one toxic; `nil` if nothing moved, otherwise what comes out at the end, if anything.
-    private mutating func step(_ index: Int, at now: Instant, hasRoom: Bool) -> Output?? {
-        guard !stages[index].hasEnded else { return nil }
-        guard isFree(behind: index, hasRoom) || stages[index].machine.isUrgent else { return nil }
-        if let due = stages[index].due, due > now, !stages[index].machine.isUrgent { return nil }
-        stages[index].due = nil
+    /// The result of running one toxic: it did nothing, it passed something to the toxic behind it, or the chain has an output.
+    private enum StepResult {
+        case nothing, moved
+        case output(Action)
+    }
+
+    private mutating func step(_ index: Int) -> StepResult {
+        guard !stages[index].hasEnded else { return .nothing }
+        guard hasRoom(behind: index) || stages[index].machine.isUrgent else { return .nothing }
+        if let deadline = stages[index].deadline, deadline > now, !stages[index].machine.isUrgent { return .nothing }
+        stages[index].deadline = nil
         let before = stages[index].input.count
         let step = stages[index].step(at: now)
         count -= before - stages[index].input.count
         switch step {
-        case .idle: return nil
-        case .wait(until: let due):
-            stages[index].due = due
-            return nil
-        case .pass(let bytes): return .some(pass(bytes, alone: false, behind: index, at: now))
-        case .passAlone(let bytes): return .some(pass(bytes, alone: true, behind: index, at: now))
-        case .finish: return .some(end(stages[index].input.end ?? .finished, index))
-        case .close: return .some(end(.closed, index))
-        case .reset: return .some(.reset)
+        case .idle: return .nothing
+        case .wait(until: let deadline):
+            stages[index].deadline = deadline
+            return .nothing
+        case .pass(let bytes): return pass(bytes, alone: false, behind: index)
+        case .passAlone(let bytes): return pass(bytes, alone: true, behind: index)
+        case .finish: return end(stages[index].input.end ?? .finished, index)
+        case .close: return end(.closed, index)
+        case .reset: return .output(.reset)
         }
     }
 
-    private mutating func pass(_ bytes: ByteBuffer, alone: Bool, behind index: Int, at now: Instant) -> Output? {
-        if index + 1 == stages.count { return .bytes(bytes, alone: alone) }
+    private mutating func pass(_ bytes: ByteBuffer, alone: Bool, behind index: Int) -> StepResult {
+        if index + 1 == stages.count { return .output(.bytes(bytes, alone: alone)) }
         count += bytes.readableBytes
         stages[index + 1].input.append(bytes, at: now)
-        return nil
+        return .moved
     }
 
-    private mutating func end(_ end: ToxicInput.End, _ index: Int) -> Output? {
+    private mutating func end(_ end: ToxicInput.End, _ index: Int) -> StepResult {
         stages[index].hasEnded = true
-        // What comes after a close is nobody's.
+        // Bytes behind the end are discarded.
         for before in 0...index {
             count -= stages[before].input.count
             stages[before].input.dropAll()
-            stages[before].due = nil
+            stages[before].deadline = nil
             stages[before].hasEnded = true
         }
-        if index + 1 == stages.count { return .end(end) }
+        if index + 1 == stages.count { return .output(.end(end)) }
         stages[index + 1].input.finish(end)
-        return nil
+        return .moved
     }
 }

@@ -2,15 +2,15 @@ internal import DequeModule
 internal import LinkModel
 internal import NIOCore
 
-/// What waits before a toxic: chunks with the time at which each came, and then the end.
+/// The input queue of a toxic: chunks with the times of their arrival, and then the end of the stream.
 struct ToxicInput {
-    /// One read of a socket, or what the toxic before made of it.
+    /// One read of a socket, or one output of the toxic before.
     struct Chunk {
         var bytes: ByteBuffer
         let arrival: Instant
     }
 
-    /// How a stream ends.
+    /// The end of a stream.
     enum End {
         /// A FIN.
         case finished
@@ -21,18 +21,18 @@ struct ToxicInput {
     }
 
     private(set) var chunks = Deque<Chunk>()
-    /// How it ends, once everything before the end has come.
+    /// The end of the stream, which follows the chunks.
     private(set) var end: End?
     /// Bytes in the chunks.
     private(set) var count = 0
-    /// When it was last empty, or the last chunk came.
+    /// The arrival of the last chunk, or the creation of the queue.
     private(set) var lastArrival: Instant
 
     init(at now: Instant) { lastArrival = now }
 
     var first: Chunk? { chunks.first }
     var isEmpty: Bool { chunks.isEmpty }
-    /// Nothing is left but the end.
+    /// Whether only the end of the stream is left.
     var isAtEnd: Bool { chunks.isEmpty && end != nil }
 
     mutating func append(_ bytes: ByteBuffer, at now: Instant) {

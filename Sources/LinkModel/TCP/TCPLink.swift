@@ -146,7 +146,7 @@ public struct TCPLink: ~Copyable {
     private var sequence: UInt64 = 0
     private var occurrences = Deque<FlowOccurrence>()
     /// Whether every packet is written down; then none goes past the model.
-    private let isRecording: Bool
+    private var isRecording: Bool
     private var records = Deque<PacketRecord>()
 
     /// The coarsest tick of the timers that are modelled: 512 jiffies of 4 ms.
@@ -445,6 +445,22 @@ public struct TCPLink: ~Copyable {
         guard let direction, let flight = flights[direction].popFirst() else { return false }
         if contains(flight.flow) { arrive(flight, direction) }
         return true
+    }
+
+    /// Starts or stops recording packets; ``takeRecord()`` still returns packets recorded before.
+    public mutating func setRecording(_ isRecording: Bool) {
+        self.isRecording = isRecording
+        if !isRecording { return }
+        for index in connections.indices where connections[index].isInUse {
+            for direction in Direction.allCases {
+                // Before the handshake the first recorded packet counts as the first one.
+                switch connections[index].ends[direction].end.phase {
+                case .closed, .synSent: break
+                case .synReceived, .established, .reset:
+                    connections[index].sentUpTo[direction] = connections[index].dataSentUpTo[direction]
+                }
+            }
+        }
     }
 
     /// Takes the record of the next packet that was offered.

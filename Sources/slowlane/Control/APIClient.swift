@@ -149,11 +149,11 @@ struct APIClient: Sendable {
         return try await channel.executeThenClose { inbound, outbound in
             try await outbound.write(request)
             var parser = HTTPParser(.responses)
-            parser.expect(method: method)
+            parser.requestSent(method: method)
             var status: Int?
             var body = ByteBuffer()
             func take() throws -> Bool {
-                while let part = try parser.next() {
+                while let part = try parser.takePart() {
                     switch part {
                     case .responseHead(let head, _, isInterim: false): status = head.status
                     case .body(var bytes, _): body.writeBuffer(&bytes)
@@ -164,10 +164,10 @@ struct APIClient: Sendable {
                 return false
             }
             for try await bytes in inbound {
-                parser.append(bytes)
+                parser.received(bytes)
                 if try take(), let status { return (status, body) }
             }
-            parser.finish()
+            parser.streamEnded()
             if try take(), let status { return (status, body) }
             throw Failure.unreadable("the server closed the connection without an answer")
         }

@@ -1,39 +1,14 @@
 public import NIOCore
 
-/// A part of a message, with where it stands: offsets count from the first byte ever appended.
-public enum HTTPPart: Sendable {
-    /// The head of a request, its empty line included.
-    case requestHead(HTTPRequestHead, Range<Int64>)
-    /// The head of an answer; an interim one (1xx but 101) is followed by another head and has no end of its own.
-    case responseHead(HTTPResponseHead, Range<Int64>, isInterim: Bool)
-    /// Bytes of the body, without the framing of chunks.
-    case body(ByteBuffer, Range<Int64>)
-    /// What stands after the last chunk, if anything does.
-    case trailers(HTTPHeaders, Range<Int64>)
-    /// The message is whole; the offset after its last byte.
-    case end(Int64)
-    /// After an upgrade or a CONNECT: bytes that are not HTTP.
-    case opaque(ByteBuffer, Range<Int64>)
-}
-
-/// How a body is delimited (RFC 9112, 6.3).
-public enum HTTPBodyFraming: Hashable, Sendable {
-    /// There is none.
-    case none
-    /// So many bytes.
-    case length(Int64)
-    /// In chunks.
-    case chunked
-    /// Everything until the connection closes.
-    case untilClose
-}
-
-/// Finds the messages in a stream of bytes, however it is cut.
+/// A parser of the messages in a stream of bytes, which may arrive in pieces of any size.
 ///
-/// Strict where leniency has made others disagree about where a message ends (RFC 9112, 11.2): lines end with CR LF,
-/// Content-Length beside Transfer-Encoding is refused, nothing is folded. After an error it gives nothing but that error.
+/// A machine without deadlines: the bytes received, the requests sent and the end of the stream are its inputs; ``takePart()``
+/// returns the parts of messages.
+///
+/// Strict where lenient parsers disagree about the end of a message (RFC 9112, 11.2): lines end with CR LF, Content-Length with
+/// Transfer-Encoding is refused, folded lines are refused. After an error every call throws that error.
 public struct HTTPParser: Sendable {
-    /// Which messages are in the stream.
+    /// The kind of messages in the stream.
     public enum Side: Hashable, Sendable { case requests, responses }
 
     private enum State: Hashable {
@@ -46,54 +21,60 @@ public struct HTTPParser: Sendable {
     private var state = State.start
     /// The offset of the first byte in the buffer.
     private var offset: Int64 = 0
-    /// Bytes at the front of the buffer that have been searched for the end of a head.
+    /// Bytes at the front of the buffer that contain no end of a head.
     private var searched = 0
     private var bodyBytes: Int64 = 0
     /// The offset of the current message's first byte after its head.
     private var bodyStart: Int64 = 0
     private var emptyLines = 0
-    /// Methods of requests that have not been answered.
+    /// Methods of requests without a final response, the oldest first.
     private var methods: [String] = []
-    private var hasEnded = false
-    private var endIsDue = false
-    /// How the current message's body is delimited.
+    private var streamHasEnded = false
+    /// The next part is the end of the current message.
+    private var isAtEnd = false
+    /// The delimitation of the current message's body.
     public private(set) var framing = HTTPBodyFraming.none
 
-    /// Empty lines before a request that are skipped (RFC 9112, 2.2).
+    /// The number of empty lines before a request that are skipped (RFC 9112, 2.2).
     private static let emptyLinesMax = 4
-    /// Bytes read from the buffer before its memory is reused; a chunked body seldom leaves it empty.
+    /// Bytes at the front of the buffer that are kept after parsing. A chunked body rarely leaves the buffer empty.
     private static let readBytesKeptMax = 16 << 10
-    /// Bytes of a chunked body with its framing, per decoded byte and in addition. A chunk of 1 byte takes 6.
+    /// Bytes that a chunked body may take with its framing: per decoded byte, and in addition. A chunk of 1 byte takes 6.
     private static let (rawBytesPerByteMax, rawBytesMax): (Int64, Int64) = (8, 64 << 10)
 
-    /// A parser of a new stream.
+    /// Creates the parser of a new stream.
     public init(_ side: Side, limits: HTTPLimits = .standard) {
         self.side = side
         self.limits = limits
     }
 
-    /// The next answer is to a request with this method; HEAD has no body, CONNECT may open a tunnel.
-    public mutating func expect(method: String) { methods.append(method) }
+    // MARK: Inputs
 
-    /// More of the stream.
-    public mutating func append(_ bytes: ByteBuffer) {
+    /// Reports that a request was sent. Its method decides about the body of the response: HEAD has none, CONNECT may open a
+    /// tunnel.
+    public mutating func requestSent(method: String) { methods.append(method) }
+
+    /// Reports bytes of the stream.
+    public mutating func received(_ bytes: ByteBuffer) {
         var bytes = bytes
         if case .failed = state { return }
         if buffer.readerIndex > Self.readBytesKeptMax { buffer.discardReadBytes() }
         buffer.writeBuffer(&bytes)
     }
 
-    /// The stream has ended.
-    public mutating func finish() { hasEnded = true }
+    /// Reports the end of the stream.
+    public mutating func streamEnded() { streamHasEnded = true }
 
-    /// Bytes that have been appended and not given out.
+    // MARK: Outputs
+
+    /// Bytes received that are not part of a returned part.
     public var bytesKept: Int { buffer.readableBytes }
 
-    /// Whether a message has begun and is not whole.
+    /// Whether a message has begun and has not ended.
     public var isInsideMessage: Bool { state != .start && state != .opaque || buffer.readableBytes > 0 }
 
-    /// The next part; `nil` if more bytes are needed.
-    public mutating func next() throws(HTTPError) -> HTTPPart? {
+    /// Returns the next part; `nil` if more bytes are needed.
+    public mutating func takePart() throws(HTTPError) -> HTTPPart? {
         do throws(HTTPError) {
             return try parse()
         } catch {
@@ -105,8 +86,8 @@ public struct HTTPParser: Sendable {
 
     private mutating func parse() throws(HTTPError) -> HTTPPart? {
         if case .failed(let error) = state { throw error }
-        if endIsDue {
-            endIsDue = false
+        if isAtEnd {
+            isAtEnd = false
             state = .start
             return .end(offset)
         }
@@ -130,13 +111,13 @@ public struct HTTPParser: Sendable {
                 guard let (lines, range) = try readLines(max: limits.trailers, what: "the trailers") else {
                     return try endedEarly()
                 }
-                endIsDue = true
+                isAtEnd = true
                 if lines.isEmpty { return try parse() }
                 return .trailers(try Self.headers(lines, limits), range)
             case .untilClose:
                 if let piece = readPiece(atMost: .max) { return try body(piece) }
-                guard hasEnded else { return nil }
-                endIsDue = true
+                guard streamHasEnded else { return nil }
+                isAtEnd = true
                 return try parse()
             case .opaque:
                 guard let (bytes, range) = readPiece(atMost: .max) else { return nil }
@@ -153,7 +134,7 @@ public struct HTTPParser: Sendable {
         if remaining > 0 {
             state = rest(remaining)
         } else if next == .start {
-            endIsDue = true
+            isAtEnd = true
         } else {
             state = next
         }
@@ -176,7 +157,7 @@ public struct HTTPParser: Sendable {
     }
 
     private mutating func parseChunkLine() throws(HTTPError) -> Int64? {
-        guard let line = try readLine(max: limits.chunkLine, what: "a chunk's line") else { return nil }
+        guard let line = try readLine(max: limits.chunkLine, what: "a chunk's size line") else { return nil }
         guard offset - bodyStart <= Self.rawBytesPerByteMax * bodyBytes + Self.rawBytesMax else { throw .badChunk }
         var size: Int64 = 0
         var digits = 0
@@ -187,7 +168,7 @@ public struct HTTPParser: Sendable {
             size = size << 4 | Int64(digit)
         }
         let rest = line.dropFirst(digits)
-        // An extension begins with a semicolon, perhaps after spaces.
+        // An extension begins with a semicolon, possibly after spaces.
         let isPlain = rest.isEmpty || rest.first { $0 != 32 && $0 != 9 } == UInt8(ascii: ";")
         guard digits > 0, isPlain, rest.allSatisfy(HTTPSyntax.isText) else { throw .badChunk }
         return size
@@ -203,7 +184,7 @@ public struct HTTPParser: Sendable {
     }
 
     private func endedEarly() throws(HTTPError) -> HTTPPart? {
-        if hasEnded { throw .endedEarly }
+        if streamHasEnded { throw .endedEarly }
         return nil
     }
 
@@ -227,11 +208,11 @@ public struct HTTPParser: Sendable {
     private mutating func parseHead() throws(HTTPError) -> HTTPPart? {
         let max = limits.startLine + limits.headers
         guard let (lines, range) = try readLines(max: max, what: "the head") else {
-            if hasEnded && buffer.readableBytes > 0 { throw .endedEarly }
+            if streamHasEnded && buffer.readableBytes > 0 { throw .endedEarly }
             return nil
         }
         guard let first = lines.first else { throw .badStartLine }
-        guard first.count <= limits.startLine else { throw .tooLarge("the first line") }
+        guard first.count <= limits.startLine else { throw .tooLarge("the start line") }
         let headers = try Self.headers(lines.dropFirst(), limits)
         emptyLines = 0
         bodyBytes = 0
@@ -261,15 +242,15 @@ public struct HTTPParser: Sendable {
     private mutating func takeResponse(
         _ line: [UInt8], _ headers: HTTPHeaders, _ range: Range<Int64>
     ) throws(HTTPError) -> HTTPPart {
+        let version = try Self.version(line.prefix { $0 != 32 })
         guard line.count >= 12, line[8] == 32, line.count == 12 || line[12] == 32,
             line[9...11].allSatisfy({ (48...57).contains($0) }), line[9] >= 49, line.allSatisfy(HTTPSyntax.isText)
-        else { throw line.starts(with: "HTTP/1.".utf8) ? .badStartLine : .badStartLine }
-        let version = try Self.version(line[..<8])
+        else { throw .badStartLine }
         let status = line[9...11].reduce(0) { $0 * 10 + Int($1) - 48 }
         let head = HTTPResponseHead(
             version: version, status: status, reason: String(decoding: line.dropFirst(13), as: UTF8.self),
             headers: headers)
-        guard let method = methods.first else { throw .unexpectedAnswer }
+        guard let method = methods.first else { throw .unexpectedResponse }
         if (100...199).contains(status) && status != 101 {
             return .responseHead(head, range, isInterim: true)
         }
@@ -292,7 +273,7 @@ public struct HTTPParser: Sendable {
         self.framing = framing
         bodyStart = offset
         switch framing {
-        case .none: endIsDue = true
+        case .none: isAtEnd = true
         case .length(let length): state = .length(length)
         case .chunked: state = .chunkLine
         case .untilClose: state = .untilClose
@@ -305,7 +286,7 @@ public struct HTTPParser: Sendable {
         throw bytes.starts(with: "HTTP/".utf8) ? .badVersion : .badStartLine
     }
 
-    /// What the headers say of the body's length; `none` if nothing.
+    /// Returns the delimitation that the header fields declare; `none` if they declare none.
     private static func length(_ headers: HTTPHeaders) throws(HTTPError) -> HTTPBodyFraming {
         let lengths = headers.all("Content-Length")
         let codings = headers.all("Transfer-Encoding")
@@ -340,12 +321,12 @@ public struct HTTPParser: Sendable {
 
     // MARK: Lines
 
-    /// Reads lines up to and with an empty one; `nil` if it has not come.
+    /// Reads lines up to an empty one, and the empty one; `nil` if it has not been received.
     private mutating func readLines(
         max: Int, what: String
     ) throws(HTTPError) -> (lines: [[UInt8]], range: Range<Int64>)? {
         let view = buffer.readableBytesView
-        // The empty line ends with LF CR LF, or begins the whole.
+        // The empty line is the LF CR LF after another line, or the first line.
         var index = view.index(view.startIndex, offsetBy: Swift.max(0, searched - 3))
         var end: Int?
         if view.count >= 2, view[view.startIndex] == 13, view[view.startIndex + 1] == 10 {
@@ -380,14 +361,14 @@ public struct HTTPParser: Sendable {
         var lines: [[UInt8]] = []
         for line in bytes.dropLast(2).split(separator: 10) {
             let line = Array(line.dropLast())
-            // A CR alone, or a line that goes on.
+            // A bare CR, or a folded line.
             guard !line.contains(13), line.first != 32, line.first != 9 else { throw .badHeader }
             lines.append(line)
         }
         return (lines, start..<offset)
     }
 
-    /// Reads a line without its end; `nil` if it has not come.
+    /// Reads a line and returns it without its CR LF; `nil` if it has not been received.
     private mutating func readLine(max: Int, what: String) throws(HTTPError) -> [UInt8]? {
         let view = buffer.readableBytesView
         guard let lineFeed = view.prefix(max + 2).firstIndex(of: 10) else {

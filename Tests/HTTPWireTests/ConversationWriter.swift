@@ -3,8 +3,7 @@ import TestSupport
 
 @testable import HTTPWire
 
-/// What a parser made of a message. The reason of a status is left out: NIO puts its own words for what it knows, and
-/// may drop words that came in several pieces.
+/// A parsed message. The reason phrase is left out: NIO replaces those it knows, and may drop those received in pieces.
 struct Message: Equatable, CustomStringConvertible {
     var first = ""
     var headers: [String] = []
@@ -16,10 +15,10 @@ struct Message: Equatable, CustomStringConvertible {
 }
 
 extension HTTPParser {
-    /// All messages so far; interim answers are messages without a body.
+    /// Returns all messages so far; interim responses are messages without a body.
     mutating func messages() throws -> [Message] {
         var found: [Message] = []
-        while let part = try next() {
+        while let part = try takePart() {
             switch part {
             case .requestHead(let head, _):
                 found.append(
@@ -42,7 +41,7 @@ extension HTTPParser {
     }
 }
 
-/// Random messages as bytes.
+/// A generator of random messages as bytes.
 struct ConversationWriter {
     var generator: SeededGenerator
 
@@ -61,7 +60,7 @@ struct ConversationWriter {
 
     mutating func body(_ size: Int) -> [UInt8] { (0..<size).map { _ in UInt8(number(0...255)) } }
 
-    /// A body with the headers that frame it.
+    /// Returns a body with the header fields that delimit it.
     mutating func framedBody() -> (headers: String, bytes: [UInt8]) {
         switch number(0...2) {
         case 0: return ("", [])
@@ -94,7 +93,7 @@ struct ConversationWriter {
         case 1: return Array("HTTP/1.1 304 Not Modified\r\nContent-Length: 77\r\n\(fields)\r\n".utf8)
         default:
             var framed = framedBody()
-            // Without framing the answer would last until the connection closes.
+            // Without a length the response would last until the connection closes.
             if framed.headers.isEmpty { framed.headers = "Content-Length: 0\r\n" }
             let body = method == "HEAD" ? [] : framed.bytes
             let status = ["200 OK", "404 Not Found", "299 Words here", "599 "][number(0...3)]
@@ -102,7 +101,7 @@ struct ConversationWriter {
         }
     }
 
-    /// The bytes in random pieces.
+    /// Returns the bytes in random pieces.
     mutating func pieces(_ bytes: [UInt8]) -> [ByteBuffer] {
         var pieces: [ByteBuffer] = []
         var rest = bytes[...]

@@ -4,8 +4,8 @@ import Testing
 
 @testable import HTTPWire
 
-@Suite struct ClientMachineTests {
-    /// The machine and everything it has asked for.
+@Suite struct HTTPClientMachineTests {
+    /// A driver that records the machine's actions as text.
     private final class Driver {
         var machine: HTTPClientMachine
         var now = Instant.start
@@ -55,13 +55,13 @@ import Testing
 
         func pass(_ seconds: Int64) {
             now = now + .seconds(seconds)
-            feed { $0.timePasses(to: now) }
+            feed { $0.advance(to: now) }
         }
     }
 
     private let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
-    @Test func aConnectionIsUsedAgain() {
+    @Test func anIdleConnectionIsReused() {
         let driver = Driver()
         driver.start()
         driver.up(0)
@@ -78,19 +78,19 @@ import Testing
         #expect(driver.log.last == "close 0", "an unused connection is kept for 15 s")
     }
 
-    @Test func nothingIsSentTwice() {
+    @Test func aFailedRequestIsNotSentAgain() {
         let driver = Driver()
         driver.start()
         driver.up(0)
         driver.bytes(0, ok)
         driver.start("POST", "/x")
         driver.closed(0, .reset)
-        #expect(driver.log.last == "1: reset before the answer was whole, sent, reused")
+        #expect(driver.log.last == "1: reset before the response was complete, sent, reused")
         #expect(!driver.log.contains("connect 1"))
         #expect(driver.machine.nextDeadline == nil)
     }
 
-    @Test func eachTimeoutComesAtItsTime() {
+    @Test func eachTimeoutExpiresAtItsDeadline() {
         let connect = Driver()
         connect.start()
         #expect(connect.machine.nextDeadline == Instant(.seconds(10)))
@@ -111,7 +111,7 @@ import Testing
         idle.bytes(0, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
         #expect(idle.machine.nextDeadline == Instant(.seconds(25)))
         idle.pass(20)
-        #expect(idle.log.last == "0: timed out (idle), answering")
+        #expect(idle.log.last == "0: timed out (idle), responding")
 
         let whole = Driver()
         whole.start()
@@ -123,10 +123,10 @@ import Testing
         }
         #expect(whole.machine.nextDeadline == Instant(.seconds(90)))
         whole.pass(10)
-        #expect(whole.log.last == "0: timed out (whole exchange), answering")
+        #expect(whole.log.last == "0: timed out (whole exchange), responding")
     }
 
-    @Test func moreThanAllowedWaitInOrder() {
+    @Test func exchangesWaitInOrderForAConnection() {
         let driver = Driver(connectionsMax: 1)
         for target in ["/a", "/b", "/c"] { driver.start("GET", target) }
         #expect(driver.log == ["connect 0"])
@@ -136,11 +136,11 @@ import Testing
         #expect(driver.written[0]?.contains("/a") == true)
     }
 
-    @Test func answersThatAreNone() {
+    @Test func malformedAndIncompleteResponsesFail() {
         for (text, expected) in [
-            ("<html>", "0: not HTTP: the first line is not HTTP's, answering"),
-            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "0: closed before the answer was whole, answering"),
-            ("HTTP", "0: closed before the answer was whole, answering"),
+            ("<html>", "0: not HTTP: malformed start line, responding"),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab", "0: closed before the response was complete, responding"),
+            ("HTTP", "0: closed before the response was complete, responding"),
         ] {
             let driver = Driver()
             driver.start()
@@ -151,7 +151,7 @@ import Testing
         }
     }
 
-    @Test func whatLastsUntilTheCloseIsWholeThen() {
+    @Test func aResponseDelimitedByTheCloseIsCompleteThen() {
         let driver = Driver()
         driver.start()
         driver.up(0)
@@ -160,7 +160,7 @@ import Testing
         #expect(driver.log.contains("0: 200 all"))
     }
 
-    @Test func aServerThatWantsToCloseIsLeft() {
+    @Test func aConnectionIsClosedIfTheServerAsksForIt() {
         let driver = Driver()
         driver.start()
         driver.up(0)
@@ -170,7 +170,7 @@ import Testing
         #expect(driver.log.last == "connect 1")
     }
 
-    @Test func bytesThatNobodyAskedForEndTheConnection() {
+    @Test func unexpectedBytesAbortTheConnection() {
         let driver = Driver()
         driver.start()
         driver.up(0)
@@ -179,7 +179,7 @@ import Testing
         #expect(driver.log.last == "close 0!")
     }
 
-    @Test func refusedAndCancelled() {
+    @Test func refusedAndCancelledExchangesFail() {
         let driver = Driver()
         driver.start()
         driver.feed { $0.connectFailed(HTTPConnectionID(number: 0), reason: .refused, at: driver.now) }

@@ -7,9 +7,9 @@ import Testing
 private let way = DirectionConditions(rate: .kilobits(800), delay: .milliseconds(50))
 private let slow = Conditions(up: way, down: way)
 
-/// One call runs a bounded number of events, and the bound changes nothing of what happens.
-@Suite struct TurnTests {
-    @Test(arguments: [1, 7, 30]) func theBoundOfACallChangesNothingOfWhatArrives(_ eventsMax: Int) {
+/// The limit of events per call, which changes no modelled time.
+@Suite struct EventLimitTests {
+    @Test(arguments: [1, 7, 30]) func theEventLimitOfACallChangesNoModelledTime(_ eventsMax: Int) {
         func run(_ eventsMax: Int) -> ([Nanoseconds], Bool) {
             var sockets = VirtualSockets(slow)
             sockets.box.link.eventsPerCallMax = eventsMax
@@ -18,21 +18,21 @@ private let slow = Conditions(up: way, down: way)
             sockets.wait(.seconds(3))
             let wasBehind = sockets.isBehind
             sockets.runToQuiet()
-            return (sockets.end(.server, id).times, wasBehind)
+            return (sockets.socket(.server, id).times, wasBehind)
         }
         let (times, isBehind) = run(.max)
         #expect(!isBehind && times.count > 1)
         #expect(run(eventsMax) == (times, true))
     }
 
-    @Test func aLateCallStopsAtTheBoundAndTellsHowFarItCame() {
+    @Test func aCallStopsAtTheEventLimitAndReportsItsTime() {
         var sockets = VirtualSockets(slow)
         sockets.box.link.eventsPerCallMax = 10
         let id = sockets.open()
         sockets.send([UInt8](repeating: 1, count: 30_000), from: .client, id)
         sockets.wait(.seconds(10))
         #expect(sockets.isBehind && sockets.linkTime < sockets.now)
-        // A fact is taken at the time that the link has come to.
+        // An event is processed at the link's time, which is behind.
         sockets.send([2], from: .client, id)
         #expect(sockets.linkTime < sockets.now)
         var calls = 0
@@ -42,10 +42,10 @@ private let slow = Conditions(up: way, down: way)
         }
         #expect(calls > 0 && sockets.linkTime == sockets.now)
         sockets.runToQuiet()
-        #expect(sockets.end(.server, id).received.count == 30_001)
+        #expect(sockets.socket(.server, id).received.count == 30_001)
     }
 
-    @Test func aSlicerPassesOnABoundedNumberOfPiecesInACall() {
+    @Test func aSlicerPassesALimitedNumberOfPiecesPerCall() {
         var sockets = VirtualSockets()
         sockets.box.link.eventsPerCallMax = 64
         let id = sockets.open()
@@ -53,14 +53,14 @@ private let slow = Conditions(up: way, down: way)
         sockets.setRead(false, .client, id)
         sockets.send([UInt8](repeating: 1, count: 40_000), from: .server, id)
         #expect(sockets.isBehind)
-        #expect(sockets.end(.client, id).received.count <= 1024)
+        #expect(sockets.socket(.client, id).received.count <= 1024)
         sockets.setRead(true, .client, id)
         while sockets.isBehind { sockets.wait(.zero) }
         sockets.runToQuiet()
-        #expect(sockets.end(.client, id).received.count == 40_000)
+        #expect(sockets.socket(.client, id).received.count == 40_000)
     }
 
-    @Test func whatARemovedToxicReleasesIsNotLostToTheBound() {
+    @Test func theEventLimitLosesNoBytesOfARemovedToxic() {
         var sockets = VirtualSockets()
         sockets.box.link.eventsPerCallMax = 1
         let id = sockets.open()
@@ -68,14 +68,14 @@ private let slow = Conditions(up: way, down: way)
         for _ in 0..<600 { sockets.send([7, 8], from: .server, id) }
         sockets.remove()
         sockets.send([9], from: .server, id)
-        sockets.tell(.inputClosed(.server), id)
+        sockets.report(.inputClosed(.server), id)
         while sockets.isBehind { sockets.wait(.zero) }
         sockets.runToQuiet()
-        #expect(sockets.end(.client, id).received == (0..<600).flatMap { _ in [7, 8] as [UInt8] } + [9])
-        #expect(sockets.end(.client, id).gotFin)
+        #expect(sockets.socket(.client, id).received == (0..<600).flatMap { _ in [7, 8] as [UInt8] } + [9])
+        #expect(sockets.socket(.client, id).gotFin)
     }
 
-    @Test func aRefusalAbortsABoundedNumberOfConnectionsInACall() {
+    @Test func aRefusalAbortsALimitedNumberOfConnectionsPerCall() {
         var sockets = VirtualSockets(slow)
         sockets.box.link.eventsPerCallMax = 64
         let connections = (0..<100).map { _ in sockets.open() }
@@ -83,9 +83,9 @@ private let slow = Conditions(up: way, down: way)
         var refusing = Conditions.clear
         refusing.access = .refuse
         sockets.setConditions(refusing)
-        #expect(sockets.isBehind && sockets.over.count < 100)
+        #expect(sockets.isBehind && sockets.ended.count < 100)
         while sockets.isBehind { sockets.wait(.zero) }
-        #expect(sockets.over == Set(connections))
-        #expect(connections.allSatisfy { sockets.end(.client, $0).gotReset && sockets.end(.server, $0).gotReset })
+        #expect(sockets.ended == Set(connections))
+        #expect(connections.allSatisfy { sockets.socket(.client, $0).gotReset && sockets.socket(.server, $0).gotReset })
     }
 }

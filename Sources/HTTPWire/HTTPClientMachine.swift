@@ -1,10 +1,10 @@
 public import LinkModel
 public import NIOCore
 
-/// The client's side of HTTP/1.1 to one server: its connections, and what waits for one.
+/// The client side of HTTP/1.1 to one server: its connections, and the exchanges that use them or wait for one.
 ///
-/// A pure machine: facts and the time go in, ``takeAction()`` gives what to do. It sends nothing twice: a request that
-/// fails, on a connection used before or not, is the caller's to repeat, who knows whether that is harmless.
+/// A machine: events and the time go in, ``takeAction()`` returns actions. A request is never sent twice: the caller decides
+/// whether a failed request may be repeated, also after the failure of a reused connection.
 public struct HTTPClientMachine: Sendable {
     private struct Connection: Sendable {
         enum State: Sendable { case connecting, busy, idle }
@@ -12,9 +12,10 @@ public struct HTTPClientMachine: Sendable {
         var state = State.connecting
         var parser = HTTPParser(.responses)
         var exchange: HTTPExchangeID?
-        /// When it is given up in its present state.
+        /// The deadline of the present state.
         var deadline: Instant
-        var used = 0
+        /// The number of exchanges that the connection has carried.
+        var exchangeCount = 0
     }
 
     private struct Exchange: Sendable {
@@ -25,7 +26,7 @@ public struct HTTPClientMachine: Sendable {
         var head: HTTPResponseHead?
         var body: [UInt8] = []
         var trailers = HTTPHeaders()
-        var phase = HTTPClientFailure.Phase.notSent
+        var phase = HTTPClientError.Phase.notSent
     }
 
     private let host: String
@@ -34,18 +35,18 @@ public struct HTTPClientMachine: Sendable {
     private let bodyMax: Int
     private var connections: [HTTPConnectionID: Connection] = [:]
     private var exchanges: [HTTPExchangeID: Exchange] = [:]
-    /// Exchanges without a connection, in order.
+    /// Exchanges that wait for a connection, in order.
     private var waiting: [HTTPExchangeID] = []
     private var actions: [HTTPClientAction] = []
     private var nextConnection = 0
     private var nextExchange = 0
 
-    /// A machine without connections.
+    /// Creates a machine without connections.
     ///
     /// - Parameters:
-    ///   - host: What the `Host` header says.
-    ///   - connectionsMax: Connections open at once, at most.
-    ///   - bodyMax: Bytes of an answer's body, at most.
+    ///   - host: The value of the `Host` field.
+    ///   - connectionsMax: The maximum number of connections.
+    ///   - bodyMax: The maximum number of bytes of a response's body.
     public init(
         host: String, timeouts: HTTPTimeouts = HTTPTimeouts(), connectionsMax: Int = 2, bodyMax: Int = 16 << 20
     ) {
@@ -55,21 +56,21 @@ public struct HTTPClientMachine: Sendable {
         self.bodyMax = bodyMax
     }
 
-    // MARK: What can be asked
+    // MARK: Time and actions
 
-    /// When ``timePasses(to:)`` must be called next.
+    /// When ``advance(to:)`` must be called next.
     public var nextDeadline: Instant? {
         let ends = exchanges.values.map(\.deadline)
         let states = connections.values.map(\.deadline)
         return (ends + states).min().flatMap { $0 == .never ? nil : $0 }
     }
 
-    /// Takes the next thing to do.
+    /// Takes the next action.
     public mutating func takeAction() -> HTTPClientAction? { actions.isEmpty ? nil : actions.removeFirst() }
 
-    // MARK: What can happen
+    // MARK: Inputs
 
-    /// A request is to be sent; a malformed one fails at once.
+    /// Starts an exchange. A malformed request fails at once.
     public mutating func start(_ request: HTTPClientRequest, at now: Instant) -> HTTPExchangeID {
         let id = HTTPExchangeID(number: nextExchange)
         nextExchange += 1
@@ -77,7 +78,7 @@ public struct HTTPClientMachine: Sendable {
         do {
             try head(of: request).write(into: &bytes)
         } catch {
-            actions.append(.finished(id, .failure(HTTPClientFailure(.malformed(error), .notSent))))
+            actions.append(.finished(id, .failure(HTTPClientError(.malformed(error), .notSent))))
             return id
         }
         bytes.writeBytes(request.body)
@@ -97,13 +98,13 @@ public struct HTTPClientMachine: Sendable {
         return HTTPRequestHead(method: request.method, target: request.target, headers: headers)
     }
 
-    /// The caller does not want the answer any more.
+    /// Cancels an exchange; one that has ended is ignored.
     public mutating func cancel(_ id: HTTPExchangeID, at now: Instant) {
         guard exchanges[id] != nil else { return }
         fail(id, .cancelled, at: now)
     }
 
-    /// A connection is up.
+    /// Reports an established connection.
     public mutating func connected(_ id: HTTPConnectionID, at now: Instant) {
         guard connections[id]?.state == .connecting else { return }
         connections[id]?.state = .idle
@@ -111,47 +112,47 @@ public struct HTTPClientMachine: Sendable {
         dispatch(at: now)
     }
 
-    /// A connection cannot be had; the oldest waiting exchange fails with it.
-    public mutating func connectFailed(_ id: HTTPConnectionID, reason: HTTPConnectFailure, at now: Instant) {
+    /// Reports a connection that could not be established; the oldest waiting exchange fails with it.
+    public mutating func connectFailed(_ id: HTTPConnectionID, reason: HTTPConnectError, at now: Instant) {
         guard connections[id]?.state == .connecting else { return }
         connections[id] = nil
         if let first = waiting.first { fail(first, .connect(reason), at: now) }
         dispatch(at: now)
     }
 
-    /// Bytes have come.
+    /// Reports bytes that were received.
     public mutating func received(_ bytes: ByteBuffer, on id: HTTPConnectionID, at now: Instant) {
         guard let exchange = connections[id]?.exchange else {
-            // Nobody has asked for anything.
+            // Bytes without a request.
             if connections[id] != nil { close(id, isAbortive: true) }
             return
         }
         connections[id]?.deadline = now + timeouts.idle
-        exchanges[exchange]?.phase = .answering
-        connections[id]?.parser.append(bytes)
+        exchanges[exchange]?.phase = .responding
+        connections[id]?.parser.received(bytes)
         read(id, exchange, at: now)
     }
 
-    /// A connection is closed by its peer, or has failed.
+    /// Reports a connection that was closed by its peer, or has failed.
     public mutating func closed(_ id: HTTPConnectionID, how: HTTPCloseReason, at now: Instant) {
         guard let connection = connections[id] else { return }
         if let exchange = connection.exchange, how == .fin {
-            // The end of the stream may be the end of the answer.
-            connections[id]?.parser.finish()
+            // The end of the stream may be the end of the response.
+            connections[id]?.parser.streamEnded()
             read(id, exchange, hasEnded: true, at: now)
         }
         guard let connection = connections.removeValue(forKey: id) else { return }
         if let exchange = connection.exchange {
             exchanges[exchange]?.connection = nil
-            fail(exchange, .closedByPeer(how), wasReused: connection.used > 1, at: now)
+            fail(exchange, .closedByPeer(how), wasReused: connection.exchangeCount > 1, at: now)
         } else if connection.state == .connecting, let first = waiting.first {
             fail(first, .connect(.other("closed")), at: now)
         }
         dispatch(at: now)
     }
 
-    /// Time has passed; what is overdue is given up.
-    public mutating func timePasses(to now: Instant) {
+    /// Ends exchanges and connections whose deadlines have passed.
+    public mutating func advance(to now: Instant) {
         for id in exchanges.keys.sorted() where exchanges[id].map({ $0.deadline <= now }) ?? false {
             fail(id, .timedOut(.exchange), at: now)
         }
@@ -164,24 +165,24 @@ public struct HTTPClientMachine: Sendable {
             case .idle: close(id, isAbortive: false)
             case .busy:
                 guard let exchange = connection.exchange else { continue }
-                let hasBegun = exchanges[exchange]?.phase == .answering
+                let hasBegun = exchanges[exchange]?.phase == .responding
                 fail(exchange, .timedOut(hasBegun ? .idle : .firstByte), at: now)
             }
         }
         dispatch(at: now)
     }
 
-    // MARK: Inside
+    // MARK: Internals
 
-    /// Gives waiting exchanges to idle connections, and opens new ones as far as allowed.
+    /// Assigns waiting exchanges to idle connections, and opens connections up to the maximum.
     private mutating func dispatch(at now: Instant) {
         for id in connections.keys.sorted() where connections[id]?.state == .idle && !waiting.isEmpty {
             let exchange = waiting.removeFirst()
             connections[id]?.state = .busy
             connections[id]?.exchange = exchange
-            connections[id]?.used += 1
+            connections[id]?.exchangeCount += 1
             connections[id]?.deadline = now + timeouts.firstByte
-            connections[id]?.parser.expect(method: exchanges[exchange]?.request.method ?? "")
+            connections[id]?.parser.requestSent(method: exchanges[exchange]?.request.method ?? "")
             exchanges[exchange]?.connection = id
             exchanges[exchange]?.phase = .sent
             if let bytes = exchanges[exchange]?.bytes { actions.append(.write(id, bytes)) }
@@ -201,7 +202,7 @@ public struct HTTPClientMachine: Sendable {
         _ id: HTTPConnectionID, _ exchange: HTTPExchangeID, hasEnded: Bool = false, at now: Instant
     ) {
         do throws(HTTPError) {
-            while let part = try connections[id]?.parser.next() {
+            while let part = try connections[id]?.parser.takePart() {
                 switch part {
                 case .responseHead(let head, _, let isInterim): if !isInterim { exchanges[exchange]?.head = head }
                 case .body(let bytes, _):
@@ -211,12 +212,12 @@ public struct HTTPClientMachine: Sendable {
                     }
                 case .trailers(let trailers, _): exchanges[exchange]?.trailers = trailers
                 case .end: return succeed(id, exchange, hasEnded: hasEnded, at: now)
-                case .opaque: return fail(exchange, .malformed(.unexpectedAnswer), at: now)
+                case .opaque: return fail(exchange, .malformed(.unexpectedResponse), at: now)
                 case .requestHead: break
                 }
             }
         } catch {
-            // A stream that ends early is told as a close, with how it was closed.
+            // An early end of the stream is reported as a close, with its reason.
             if error != .endedEarly { fail(exchange, .malformed(error), at: now) }
         }
     }
@@ -242,13 +243,13 @@ public struct HTTPClientMachine: Sendable {
     }
 
     private mutating func fail(
-        _ id: HTTPExchangeID, _ reason: HTTPClientFailure.Reason, wasReused: Bool? = nil, at now: Instant
+        _ id: HTTPExchangeID, _ reason: HTTPClientError.Reason, wasReused: Bool? = nil, at now: Instant
     ) {
         guard let exchange = exchanges.removeValue(forKey: id) else { return }
         waiting.removeAll { $0 == id }
-        var failure = HTTPClientFailure(reason, exchange.phase)
+        var failure = HTTPClientError(reason, exchange.phase)
         if let connection = exchange.connection {
-            failure.wasReused = connections[connection].map { $0.used > 1 } ?? false
+            failure.wasReused = connections[connection].map { $0.exchangeCount > 1 } ?? false
             close(connection, isAbortive: true)
         }
         if let wasReused { failure.wasReused = wasReused }

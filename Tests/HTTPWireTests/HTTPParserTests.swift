@@ -4,16 +4,16 @@ import Testing
 
 @testable import HTTPWire
 
-@Suite struct ParserTests {
+@Suite struct HTTPParserTests {
     private func parts(_ side: HTTPParser.Side, _ text: String, methods: [String] = [], ended: Bool = false) throws
         -> [String]
     {
         var parser = HTTPParser(side)
-        for method in methods { parser.expect(method: method) }
-        parser.append(ByteBuffer(string: text))
-        if ended { parser.finish() }
+        for method in methods { parser.requestSent(method: method) }
+        parser.received(ByteBuffer(string: text))
+        if ended { parser.streamEnded() }
         var found: [String] = []
-        while let part = try parser.next() {
+        while let part = try parser.takePart() {
             switch part {
             case .requestHead(let head, let range): found.append("\(head.method) \(head.target) \(range)")
             case .responseHead(let head, let range, let isInterim):
@@ -39,17 +39,17 @@ import Testing
                 ])
     }
 
-    @Test func whatHasNoBodyHasNone() throws {
-        let answers =
+    @Test func responsesWithoutBodyHaveNone() throws {
+        let responses =
             "HTTP/1.1 100 C\r\n\r\nHTTP/1.1 204 N\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 O\r\nContent-Length: 5\r\n\r\n"
             + "HTTP/1.1 304 N\r\n\r\n"
         #expect(
-            try parts(.responses, answers, methods: ["PUT", "HEAD", "GET"]) == [
+            try parts(.responses, responses, methods: ["PUT", "HEAD", "GET"]) == [
                 "100i 0..<18", "204 18..<55", "end 55", "200 55..<92", "end 92", "304 92..<110", "end 110",
             ])
     }
 
-    @Test func anAnswerMayLastUntilTheClose() throws {
+    @Test func aResponseMayLastUntilTheClose() throws {
         let text = "HTTP/1.0 200 OK\r\n\r\nall of it"
         #expect(try parts(.responses, text, methods: ["GET"]) == ["200 0..<19", "body 9 19..<28"])
         #expect(try parts(.responses, text, methods: ["GET"], ended: true).last == "end 28")
@@ -76,34 +76,34 @@ import Testing
         ("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabcde", .badChunk),
         ("PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n", .badChunk),
         ("\r\n\r\n\r\n\r\n\r\n", .badStartLine),
-    ]) func whatOthersDisagreeAboutIsRefused(_ text: String, _ error: HTTPError) {
+    ]) func ambiguousMessagesAreRefused(_ text: String, _ error: HTTPError) {
         #expect(throws: error) { try parts(.requests, text) }
     }
 
-    @Test func limitsHold() {
+    @Test func partsBeyondTheirLimitsAreRefused() {
         let long = String(repeating: "x", count: 100_000)
         #expect(throws: HTTPError.tooLarge("the head")) { try parts(.requests, "GET /\(long)") }
-        #expect(throws: HTTPError.tooLarge("the first line")) {
+        #expect(throws: HTTPError.tooLarge("the start line")) {
             try parts(.requests, "GET /\(long.prefix(9000)) HTTP/1.1\r\n\r\n")
         }
         let many = String(repeating: "A: b\r\n", count: 201)
         #expect(throws: HTTPError.tooLarge("the number of headers")) {
             try parts(.requests, "GET / HTTP/1.1\r\n\(many)\r\n")
         }
-        #expect(throws: HTTPError.tooLarge("a chunk's line")) {
+        #expect(throws: HTTPError.tooLarge("a chunk's size line")) {
             try parts(.requests, "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;\(long.prefix(300))\r\n")
         }
     }
 
-    /// Each append ends inside the next chunk's line, so that the buffer is never empty.
+    /// Each input ends inside the next chunk's size line, so that the buffer is never empty.
     @Test func aLongChunkedBodyKeepsAFewBytesAndItsOffsets() throws {
         var parser = HTTPParser(.requests)
         let head = "PUT / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"
-        parser.append(ByteBuffer(string: head + "3"))
+        parser.received(ByteBuffer(string: head + "3"))
         let rest = "e8\r\n" + String(repeating: "x", count: 1000) + "\r\n3"
         for number in 0..<2000 {
-            parser.append(ByteBuffer(string: rest))
-            while let part = try parser.next() {
+            parser.received(ByteBuffer(string: rest))
+            while let part = try parser.takePart() {
                 guard case .body(_, let range) = part else { continue }
                 let start = Int64(head.utf8.count + number * rest.utf8.count + 5)
                 #expect(range == start..<start + 1000)
@@ -122,7 +122,7 @@ import Testing
         #expect(throws: HTTPError.badChunk) { try parts(.requests, head + framed + "0\r\n\r\n") }
     }
 
-    @Test func aStreamThatEndsInsideAMessageSaysSo() {
+    @Test func anEarlyEndOfTheStreamIsAnError() {
         for text in [
             "HTTP/1.1 200 O", "HTTP/1.1 200 O\r\nContent-Length: 5\r\n\r\nab",
             "HTTP/1.1 200 O\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
@@ -131,18 +131,18 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<200) func piecesMakeNoDifference(seed: UInt64) throws {
+    @Test(arguments: 0..<200) func piecesDoNotChangeTheResult(seed: UInt64) throws {
         var writer = ConversationWriter(generator: SeededGenerator(seed: seed))
         var bytes: [UInt8] = []
         for _ in 0..<writer.number(1...4) { bytes += writer.request(["GET", "PUT", "POST"][writer.number(0...2)]) }
         var whole = HTTPParser(.requests)
-        whole.append(ByteBuffer(bytes: bytes))
+        whole.received(ByteBuffer(bytes: bytes))
         let expected = try whole.messages()
         var single = HTTPParser(.requests)
         var found: [Message] = []
         for byte in bytes {
-            single.append(ByteBuffer(bytes: [byte]))
-            while let part = try single.next() {
+            single.received(ByteBuffer(bytes: [byte]))
+            while let part = try single.takePart() {
                 switch part {
                 case .requestHead(let head, _):
                     found.append(
@@ -163,8 +163,8 @@ import Testing
         #expect(expected.allSatisfy { $0.isWhole }, "seed \(seed)")
     }
 
-    /// Random bytes, and good messages with a few bytes changed: an error, or messages, but never more than was put in.
-    @Test(arguments: 0..<40) func hostileBytesEndInAnError(seed: UInt64) {
+    /// Random bytes, and valid messages with a few changed bytes: the result is an error or messages, never more bytes than the input.
+    @Test(arguments: 0..<40) func randomBytesEndInAnErrorOrInMessages(seed: UInt64) {
         var writer = ConversationWriter(generator: SeededGenerator(seed: seed))
         for _ in 0..<250 {
             let isResponse = writer.number(0...1) == 0
@@ -175,23 +175,23 @@ import Testing
                 bytes[writer.number(0...bytes.count - 1)] = UInt8(writer.number(0...255))
             }
             var parser = HTTPParser(isResponse ? .responses : .requests)
-            for _ in 0..<3 { parser.expect(method: "GET") }
+            for _ in 0..<3 { parser.requestSent(method: "GET") }
             var bodies = 0
             do {
                 for piece in writer.pieces(bytes) {
-                    parser.append(piece)
-                    while let part = try parser.next() {
+                    parser.received(piece)
+                    while let part = try parser.takePart() {
                         if case .body(let bytes, _) = part { bodies += bytes.readableBytes }
                     }
                 }
             } catch {
-                #expect(throws: error) { () throws -> Void in _ = try parser.next() }
+                #expect(throws: error) { () throws -> Void in _ = try parser.takePart() }
             }
             #expect(bodies <= bytes.count)
         }
     }
 
-    @Test func headsAreWrittenAndNothingIsSmuggled() throws {
+    @Test func headsAreSerialisedAndInjectionIsRefused() throws {
         var headers = HTTPHeaders()
         headers.add("A", "b")
         var buffer = ByteBuffer()

@@ -1,0 +1,13 @@
+public import NIOCore
+
+/// An instruction for the driver.
+public enum HTTPClientAction: Sendable {
+    /// Open a connection.
+    case connect(HTTPConnectionID)
+    /// Write these bytes.
+    case write(HTTPConnectionID, ByteBuffer)
+    /// Close the connection, with a RST if abortive; no further action is for it.
+    case close(HTTPConnectionID, isAbortive: Bool)
+    /// Report the result of an exchange.
+    case finished(HTTPExchangeID, Result<HTTPClientResponse, HTTPClientError>)
+}

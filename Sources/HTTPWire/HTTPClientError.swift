@@ -1,0 +1,93 @@
+/// The reason why an exchange has no response, and its progress.
+public struct HTTPClientError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The progress of the exchange: whether the server may have executed the request.
+    public enum Phase: Hashable, Sendable {
+        /// No byte of the request can have reached the server.
+        case notSent
+        /// The server may have received and executed the request.
+        case sent
+        /// The server has begun to respond.
+        case responding
+    }
+
+    /// A time-out.
+    public enum Timeout: String, Hashable, Sendable {
+        /// ``HTTPTimeouts/connect``.
+        case connect
+        /// ``HTTPTimeouts/firstByte``.
+        case firstByte = "first byte"
+        /// ``HTTPTimeouts/idle``.
+        case idle
+        /// ``HTTPTimeouts/exchange``.
+        case exchange = "whole exchange"
+    }
+
+    /// A cause.
+    public enum Reason: Hashable, Sendable {
+        /// No connection could be established.
+        case connect(HTTPConnectError)
+        /// A time-out has expired.
+        case timedOut(Timeout)
+        /// The connection was closed before the response was complete.
+        case closedByPeer(HTTPCloseReason)
+        /// The response, or the request, is not HTTP.
+        case malformed(HTTPError)
+        /// The response's body is too large.
+        case bodyTooLarge
+        /// The caller has cancelled the exchange.
+        case cancelled
+    }
+
+    /// The cause.
+    public let reason: Reason
+    /// The progress of the exchange.
+    public let phase: Phase
+    /// Whether the connection had carried an exchange before: the server may have closed it while the request was on its way.
+    public var wasReused = false
+
+    init(_ reason: Reason, _ phase: Phase) {
+        self.reason = reason
+        self.phase = phase
+    }
+
+    public var description: String {
+        switch reason {
+        case .connect(.refused): "connection refused"
+        case .connect(.unreachable): "no route to host"
+        case .connect(.timedOut): "connection timed out"
+        case .connect(.nameNotFound): "unknown host"
+        case .connect(.other(let text)): "cannot connect: \(text)"
+        case .timedOut(let timeout): "timed out (\(timeout.rawValue))"
+        case .closedByPeer(.fin): "closed before the response was complete"
+        case .closedByPeer(.reset): "reset before the response was complete"
+        case .closedByPeer(.other(let text)): "connection lost: \(text)"
+        case .malformed(let error): "not HTTP: \(error)"
+        case .bodyTooLarge: "response body too large"
+        case .cancelled: "cancelled"
+        }
+    }
+}
+
+/// The reason why a connection could not be established.
+public enum HTTPConnectError: Hashable, Sendable {
+    /// The server refused the connection (ECONNREFUSED).
+    case refused
+    /// There is no route to the server.
+    case unreachable
+    /// The server did not answer in time.
+    case timedOut
+    /// The server's name is unknown.
+    case nameNotFound
+    /// Another reason, in words.
+    case other(String)
+}
+
+/// The way in which a connection ended.
+public enum HTTPCloseReason: Hashable, Sendable {
+    /// By FIN.
+    case fin
+    /// By RST.
+    case reset
+    /// In another way, in words.
+    case other(String)
+}

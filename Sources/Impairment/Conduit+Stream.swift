@@ -1,0 +1,125 @@
+internal import LinkModel
+internal import NIOCore
+
+extension Conduit {
+    /// The bytes of one direction between two sockets.
+    struct Stream {
+        /// Bytes behind the toxics that no socket has been given: first those that have arrived, then those on the link.
+        var bytes = ByteQueue()
+        /// Bytes of the stream that the TCP model has been given.
+        var bytesSent: Int64 = 0
+        /// Bytes at the front of ``bytes`` that have arrived and wait for the receiving socket.
+        var arrived = 0
+        /// The part of ``arrived`` that bypassed the TCP model.
+        var arrivedPassThrough = 0
+        /// The FIN has arrived.
+        var finHasArrived = false
+        /// The FIN has been passed to the receiving socket.
+        var isFinished = false
+        /// The sender's RST has arrived.
+        var resetHasArrived = false
+        /// The sender's socket is gone without a fault or toxic of the proxy: bytes read from it are delivered before its RST.
+        var deliversBeforeReset = false
+        /// The sender's FIN has been read, or its socket is gone.
+        var inputIsClosed = false
+        /// The toxics that bytes pass before they enter the link; `nil` if there are none.
+        var toxics: ToxicChain?
+        /// The bytes before the toxics that ``ConnectionBudget`` has counted.
+        var toxicBytes = 0
+        /// The stream takes no more bytes behind its toxics.
+        var isFull = false { didSet { toxics?.hasRoom = !isFull } }
+        /// Reading from the sender's socket is paused.
+        var isPaused = false
+        /// The receiving socket is connected.
+        var isConnected = true
+        /// Bytes given to the receiving socket since it last reported that it had sent everything.
+        var bytesWritten = 0
+        /// The receiving socket must send everything before it is given more.
+        var awaitsDrain = false
+
+        /// What each write costs at least: a socket keeps a buffer of about this size for a small piece.
+        static let pieceCostMin = 512
+
+        var exitIsOpen: Bool { isConnected && !awaitsDrain }
+
+        /// Whether the FIN may be passed to the receiving socket now.
+        var mayFinish: Bool { isConnected && arrived == 0 && finHasArrived && !isFinished }
+
+        /// Counts a piece that the socket is given. Returns whether the socket must send everything first now.
+        mutating func recordWrite(_ bytes: Int, limit: Int) -> Bool {
+            bytesWritten += max(bytes, Self.pieceCostMin)
+            awaitsDrain = bytesWritten >= limit
+            return awaitsDrain
+        }
+
+        /// Adds bytes that have entered the link.
+        mutating func append(_ buffer: ByteBuffer, isPassThrough: Bool) {
+            bytes.append(buffer)
+            if isPassThrough {
+                arrived += buffer.readableBytes
+                arrivedPassThrough += buffer.readableBytes
+            } else {
+                bytesSent += Int64(buffer.readableBytes)
+            }
+        }
+
+        /// Drops the last bytes, which the TCP model has not sent.
+        mutating func dropUnsent(_ count: Int) {
+            precondition(count <= bytes.count - arrived, "more bytes are unsent than are on the link")
+            bytes.dropLast(count)
+            bytesSent -= Int64(count)
+        }
+
+        /// Drops bytes that have arrived for a socket that is gone.
+        mutating func dropArrived() {
+            bytes.drop(arrived)
+            arrived = 0
+        }
+
+        /// Takes bytes that have arrived, as far as the receiving socket takes them. Returns the number of bytes of the TCP model
+        /// among them.
+        mutating func writeArrived(to receiver: Side, limit: Int, into actions: inout [SocketAction]) -> Int {
+            let before = arrived
+            while exitIsOpen, let piece = bytes.takePiece(atMost: min(arrived, limit)) {
+                arrived -= piece.readableBytes
+                actions.append(.write(piece, to: receiver))
+                if recordWrite(piece.readableBytes, limit: limit) { actions.append(.awaitDrain(receiver)) }
+            }
+            // Which of the bytes bypassed the model is not known; in the end all of them are counted.
+            let bytesLeft = before - arrived
+            let passThrough = min(bytesLeft, arrivedPassThrough)
+            arrivedPassThrough -= passThrough
+            return bytesLeft - passThrough
+        }
+
+        /// Updates ``isFull`` so that the stream holds its share at most, and one read more. Returns whether it has changed.
+        mutating func updateIsFull(share: Int, passThroughMax: Int, hasSendRoom: Bool) -> Bool {
+            if inputIsClosed { return false }
+            let held = bytes.count
+            let mayTake = arrivedPassThrough < passThroughMax && hasSendRoom
+            if !isFull, held >= share || !mayTake {
+                isFull = true
+            } else if isFull, held <= share / 2, mayTake {
+                isFull = false
+            } else {
+                return false
+            }
+            return true
+        }
+
+        /// Updates ``toxicBytes``. Returns the change.
+        mutating func updateToxicBytes() -> Int {
+            let held = toxics?.count ?? 0
+            defer { toxicBytes = held }
+            return held - toxicBytes
+        }
+
+        /// Returns the bytes at an offset of the TCP model's stream, as far as they have not left for a socket.
+        func payload(at offset: Int64, count: Int) -> ByteBuffer? {
+            let fromEnd = Int(bytesSent - offset)
+            // Bytes that bypassed the model stand among those that have arrived; behind them all bytes are the model's.
+            guard arrivedPassThrough == 0 || fromEnd <= bytes.count - arrived else { return nil }
+            return bytes.copy(at: bytes.count - fromEnd, count: count)
+        }
+    }
+}

@@ -1,0 +1,39 @@
+internal import DequeModule
+internal import LinkModel
+internal import NIOCore
+
+/// The records of a link for its observers: packets and the events of exchanges.
+struct LinkRecorder {
+    /// What is recorded.
+    private(set) var observation: SharedLink.Observation
+    /// The numbers and faults of exchanges.
+    var exchanges: ExchangeRegistry
+    private var packets = Deque<SharedLink.CapturedPacket>()
+    private var exchangeEvents = Deque<SharedLink.TimedExchangeEvent>()
+
+    /// Creates the recorder of a link. Exchanges are recorded from the start if their tracking is configured.
+    init(_ tracking: ExchangeTracking?, _ observation: SharedLink.Observation) {
+        self.observation = tracking == nil ? observation : observation.union(.exchanges)
+        exchanges = ExchangeRegistry(tracking ?? ExchangeTracking())
+    }
+
+    var recordsPackets: Bool { observation.contains(.packets) }
+
+    /// Whether new connections get a tracker: their exchanges are recorded, or faults can be injected into them.
+    var tracksExchanges: Bool { observation.contains(.exchanges) || exchanges.hasRules }
+
+    mutating func setObservation(_ new: SharedLink.Observation) { observation = new }
+
+    mutating func record(_ packet: PacketRecord, payload: ByteBuffer?, cause: String?) {
+        packets.append(SharedLink.CapturedPacket(record: packet, payload: payload, cause: cause))
+    }
+
+    mutating func record(_ event: ExchangeEvent, _ id: FlowID, at time: Instant) {
+        guard observation.contains(.exchanges) else { return }
+        exchangeEvents.append(SharedLink.TimedExchangeEvent(flow: id, event: event, time: time))
+    }
+
+    mutating func takePacket() -> SharedLink.CapturedPacket? { packets.popFirst() }
+
+    mutating func takeExchangeEvent() -> SharedLink.TimedExchangeEvent? { exchangeEvents.popFirst() }
+}

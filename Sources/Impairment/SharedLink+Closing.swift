@@ -1,0 +1,142 @@
+internal import LinkModel
+
+/// The ends of streams and connections: FIN, RST, orphans.
+extension SharedLink {
+    /// The peer at `side` has closed its sending side: its FIN follows the bytes over the link.
+    mutating func closeInput(_ side: Side, _ id: FlowID) {
+        if side == .server && trackResponseStreamEnd(id) { return }
+        conduits[id][side.sends].inputIsClosed = true
+        if side == .server && conduits[id].isMuted { return endIfOver(id) }
+        tcp.finish(id, side.sends, at: now)
+    }
+
+    /// The socket at `side` is gone.
+    mutating func socketGone(_ side: Side, _ id: FlowID) {
+        if side == .server && conduits[id].isMuted {
+            conduits[id].recordGoneAndInputClosed(.server)
+            return endIfOver(id)
+        }
+        if conduits[id].isClosedByToxic(side) {
+            // The other socket gets an end of its own.
+            conduits[id].recordGone(side)
+            return endIfOver(id)
+        }
+        guard conduits[id][side.sends].toxics?.isHolding == true else { return peerGone(side, id) }
+        // The bytes before the toxics come first.
+        if conduits[id].isGone(side) { return }
+        conduits[id].recordGone(side)
+        conduits[id][side.sends].toxics?.finish(.gone)
+        trackOrphan(id)
+        if conduits.contains(id) { runToxics(id, side.sends) }
+        if conduits.contains(id) { deliver(id, side.opposite.sends) }
+    }
+
+    /// Sends the RST of a socket that is gone over the link, behind the bytes that were read from the socket before.
+    ///
+    /// - Parameter dropsUnsent: Whether the RST goes first, and bytes that TCP has not sent are dropped.
+    mutating func peerGone(_ side: Side, _ id: FlowID, dropsUnsent: Bool = false) {
+        if conduits[id].resetSockets[side.sends] { return }
+        conduits[id].resetSockets[side.sends] = true
+        conduits[id].recordGoneAndInputClosed(side)
+        dropToxics(id, side.sends)
+        let isSending = !dropsUnsent && conduits[id][side.sends].bytes.count > 0
+        if side == .client && !tcp.hasReachedServer(id) && (!isSending || hasOutage(.up) || hasOutage(.down)) {
+            // The modelled server does not know of the connection, and no packet would tell it.
+            emit(.reset(.server), id)
+            return end(id)
+        }
+        if dropsUnsent {
+            let unsent = tcp.bytesUnsent(id, side.sends)
+            conduits[id][side.sends].dropUnsent(unsent)
+            budget.changeStreamBytes(by: -unsent)
+        }
+        conduits[id][side.sends].deliversBeforeReset = !dropsUnsent
+        tcp.abort(id, from: side, afterSending: !dropsUnsent, at: now)
+        deliver(id, side.opposite.sends)
+        if conduits.contains(id) { endIfOver(id) }
+        if conduits.contains(id) { trackOrphan(id) }
+    }
+
+    /// Limits the lifetime of a connection of which one socket is gone: its RST may be lost.
+    private mutating func trackOrphan(_ id: FlowID) {
+        if let oldest = orphans.insert(id, at: now, in: conduits) { resetBothSockets(oldest) }
+    }
+
+    /// Passes a RST that has crossed the link to the receiving socket, after the bytes that arrived before it.
+    mutating func passReset(_ id: FlowID, _ direction: Direction) {
+        let receiver = direction.receiver
+        if !conduits[id].isGone(receiver) {
+            let isInOrder = conduits[id][direction].deliversBeforeReset
+            if isInOrder {
+                // The socket is not connected, or must send other bytes first.
+                if conduits[id][direction].arrived > 0 || conduits[id][direction].awaitsDrain { return }
+                if conduits[id][direction].bytesWritten > 0 {
+                    conduits[id][direction].awaitsDrain = true
+                    return emit(.awaitDrain(receiver), id)
+                }
+            }
+            conduits[id].recordGoneAndInputClosed(receiver)
+            emit(isInOrder ? .resetAfterWrites(receiver) : .reset(receiver), id)
+        }
+        // A RST ends both directions.
+        end(id)
+    }
+
+    /// Aborts a connection: a RST to both sockets at once, without crossing the link.
+    mutating func resetBothSockets(_ id: FlowID) {
+        for side in [Side.client, .server] where !conduits[id].isGone(side) {
+            conduits[id].recordGoneAndInputClosed(side)
+            emit(.reset(side), id)
+        }
+        end(id)
+    }
+
+    /// Closes both sockets for a toxic of `direction`: bytes on the link arrive, then a FIN; nothing more is read. Bytes before the
+    /// other direction's toxics still pass them.
+    mutating func closeBothSockets(_ id: FlowID, _ direction: Direction) {
+        if conduits[id].isClosing { return }
+        conduits[id].isClosing = true
+        dropToxics(id, direction)
+        if !conduits[id][direction].inputIsClosed { closeInput(direction.sender, id) }
+        guard conduits.contains(id) else { return }
+        let opposite = direction.opposite
+        if conduits[id][opposite].toxics == nil {
+            if !conduits[id][opposite].inputIsClosed { closeInput(opposite.sender, id) }
+        } else {
+            conduits[id][opposite].toxics?.finish(.finished)
+            runToxics(id, opposite)
+        }
+        if conduits.contains(id), !conduits[id].up.isConnected {
+            // There is no server to wait for.
+            conduits[id].recordGoneAndInputClosed(.server)
+            endIfOver(id)
+        }
+    }
+
+    /// Ends a connection if no event of its sockets can have an effect any more.
+    mutating func endIfOver(_ id: FlowID) {
+        if conduits[id].hasEnded {
+            if conduits[id].isClosing {
+                // A socket whose peer had sent its FIN before is still open for writing.
+                for side in [Side.client, .server] where !conduits[id].isGone(side) { emit(.close(side), id) }
+            }
+            end(id)
+        } else if conduits[id].hasEndedMuted {
+            emit(.reset(.client), id)
+            end(id)
+        }
+    }
+
+    /// Removes a connection.
+    private mutating func end(_ id: FlowID) {
+        recordPackets()
+        dropToxics(id, .up)
+        dropToxics(id, .down)
+        budget.changeStreamBytes(by: -conduits[id].streamBytes)
+        trackEnd(id)
+        conduits.remove(id)
+        tcp.remove(id)
+        emitEnded(id)
+        orphans.removeEnded(in: conduits)
+    }
+}

@@ -1,0 +1,142 @@
+public import LinkModel
+public import NIOCore
+
+extension SharedLink {
+    /// What is recorded for observers of a link.
+    public struct Observation: OptionSet, Hashable, Sendable {
+        public let rawValue: Int
+
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// Events of exchanges: ``SharedLink/takeExchangeEvent()``.
+        public static let exchanges = Observation(rawValue: 1)
+        /// Packets: ``SharedLink/takePacket()``.
+        public static let packets = Observation(rawValue: 2)
+    }
+
+    /// An event of an exchange with its connection and its modelled time.
+    public struct TimedExchangeEvent: Sendable {
+        /// The connection.
+        public let flow: FlowID
+        /// The event.
+        public let event: ExchangeEvent
+        /// The modelled time of the event.
+        public let time: Instant
+    }
+
+    /// A packet that was offered to the link, with its payload.
+    public struct CapturedPacket: Sendable {
+        /// The packet.
+        public let record: PacketRecord
+        /// The payload; `nil` if there is none, or if it is a retransmission of bytes that have left for a socket.
+        public let payload: ByteBuffer?
+        /// The injected fault that caused the packet, if there is one.
+        public let cause: String?
+    }
+
+    /// What is recorded now.
+    public var observation: Observation { recorder.observation }
+
+    /// Starts and stops the recording of packets and exchanges on a running link.
+    ///
+    /// Packets are recorded from the next one on. Exchanges are recorded on connections opened from now on: on older ones the
+    /// beginning of the next message is not known. When the recording of exchanges stops, connections are not tracked any more
+    /// unless faults may still be injected into their exchanges; those are recorded again when it resumes. Events and packets
+    /// recorded before a change can still be taken.
+    public mutating func setObservation(_ new: Observation, at time: Instant) {
+        advance(to: time)
+        recordPackets()
+        if new.contains(.packets) != observation.contains(.packets) { tcp.setRecording(new.contains(.packets)) }
+        recorder.setObservation(new)
+        if recorder.tracksExchanges { return }
+        for id in conduits.openConnections { conduits[id].tracker = nil }
+    }
+
+    /// Takes the next packet that was offered to the link, if packets are recorded.
+    public mutating func takePacket() -> CapturedPacket? { recorder.takePacket() }
+
+    /// Takes the next event of an exchange, if exchanges are recorded.
+    public mutating func takeExchangeEvent() -> TimedExchangeEvent? { recorder.takeExchangeEvent() }
+
+    /// Records the packets that were offered to the link since the last call, with their payloads.
+    mutating func recordPackets() {
+        guard recorder.recordsPackets else { return }
+        while let record = tcp.takeRecord() {
+            let id = record.flow
+            guard conduits.contains(id) else {
+                recorder.record(record, payload: nil, cause: nil)
+                continue
+            }
+            let payload =
+                record.payloadBytes > 0
+                ? conduits[id][record.direction].payload(at: record.range.lowerBound, count: record.payloadBytes) : nil
+            recorder.record(record, payload: payload, cause: record.kind == .reset ? conduits[id].faultCause : nil)
+        }
+    }
+
+    // MARK: Exchanges
+
+    /// Shows bytes that enter the link to the connection's tracker, and sends those that may travel.
+    mutating func track(_ buffer: ByteBuffer, _ id: FlowID, _ direction: Direction) {
+        if direction == .up {
+            conduits[id].tracker?.receivedRequestBytes(buffer, &recorder.exchanges)
+            _ = takeTrackerActions(id)
+            return send(buffer, id, .up)
+        }
+        conduits[id].tracker?.receivedResponseBytes(buffer, &recorder.exchanges)
+        let (passing, mustAbort) = takeTrackerActions(id)
+        if let passing { send(passing, id, .down) }
+        if mustAbort && conduits.contains(id) { injectAbort(id) }
+    }
+
+    /// Shows the server's FIN to the connection's tracker. Returns whether a fault has aborted the connection.
+    mutating func trackResponseStreamEnd(_ id: FlowID) -> Bool {
+        guard conduits[id].tracker != nil else { return false }
+        conduits[id].tracker?.responseStreamEnded(&recorder.exchanges)
+        if takeTrackerActions(id).mustAbort {
+            injectAbort(id)
+            return true
+        }
+        // The last bytes of the response may have been written before its end was known.
+        recordWrite(0, id, .down)
+        return false
+    }
+
+    /// Shows the number of bytes written to a socket to the connection's tracker.
+    mutating func recordWrite(_ bytes: Int, _ id: FlowID, _ direction: Direction) {
+        guard conduits[id].tracker != nil else { return }
+        if direction == .up {
+            conduits[id].tracker?.wroteRequestBytes(bytes)
+        } else {
+            conduits[id].tracker?.wroteResponseBytes(bytes)
+        }
+        _ = takeTrackerActions(id)
+    }
+
+    /// Shows the end of the connection to its tracker.
+    mutating func trackEnd(_ id: FlowID) {
+        conduits[id].tracker?.connectionEnded()
+        _ = takeTrackerActions(id)
+    }
+
+    /// Records the tracker's events. Returns the response bytes that may travel, and whether a fault aborts the connection then.
+    private mutating func takeTrackerActions(_ id: FlowID) -> (passing: ByteBuffer?, mustAbort: Bool) {
+        var passing: ByteBuffer?
+        var mustAbort = false
+        while let action = conduits[id].tracker?.takeAction() {
+            switch action {
+            case .report(let event): recorder.record(event, id, at: now)
+            case .pass(let bytes): passing = bytes
+            case .abort: mustAbort = true
+            }
+        }
+        return (passing, mustAbort)
+    }
+
+    /// Aborts a connection as if the server had crashed: its RST crosses the link.
+    private mutating func injectAbort(_ id: FlowID) {
+        emit(.reset(.server), id)
+        conduits[id].faultCause = "fault: the response is cut"
+        peerGone(.server, id)
+    }
+}

@@ -1,0 +1,95 @@
+public import LinkModel
+
+extension SharedLink {
+    /// The conditions for packets that enter the link now.
+    public var conditions: Conditions { tcp.conditions }
+
+    /// The running timeline, if there is one.
+    public var timeline: TimelineRun? { tcp.timeline }
+
+    /// The packet counters of a direction.
+    public func counters(_ direction: Direction) -> PipeCounters { tcp.counters(direction) }
+
+    /// The number of packets in a direction's queue.
+    public mutating func queueDepth(_ direction: Direction) -> Int { tcp.queueDepth(direction, at: now) }
+
+    /// Whether no packet passes in a direction: during an outage, or at 100 % loss.
+    public func hasOutage(_ direction: Direction) -> Bool {
+        tcp.isCut[direction] || tcp.conditions[direction].loss == .all
+    }
+
+    /// The treatment of new clients.
+    public var reachability: Reachability {
+        if tcp.conditions.access.isRefusal { return .refused }
+        return hasOutage(.up) || hasOutage(.down) ? .blackholed : .open
+    }
+
+    /// Whether the link changes nothing and records nothing, so that a connection may bypass it.
+    public var isPassThrough: Bool {
+        tcp.conditions.isClear && tcp.conditions.access == .open && tcp.timeline == nil && !hasOutage(.up)
+            && !hasOutage(.down) && toxicList.isEmpty && observation.isEmpty && !recorder.tracksExchanges
+    }
+
+    /// Whether nothing is on its way that will arrive: no byte, no FIN. Bytes that an outage holds back do not count.
+    public var isQuiet: Bool {
+        for direction in Direction.allCases where !hasOutage(direction) {
+            for index in 0..<conduits.capacity {
+                guard let id = conduits.id(at: index), !conduits[id].isGone(direction.receiver) else { continue }
+                if conduits[id].isCarrying(direction) { return false }
+            }
+        }
+        return true
+    }
+
+    /// The toxics of all connections, in the order in which they were added.
+    public var toxics: [Toxic] { toxicList.toxics }
+
+    // MARK: Connections
+
+    /// The number of connections.
+    public var connectionCount: Int { tcp.connectionCount }
+
+    /// The open connections.
+    public var connections: [FlowID] { conduits.openConnections }
+
+    /// The number of connections that were opened before a connection, since the start or the last ``reseed(_:at:)``.
+    public func number(of id: FlowID) -> Int { tcp.number(of: id) }
+
+    /// Whether a connection needs a socket to the upstream. A connection with a captive portal does not; neither does one that has
+    /// ended.
+    public func needsUpstream(_ id: FlowID) -> Bool { conduits.contains(id) && conduits[id].portal == nil }
+
+    /// The number of orphaned connections: one socket is gone and the other one has not been told.
+    public var orphanCount: Int { orphans.count(in: conduits) }
+
+    /// Bytes in all conduits.
+    public var bytesHeld: Int { budget.bytesHeld }
+
+    /// Bytes that a connection holds in a direction; 0 for a connection that has ended.
+    public func bytesHeld(_ id: FlowID, _ direction: Direction) -> Int {
+        guard conduits.contains(id) else { return 0 }
+        return conduits[id][direction].bytes.count + (conduits[id][direction].toxics?.count ?? 0)
+    }
+
+    /// Whether the bytes counted for all connections are the sum of the connections' bytes.
+    var heldBytesBalance: Bool {
+        var (bytes, toxicBytes) = (0, 0)
+        for index in 0..<conduits.capacity {
+            guard let id = conduits.id(at: index) else { continue }
+            bytes += conduits[id].bytesHeld
+            toxicBytes += conduits[id].up.toxicBytes + conduits[id].down.toxicBytes
+        }
+        return bytes == budget.bytesHeld && toxicBytes == budget.toxicBytesHeld
+    }
+
+    /// The number of toxics' timers, stale ones among them.
+    var toxicTimerCount: Int { toxicScheduler.count }
+}
+
+extension Conduit {
+    /// Whether a stream holds bytes or an end that will still arrive.
+    fileprivate func isCarrying(_ direction: Direction) -> Bool {
+        if self[direction].toxics?.isHolding == true || self[direction].bytes.count > 0 { return true }
+        return self[direction].inputIsClosed && !self[direction].isFinished && !isMuted && !isGone(direction.sender)
+    }
+}

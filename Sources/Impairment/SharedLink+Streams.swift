@@ -1,0 +1,135 @@
+internal import LinkModel
+internal import NIOCore
+
+/// The way of bytes: from a socket through toxics and tracker into the link, and out of it to the other socket.
+extension SharedLink {
+    /// Processes an event of one of a connection's sockets. Events of connections that have ended are ignored.
+    mutating func process(_ event: SocketEvent, on id: FlowID) {
+        guard conduits.contains(id) else { return }
+        switch event {
+        case .connected:
+            // The client has been told that the server is gone.
+            if conduits[id].isGone(.server) { return emit(.reset(.server), id) }
+            conduits[id].up.isConnected = true
+            if let direction = conduits[id].streamClosedOnConnect { return closeBothSockets(id, direction) }
+            deliver(id, .up)
+        case .drained(let side):
+            let direction = side.opposite.sends
+            conduits[id][direction].bytesWritten = 0
+            conduits[id][direction].awaitsDrain = false
+            deliver(id, direction)
+        case .bytes(let buffer, from: let side):
+            let direction = side.sends
+            bytesRead[direction] += buffer.readableBytes
+            if conduits[id].isClosing { return }
+            if conduits[id][direction].toxics == nil { return enter(buffer, id, direction) }
+            conduits[id][direction].toxics?.append(buffer.compact, at: now)
+            runToxics(id, direction)
+        case .inputClosed(let side):
+            let direction = side.sends
+            if conduits[id][direction].inputIsClosed { return }
+            if conduits[id][direction].toxics == nil { return closeInput(side, id) }
+            conduits[id][direction].toxics?.finish(.finished)
+            runToxics(id, direction)
+        case .gone(let side):
+            socketGone(side, id)
+        }
+    }
+
+    /// Processes an event of TCP. Events of connections that have ended are ignored.
+    mutating func process(_ event: FlowOccurrence) {
+        let id = event.flow
+        guard conduits.contains(id) else { return }
+        switch event.event {
+        case .established: break
+        case .room(let direction): regulateReading(id, direction)
+        case .delivered(let bytes, let direction):
+            conduits[id][direction].arrived += bytes
+            deliver(id, direction)
+        case .finished(let direction):
+            conduits[id][direction].finHasArrived = true
+            deliver(id, direction)
+            if conduits.contains(id) { endIfOver(id) }
+        case .reset(let direction):
+            conduits[id][direction].resetHasArrived = true
+            passReset(id, direction)
+        }
+    }
+
+    /// Brings bytes to the link, past the tracker if there is one.
+    mutating func enter(_ buffer: ByteBuffer, _ id: FlowID, _ direction: Direction) {
+        if conduits[id].tracker == nil { send(buffer, id, direction) } else { track(buffer, id, direction) }
+    }
+
+    /// Sends bytes over the link.
+    mutating func send(_ buffer: ByteBuffer, _ id: FlowID, _ direction: Direction) {
+        let count = buffer.readableBytes
+        if count == 0 || conduits[id][direction].inputIsClosed { return }
+        let isPassThrough = tcp.isStraight(id, direction, at: now)
+        if isPassThrough {
+            let receiver = direction.receiver
+            if conduits[id][direction].bytes.count == 0 && conduits[id][direction].exitIsOpen
+                && !conduits[id].isGone(receiver)
+            {
+                bytesCarried[direction] += count
+                emit(.write(buffer.compact, to: receiver), id)
+                recordWrite(count, id, direction)
+                let limit = budget.socketShare(connections: tcp.connectionCount)
+                if conduits[id][direction].recordWrite(count, limit: limit) { emit(.awaitDrain(receiver), id) }
+                return
+            }
+        } else {
+            tcp.send(count, on: id, direction, at: now)
+        }
+        budget.changeStreamBytes(by: count)
+        conduits[id][direction].append(buffer, isPassThrough: isPassThrough)
+        if isPassThrough { deliver(id, direction) }
+        if conduits.contains(id) { regulateReading(id, direction) }
+    }
+
+    /// Writes bytes that have arrived to the receiving socket, and then the FIN or the RST.
+    mutating func deliver(_ id: FlowID, _ direction: Direction) {
+        let before = conduits[id][direction].bytes.count
+        let limit = budget.socketShare(connections: tcp.connectionCount)
+        let bytesOfModel = conduits[id].deliver(direction, limit: limit, into: &deliveryActions)
+        for action in deliveryActions {
+            if case .write(let piece, to: _) = action {
+                bytesCarried[direction] += piece.readableBytes
+                recordWrite(piece.readableBytes, id, direction)
+            }
+            emit(action, id)
+        }
+        deliveryActions.removeAll(keepingCapacity: true)
+        budget.changeStreamBytes(by: conduits[id][direction].bytes.count - before)
+        // The application has read the bytes that its socket takes: the window opens.
+        if bytesOfModel > 0 { tcp.read(bytesOfModel, on: id, direction, at: now) }
+        if conduits[id][direction].resetHasArrived { return passReset(id, direction) }
+        regulateReading(id, direction)
+        endIfOver(id)
+    }
+
+    /// Pauses and resumes reading, so that a stream holds at most its share and one read.
+    mutating func regulateReading(_ id: FlowID, _ direction: Direction) {
+        let share = budget.streamShare(connections: tcp.connectionCount)
+        let hasSendRoom = tcp.sendRoom(id, direction) > 0
+        let passThroughMax = budget.limits.passThroughBytesMax
+        guard
+            conduits[id][direction].updateIsFull(
+                share: share, passThroughMax: passThroughMax, hasSendRoom: hasSendRoom)
+        else { return }
+        let isFull = conduits[id][direction].isFull
+        if conduits[id][direction].toxics == nil {
+            setPaused(isFull, id, direction)
+        } else if !isFull {
+            runToxics(id, direction)
+        }
+    }
+
+    /// Pauses or resumes reading from the sender's socket.
+    mutating func setPaused(_ isPaused: Bool, _ id: FlowID, _ direction: Direction) {
+        if conduits[id][direction].isPaused == isPaused { return }
+        conduits[id][direction].isPaused = isPaused
+        if isPaused { readPauses[direction] += 1 }
+        emit(isPaused ? .pauseReading(direction.sender) : .resumeReading(direction.sender), id)
+    }
+}

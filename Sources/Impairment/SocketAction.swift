@@ -1,0 +1,37 @@
+public import LinkModel
+public import NIOCore
+
+/// An instruction for one of the two sockets of a connection.
+public enum SocketAction: Sendable {
+    /// Write these bytes.
+    case write(ByteBuffer, to: Side)
+    /// Report ``SocketEvent/drained(_:)`` when all bytes written so far have been sent; no write comes before that.
+    case awaitDrain(Side)
+    /// Close the sending side after all bytes written (FIN).
+    case closeOutput(Side)
+    /// Close both directions after all bytes written.
+    case close(Side)
+    /// Send all bytes written so far now, so that later writes do not share a packet with them.
+    case flush(Side)
+    /// Close with a RST; unsent bytes are dropped.
+    case reset(Side)
+    /// Close with a RST when the peer has acknowledged all bytes written, or after a time-out.
+    case resetAfterWrites(Side)
+    /// Pause reading from this socket.
+    case pauseReading(Side)
+    /// Resume reading from this socket.
+    case resumeReading(Side)
+    /// The connection has ended; no action follows. A socket closes by itself when both of its directions have ended.
+    case ended
+
+    /// The socket that the action is for.
+    var side: Side? {
+        switch self {
+        case .write(_, to: let side), .awaitDrain(let side), .closeOutput(let side), .close(let side),
+            .flush(let side), .reset(let side), .resetAfterWrites(let side), .pauseReading(let side),
+            .resumeReading(let side):
+            side
+        case .ended: nil
+        }
+    }
+}

@@ -1,0 +1,43 @@
+internal import LinkModel
+internal import NIOCore
+
+/// The effect of a toxic on one stream of one connection.
+protocol ToxicMachine {
+    /// Consumes the front of the input and returns the result. The chain calls it after each input and at the time of
+    /// ``ToxicStep/wait(until:)``.
+    mutating func step(_ input: inout ToxicInput, at now: Instant) -> ToxicStep
+
+    /// Chunks that the input queue holds; when it is full, the toxic before it stops.
+    var chunksMax: Int { get }
+    /// Whether the toxic runs while there is no room behind it.
+    var isUrgent: Bool { get }
+    /// Whether the toxic has begun with the first chunk of its input; an update releases that chunk.
+    var holdsFirst: Bool { get }
+    /// Whether the toxic discards bytes, so that its removal must close the connection.
+    var mustCloseOnRemoval: Bool { get }
+}
+
+extension ToxicMachine {
+    var chunksMax: Int { 1 }
+    var isUrgent: Bool { false }
+    var holdsFirst: Bool { true }
+    var mustCloseOnRemoval: Bool { false }
+}
+
+/// The result of running a toxic.
+enum ToxicStep {
+    /// The toxic runs again at the next input.
+    case idle
+    /// The toxic runs again at the next input, or at this time.
+    case wait(until: Instant)
+    /// Passes bytes on.
+    case pass(ByteBuffer)
+    /// Passes bytes on, to be sent in a packet of their own.
+    case passAlone(ByteBuffer)
+    /// Passes the end of the stream on.
+    case finish
+    /// Closes both sockets when all bytes passed so far have left the toxics behind.
+    case close
+    /// Closes both sockets with a RST.
+    case reset
+}
