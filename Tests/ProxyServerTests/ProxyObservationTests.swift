@@ -1,5 +1,6 @@
 import Impairment
 import LinkModel
+import NIOCore
 import TestSupport
 import Testing
 
