@@ -5,10 +5,18 @@
 
 #include <fcntl.h>
 #include <linux/sockios.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+_Static_assert(CRELAY_EPOLLIN == EPOLLIN && CRELAY_EPOLLPRI == EPOLLPRI && CRELAY_EPOLLOUT == EPOLLOUT, "epoll events");
+_Static_assert(
+    CRELAY_EPOLLERR == EPOLLERR && CRELAY_EPOLLHUP == EPOLLHUP && CRELAY_EPOLLRDHUP == EPOLLRDHUP, "epoll events");
+_Static_assert(sizeof(struct crelay_event) == sizeof(struct epoll_event), "struct epoll_event");
+_Static_assert(offsetof(struct crelay_event, token) == offsetof(struct epoll_event, data), "struct epoll_event");
 
 void crelay_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
@@ -27,6 +35,23 @@ ssize_t crelay_splice(int from, int to, size_t count) {
 int crelay_unacknowledged(int socket) {
     int count = 0;
     return ioctl(socket, SIOCOUTQ, &count) == 0 ? count : 0;
+}
+
+int crelay_eventfd(void) { return eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC); }
+
+void crelay_eventfd_signal(int descriptor) { eventfd_write(descriptor, 1); }
+
+int crelay_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+int crelay_epoll_add(int epoll, int descriptor, uint32_t events, uint64_t token) {
+    struct epoll_event event = {.events = events | EPOLLET, .data = {.u64 = token}};
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event);
+}
+
+int crelay_epoll_remove(int epoll, int descriptor) { return epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, NULL); }
+
+int crelay_epoll_wait(int epoll, struct crelay_event *events, int count, int milliseconds) {
+    return epoll_wait(epoll, (struct epoll_event *)events, count, milliseconds);
 }
 
 #endif

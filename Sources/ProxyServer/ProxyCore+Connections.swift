@@ -177,9 +177,8 @@ extension ProxyCore {
         guard !isStopping, warningIsDue(&lastDialWarning) else { return }
         let cause = SystemErrorDescription(error)
         let advice = SystemErrorDescription.isFileLimit(error) ? "raise 'ulimit -n'" : "start it or change --upstream"
-        logger.warning(
-            "cannot connect to the upstream \(configuration.upstream): \(cause); \(advice) "
-                + "(\(dialsFailed) failed so far)")
+        let upstream = configuration.upstream
+        logger.warning("cannot connect to the upstream \(upstream): \(cause); \(advice) (\(dialsFailed) failed so far)")
     }
 
     /// Whether the last warning of a kind was at least a second ago; if so, records a warning now.

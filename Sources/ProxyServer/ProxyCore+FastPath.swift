@@ -71,9 +71,8 @@ extension ProxyCore {
                     }
                 }
                 .withConnectedSocket(descriptor).assumeIsolated().whenFailure { error in
-                    self.logger.error(
-                        "cannot move a connection from the fast path to the link: "
-                            + "\(SystemErrorDescription(error)); connection reset")
+                    let cause = SystemErrorDescription(error)
+                    self.logger.error("cannot move a connection off the fast path: \(cause); connection reset")
                     if let flow = session.flow { _ = self.linkDriver.closeConnection(flow, abortively: true) }
                     session.close()
                 }

@@ -47,9 +47,9 @@
 
         private init(_ index: Int) throws {
             self.index = index
-            let epoll = epoll_create1(CInt(EPOLL_CLOEXEC))
+            let epoll = crelay_epoll_create()
             guard epoll >= 0 else { throw IOError(errnoCode: errno, reason: "epoll_create1") }
-            wakeupFD = eventfd(0, CInt(EFD_NONBLOCK) | CInt(EFD_CLOEXEC))
+            wakeupFD = crelay_eventfd()
             guard wakeupFD >= 0 else {
                 let code = errno
                 SystemSocket.close(epoll)
@@ -119,7 +119,7 @@
                 jobs.append(job)
                 return jobs.count == 1
             }
-            if isFirst { eventfd_write(wakeupFD, 1) }
+            if isFirst { crelay_eventfd_signal(wakeupFD) }
         }
 
         /// Runs a closure on the relay's thread; the future completes on `eventLoop` with its result.
@@ -144,10 +144,8 @@
 
         /// Registers the descriptor that wakes the thread; returns 0 or the errno.
         private static func registerWakeup(_ descriptor: CInt, with epoll: CInt, relay index: Int) -> CInt {
-            var event = epoll_event()
-            event.events = EPOLLIN.rawValue | EPOLLET.rawValue
-            event.data.u64 = RelayToken(.wakeup, relay: index, index: 0, generation: 0).bits
-            return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 ? 0 : errno
+            let token = RelayToken(.wakeup, relay: index, index: 0, generation: 0)
+            return crelay_epoll_add(epoll, descriptor, CRELAY_EPOLLIN, token.bits) == 0 ? 0 : errno
         }
     }
 #endif

@@ -1,4 +1,5 @@
 #if os(Linux)
+    internal import CRelay
     internal import LinkModel
     internal import NIOCore
     internal import SystemSockets
@@ -43,7 +44,7 @@
             let status = connection.status
             if connection.isDialling, !connection.earlierDials.isEmpty { _ = connection.selectEstablishedDial() }
             for direction in Direction.allCases where connection.sockets[direction].descriptor >= 0 {
-                epoll_ctl(epoll, EPOLL_CTL_DEL, connection.sockets[direction].descriptor, nil)
+                _ = crelay_epoll_remove(epoll, connection.sockets[direction].descriptor)
             }
             connection.closeEarlierDials()
             let server = connection.sockets.down.descriptor

@@ -1,4 +1,5 @@
 #if os(Linux)
+    internal import CRelay
     internal import HeapModule
     internal import LinkModel
     internal import NIOCore
@@ -33,16 +34,16 @@
             if kind == .server, connection.dialsClosedInRound == round {
                 events = SystemSocket.events(of: connection.sockets.down.descriptor)
             }
-            let hasHangup = events & (EPOLLRDHUP.rawValue | EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0
+            let hasHangup = events & (CRELAY_EPOLLRDHUP | CRELAY_EPOLLHUP | CRELAY_EPOLLERR) != 0
             if hasHangup { connection.sockets[direction].hasHangup = true }
-            if events & EPOLLPRI.rawValue != 0 { connection.sockets[direction].hasUrgentData = true }
-            if hasHangup || events & (EPOLLIN.rawValue | EPOLLPRI.rawValue) != 0 {
+            if events & CRELAY_EPOLLPRI != 0 { connection.sockets[direction].hasUrgentData = true }
+            if hasHangup || events & (CRELAY_EPOLLIN | CRELAY_EPOLLPRI) != 0 {
                 connection.sockets[direction].isReadable = true
             }
-            if events & (EPOLLOUT.rawValue | EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0 {
+            if events & (CRELAY_EPOLLOUT | CRELAY_EPOLLHUP | CRELAY_EPOLLERR) != 0 {
                 connection.sockets[direction].isWritable = true
             }
-            if events & EPOLLERR.rawValue != 0 { connection.sockets[direction].hasError = true }
+            if events & CRELAY_EPOLLERR != 0 { connection.sockets[direction].hasError = true }
             connection.lastActiveRound = round
             if connection.isDialling {
                 if kind == .client {

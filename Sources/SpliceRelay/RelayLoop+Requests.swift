@@ -1,4 +1,5 @@
 #if os(Linux)
+    internal import CRelay
     internal import LinkModel
     package import NIOCore
     package import SystemSockets
@@ -21,7 +22,7 @@
             guard let listener = port.listener else { return }
             // Accepted sockets inherit it from the listening socket.
             Self.setNoDelay(listener)
-            if !register(listener, EPOLLIN.rawValue, token) {
+            if !register(listener, CRELAY_EPOLLIN, token) {
                 configuration.onAcceptPaused(IOError(errnoCode: errno, reason: "epoll_ctl"))
             }
         }
@@ -122,7 +123,7 @@
 
         private func stopListening(_ listener: CInt) {
             // The listening socket has another descriptor elsewhere, so closing this one does not remove it from epoll.
-            epoll_ctl(epoll, EPOLL_CTL_DEL, listener, nil)
+            _ = crelay_epoll_remove(epoll, listener)
             SystemSocket.close(listener)
         }
 

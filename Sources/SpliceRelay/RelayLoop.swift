@@ -50,16 +50,16 @@
         func run() -> Never {
             crelay_name_thread("relay \(relay.index)")
             blockSignals()
-            var events = [epoll_event](repeating: epoll_event(), count: Self.eventsPerRound)
+            var events = [crelay_event](repeating: crelay_event(), count: Self.eventsPerRound)
             while true {
                 let timeout = yielded.isEmpty ? millisecondsToNextTimer : 0
-                let count = epoll_wait(epoll, &events, CInt(events.count), timeout)
+                let count = crelay_epoll_wait(epoll, &events, CInt(events.count), timeout)
                 precondition(count >= 0 || errno == EINTR, "epoll_wait failed with errno \(errno)")
                 round += 1
                 let continuing = yielded
                 yielded.removeAll(keepingCapacity: true)
                 for index in 0..<max(0, Int(count)) {
-                    handle(events[index].events, of: RelayToken(bits: events[index].data.u64))
+                    handle(events[index].events, of: RelayToken(bits: events[index].token))
                 }
                 for token in continuing { resume(token) }
                 fireTimers()
@@ -129,14 +129,11 @@
 
         /// Registers a socket with epoll; `false` sets `errno`.
         func register(_ descriptor: CInt, _ events: UInt32, _ token: RelayToken) -> Bool {
-            var event = epoll_event()
-            event.events = events | EPOLLET.rawValue
-            event.data.u64 = token.bits
-            return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event) == 0
+            crelay_epoll_add(epoll, descriptor, events, token.bits) == 0
         }
 
         /// The epoll events of a connection's sockets.
-        static let socketEvents = EPOLLIN.rawValue | EPOLLPRI.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue
+        static let socketEvents = CRELAY_EPOLLIN | CRELAY_EPOLLPRI | CRELAY_EPOLLOUT | CRELAY_EPOLLRDHUP
 
         /// Disables Nagle's algorithm.
         static func setNoDelay(_ descriptor: CInt) {

@@ -1,4 +1,5 @@
 #if os(Linux)
+    internal import CRelay
     internal import LinkModel
     internal import SystemSockets
 
@@ -17,8 +18,8 @@
             case failed(CInt)
 
             init(_ descriptor: CInt) {
-                var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                guard poll(&request, 1, 0) > 0 else {
+                let isDecided = CRELAY_EPOLLOUT | CRELAY_EPOLLHUP | CRELAY_EPOLLERR
+                guard SystemSocket.events(of: descriptor) & isDecided != 0 else {
                     self = .pending
                     return
                 }

@@ -1,12 +1,12 @@
-// Linux system calls that the Swift overlay of the C library does not import. Empty on other systems.
+// Linux system calls that the Swift overlay of the C library does not import, or that other C modules define too, so that which
+// of them Swift finds depends on the order of imports. Empty on other systems.
 #ifndef CRELAY_H
 #define CRELAY_H
 
 #if defined(__linux__)
 
 #include <stddef.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /// prctl(2), PR_SET_NAME: sets the calling thread's name, up to 15 bytes, as shown by `top -H`.
@@ -24,6 +24,42 @@ ssize_t crelay_splice(int from, int to, size_t count);
 
 /// ioctl(2), SIOCOUTQ: returns the number of bytes that a socket's peer has not acknowledged; 0 on failure.
 int crelay_unacknowledged(int socket);
+
+/// eventfd(2): returns a descriptor with EFD_NONBLOCK and EFD_CLOEXEC, or -1.
+int crelay_eventfd(void);
+
+/// eventfd(2): makes the descriptor readable.
+void crelay_eventfd_signal(int descriptor);
+
+/// The events of epoll_ctl(2).
+#define CRELAY_EPOLLIN 0x001u
+#define CRELAY_EPOLLPRI 0x002u
+#define CRELAY_EPOLLOUT 0x004u
+#define CRELAY_EPOLLERR 0x008u
+#define CRELAY_EPOLLHUP 0x010u
+#define CRELAY_EPOLLRDHUP 0x2000u
+
+/// struct epoll_event.
+struct crelay_event {
+    uint32_t events;
+    uint64_t token;
+}
+#if defined(__x86_64__)
+__attribute__((packed))
+#endif
+;
+
+/// epoll_create1(2): returns a descriptor with EPOLL_CLOEXEC, or -1.
+int crelay_epoll_create(void);
+
+/// epoll_ctl(2), EPOLL_CTL_ADD: registers a descriptor, edge-triggered. Returns 0, or -1.
+int crelay_epoll_add(int epoll, int descriptor, uint32_t events, uint64_t token);
+
+/// epoll_ctl(2), EPOLL_CTL_DEL: removes a descriptor. Returns 0, or -1.
+int crelay_epoll_remove(int epoll, int descriptor);
+
+/// epoll_wait(2): returns the number of events, or -1.
+int crelay_epoll_wait(int epoll, struct crelay_event *events, int count, int milliseconds);
 
 #endif
 
