@@ -46,7 +46,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        .target(name: "HTTPWire", dependencies: ["LinkModel", nioCore], swiftSettings: settings),
+        .target(name: "HTTPWire", dependencies: ["LinkModel", httpTypes, nioCore], swiftSettings: settings),
         .target(name: "JSON", swiftSettings: settings),
         .target(name: "NotesContract", dependencies: ["JSON"], swiftSettings: settings),
         .target(name: "SyncEngine", dependencies: ["NotesContract", "LinkModel"], swiftSettings: settings),
@@ -149,7 +149,7 @@ let package = Package(
         .testTarget(
             name: "HTTPWireTests",
             dependencies: [
-                "HTTPWire", "LinkModel", "TestSupport", nioCore, nioHTTP1,
+                "HTTPWire", "LinkModel", "TestSupport", httpTypes, nioCore, nioHTTP1,
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ],
             swiftSettings: settings

@@ -19,7 +19,7 @@ struct CheckedHead {
     }
 
     init(_ head: HTTPRequestHead, _ framing: HTTPBodyFraming, nonASCIIBytesMax: Int) throws(Refusal) {
-        let hosts = head.headers.all("Host")
+        let hosts = head.hosts
         guard hosts.count == 1 || hosts.isEmpty && head.version == .http10,
             hosts.allSatisfy({ $0.utf8.allSatisfy { (0x21...0x7E).contains($0) } }),
             // HTTP/1.0 has no transfer codings; whoever has sent one through an old intermediary has lost the framing.
@@ -28,21 +28,16 @@ struct CheckedHead {
         func isShort(_ text: String) -> Bool {
             text.utf8.count <= nonASCIIBytesMax || text.utf8.allSatisfy { $0 < 0x80 }
         }
-        guard isShort(head.target), head.headers.allSatisfy({ isShort($0.value) }),
-            let method = HTTPRequest.Method(head.method)
-        else { throw Refusal(status: .badRequest) }
-        var fields = HTTPFields()
-        fields.reserveCapacity(head.headers.count)
-        for field in head.headers {
-            guard let name = HTTPField.Name(field.name) else { throw Refusal(status: .badRequest) }
-            if name.canonicalName != "host" { fields.append(HTTPField(name: name, value: field.value)) }
+        guard isShort(head.target), head.fields.allSatisfy({ isShort($0.value) }) else {
+            throw Refusal(status: .badRequest)
         }
+        let fields: HTTPFields = head.fields.filter { $0.name.canonicalName != "host" }
         let (authority, path) = Self.split(head.target)
         request = HTTPRequest(
-            method: method, scheme: "http", authority: authority ?? hosts.first, path: path, headerFields: fields)
+            method: head.request.method, scheme: "http", authority: authority ?? hosts.first, path: path, headerFields: fields)
         takesChunks = head.version >= .http11
         keepsAlive = head.keepsAlive
-        expectsContinue = takesChunks && head.headers.isListed("100-continue", in: "Expect")
+        expectsContinue = takesChunks && head.fields.isListed("100-continue", in: .expect)
     }
 
     /// The authority and the path of a target; one in absolute form has both (RFC 9112, 3.2.2).

@@ -1,3 +1,4 @@
+internal import HTTPTypes
 public import LinkModel
 public import NIOCore
 
@@ -19,13 +20,13 @@ public struct HTTPClientMachine: Sendable {
     }
 
     private struct Exchange: Sendable {
-        let request: HTTPClientRequest
+        let requestHead: HTTPRequestHead
         let bytes: ByteBuffer
         let deadline: Instant
         var connection: HTTPConnectionID?
         var head: HTTPResponseHead?
         var body: [UInt8] = []
-        var trailers = HTTPHeaders()
+        var trailers = HTTPFields()
         var phase = HTTPClientError.Phase.notSent
     }
 
@@ -74,28 +75,28 @@ public struct HTTPClientMachine: Sendable {
     public mutating func start(_ request: HTTPClientRequest, at now: Instant) -> HTTPExchangeID {
         let id = HTTPExchangeID(number: nextExchange)
         nextExchange += 1
-        var bytes = ByteBuffer()
-        do {
-            try head(of: request).write(into: &bytes)
+        let requestHead: HTTPRequestHead
+        do throws(HTTPError) {
+            requestHead = try head(of: request)
         } catch {
             actions.append(.finished(id, .failure(HTTPClientError(.malformed(error), .notSent))))
             return id
         }
+        var bytes = ByteBuffer()
+        requestHead.write(into: &bytes)
         bytes.writeBytes(request.body)
-        exchanges[id] = Exchange(request: request, bytes: bytes, deadline: now + timeouts.exchange)
+        exchanges[id] = Exchange(requestHead: requestHead, bytes: bytes, deadline: now + timeouts.exchange)
         waiting.append(id)
         dispatch(at: now)
         return id
     }
 
-    private func head(of request: HTTPClientRequest) -> HTTPRequestHead {
-        var headers = HTTPHeaders()
-        headers.add("Host", host)
-        for field in request.headers { headers.add(field.name, field.value) }
+    private func head(of request: HTTPClientRequest) throws(HTTPError) -> HTTPRequestHead {
+        var fields = [(name: "Host", value: host)] + request.fields
         if !request.body.isEmpty || ["POST", "PUT", "PATCH"].contains(request.method) {
-            headers.add("Content-Length", "\(request.body.count)")
+            fields.append(("Content-Length", "\(request.body.count)"))
         }
-        return HTTPRequestHead(method: request.method, target: request.target, headers: headers)
+        return try HTTPRequestHead(method: request.method, target: request.target, fields: fields)
     }
 
     /// Cancels an exchange; one that has ended is ignored.
@@ -182,7 +183,7 @@ public struct HTTPClientMachine: Sendable {
             connections[id]?.exchange = exchange
             connections[id]?.exchangeCount += 1
             connections[id]?.deadline = now + timeouts.firstByte
-            connections[id]?.parser.requestSent(method: exchanges[exchange]?.request.method ?? "")
+            connections[id]?.parser.requestSent(method: exchanges[exchange]?.requestHead.method ?? "")
             exchanges[exchange]?.connection = id
             exchanges[exchange]?.phase = .sent
             if let bytes = exchanges[exchange]?.bytes { actions.append(.write(id, bytes)) }
@@ -230,9 +231,8 @@ public struct HTTPClientMachine: Sendable {
             .finished(
                 exchangeID,
                 .success(HTTPClientResponse(head: head, body: exchange.body, trailers: exchange.trailers))))
-        let asksToClose = exchange.request.headers.isListed("close", in: "Connection")
         let isClean = connections[id].map { !$0.parser.isInsideMessage && $0.parser.framing != .untilClose } ?? false
-        if head.keepsAlive && !asksToClose && isClean && !hasEnded {
+        if head.keepsAlive && exchange.requestHead.keepsAlive && isClean && !hasEnded {
             connections[id]?.state = .idle
             connections[id]?.exchange = nil
             connections[id]?.deadline = now + timeouts.idleConnection

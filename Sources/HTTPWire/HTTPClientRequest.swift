@@ -5,15 +5,15 @@ public struct HTTPClientRequest: Sendable {
     /// The path and query.
     public var target: String
     /// Further header fields.
-    public var headers: HTTPHeaders
+    public var fields: [(name: String, value: String)]
     /// The body.
     public var body: [UInt8]
 
     /// Creates a request.
-    public init(method: String, target: String, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = []) {
+    public init(method: String, target: String, fields: [(name: String, value: String)] = [], body: [UInt8] = []) {
         self.method = method
         self.target = target
-        self.headers = headers
+        self.fields = fields
         self.body = body
     }
 }

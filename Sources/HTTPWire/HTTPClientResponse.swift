@@ -1,3 +1,5 @@
+public import HTTPTypes
+
 /// A whole response.
 public struct HTTPClientResponse: Sendable {
     /// The head.
@@ -5,5 +7,5 @@ public struct HTTPClientResponse: Sendable {
     /// The body.
     public let body: [UInt8]
     /// The trailer fields of a chunked body.
-    public let trailers: HTTPHeaders
+    public let trailers: HTTPFields
 }

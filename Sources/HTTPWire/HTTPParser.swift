@@ -1,3 +1,4 @@
+internal import HTTPTypes
 public import NIOCore
 
 /// A parser of the messages in a stream of bytes, which may arrive in pieces of any size.
@@ -113,7 +114,7 @@ public struct HTTPParser: Sendable {
                 }
                 isAtEnd = true
                 if lines.isEmpty { return try parse() }
-                return .trailers(try Self.headers(lines, limits), range)
+                return .trailers(try Self.fields(lines, limits), range)
             case .untilClose:
                 if let piece = readPiece(atMost: .max) { return try body(piece) }
                 guard streamHasEnded else { return nil }
@@ -213,25 +214,24 @@ public struct HTTPParser: Sendable {
         }
         guard let first = lines.first else { throw .badStartLine }
         guard first.count <= limits.startLine else { throw .tooLarge("the start line") }
-        let headers = try Self.headers(lines.dropFirst(), limits)
+        let fields = try Self.fields(lines.dropFirst(), limits)
         emptyLines = 0
         bodyBytes = 0
         return side == .requests
-            ? try takeRequest(first, headers, range) : try takeResponse(first, headers, range)
+            ? try takeRequest(first, fields, range) : try takeResponse(first, fields, range)
     }
 
     private mutating func takeRequest(
-        _ line: [UInt8], _ headers: HTTPHeaders, _ range: Range<Int64>
+        _ line: [UInt8], _ fields: HTTPFields, _ range: Range<Int64>
     ) throws(HTTPError) -> HTTPPart {
         let words = line.split(separator: 32, omittingEmptySubsequences: false)
-        guard words.count == 3, !words[0].isEmpty, words[0].allSatisfy(HTTPSyntax.isTokenByte), !words[1].isEmpty,
-            words[1].allSatisfy({ $0 > 0x20 && $0 != 0x7F })
+        guard words.count == 3, let method = HTTPRequest.Method(String(decoding: words[0], as: UTF8.self)),
+            !words[1].isEmpty, words[1].allSatisfy({ $0 > 0x20 && $0 != 0x7F })
         else { throw .badStartLine }
         let version = try Self.version(words[2])
         let head = HTTPRequestHead(
-            method: String(decoding: words[0], as: UTF8.self), target: String(decoding: words[1], as: UTF8.self),
-            version: version, headers: headers)
-        switch try Self.length(headers) {
+            method: method, target: String(decoding: words[1], as: UTF8.self), version: version, fields: fields)
+        switch try Self.length(fields) {
         case .chunked: frame(.chunked)
         case .length(let length) where length > 0: frame(.length(length))
         default: frame(.none)
@@ -240,7 +240,7 @@ public struct HTTPParser: Sendable {
     }
 
     private mutating func takeResponse(
-        _ line: [UInt8], _ headers: HTTPHeaders, _ range: Range<Int64>
+        _ line: [UInt8], _ fields: HTTPFields, _ range: Range<Int64>
     ) throws(HTTPError) -> HTTPPart {
         let version = try Self.version(line.prefix { $0 != 32 })
         guard line.count >= 12, line[8] == 32, line.count == 12 || line[12] == 32,
@@ -248,14 +248,14 @@ public struct HTTPParser: Sendable {
         else { throw .badStartLine }
         let status = line[9...11].reduce(0) { $0 * 10 + Int($1) - 48 }
         let head = HTTPResponseHead(
-            version: version, status: status, reason: String(decoding: line.dropFirst(13), as: UTF8.self),
-            headers: headers)
+            version: version, status: status,
+            reason: String(String.UnicodeScalarView(line.dropFirst(13).map { Unicode.Scalar($0) })), fields: fields)
         guard let method = methods.first else { throw .unexpectedResponse }
         if (100...199).contains(status) && status != 101 {
             return .responseHead(head, range, isInterim: true)
         }
         methods.removeFirst()
-        let framing = try Self.length(headers)
+        let framing = try Self.length(fields)
         if status == 101 || (method == "CONNECT" && (200...299).contains(status)) {
             self.framing = .none
             state = .opaque
@@ -287,12 +287,12 @@ public struct HTTPParser: Sendable {
     }
 
     /// Returns the delimitation that the header fields declare; `none` if they declare none.
-    private static func length(_ headers: HTTPHeaders) throws(HTTPError) -> HTTPBodyFraming {
-        let lengths = headers.all("Content-Length")
-        let codings = headers.all("Transfer-Encoding")
+    private static func length(_ fields: HTTPFields) throws(HTTPError) -> HTTPBodyFraming {
+        let lengths = fields[values: .contentLength]
+        let codings = fields[values: .transferEncoding]
         if !codings.isEmpty {
             guard lengths.isEmpty else { throw .badLength }
-            guard codings.count == 1, HTTPHeaders.isSame(codings[0], "chunked") else { throw .unknownCoding }
+            guard codings.count == 1, HTTPSyntax.isSame(codings[0], "chunked") else { throw .unknownCoding }
             return .chunked
         }
         guard let first = lengths.first else { return .none }
@@ -302,21 +302,22 @@ public struct HTTPParser: Sendable {
         return .length(length)
     }
 
-    private static func headers(
+    private static func fields(
         _ lines: some Collection<[UInt8]>, _ limits: HTTPLimits
-    ) throws(HTTPError) -> HTTPHeaders {
+    ) throws(HTTPError) -> HTTPFields {
         guard lines.count <= limits.headerCount else { throw .tooLarge("the number of headers") }
-        var headers = HTTPHeaders()
+        var fields = HTTPFields()
+        fields.reserveCapacity(lines.count)
         for line in lines {
-            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
-                line[..<colon].allSatisfy(HTTPSyntax.isTokenByte), line[colon...].allSatisfy(HTTPSyntax.isText)
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), line[colon...].allSatisfy(HTTPSyntax.isText),
+                let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
             else { throw .badHeader }
             var value = line[(colon + 1)...]
-            while let byte = value.first, byte == 32 || byte == 9 { value.removeFirst() }
-            while let byte = value.last, byte == 32 || byte == 9 { value.removeLast() }
-            headers.add(String(decoding: line[..<colon], as: UTF8.self), String(decoding: value, as: UTF8.self))
+            while HTTPSyntax.isSpace(value.first) { value.removeFirst() }
+            while HTTPSyntax.isSpace(value.last) { value.removeLast() }
+            fields.append(HTTPField(name: name, value: value))
         }
-        return headers
+        return fields
     }
 
     // MARK: Lines

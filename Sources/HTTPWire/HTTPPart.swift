@@ -1,3 +1,4 @@
+public import HTTPTypes
 public import NIOCore
 
 /// A part of a message with its offsets, which count from the first byte of the stream.
@@ -9,7 +10,7 @@ public enum HTTPPart: Sendable {
     /// Bytes of the body, without the framing of chunks.
     case body(ByteBuffer, Range<Int64>)
     /// The trailer fields after the last chunk, if there are any.
-    case trailers(HTTPHeaders, Range<Int64>)
+    case trailers(HTTPFields, Range<Int64>)
     /// The end of the message: the offset after its last byte.
     case end(Int64)
     /// Bytes after an upgrade or a CONNECT, which are not HTTP.

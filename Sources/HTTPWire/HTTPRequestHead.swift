@@ -1,35 +1,53 @@
+public import HTTPTypes
 public import NIOCore
 
-/// The head of a request.
+/// The head of a request: a request of swift-http-types with the version of HTTP/1.
+///
+/// The head is the message as received: `request.path` is the request target in any form, `Host` is one of the header fields, and
+/// scheme and authority are not set. Names keep their case, values keep their bytes.
 public struct HTTPRequestHead: Hashable, Sendable {
-    /// The method.
-    public var method: String
-    /// The request target as received, usually a path and a query.
-    public var target: String
+    /// The method, the target and the header fields.
+    public let request: HTTPRequest
     /// The version.
-    public var version: HTTPVersion
-    /// The header fields.
-    public var headers: HTTPHeaders
+    public let version: HTTPVersion
 
-    /// Creates a head.
-    public init(method: String, target: String, version: HTTPVersion = .http11, headers: HTTPHeaders = HTTPHeaders()) {
-        self.method = method
-        self.target = target
-        self.version = version
-        self.headers = headers
-    }
-
-    /// Whether the connection may be used again (RFC 9112, 9.3).
-    public var keepsAlive: Bool { HTTPVersion.keepsAlive(version, headers) }
-
-    /// Serialises the head. Throws if it contains characters that could change the framing.
-    public func write(into buffer: inout ByteBuffer) throws(HTTPError) {
-        guard HTTPSyntax.isToken(method) else { throw .unwritable("method") }
+    /// Creates a head from its parts. Throws if a part contains characters that could change the framing.
+    public init(
+        method: String, target: String, version: HTTPVersion = .http11, fields: [(name: String, value: String)] = []
+    ) throws(HTTPError) {
+        guard let method = HTTPRequest.Method(method) else { throw .unwritable("method") }
         guard !target.isEmpty, target.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             throw .unwritable("target")
         }
-        try headers.check()
+        self.init(method: method, target: target, version: version, fields: try HTTPFields(checking: fields))
+    }
+
+    init(method: HTTPRequest.Method, target: String, version: HTTPVersion, fields: HTTPFields) {
+        request = HTTPRequest(method: method, scheme: nil, authority: nil, path: target, headerFields: fields)
+        self.version = version
+    }
+
+    /// The method.
+    public var method: String { request.method.rawValue }
+
+    /// The request target as received, usually a path and a query.
+    public var target: String { request.path ?? "" }
+
+    /// The header fields, in order.
+    public var fields: HTTPFields { request.headerFields }
+
+    /// The values of the `Host` fields, in order.
+    public var hosts: [String] { fields[values: .hostOfHTTP1] }
+
+    /// Returns the first value of a header field; `nil` if there is none.
+    public func value(of name: String) -> String? { fields.first { HTTPSyntax.isSame($0.name.rawName, name) }?.value }
+
+    /// Whether the connection may be used again (RFC 9112, 9.3).
+    public var keepsAlive: Bool { HTTPVersion.keepsAlive(version, fields) }
+
+    /// Serialises the head.
+    public func write(into buffer: inout ByteBuffer) {
         buffer.writeString("\(method) \(target) \(version)\r\n")
-        headers.write(into: &buffer)
+        fields.write(into: &buffer)
     }
 }

@@ -1,35 +1,50 @@
+public import HTTPTypes
 public import NIOCore
 
-/// The head of a response.
+/// The head of a response: a response of swift-http-types with the version of HTTP/1.
 public struct HTTPResponseHead: Hashable, Sendable {
+    /// The status and the header fields.
+    public let response: HTTPResponse
     /// The version.
-    public var version: HTTPVersion
-    /// The status code, 100 to 999.
-    public var status: Int
-    /// The reason phrase.
-    public var reason: String
-    /// The header fields.
-    public var headers: HTTPHeaders
+    public let version: HTTPVersion
 
-    /// Creates a head.
+    /// Creates a head from its parts. Throws if a part contains characters that could change the framing.
     public init(
-        version: HTTPVersion = .http11, status: Int, reason: String = "", headers: HTTPHeaders = HTTPHeaders()
-    ) {
-        self.version = version
-        self.status = status
-        self.reason = reason
-        self.headers = headers
+        version: HTTPVersion = .http11, status: Int, reason: String = "", fields: [(name: String, value: String)] = []
+    ) throws(HTTPError) {
+        guard (100...999).contains(status) else { throw .unwritable("status") }
+        guard reason.unicodeScalars.allSatisfy({ $0.value <= 0xFF && HTTPSyntax.isText(UInt8($0.value)) }) else {
+            throw .unwritable("reason")
+        }
+        self.init(version: version, status: status, reason: reason, fields: try HTTPFields(checking: fields))
     }
 
-    /// Whether the response allows the connection to be used again (RFC 9112, 9.3).
-    public var keepsAlive: Bool { HTTPVersion.keepsAlive(version, headers) }
+    init(version: HTTPVersion, status: Int, reason: String, fields: HTTPFields) {
+        response = HTTPResponse(
+            status: HTTPResponse.Status(code: status, reasonPhrase: reason), headerFields: fields)
+        self.version = version
+    }
 
-    /// Serialises the head. Throws if it contains characters that could change the framing.
-    public func write(into buffer: inout ByteBuffer) throws(HTTPError) {
-        guard (100...999).contains(status) else { throw .unwritable("status") }
-        guard reason.utf8.allSatisfy({ HTTPSyntax.isText($0) }) else { throw .unwritable("reason") }
-        try headers.check()
-        buffer.writeString("\(version) \(status) \(reason)\r\n")
-        headers.write(into: &buffer)
+    /// The status code, 100 to 999.
+    public var status: Int { response.status.code }
+
+    /// The reason phrase; its characters are the bytes received (ISO Latin 1).
+    public var reason: String { response.status.reasonPhrase }
+
+    /// The header fields, in order.
+    public var fields: HTTPFields { response.headerFields }
+
+    /// The names and values of the header fields, in order.
+    public var fieldLines: [(name: String, value: String)] { fields.map { ($0.name.rawName, $0.value) } }
+
+    /// Whether the response allows the connection to be used again (RFC 9112, 9.3).
+    public var keepsAlive: Bool { HTTPVersion.keepsAlive(version, fields) }
+
+    /// Serialises the head.
+    public func write(into buffer: inout ByteBuffer) {
+        buffer.writeString("\(version) \(status) ")
+        buffer.writeBytes(reason.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) })
+        buffer.writeString("\r\n")
+        fields.write(into: &buffer)
     }
 }

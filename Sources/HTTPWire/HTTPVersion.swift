@@ -1,3 +1,5 @@
+internal import HTTPTypes
+
 /// The protocol version: HTTP/1.0 or HTTP/1.1.
 public struct HTTPVersion: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The minor version number.
@@ -13,8 +15,8 @@ public struct HTTPVersion: Hashable, Comparable, Sendable, CustomStringConvertib
     public var description: String { "HTTP/1.\(minor)" }
 
     /// Returns whether a connection may be used again after a message (RFC 9112, 9.3).
-    static func keepsAlive(_ version: HTTPVersion, _ headers: HTTPHeaders) -> Bool {
-        if headers.isListed("close", in: "Connection") { return false }
-        return version >= .http11 || headers.isListed("keep-alive", in: "Connection")
+    static func keepsAlive(_ version: HTTPVersion, _ fields: HTTPFields) -> Bool {
+        if fields.isListed("close", in: .connection) { return false }
+        return version >= .http11 || fields.isListed("keep-alive", in: .connection)
     }
 }

@@ -1,17 +1,11 @@
 internal import HTTPWire
+internal import LinkModel
 internal import NIOCore
 
 /// A network that responds to HTTP requests itself: status 200 and a sign-in page for every request.
 struct CaptivePortal {
     private var parser = HTTPParser(.requests)
     private var head: HTTPRequestHead?
-
-    /// The reaction to bytes of a client.
-    enum Reaction {
-        case respond(ByteBuffer, isLast: Bool)
-        /// The bytes are not HTTP, as when a client begins with TLS.
-        case close
-    }
 
     static let page = """
         <!doctype html>
@@ -24,8 +18,23 @@ struct CaptivePortal {
 
         """
 
-    /// Returns the reaction to bytes of a client's requests.
-    mutating func receive(_ bytes: ByteBuffer) -> Reaction {
+    /// Executes an action for the server's socket. Returns the events of that socket.
+    ///
+    /// - Parameter mayRespond: Whether there is room for responses. A client that sends requests and does not read the responses
+    ///   is closed.
+    mutating func process(_ action: SocketAction, mayRespond: Bool) -> [SocketEvent] {
+        switch action {
+        case .write(let bytes, to: _): mayRespond ? respond(to: bytes) : [.gone(.server)]
+        case .awaitDrain: [.drained(.server)]
+        case .closeOutput: [.inputClosed(.server)]
+        case .close: [.gone(.server)]
+        case .reset, .resetAfterWrites, .flush, .pauseReading, .resumeReading, .ended: []
+        }
+    }
+
+    /// Responds to the requests in bytes of the client. Bytes that are not HTTP close the connection, as when a client begins with
+    /// TLS.
+    private mutating func respond(to bytes: ByteBuffer) -> [SocketEvent] {
         parser.received(bytes)
         var responses = ByteBuffer()
         do throws(HTTPError) {
@@ -36,26 +45,26 @@ struct CaptivePortal {
                     guard let request = head else { continue }
                     head = nil
                     try Self.respond(to: request, into: &responses)
-                    if !request.keepsAlive { return .respond(responses, isLast: true) }
-                case .opaque: return .close
+                    if !request.keepsAlive { return [.bytes(responses, from: .server), .inputClosed(.server)] }
+                case .opaque: return [.gone(.server)]
                 default: break
                 }
             }
         } catch {
-            return .close
+            return [.gone(.server)]
         }
-        return .respond(responses, isLast: false)
+        return responses.readableBytes > 0 ? [.bytes(responses, from: .server)] : []
     }
 
     private static func respond(
         to request: HTTPRequestHead, into responses: inout ByteBuffer
     ) throws(HTTPError) {
-        var headers = HTTPHeaders()
-        headers.add("Content-Type", "text/html; charset=utf-8")
-        headers.add("Content-Length", "\(page.utf8.count)")
-        headers.add("Cache-Control", "no-store")
-        if !request.keepsAlive { headers.add("Connection", "close") }
-        try HTTPResponseHead(status: 200, reason: "OK", headers: headers).write(into: &responses)
+        var fields = [
+            (name: "Content-Type", value: "text/html; charset=utf-8"),
+            (name: "Content-Length", value: "\(page.utf8.count)"), (name: "Cache-Control", value: "no-store"),
+        ]
+        if !request.keepsAlive { fields.append((name: "Connection", value: "close")) }
+        try HTTPResponseHead(status: 200, reason: "OK", fields: fields).write(into: &responses)
         if request.method != "HEAD" { responses.writeString(page) }
     }
 }

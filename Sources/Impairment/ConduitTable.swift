@@ -3,10 +3,23 @@ internal import LinkModel
 /// The conduits of a link's open connections, by identifier.
 ///
 /// ``contains(_:)`` sorts out identifiers of connections that have ended; the subscript traps for them.
+///
+/// The table manages its memory itself because a conduit is large and full of references, and every event reads some of its fields
+/// in place. Reading a field of an array's element copies the element and retains all of its references.
 struct ConduitTable: ~Copyable {
-    private var conduits: [Conduit?] = []
-    /// The identifiers of the conduits, so that a look-up does not touch the conduits themselves.
+    /// The conduits; the memory at an index is initialised if and only if ``ids`` has an identifier there.
+    private var conduits: UnsafeMutablePointer<Conduit>
+    /// The number of conduits that the memory can hold.
+    private var memoryCapacity = 8
+    /// The identifiers of the open connections, by index.
     private var ids: [FlowID?] = []
+
+    init() { conduits = .allocate(capacity: memoryCapacity) }
+
+    deinit {
+        for (index, id) in ids.enumerated() where id != nil { (conduits + index).deinitialize(count: 1) }
+        conduits.deallocate()
+    }
 
     /// Whether a connection is open.
     func contains(_ id: FlowID) -> Bool { id.index < ids.count && ids[id.index] == id }
@@ -14,37 +27,45 @@ struct ConduitTable: ~Copyable {
     /// The conduit of an open connection, in place.
     subscript(id: FlowID) -> Conduit {
         _read {
-            precondition(contains(id), "connection \(id) has ended")
-            yield conduits[id.index]!
+            precondition(contains(id), "the connection has ended")
+            yield conduits[id.index]
         }
         _modify {
-            precondition(contains(id), "connection \(id) has ended")
-            yield &conduits[id.index]!
+            precondition(contains(id), "the connection has ended")
+            yield &conduits[id.index]
         }
     }
 
     /// Adds the conduit of a new connection.
-    mutating func insert(_ conduit: Conduit, _ id: FlowID) {
-        while ids.count <= id.index {
-            conduits.append(nil)
-            ids.append(nil)
-        }
-        precondition(ids[id.index] == nil, "connection \(id) is opened in the slot of an open one")
-        conduits[id.index] = conduit
+    mutating func insert(_ conduit: consuming Conduit, _ id: FlowID) {
+        while ids.count <= id.index { ids.append(nil) }
+        precondition(ids[id.index] == nil, "the slot of an open connection is used again")
+        if ids.count > memoryCapacity { grow() }
+        (conduits + id.index).initialize(to: conduit)
         ids[id.index] = id
+    }
+
+    private mutating func grow() {
+        let old = conduits
+        memoryCapacity = max(2 * memoryCapacity, ids.count)
+        conduits = .allocate(capacity: memoryCapacity)
+        for (index, id) in ids.enumerated() where id != nil {
+            (conduits + index).moveInitialize(from: old + index, count: 1)
+        }
+        old.deallocate()
     }
 
     /// Removes the conduit of a connection that ends.
     mutating func remove(_ id: FlowID) {
-        precondition(contains(id), "connection \(id) has ended")
-        conduits[id.index] = nil
+        precondition(contains(id), "the connection has ended")
         ids[id.index] = nil
+        (conduits + id.index).deinitialize(count: 1)
     }
 
-    /// The size of the table; an index below it may be free.
-    var capacity: Int { ids.count }
+    /// The number of slots; some of them may be free.
+    var slotCount: Int { ids.count }
 
-    /// The identifier of the connection in a slot, if it is in use.
+    /// The identifier of the connection in a slot; `nil` if the slot is free.
     func id(at index: Int) -> FlowID? { ids[index] }
 
     /// The open connections.

@@ -24,7 +24,17 @@ struct LinkRecorder {
 
     mutating func setObservation(_ new: SharedLink.Observation) { observation = new }
 
-    mutating func record(_ packet: PacketRecord, payload: ByteBuffer?, cause: String?) {
+    /// Records a packet with its payload, as far as the conduit holds it.
+    mutating func record(_ packet: PacketRecord, _ conduits: borrowing ConduitTable) {
+        var payload: ByteBuffer?
+        var cause: String?
+        if conduits.contains(packet.flow) {
+            if packet.payloadBytes > 0 {
+                payload = conduits[packet.flow][packet.direction].payload(
+                    at: packet.range.lowerBound, count: packet.payloadBytes)
+            }
+            if packet.kind == .reset { cause = conduits[packet.flow].faultCause }
+        }
         packets.append(SharedLink.CapturedPacket(record: packet, payload: payload, cause: cause))
     }
 

@@ -61,17 +61,7 @@ extension SharedLink {
     /// Records the packets that were offered to the link since the last call, with their payloads.
     mutating func recordPackets() {
         guard recorder.recordsPackets else { return }
-        while let record = tcp.takeRecord() {
-            let id = record.flow
-            guard conduits.contains(id) else {
-                recorder.record(record, payload: nil, cause: nil)
-                continue
-            }
-            let payload =
-                record.payloadBytes > 0
-                ? conduits[id][record.direction].payload(at: record.range.lowerBound, count: record.payloadBytes) : nil
-            recorder.record(record, payload: payload, cause: record.kind == .reset ? conduits[id].faultCause : nil)
-        }
+        while let record = tcp.takeRecord() { recorder.record(record, conduits) }
     }
 
     // MARK: Exchanges

@@ -33,7 +33,7 @@ extension SharedLink {
     /// Whether nothing is on its way that will arrive: no byte, no FIN. Bytes that an outage holds back do not count.
     public var isQuiet: Bool {
         for direction in Direction.allCases where !hasOutage(direction) {
-            for index in 0..<conduits.capacity {
+            for index in 0..<conduits.slotCount {
                 guard let id = conduits.id(at: index), !conduits[id].isGone(direction.receiver) else { continue }
                 if conduits[id].isCarrying(direction) { return false }
             }
@@ -74,7 +74,7 @@ extension SharedLink {
     /// Whether the bytes counted for all connections are the sum of the connections' bytes.
     var heldBytesBalance: Bool {
         var (bytes, toxicBytes) = (0, 0)
-        for index in 0..<conduits.capacity {
+        for index in 0..<conduits.slotCount {
             guard let id = conduits.id(at: index) else { continue }
             bytes += conduits[id].bytesHeld
             toxicBytes += conduits[id].up.toxicBytes + conduits[id].down.toxicBytes

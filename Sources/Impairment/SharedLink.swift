@@ -297,23 +297,11 @@ public struct SharedLink: ~Copyable {
         actions.append(TimedAction(flow: id, action: .ended, time: now))
     }
 
+    /// Passes an action for the server's socket to the captive portal in its place.
     private mutating func passToPortal(_ action: SocketAction, _ id: FlowID) {
-        switch action {
-        case .write(let bytes, to: _):
-            // A client that sends requests and does not read the responses is closed.
-            guard bytesHeld(id, .down) < budget.limits.bytesMax(connections: tcp.connectionCount),
-                let reaction = conduits[id].portal?.receive(bytes)
-            else { return portalEvents.append((id, .gone(.server))) }
-            switch reaction {
-            case .close: portalEvents.append((id, .gone(.server)))
-            case .respond(let responses, let isLast):
-                if responses.readableBytes > 0 { portalEvents.append((id, .bytes(responses, from: .server))) }
-                if isLast { portalEvents.append((id, .inputClosed(.server))) }
-            }
-        case .awaitDrain: portalEvents.append((id, .drained(.server)))
-        case .closeOutput: portalEvents.append((id, .inputClosed(.server)))
-        case .close: portalEvents.append((id, .gone(.server)))
-        case .reset, .resetAfterWrites, .flush, .pauseReading, .resumeReading, .ended: break
+        let mayRespond = bytesHeld(id, .down) < budget.limits.bytesMax(connections: tcp.connectionCount)
+        for event in conduits[id].portal?.process(action, mayRespond: mayRespond) ?? [] {
+            portalEvents.append((id, event))
         }
     }
 }

@@ -153,7 +153,7 @@ final class LiveRecord: Sendable {
             add(
                 .request(
                     number, actor: device, method: head.method, row: subject,
-                    key: head.headers.first(NotesHTTP.idempotencyKeyName), bodyDigest: Self.digest(body)),
+                    key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: Self.digest(body)),
                 line: "\(device)  \(what)")
         case .requestDelivered(let id): add(.arrived(exchange(device, id.number)))
         case .committed(let id, let status): add(.served(exchange(device, id.number), status: status))

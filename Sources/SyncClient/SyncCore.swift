@@ -108,14 +108,12 @@ final class SyncCore {
     // MARK: The network
 
     private func send(_ request: SyncRequest) {
-        var headers = HTTPHeaders()
-        headers.add("Authorization", authorization)
-        headers.add("Accept", "application/json")
-        for (name, value) in request.headers { headers.add(name, value) }
+        var fields = [(name: "Authorization", value: authorization), (name: "Accept", value: "application/json")]
+        fields += request.headers
         onEvent(.sent(exchange: request.id.number, method: request.method, target: request.target))
         let id = http.start(
             HTTPClientRequest(
-                method: request.method, target: request.target, headers: headers, body: Array(request.body.utf8)),
+                method: request.method, target: request.target, fields: fields, body: Array(request.body.utf8)),
             at: now)
         exchanges[id] = request.id
     }
@@ -186,7 +184,7 @@ final class SyncCore {
         switch result {
         case .success(let response):
             onEvent(.answered(exchange: exchange.number, status: response.head.status))
-            let headers = response.head.headers.map { (name: $0.name, value: $0.value) }
+            let headers = response.head.fieldLines
             input = .answered(exchange, SyncAnswer(status: response.head.status, headers: headers, body: response.body))
         case .failure(let failure):
             onEvent(.failed(exchange: exchange.number, reason: "\(failure)"))

@@ -1,3 +1,4 @@
+import HTTPTypes
 import NIOCore
 import TestSupport
 
@@ -24,12 +25,12 @@ extension HTTPParser {
                 found.append(
                     Message(
                         first: "\(head.method) \(head.target) \(head.version)",
-                        headers: head.headers.map { "\($0.name): \($0.value)" }))
+                        headers: head.fields.map { "\($0.name): \($0.value)" }))
             case .responseHead(let head, _, _):
                 found.append(
                     Message(
                         first: "\(head.version) \(head.status)",
-                        headers: head.headers.map { "\($0.name): \($0.value)" }))
+                        headers: head.fields.map { "\($0.name): \($0.value)" }))
             case .body(let bytes, _): found[found.count - 1].body += Array(bytes.readableBytesView)
             case .trailers(let trailers, _):
                 found[found.count - 1].trailers = trailers.map { "\($0.name): \($0.value)" }

@@ -1,3 +1,4 @@
+import HTTPTypes
 import NIOCore
 import TestSupport
 import Testing
@@ -148,7 +149,7 @@ import Testing
                     found.append(
                         Message(
                             first: "\(head.method) \(head.target) \(head.version)",
-                            headers: head.headers.map { "\($0.name): \($0.value)" }))
+                            headers: head.fields.map { "\($0.name): \($0.value)" }))
                 case .body(let bytes, _): found[found.count - 1].body += Array(bytes.readableBytesView)
                 case .trailers(let headers, _):
                     found[found.count - 1].trailers = headers.map { "\($0.name): \($0.value)" }
@@ -192,22 +193,43 @@ import Testing
     }
 
     @Test func headsAreSerialisedAndInjectionIsRefused() throws {
-        var headers = HTTPHeaders()
-        headers.add("A", "b")
+        let fields = [(name: "A", value: "b")]
         var buffer = ByteBuffer()
-        try HTTPRequestHead(method: "PUT", target: "/x", headers: headers).write(into: &buffer)
-        try HTTPResponseHead(status: 204, reason: "No Content", headers: headers).write(into: &buffer)
+        try HTTPRequestHead(method: "PUT", target: "/x", fields: fields).write(into: &buffer)
+        try HTTPResponseHead(status: 204, reason: "No Content", fields: fields).write(into: &buffer)
         #expect(String(buffer: buffer) == "PUT /x HTTP/1.1\r\nA: b\r\n\r\nHTTP/1.1 204 No Content\r\nA: b\r\n\r\n")
-        headers.add("C", "d\r\nEvil: yes")
         #expect(throws: HTTPError.unwritable("header value")) {
-            () throws -> Void in
-            var buffer = ByteBuffer()
-            try HTTPRequestHead(method: "GET", target: "/", headers: headers).write(into: &buffer)
+            try HTTPRequestHead(method: "GET", target: "/", fields: [("C", "d\r\nEvil: yes")])
+        }
+        #expect(throws: HTTPError.unwritable("header name")) {
+            try HTTPRequestHead(method: "GET", target: "/", fields: [("C:", "d")])
         }
         #expect(throws: HTTPError.unwritable("target")) {
-            () throws -> Void in
-            var buffer = ByteBuffer()
-            try HTTPRequestHead(method: "GET", target: "/ HTTP/1.1\r\n").write(into: &buffer)
+            try HTTPRequestHead(method: "GET", target: "/ HTTP/1.1\r\n")
         }
+        #expect(throws: HTTPError.unwritable("method")) { try HTTPRequestHead(method: "G T", target: "/") }
+        #expect(throws: HTTPError.unwritable("reason")) { try HTTPResponseHead(status: 200, reason: "a\r\nb") }
+        #expect(throws: HTTPError.unwritable("status")) { try HTTPResponseHead(status: 20) }
+    }
+
+    /// Names keep their case, and values and reasons their bytes (obs-text), in order and with repetitions.
+    @Test func aParsedHeadIsSerialisedToTheSameBytes() throws {
+        let request = Array("PUT http://a/b?c HTTP/1.0\r\nHOST: a\r\nx-B: \u{E4}".utf8) + [0xFF, 0x80] + Array("\r\nHost: b\r\nCookie: a=b\r\nCookie: c=d\r\nEmpty: \r\n\r\n".utf8)
+        var requests = HTTPParser(.requests)
+        requests.received(ByteBuffer(bytes: request))
+        guard case .requestHead(let head, _)? = try requests.takePart() else { throw HTTPError.badStartLine }
+        #expect(head.hosts == ["a", "b"] && head.value(of: "host") == "a" && head.value(of: "Missing") == nil)
+        var buffer = ByteBuffer()
+        head.write(into: &buffer)
+        #expect(Array(buffer.readableBytesView) == request)
+
+        let response = Array("HTTP/1.1 299 \u{E4}".utf8) + [0xFF] + Array("\r\nContent-Length: 0\r\n\r\n".utf8)
+        var responses = HTTPParser(.responses)
+        responses.requestSent(method: "GET")
+        responses.received(ByteBuffer(bytes: response))
+        guard case .responseHead(let answer, _, _)? = try responses.takePart() else { throw HTTPError.badStartLine }
+        buffer.clear()
+        answer.write(into: &buffer)
+        #expect(Array(buffer.readableBytesView) == response)
     }
 }

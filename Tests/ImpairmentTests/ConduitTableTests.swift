@@ -23,6 +23,34 @@ import Testing
         #expect(second.index == first.index && secondIsOpen && !firstIsOpen)
     }
 
+    @Test func conduitsKeepTheirContentsWhileTheTableGrows() {
+        var tcp = TCPLink(.clear, seed: 1)
+        var table = ConduitTable()
+        var expected: [FlowID: Int64] = [:]
+        func insert(_ number: Int64) {
+            let id = tcp.open(at: .start)
+            var conduit = Conduit()
+            conduit.up.bytesSent = number
+            conduit.down.bytes.append(ByteBuffer(bytes: [1, 2, 3]))
+            table.insert(conduit, id)
+            expected[id] = number
+        }
+        for number in 0..<200 {
+            insert(Int64(number))
+            if number % 3 == 0, let id = expected.keys.first(where: { $0.index == number / 3 }) {
+                table.remove(id)
+                tcp.remove(id)
+                expected[id] = nil
+            }
+        }
+        let open = table.openConnections
+        #expect(Set(open) == Set(expected.keys))
+        for id in open {
+            let (number, bytes) = (table[id].up.bytesSent, table[id].down.bytes.count)
+            #expect(number == expected[id] && bytes == 3)
+        }
+    }
+
     @Test func publicMethodsIgnoreEndedConnections() {
         var link = SharedLink()
         let id = link.open(at: .start)

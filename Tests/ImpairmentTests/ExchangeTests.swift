@@ -254,7 +254,7 @@ import Testing
     /// reported once, in order, with its own status.
     @Test(arguments: 0..<60) func everyExchangeIsReportedOnceAndInOrder(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
-        let note = Comment(rawValue: "seed \(seed)")
+        let comment = Comment(rawValue: "seed \(seed)")
         var sockets = VirtualSockets(seed % 2 == 0 ? .clear : Self.late, exchangeTracking: Self.tracking())
         let id = sockets.open()
         func send(_ bytes: [UInt8], from side: Side) {
@@ -287,11 +287,11 @@ import Testing
         }
         sockets.runToQuiet()
         for number in 0..<20 {
-            let told = sockets.exchangeEvents.filter { $0.hasPrefix("\(number) ") && !$0.hasSuffix(" request delivered") }
-            #expect(told.count == 3 && told[0].hasPrefix("\(number) requested PUT"), note)
-            #expect(Array(told.dropFirst()) == Array(expected[2 * number...2 * number + 1]), note)
+            let events = sockets.exchangeEvents.filter { $0.hasPrefix("\(number) ") && !$0.hasSuffix(" request delivered") }
+            #expect(events.count == 3 && events[0].hasPrefix("\(number) requested PUT"), comment)
+            #expect(Array(events.dropFirst()) == Array(expected[2 * number...2 * number + 1]), comment)
         }
-        #expect(!sockets.exchangeEvents.contains { $0.hasPrefix("not HTTP") || $0.hasSuffix("interrupted") }, note)
+        #expect(!sockets.exchangeEvents.contains { $0.hasPrefix("not HTTP") || $0.hasSuffix("interrupted") }, comment)
     }
 
     /// Any number of bytes that cannot be tracked leaves nothing in memory.

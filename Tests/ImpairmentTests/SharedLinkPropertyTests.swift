@@ -48,7 +48,7 @@ import Testing
         var peers: [FlowID: PerDirection<Peer>] = [:]
         var ids: [FlowID] = []
         var everReset: Set<FlowID> = []
-        let note = Comment(rawValue: "seed \(seed)")
+        let comment = Comment(rawValue: "seed \(seed)")
 
         for _ in 0..<80 {
             let choice = Int.random(in: 0..<100, using: &generator)
@@ -89,12 +89,12 @@ import Testing
                 for direction in Direction.allCases {
                     let bytes = sockets.box.link.bytesHeld(id, direction)
                     held += bytes
-                    #expect(bytes <= Self.limits.bytesMaxPerDirection + Self.chunkBytesMax, note)
+                    #expect(bytes <= Self.limits.bytesMaxPerDirection + Self.chunkBytesMax, comment)
                 }
             }
-            #expect(held == sockets.box.link.bytesHeld, note)
+            #expect(held == sockets.box.link.bytesHeld, comment)
         }
-        Self.expectPrefixes(ids, peers, sockets, note)
+        Self.expectPrefixes(ids, peers, sockets, comment)
 
         // Without conditions, all bytes sent arrive once they are read, and all connections end.
         sockets.setConditions(.clear)
@@ -109,45 +109,45 @@ import Testing
             }
         }
         sockets.runToQuiet()
-        Self.expectPrefixes(ids, peers, sockets, note)
+        Self.expectPrefixes(ids, peers, sockets, comment)
         for id in ids where !everReset.contains(id) {
-            #expect(sockets.ended.contains(id), note)
+            #expect(sockets.ended.contains(id), comment)
             for direction in Direction.allCases {
-                #expect(sockets.socket(direction.receiver, id).received == peers[id]![direction].sent, note)
-                #expect(sockets.socket(direction.receiver, id).gotFin, note)
-                #expect(!sockets.socket(direction.receiver, id).gotReset, note)
+                #expect(sockets.socket(direction.receiver, id).received == peers[id]![direction].sent, comment)
+                #expect(sockets.socket(direction.receiver, id).gotFin, comment)
+                #expect(!sockets.socket(direction.receiver, id).gotReset, comment)
             }
         }
-        Self.expectTruePayloads(peers, sockets, note)
-        #expect(sockets.box.link.bytesHeld == 0, note)
-        #expect(sockets.box.link.nextDeadline == nil, note)
-        #expect(sockets.box.link.connectionCount == 0, note)
+        Self.expectTruePayloads(peers, sockets, comment)
+        #expect(sockets.box.link.bytesHeld == 0, comment)
+        #expect(sockets.box.link.nextDeadline == nil, comment)
+        #expect(sockets.box.link.connectionCount == 0, comment)
     }
 
     /// A recorded payload is the bytes that were sent; only a retransmission may have none.
     private static func expectTruePayloads(
-        _ peers: [FlowID: PerDirection<Peer>], _ sockets: VirtualSockets, _ note: Comment
+        _ peers: [FlowID: PerDirection<Peer>], _ sockets: VirtualSockets, _ comment: Comment
     ) {
         for packet in sockets.packets where packet.record.payloadBytes > 0 {
             let record = packet.record
             let start = Int(record.range.lowerBound)
             let sent = peers[record.flow]![record.direction].sent[start..<start + record.payloadBytes]
             if let payload = packet.payload {
-                #expect(payload.readableBytesView.elementsEqual(sent), note)
+                #expect(payload.readableBytesView.elementsEqual(sent), comment)
             } else {
-                #expect(record.isRetransmission, note)
+                #expect(record.isRetransmission, comment)
             }
         }
     }
 
     private static func expectPrefixes(
-        _ ids: [FlowID], _ peers: [FlowID: PerDirection<Peer>], _ sockets: VirtualSockets, _ note: Comment
+        _ ids: [FlowID], _ peers: [FlowID: PerDirection<Peer>], _ sockets: VirtualSockets, _ comment: Comment
     ) {
         for id in ids {
             for direction in Direction.allCases {
                 let received = sockets.socket(direction.receiver, id).received[...]
-                #expect(received.count <= peers[id]![direction].sent.count, note)
-                #expect(peers[id]![direction].sent.prefix(received.count) == received, note)
+                #expect(received.count <= peers[id]![direction].sent.count, comment)
+                #expect(peers[id]![direction].sent.prefix(received.count) == received, comment)
             }
         }
     }

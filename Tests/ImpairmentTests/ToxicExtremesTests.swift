@@ -32,7 +32,7 @@ import Testing
 
     @Test(arguments: 0..<80) func noAttributeValueTrapsOrLoops(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
-        let note = Comment(rawValue: "seed \(seed)")
+        let comment = Comment(rawValue: "seed \(seed)")
         let way = DirectionConditions(delay: .milliseconds(10))
         var sockets = VirtualSockets(seed % 2 == 0 ? .clear : Conditions(up: way, down: way), seed: seed)
         var ids: [FlowID] = []
@@ -87,6 +87,6 @@ import Testing
                 }
             }
         }
-        #expect(sockets.box.link.bytesHeld >= 0, note)
+        #expect(sockets.box.link.bytesHeld >= 0, comment)
     }
 }

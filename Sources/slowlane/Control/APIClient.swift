@@ -85,15 +85,15 @@ struct APIClient: Sendable {
     /// Makes a call; gives the answer's body, or fails with what the server says.
     func call(_ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> JSONValue {
         let address = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-        var head = HTTPRequestHead(method: method, target: path)
-        head.headers.add("Host", address)
-        head.headers.add("Connection", "close")
-        head.headers.add("User-Agent", "slowlane/\(SlowlaneVersion.current)")
-        if let token { head.headers.add("Authorization", "Bearer \(token)") }
+        var fields = [
+            (name: "Host", value: address), (name: "Connection", value: "close"),
+            (name: "User-Agent", value: "slowlane/\(SlowlaneVersion.current)"),
+        ]
+        if let token { fields.append((name: "Authorization", value: "Bearer \(token)")) }
         let text = body?.json ?? ""
-        head.headers.add("Content-Length", "\(text.utf8.count)")
+        fields.append((name: "Content-Length", value: "\(text.utf8.count)"))
         var request = ByteBuffer()
-        try head.write(into: &request)
+        try HTTPRequestHead(method: method, target: path, fields: fields).write(into: &request)
         request.writeString(text)
         let (status, answer): (Int, ByteBuffer)
         do {
