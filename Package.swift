@@ -115,7 +115,8 @@ let package = Package(
         .target(
             name: "ControlAPI",
             dependencies: [
-                "HTTPServing", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON", httpTypes, nioCore, nioPosix,
+                "HTTPServing", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON", httpTypes, nioCore,
+                nioPosix,
                 logging,
             ],
             swiftSettings: settings

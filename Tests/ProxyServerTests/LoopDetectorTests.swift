@@ -43,7 +43,9 @@ import Testing
         await proxy.stop(grace: .zero)
     }
 
-    @Test(arguments: [true, false]) func anUpstreamThatIsTheProxyItselfIsDetectedUnderTheMachinesAddress(_ allowsFastPath: Bool) async throws {
+    @Test(arguments: [true, false]) func anUpstreamThatIsTheProxyItselfIsDetectedUnderTheMachinesAddress(
+        _ allowsFastPath: Bool
+    ) async throws {
         let own = try System.enumerateDevices().compactMap { device -> String? in
             guard case .v4(let address)? = device.address, !address.host.hasPrefix("127.") else { return nil }
             return device.address?.ipAddress

@@ -113,7 +113,8 @@ import Testing
     }
 
     /// A dial to a name with two addresses, of which one has a listener, with real sockets.
-    @Test(arguments: [true, false]) func aProxyConnectsToTheAddressThatHasAListener(_ allowsFastPath: Bool) async throws {
+    @Test(arguments: [true, false]) func aProxyConnectsToTheAddressThatHasAListener(_ allowsFastPath: Bool) async throws
+    {
         let (listener, port) = try TestSocket.listen()
         // localhost has two addresses; ::1 has no listener on this port.
         var configuration = ProxyConfiguration(

@@ -385,7 +385,8 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
                     listen: Endpoint(host: "127.0.0.1", port: port), upstream: Endpoint(host: "127.0.0.1", port: 1)),
                 on: group)
         }
-        #expect(taken?.description.contains("cannot bind 127.0.0.1:\(port): address already in use (EADDRINUSE)") == true)
+        #expect(
+            taken?.description.contains("cannot bind 127.0.0.1:\(port): address already in use (EADDRINUSE)") == true)
         let unknown = await #expect(throws: ProxyError.self) {
             try await Proxy.start(
                 ProxyConfiguration(

@@ -175,7 +175,9 @@ private typealias Failure = TestSocket.Failure
     @Test(arguments: [SYNDropMethod?.none] + synDropMethods) func ofManyQuickChangesTheLastOneTakesEffect(
         _ method: SYNDropMethod?
     ) async throws {
-        let conditions = [dead, .clear, with(access: .refuse), updead, with(access: .portal), with(access: .dns), downdead]
+        let conditions = [
+            dead, .clear, with(access: .refuse), updead, with(access: .portal), with(access: .dns), downdead,
+        ]
         try await withProxy(.clear, synDropMethod: method) { proxy, listener in
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
