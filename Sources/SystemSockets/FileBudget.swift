@@ -8,35 +8,35 @@ internal import Synchronization
     import Musl
 #endif
 
-/// How many connections all proxies of the process may have together, so that files are left for the API, for logs and databases.
+/// The limit on connections of all proxies of the process together, which leaves open files for everything else.
 ///
-/// A connection counts two sockets. While the budget is exhausted, new connections wait in the kernel's backlog.
+/// A connection takes two files, one for each socket. At the limit, new connections wait in the kernel's backlog.
 package final class FileBudget: Sendable {
     package static let shared = FileBudget(files: FileBudget.filesMax)
 
-    /// Files that proxied connections leave to everything else: the API's connections, listening sockets, event loops, databases,
-    /// logs. Never more than half of all.
+    /// Files reserved for everything but proxied connections (the API's connections, listening sockets, event loops, databases,
+    /// logs), at most half of all.
     package static let filesReserved = 1024
-    /// The share of the files that the fast path's pipes may take; see ``PipePool``.
+    /// The fast path's pipes may take one in this many files.
     package static let pipeShare = 8
 
-    /// The most connections.
+    /// The limit.
     package let connectionsMax: Int
-    private let taken = Atomic<Int>(0)
+    private let connectionCount = Atomic<Int>(0)
 
-    /// - Parameter files: How many files the process may have open.
+    /// - Parameter files: The process's limit on open files.
     package init(files: Int) {
         let reserve = min(Self.filesReserved, files / 2)
         connectionsMax = max(1, (files - reserve - files / Self.pipeShare) / 2)
     }
 
-    package var isFull: Bool { taken.load(ordering: .relaxed) >= connectionsMax }
+    package var isFull: Bool { connectionCount.load(ordering: .relaxed) >= connectionsMax }
 
-    package func take() { taken.add(1, ordering: .relaxed) }
+    package func take() { connectionCount.add(1, ordering: .relaxed) }
 
-    package func release() { taken.subtract(1, ordering: .relaxed) }
+    package func release() { connectionCount.subtract(1, ordering: .relaxed) }
 
-    /// How many files the system lets the process open (`ulimit -n`).
+    /// The process's limit on open files (`ulimit -n`).
     package static var filesMax: Int {
         var limit = rlimit()
         #if canImport(Darwin)

@@ -8,17 +8,17 @@ package import NIOCore
     import Musl
 #endif
 
-/// Makes the close of a socket a RST (`SO_LINGER` with a time of zero) instead of a FIN.
+/// Makes closing a socket send a RST instead of a FIN (`SO_LINGER` with a time of 0 s).
 package enum ResetOnClose {
-    private static let atOnce = linger(l_onoff: 1, l_linger: 0)
+    private static let zeroLinger = linger(l_onoff: 1, l_linger: 0)
 
     package static func arm(_ channel: any Channel) {
         guard let options = channel as? any SocketOptionProvider else { return }
-        _ = options.setSoLinger(atOnce)
+        _ = options.setSoLinger(zeroLinger)
     }
 
     package static func arm(_ descriptor: CInt) {
-        var option = atOnce
+        var option = zeroLinger
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 }

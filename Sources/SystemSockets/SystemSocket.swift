@@ -12,7 +12,7 @@ package import NIOCore
     import Musl
 #endif
 
-/// Calls on sockets that are not SwiftNIO's.
+/// System calls on socket descriptors.
 package enum SystemSocket {
     /// Closes a descriptor.
     package static func close(_ descriptor: CInt) {
@@ -25,7 +25,7 @@ package enum SystemSocket {
         #endif
     }
 
-    /// Bytes that a socket's peer has not acknowledged; 0 where the system does not tell (macOS).
+    /// Returns the bytes that a socket's peer has not acknowledged; 0 on systems that do not report it (macOS).
     package static func unacknowledgedBytes(of descriptor: CInt) -> Int {
         #if os(Linux)
             return Int(crelay_unacknowledged(descriptor))
@@ -34,39 +34,36 @@ package enum SystemSocket {
         #endif
     }
 
-    /// Whether a socket is ready for what is asked, or has failed; never waits.
-    static func isReady(_ request: inout pollfd) -> Bool { poll(&request, 1, 0) > 0 }
-
     #if os(Linux)
-        /// What epoll would report of a socket now; nothing if there is none. Their bits are poll's.
+        /// Returns the events pending on a socket, 0 for descriptor -1. The bits of poll(2) and epoll(7) are the same.
         package static func events(of descriptor: CInt) -> UInt32 {
             var request = pollfd(
                 fd: descriptor, events: Int16(truncatingIfNeeded: POLLIN | POLLPRI | POLLOUT | POLLRDHUP), revents: 0)
-            return isReady(&request) ? UInt32(UInt16(bitPattern: request.revents)) : 0
+            return poll(&request, 1, 0) > 0 ? UInt32(UInt16(bitPattern: request.revents)) : 0
         }
 
         private static let POLLRDHUP: CInt = 0x2000
     #endif
 
-    /// Where a socket is.
+    /// Returns a socket's local address.
     package static func localAddress(of descriptor: CInt) throws -> SocketAddress {
-        try address { getsockname(descriptor, $0, $1) }
+        try address("getsockname") { getsockname(descriptor, $0, $1) }
     }
 
-    /// Where its peer is.
+    /// Returns a socket's remote address.
     package static func remoteAddress(of descriptor: CInt) throws -> SocketAddress {
-        try address { getpeername(descriptor, $0, $1) }
+        try address("getpeername") { getpeername(descriptor, $0, $1) }
     }
 
     private static func address(
-        _ ask: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> CInt
+        _ name: String, _ call: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> CInt
     ) throws -> SocketAddress {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         let code = withUnsafeMutablePointer(to: &storage) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { ask($0, &length) }
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { call($0, &length) }
         }
-        guard code == 0 else { throw IOError(errnoCode: errno, reason: "the address of a socket") }
+        guard code == 0 else { throw IOError(errnoCode: errno, reason: name) }
         let family = CInt(storage.ss_family)
         return try withUnsafePointer(to: &storage) { pointer in
             switch family {
@@ -74,14 +71,14 @@ package enum SystemSocket {
                 pointer.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { SocketAddress($0.pointee, host: "") }
             case AF_INET6:
                 pointer.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { SocketAddress($0.pointee, host: "") }
-            default: throw IOError(errnoCode: EAFNOSUPPORT, reason: "the address of a socket")
+            default: throw IOError(errnoCode: EAFNOSUPPORT, reason: name)
             }
         }
     }
 }
 
 extension SocketAddress {
-    /// Any address and any port of its family.
+    /// The wildcard address and port of the same family; `nil` for a Unix domain socket.
     package var wildcard: SocketAddress? {
         switch self {
         case .v4: try? SocketAddress(ipAddress: "0.0.0.0", port: 0)

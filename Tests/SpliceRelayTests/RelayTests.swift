@@ -141,14 +141,13 @@
             await port.close()
         }
 
-        /// Held in a pipe, and held in a buffer: what a copying read found and a full receiver did not take.
-        @Test(arguments: [30_000_000, 0]) func aDetachedConnectionHasTheBytesThatTheRelayHeld(_ size: Int) async throws {
+        /// The client sends many bytes at once, or 1000 at a time (0).
+        @Test(arguments: [30_000_000, 0]) func aDetachedConnectionHasTheHeldBytes(_ size: Int) async throws {
             let port = try Port()
             let (client, server) = try await port.connectThrough()
             server.shrinkReceiveBuffer()
             let sending = Task {
                 try? await blocking {
-                    // Many small pieces are copied, large ones are spliced.
                     if size > 0 { return try client.send([UInt8](repeating: 5, count: size)) }
                     while true { try client.send([UInt8](repeating: 5, count: 1000)) }
                 }
@@ -162,7 +161,7 @@
             #expect(detached.pending.up.readableBytes == held && held > 0)
             #expect(detached.pending.up.readableBytesView.allSatisfy { $0 == 5 })
             #expect(detached.seed == 7 && detached.isFinished == PerDirection(up: false, down: false))
-            // What is held is read again where the connection continues.
+            // Held bytes are counted as read where the connection continues.
             #expect(traffic.bytesRead.up == traffic.bytesCarried.up)
             detached.client.reset()
             detached.server?.reset()
