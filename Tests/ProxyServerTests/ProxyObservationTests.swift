@@ -62,11 +62,17 @@ import Testing
             try await eventually("events were dropped") { observation.eventsDropped > 20 }
             var events = observation.events.makeAsyncIterator()
             for _ in 0..<4 {
-                guard case .packet = await events.next() else { return Issue.record("not a packet") }
+                guard case .packet = await events.next() else {
+                    Issue.record("not a packet")
+                    return
+                }
             }
             // The marker takes the position of the dropped events.
             try await Self.send([1], client, server)
-            guard case .dropped(let count) = await events.next() else { return Issue.record("no marker") }
+            guard case .dropped(let count) = await events.next() else {
+                Issue.record("no marker")
+                return
+            }
             #expect(count > 20 && count <= observation.eventsDropped)
         }
     }
@@ -77,7 +83,10 @@ import Testing
             let observation = await proxy.observe([.conditions, .status])
             #expect(observation.connectionsMoved == 0)
             var events = observation.events.makeAsyncIterator()
-            guard case .status(let status) = await events.next() else { return Issue.record("no status") }
+            guard case .status(let status) = await events.next() else {
+                Issue.record("no status")
+                return
+            }
             #expect(status.connectionsOpen == 1)
             await proxy.setConditions(delayed)
             while let event = await events.next() {
