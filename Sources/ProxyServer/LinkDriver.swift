@@ -30,6 +30,11 @@ final class LinkDriver {
     /// Sessions with unflushed writes.
     private var unflushedSessions: [Session] = []
 
+    /// What the configuration's callbacks need, besides the observers.
+    private let configuredObservation: SharedLink.Observation
+    private var observers: [ProxyObserver] = []
+    private var lastConditions: Conditions
+
     /// Called when ``reachability`` changes.
     var onReachabilityChange: (Reachability) -> Void = { _ in }
     private var lastReachability: Reachability
@@ -65,10 +70,12 @@ final class LinkDriver {
             limits: configuration.buffers, orphanLimits: configuration.orphans, toxics: configuration.toxics,
             exchangeTracking: configuration.exchangeTracking,
             observation: configuration.onPacket != nil ? .packets : [])
+        configuredObservation = link.observation
         link.eventsPerCallMax = TurnBudget.eventsMax
         origin = .now()
         if let timeline = configuration.timeline { link.startTimeline(timeline, at: .start) }
         lastReachability = link.reachability
+        lastConditions = link.conditions
         timerSlot = timerQueue.register(self)
         // A timeline changes the conditions, and with them the treatment of new connections, before anything has
         // connected.
@@ -87,7 +94,7 @@ final class LinkDriver {
     var reachability: Reachability { link.reachability }
 
     /// Whether connections may bypass the link.
-    var isPassThrough: Bool { link.isPassThrough }
+    var isTransparent: Bool { link.isPassThrough }
 
     /// Whether nothing more will arrive without a change of conditions: no bytes are in flight, except in a direction
     /// with an outage.
@@ -124,17 +131,15 @@ final class LinkDriver {
     /// flow ID.
     func open(_ session: Session) -> FlowID {
         let id = link.open(
-            at: now, seed: session.seed ?? ConnectionSeed(number: numbers.next(), seed: seed),
+            at: now, seed: session.seed ?? ConnectionChance(number: numbers.next(), seed: seed),
             isEstablished: session.seed != nil,
             openedAt: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)))
         while sessions.count <= id.index { sessions.append(nil) }
         // The last actions of the previous connection with this flow index may not have been executed.
         if let (flow, session) = sessions[id.index] { displaced[flow] = session }
         sessions[id.index] = (id, session)
-        if onPacket != nil {
-            while clientPorts.count <= id.index { clientPorts.append(0) }
-            clientPorts[id.index] = session.clientPort
-        }
+        while clientPorts.count <= id.index { clientPorts.append(0) }
+        clientPorts[id.index] = session.clientPort
         return id
     }
 
@@ -145,7 +150,7 @@ final class LinkDriver {
     }
 
     /// Whether a connection needs a socket to the upstream.
-    func needsUpstream(_ id: FlowID) -> Bool { link.needsUpstream(id) }
+    func wantsUpstream(_ id: FlowID) -> Bool { link.needsUpstream(id) }
 
     /// Passes a socket event to the link. Resulting writes are sent by the next ``flush()``.
     func receive(_ event: SocketEvent, on id: FlowID) {
@@ -218,6 +223,29 @@ final class LinkDriver {
         link.reseed(seed, at: now)
     }
 
+    // MARK: Observers
+
+    /// Adds an observer, which receives events from now on.
+    func attach(_ observer: ProxyObserver) {
+        if observers.isEmpty { lastConditions = link.conditions }
+        observers.append(observer)
+        updateObservation()
+    }
+
+    /// Removes an observer.
+    func detach(_ observer: ProxyObserver) {
+        observers.removeAll { $0 === observer }
+        updateObservation()
+    }
+
+    /// Whether an observer is attached.
+    func isObserved(by observer: ProxyObserver) -> Bool { observers.contains { $0 === observer } }
+
+    private func updateObservation() {
+        let observation = observers.reduce(configuredObservation) { $0.union($1.set.link) }
+        if observation != link.observation { change { $0.setObservation(observation, at: $1) } }
+    }
+
     // MARK: Backlog
 
     /// Defers a socket's read until the backlog is processed.
@@ -260,6 +288,8 @@ final class LinkDriver {
         sessions = []
         displaced = [:]
         unflushedSessions = []
+        for observer in observers { observer.finish() }
+        observers = []
         backlogIsProcessed()
     }
 
@@ -319,20 +349,30 @@ final class LinkDriver {
     }
 
     private func publishEvents() {
-        while let report = link.takeExchangeEvent() { onExchange?(report.event) }
-        if let onPacket {
-            while let packet = link.takePacket() {
-                onPacket(
-                    PacketEvent(
-                        record: packet.record, payload: packet.payload, cause: packet.cause,
-                        ports: PerDirection(up: clientPorts[packet.record.flow.index], down: serverPort),
-                        startUnixNanoseconds: startUnixNanoseconds))
-            }
+        while let exchange = link.takeExchangeEvent() {
+            onExchange?(exchange.event)
+            send(.exchange(exchange.event, at: exchange.time), .exchanges)
+        }
+        while let packet = link.takePacket() {
+            let event = PacketEvent(
+                record: packet.record, payload: packet.payload, cause: packet.cause,
+                ports: PerDirection(up: clientPorts[packet.record.flow.index], down: serverPort),
+                startUnixNanoseconds: startUnixNanoseconds)
+            onPacket?(event)
+            send(.packet(event), .packets)
+        }
+        if !observers.isEmpty, link.conditions != lastConditions || link.reachability != lastReachability {
+            lastConditions = link.conditions
+            send(.conditions(lastConditions, link.reachability), .conditions)
         }
         if link.reachability != lastReachability {
             lastReachability = link.reachability
             onReachabilityChange(lastReachability)
         }
+    }
+
+    private func send(_ event: ProxyEvent, _ kind: ObservationSet) {
+        for observer in observers where observer.set.contains(kind) { observer.send(event) }
     }
 
     private func armTimer() {

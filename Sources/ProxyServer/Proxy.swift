@@ -140,6 +140,23 @@ public final class Proxy: Sendable {
         await query { $0.status() }
     }
 
+    // MARK: Observation
+
+    /// Starts an observation of the running proxy. Observing exchanges or packets moves all connections off the fast path,
+    /// and keeps new ones off it until the observation ends.
+    ///
+    /// - Parameter bufferedEventsMax: The most events that wait to be read; further ones are dropped and counted.
+    public func observe(
+        _ set: ObservationSet, bufferedEventsMax: Int = ProxyObservation.bufferedEventsMaxDefault
+    ) async -> ProxyObservation {
+        let (core, eventLoop) = (core, eventLoop)
+        return await query { proxy in
+            proxy.observe(set, bufferedEventsMax: bufferedEventsMax) { observer in
+                eventLoop.execute { core.value.detach(observer.value) }
+            }
+        }
+    }
+
     // MARK: Stopping
 
     /// Stops accepting and reading, waits until the bytes in flight have arrived, but not longer than `grace`, and

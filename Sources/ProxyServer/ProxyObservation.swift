@@ -1,0 +1,100 @@
+public import Impairment
+public import LinkModel
+internal import Synchronization
+
+/// The kinds of events that an observer of a proxy receives.
+public struct ObservationSet: OptionSet, Hashable, Sendable {
+    public let rawValue: Int
+
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// Events of HTTP exchanges, on connections that are opened after the observation starts.
+    public static let exchanges = ObservationSet(rawValue: 1)
+    /// Packets on the modelled link.
+    public static let packets = ObservationSet(rawValue: 2)
+    /// Changes of the conditions and of the treatment of new connections.
+    public static let conditions = ObservationSet(rawValue: 4)
+    /// The proxy's status, once per ``ProxyObservation/statusInterval``.
+    public static let status = ObservationSet(rawValue: 8)
+
+    /// The part that the link must record. Connections cannot use the fast path meanwhile.
+    var link: SharedLink.Observation {
+        var observation: SharedLink.Observation = []
+        if contains(.exchanges) { observation.insert(.exchanges) }
+        if contains(.packets) { observation.insert(.packets) }
+        return observation
+    }
+}
+
+/// An event of an observed proxy.
+public enum ProxyEvent: Sendable {
+    /// An event of an HTTP exchange, at a time of the model.
+    case exchange(ExchangeEvent, at: Instant)
+    /// A packet on the modelled link.
+    case packet(PacketEvent)
+    /// New conditions, and the resulting treatment of new connections.
+    case conditions(Conditions, Reachability)
+    /// The status of the proxy.
+    case status(ProxyStatus)
+    /// Events that were dropped at this position of the stream, because it was full.
+    case dropped(Int)
+}
+
+/// An observation of a running proxy, with a bounded stream of events.
+///
+/// The observation ends when the stream's iterator is released or its task is cancelled, and when the proxy stops. The
+/// proxy never waits for an observer: events that do not fit into the stream are dropped and counted.
+public struct ProxyObservation: Sendable {
+    /// The events, in the order in which they happened.
+    public let events: AsyncStream<ProxyEvent>
+    /// The connections that left the fast path because the observation started.
+    public let connectionsMoved: Int
+    let droppedTotal: DropCounter
+
+    /// Events dropped so far.
+    public var eventsDropped: Int { droppedTotal.count.load(ordering: .relaxed) }
+
+    /// The time between two ``ProxyEvent/status(_:)`` events.
+    public static let statusInterval = Nanoseconds.seconds(1)
+    /// The default limit on events that wait to be read.
+    public static let bufferedEventsMaxDefault = 4096
+
+    /// The number of dropped events of an observation; written on the event loop.
+    final class DropCounter: Sendable {
+        let count = Atomic<Int>(0)
+    }
+}
+
+/// The sending side of an observation. Used on its proxy's event loop only.
+final class ProxyObserver {
+    let set: ObservationSet
+    private let continuation: AsyncStream<ProxyEvent>.Continuation
+    private let droppedTotal: ProxyObservation.DropCounter
+    /// Events dropped since the last one that was sent.
+    private var droppedNow = 0
+
+    init(
+        _ set: ObservationSet, _ continuation: AsyncStream<ProxyEvent>.Continuation,
+        _ droppedTotal: ProxyObservation.DropCounter
+    ) {
+        self.set = set
+        self.continuation = continuation
+        self.droppedTotal = droppedTotal
+    }
+
+    /// Sends an event, or drops it if the stream is full. The stream drops new events, so that each gap has one position.
+    func send(_ event: ProxyEvent) {
+        if droppedNow > 0 {
+            guard case .enqueued = continuation.yield(.dropped(droppedNow)) else { return drop() }
+            droppedNow = 0
+        }
+        if case .dropped = continuation.yield(event) { drop() }
+    }
+
+    private func drop() {
+        droppedNow += 1
+        droppedTotal.count.add(1, ordering: .relaxed)
+    }
+
+    func finish() { continuation.finish() }
+}
