@@ -94,7 +94,7 @@ final class LinkDriver {
     var reachability: Reachability { link.reachability }
 
     /// Whether connections may bypass the link.
-    var isTransparent: Bool { link.isPassThrough }
+    var isPassThrough: Bool { link.isPassThrough }
 
     /// Whether nothing more will arrive without a change of conditions: no bytes are in flight, except in a direction
     /// with an outage.
@@ -131,7 +131,7 @@ final class LinkDriver {
     /// flow ID.
     func open(_ session: Session) -> FlowID {
         let id = link.open(
-            at: now, seed: session.seed ?? ConnectionChance(number: numbers.next(), seed: seed),
+            at: now, seed: session.seed ?? ConnectionSeed(number: numbers.next(), seed: seed),
             isEstablished: session.seed != nil,
             openedAt: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)))
         while sessions.count <= id.index { sessions.append(nil) }
@@ -150,7 +150,7 @@ final class LinkDriver {
     }
 
     /// Whether a connection needs a socket to the upstream.
-    func wantsUpstream(_ id: FlowID) -> Bool { link.needsUpstream(id) }
+    func needsUpstream(_ id: FlowID) -> Bool { link.needsUpstream(id) }
 
     /// Passes a socket event to the link. Resulting writes are sent by the next ``flush()``.
     func receive(_ event: SocketEvent, on id: FlowID) {

@@ -199,7 +199,7 @@ final class Session {
 
     /// Passes an event of one of the sockets to the link.
     func receive(_ event: SocketEvent) {
-        if case .bytes(let buffer, from: let side) = event { bytesRead[side.sends] += buffer.readableBytes }
+        if case .bytes(let buffer, from: let side) = event { bytesRead[side.sendDirection] += buffer.readableBytes }
         if let flow { driver.receive(event, on: flow) }
     }
 

@@ -1,6 +1,7 @@
 import Impairment
 import LinkModel
 import NIOCore
+import TCPModel
 import TestSupport
 import Testing
 
