@@ -35,7 +35,8 @@ public final class APIServer: Sendable {
         limits.bodyBytesPerSecondMin = api.limits.bodyBytesPerSecondMin
         limits.bodyWindowSeconds = api.limits.bodyWindowSeconds
         do {
-            let host = try await HTTPServer.start(host: host, port: port, limits: limits, on: loop) { request, exchange in
+            let host = try await HTTPServer.start(host: host, port: port, limits: limits, on: loop) {
+                request, exchange in
                 let answer = await answer(request, exchange, api, gatekeeper)
                 logger.debug("\(request.method) \(request.path?.prefix(200) ?? "") \(answer.status.code)")
                 return response(answer)
