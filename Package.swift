@@ -23,6 +23,7 @@ let package = Package(
     platforms: [.macOS(.v15)],
     products: [
         .executable(name: "slowlane", targets: ["slowlane"]),
+        .library(name: "Determinism", targets: ["Determinism"]),
         .library(name: "LinkModel", targets: ["LinkModel"]),
         .library(name: "TCPModel", targets: ["TCPModel"]),
         .library(name: "Impairment", targets: ["Impairment"]),
@@ -39,9 +40,11 @@ let package = Package(
     ],
     targets: [
         // Layer 0: decides. No socket, no clock, no thread, no chance of its own.
+        .target(name: "Determinism", swiftSettings: settings),
         .target(
             name: "LinkModel",
             dependencies: [
+                "Determinism",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
@@ -50,46 +53,64 @@ let package = Package(
         .target(
             name: "TCPModel",
             dependencies: [
-                "LinkModel",
+                "Determinism", "LinkModel",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings
         ),
-        .target(name: "HTTPWire", dependencies: ["LinkModel", httpTypes, nioCore], swiftSettings: settings),
+        .target(name: "HTTPWire", dependencies: [
+                "Determinism", "LinkModel", httpTypes, nioCore,
+            ], swiftSettings: settings),
         .target(name: "JSON", swiftSettings: settings),
-        .target(name: "NotesContract", dependencies: ["JSON"], swiftSettings: settings),
-        .target(name: "SyncEngine", dependencies: ["NotesContract", "LinkModel"], swiftSettings: settings),
-        .target(name: "ScenarioModel", dependencies: ["LinkModel"], swiftSettings: settings),
+        .target(name: "NotesContract", dependencies: [
+                "JSON",
+            ], swiftSettings: settings),
+        .target(name: "SyncEngine", dependencies: [
+                "Determinism", "LinkModel", "NotesContract",
+            ], swiftSettings: settings),
+        .target(name: "ScenarioModel", dependencies: [
+                "Determinism", "LinkModel",
+            ], swiftSettings: settings),
         .target(
             name: "Impairment",
             dependencies: [
-                "LinkModel", "TCPModel", "HTTPWire", nioCore,
+                "Determinism", "LinkModel", "TCPModel", "HTTPWire", nioCore,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings
         ),
         // Layer 1: carries out.
-        .target(name: "LinkWorkload", dependencies: ["LinkModel", "TCPModel"], swiftSettings: settings),
+        .target(name: "LinkWorkload", dependencies: [
+                "Determinism", "LinkModel", "TCPModel",
+            ], swiftSettings: settings),
         .target(
             name: "ConfigFiles",
-            dependencies: ["LinkModel", "ScenarioModel", "Yams"],
+            dependencies: [
+                "Yams", "Determinism", "LinkModel", "ScenarioModel",
+            ],
             resources: [.embedInCode("profiles"), .embedInCode("timelines"), .embedInCode("scenarios")],
             swiftSettings: settings
         ),
         .target(
-            name: "NotesService", dependencies: ["JSON", "NotesContract", grdb, sqlite, httpTypes],
+            name: "NotesService", dependencies: [
+                "Determinism", "JSON", "NotesContract", grdb, sqlite, httpTypes,
+            ],
             swiftSettings: settings),
         .target(
-            name: "SyncStore", dependencies: ["SyncEngine", "NotesContract", "LinkModel", grdb],
+            name: "SyncStore", dependencies: [
+                "NotesContract", "SyncEngine", grdb,
+            ],
             swiftSettings: settings),
         .target(name: "CRelay"),
-        .target(name: "SystemSockets", dependencies: ["CRelay", nioCore], swiftSettings: settings),
+        .target(name: "SystemSockets", dependencies: [
+                "CRelay", nioCore,
+            ], swiftSettings: settings),
         .target(
             name: "SpliceRelay",
             dependencies: [
-                "CRelay", "SystemSockets", "LinkModel", nioCore, nioLocks,
+                "LinkModel", "SystemSockets", "CRelay", nioCore, nioLocks,
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings
@@ -97,7 +118,8 @@ let package = Package(
         .target(
             name: "ProxyServer",
             dependencies: [
-                "SpliceRelay", "SystemSockets", "Impairment", "LinkModel", "TCPModel", nioCore, nioPosix, nioLocks, logging,
+                "Determinism", "LinkModel", "TCPModel", "Impairment", "SpliceRelay", "SystemSockets", nioCore,
+                nioPosix, nioLocks, logging,
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings
@@ -106,48 +128,57 @@ let package = Package(
         .target(
             name: "PacketCapture",
             dependencies: [
-                "CPcap", "HTTPWire", "LinkModel", "TCPModel", nioCore, .product(name: "HeapModule", package: "swift-collections"),
+                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "CPcap", nioCore,
+                .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings),
         .target(
-            name: "HTTPServing", dependencies: ["HTTPWire", httpTypes, nioCore, nioPosix], swiftSettings: settings),
+            name: "HTTPServing", dependencies: [
+                "HTTPWire", httpTypes, nioCore, nioPosix,
+            ], swiftSettings: settings),
         // Layer 2: whole programs.
         .target(
-            name: "NotesServer", dependencies: ["HTTPServing", "NotesService", httpTypes, nioPosix],
+            name: "NotesServer", dependencies: [
+                "HTTPServing", "NotesService", httpTypes, nioPosix,
+            ],
             swiftSettings: settings),
         .target(
             name: "SyncClient",
             dependencies: [
-                "SyncStore", "SyncEngine", "NotesContract", "HTTPWire", "LinkModel", nioCore, nioPosix, logging,
+                "Determinism", "LinkModel", "HTTPWire", "NotesContract", "SyncEngine", "SyncStore", nioCore,
+                nioPosix, logging,
             ],
             swiftSettings: settings
         ),
         .target(
             name: "ControlAPI",
             dependencies: [
-                "HTTPServing", "HTTPWire", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON", httpTypes,
-                nioCore, nioPosix, logging,
+                "Determinism", "LinkModel", "HTTPWire", "Impairment", "JSON", "HTTPServing", "ProxyServer",
+                "ConfigFiles", httpTypes, nioCore, nioPosix, logging,
             ],
             swiftSettings: settings
         ),
         .target(
             name: "LiveMeasurement",
-            dependencies: ["LinkWorkload", "ConfigFiles", "ProxyServer", "LinkModel", nioCore, nioPosix],
+            dependencies: [
+                "Determinism", "LinkModel", "LinkWorkload", "ConfigFiles", "ProxyServer", nioCore, nioPosix,
+            ],
             swiftSettings: settings
         ),
         // Layer 3: worlds.
         .target(
             name: "ScenarioRunner",
             dependencies: [
-                "ScenarioModel", "LinkModel", "HTTPWire", "Impairment", "ProxyServer", "NotesContract", "NotesService",
-                "NotesServer", "SyncEngine", "SyncClient", nioCore, nioPosix, logging,
+                "Determinism", "LinkModel", "HTTPWire", "Impairment", "NotesContract", "SyncEngine", "ScenarioModel",
+                "ProxyServer", "NotesService", "NotesServer", "SyncClient", nioCore, nioPosix, logging,
             ],
             swiftSettings: settings
         ),
         .target(
             name: "CommandSupport",
             dependencies: [
-                "ConfigFiles", "ProxyServer", "ScenarioModel", "LinkModel", "JSON", nioCore, nioPosix, logging,
+                "Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "ProxyServer", nioCore, nioPosix,
+                logging,
             ],
             swiftSettings: settings
         ),
@@ -155,25 +186,31 @@ let package = Package(
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "LinkModel", "TCPModel", "LinkWorkload", "Impairment", "ConfigFiles", "ProxyServer", "PacketCapture", "NotesServer",
-                "ControlAPI", "CommandSupport", "LiveMeasurement", "JSON",
-                "NotesService", "NotesContract", "SyncClient", "SyncStore", "SyncEngine", "ScenarioModel",
-                "ScenarioRunner", nioCore,
-                nioPosix,
+                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
+                "ConfigFiles", "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
+                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", nioCore, nioPosix,
                 logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings
         ),
-        .target(name: "TestSupport", dependencies: ["LinkModel"], path: "Tests/TestSupport", swiftSettings: settings),
-        .testTarget(name: "LinkModelTests", dependencies: ["LinkModel", "TestSupport"], swiftSettings: settings),
+        .target(name: "TestSupport", dependencies: [
+                "Determinism", "LinkModel",
+            ], path: "Tests/TestSupport", swiftSettings: settings),
+        .testTarget(name: "LinkModelTests", dependencies: [
+                "Determinism", "LinkModel", "TestSupport",
+            ], swiftSettings: settings),
         .testTarget(
-            name: "TCPModelTests", dependencies: ["TCPModel", "LinkModel", "TestSupport"], swiftSettings: settings),
-        .testTarget(name: "JSONTests", dependencies: ["JSON", "TestSupport"], swiftSettings: settings),
+            name: "TCPModelTests", dependencies: [
+                "Determinism", "LinkModel", "TCPModel", "TestSupport",
+            ], swiftSettings: settings),
+        .testTarget(name: "JSONTests", dependencies: [
+                "JSON", "TestSupport",
+            ], swiftSettings: settings),
         .testTarget(
             name: "HTTPWireTests",
             dependencies: [
-                "HTTPWire", "LinkModel", "TestSupport", httpTypes, nioCore, nioHTTP1,
+                "Determinism", "LinkModel", "HTTPWire", "TestSupport", httpTypes, nioCore, nioHTTP1,
                 .product(name: "NIOEmbedded", package: "swift-nio"),
             ],
             swiftSettings: settings
@@ -181,83 +218,103 @@ let package = Package(
         .testTarget(
             name: "NotesServiceTests",
             dependencies: [
-                "NotesService", "NotesServer", "NotesContract", "JSON", "HTTPServing", "TestSupport", httpTypes, grdb,
+                "Determinism", "JSON", "NotesContract", "NotesService", "NotesServer", "HTTPServing", "TestSupport",
+                httpTypes, grdb,
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "SyncEngineTests",
-            dependencies: ["SyncEngine", "JSON", "NotesContract", "LinkModel", "TestSupport"],
+            dependencies: [
+                "Determinism", "LinkModel", "JSON", "NotesContract", "SyncEngine", "TestSupport",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "SyncStoreTests",
-            dependencies: ["SyncStore", "SyncEngine", "NotesContract", "TestSupport", grdb], swiftSettings: settings),
+            dependencies: [
+                "NotesContract", "SyncEngine", "SyncStore", "TestSupport", grdb,
+            ], swiftSettings: settings),
         .testTarget(
             name: "SyncClientTests",
             dependencies: [
-                "SyncClient", "SyncEngine", "SyncStore", "HTTPWire", "NotesContract", "NotesService", "NotesServer",
-                "LinkModel", "TestSupport", nioCore,
+                "Determinism", "LinkModel", "HTTPWire", "NotesContract", "SyncEngine", "SyncClient", "SyncStore",
+                "NotesService", "NotesServer", "TestSupport", nioCore,
             ],
             swiftSettings: settings),
         .testTarget(
             name: "ScenarioRunnerTests",
             dependencies: [
-                "ScenarioRunner", "ScenarioModel", "ConfigFiles", "Impairment", "HTTPWire", "NotesContract",
-                "SyncClient", "SyncEngine", "LinkModel", "TestSupport",
+                "Determinism", "LinkModel", "HTTPWire", "SyncEngine", "ScenarioModel", "ScenarioRunner",
+                "ConfigFiles", "SyncClient", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "ScenarioModelTests", dependencies: ["ScenarioModel", "ConfigFiles", "LinkModel"],
+            name: "ScenarioModelTests", dependencies: [
+                "Determinism", "LinkModel", "ScenarioModel",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "ImpairmentTests",
-            dependencies: ["Impairment", "HTTPWire", "LinkModel", "TCPModel", "TestSupport", nioCore],
+            dependencies: [
+                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "Impairment", "TestSupport", nioCore,
+            ],
             swiftSettings: settings),
         .testTarget(
-            name: "LinkWorkloadTests", dependencies: ["LinkWorkload", "LinkModel", "TCPModel", "TestSupport"],
+            name: "LinkWorkloadTests", dependencies: [
+                "Determinism", "LinkModel", "TCPModel", "LinkWorkload",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "ConfigFilesTests",
-            dependencies: ["ConfigFiles", "LinkModel", "TCPModel", "ScenarioModel", "TestSupport"],
+            dependencies: [
+                "Determinism", "LinkModel", "TCPModel", "ScenarioModel", "ConfigFiles", "TestSupport",
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "SpliceRelayTests",
-            dependencies: ["SpliceRelay", "SystemSockets", "LinkModel", "TestSupport", nioCore],
+            dependencies: [
+                "Determinism", "LinkModel", "SpliceRelay", "SystemSockets", "TestSupport", nioCore,
+            ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "ProxyServerTests",
             dependencies: [
-                "ProxyServer", "SpliceRelay", "SystemSockets", "Impairment", "HTTPWire", "LinkModel", "TCPModel", "NotesServer",
-                "NotesService", "TestSupport", nioCore, nioPosix, nioLocks, logging,
+                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "Impairment", "ProxyServer", "SpliceRelay",
+                "SystemSockets", "NotesServer", "NotesService", "TestSupport", nioCore, nioPosix, nioLocks, logging,
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PacketCaptureTests",
-            dependencies: ["PacketCapture", "Impairment", "LinkModel", "TCPModel", "TestSupport", nioCore],
+            dependencies: [
+                "Determinism", "LinkModel", "TCPModel", "Impairment", "PacketCapture", "TestSupport", nioCore,
+            ],
             swiftSettings: settings),
         .testTarget(
             name: "ControlAPITests",
             dependencies: [
-                "ControlAPI", "ConfigFiles", "ProxyServer", "Impairment", "LinkModel", "JSON", "TestSupport", httpTypes,
-                nioCore,
+                "LinkModel", "JSON", "ControlAPI", "ConfigFiles", "ProxyServer", "TestSupport", httpTypes, nioCore,
                 nioPosix, logging,
             ],
             exclude: ["Python"],
             swiftSettings: settings),
         .testTarget(
             name: "ControlAPIUnitTests",
-            dependencies: ["ControlAPI", "ProxyServer", "JSON", "TestSupport", httpTypes, nioPosix, logging],
+            dependencies: [
+                "JSON", "ControlAPI", "ProxyServer", "TestSupport", httpTypes, nioPosix, logging,
+            ],
             swiftSettings: settings),
         .testTarget(
-            name: "CommandTests", dependencies: ["slowlane", "NotesContract", "JSON", "TestSupport", grdb],
+            name: "CommandTests", dependencies: [
+                "JSON", "NotesContract", "slowlane", "TestSupport", grdb,
+            ],
             exclude: ["Python", "Tables"],
             swiftSettings: settings),
         .testTarget(
             name: "CommandSupportTests",
             dependencies: [
-                "CommandSupport", "ConfigFiles", "ProxyServer", "LinkModel", "TestSupport", nioCore, nioPosix,
+                "Determinism", "LinkModel", "CommandSupport", "ConfigFiles", nioCore, nioPosix,
             ],
             swiftSettings: settings),
         .testTarget(name: "TidyTests", swiftSettings: settings),

@@ -1,4 +1,5 @@
 public import ConfigFiles
+internal import Determinism
 internal import Foundation
 internal import LinkModel
 public import NIOCore

@@ -1,3 +1,4 @@
+public import Determinism
 internal import Foundation
 public import LinkModel
 

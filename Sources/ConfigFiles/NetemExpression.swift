@@ -1,3 +1,4 @@
+internal import Determinism
 public import LinkModel
 
 /// Conditions of one direction in the syntax of `tc qdisc ... netem`:

@@ -1,3 +1,4 @@
+internal import Determinism
 internal import Foundation
 public import LinkModel
 internal import Yams

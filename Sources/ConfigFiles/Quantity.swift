@@ -1,3 +1,4 @@
+internal import Determinism
 internal import LinkModel
 
 /// Numbers with units: `780 kbit/s`, `100 ms`, `0.5 %`, `50 packets`.

@@ -1,3 +1,4 @@
+internal import Determinism
 internal import LinkModel
 
 /// Rates and times with the units of `tc` (tc(8), "PARAMETERS"); case does not matter, as there.

@@ -1,4 +1,5 @@
 internal import ConfigFiles
+internal import Determinism
 internal import JSON
 internal import LinkModel
 internal import ProxyServer

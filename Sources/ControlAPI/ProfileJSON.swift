@@ -1,4 +1,5 @@
 public import ConfigFiles
+internal import Determinism
 internal import JSON
 public import LinkModel
 

@@ -1,4 +1,5 @@
 internal import ConfigFiles
+internal import Determinism
 internal import HTTPTypes
 internal import JSON
 internal import LinkModel

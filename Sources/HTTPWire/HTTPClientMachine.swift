@@ -1,5 +1,6 @@
+public import Determinism
 internal import HTTPTypes
-public import LinkModel
+internal import LinkModel
 public import NIOCore
 
 /// The client side of HTTP/1.1 to one server: its connections, and the exchanges that use them or wait for one.

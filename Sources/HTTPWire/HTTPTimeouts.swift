@@ -1,4 +1,5 @@
-public import LinkModel
+public import Determinism
+internal import LinkModel
 
 /// The time-outs of an exchange and its connection.
 public struct HTTPTimeouts: Hashable, Sendable {

@@ -1,4 +1,5 @@
 internal import DequeModule
+internal import Determinism
 internal import LinkModel
 
 /// The orphaned connections of a link, the oldest first. The link aborts an orphan at its deadline.

@@ -1,4 +1,5 @@
 internal import DequeModule
+public import Determinism
 public import LinkModel
 internal import NIOCore
 public import TCPModel

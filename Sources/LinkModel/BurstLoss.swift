@@ -1,3 +1,5 @@
+public import Determinism
+
 /// Losses in bursts: a Markov chain with a good and a bad state (Gilbert 1960, Elliott 1963).
 public enum BurstLoss: Hashable, Sendable {
     /// The state changes per packet, with the parameters of netem's `gemodel p r 1-h 1-k`: the probabilities of the

@@ -1,3 +1,5 @@
+public import Determinism
+
 /// The conditions of a link in both directions.
 ///
 /// A change applies to packets that enter the link afterwards; packets queued or in flight keep their arrival times.

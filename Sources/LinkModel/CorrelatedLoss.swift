@@ -1,3 +1,5 @@
+public import Determinism
+
 /// A loss process of one connection and direction in which a loss makes the next one more likely.
 public struct CorrelatedLoss: Sendable, Hashable {
     /// The probability of a loss, 0 to 1.

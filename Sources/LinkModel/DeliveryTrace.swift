@@ -1,3 +1,5 @@
+public import Determinism
+
 /// The opportunities for transmission on a recorded link, in Mahimahi's trace format (Netravali et al., USENIX ATC 2015).
 ///
 /// An opportunity is a millisecond at which 1500 bytes may leave; several may have the same time. The trace counts bytes,

@@ -1,3 +1,5 @@
+public import Determinism
+
 /// The conditions of one direction of a link.
 public struct DirectionConditions: Hashable, Sendable {
     /// The transmission rate; `nil` is unlimited.

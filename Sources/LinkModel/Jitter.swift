@@ -1,3 +1,5 @@
+public import Determinism
+
 /// A delay that varies from packet to packet.
 public struct Jitter: Hashable, Sendable {
     /// The distribution of the variation.

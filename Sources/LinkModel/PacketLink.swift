@@ -1,3 +1,5 @@
+public import Determinism
+
 /// One shared link in both directions: conditions, timeline, outages, queues and packets in flight.
 ///
 /// The link counts the bytes of packets and carries their payload unread, so that different protocols of one device share

@@ -1,3 +1,5 @@
+internal import Determinism
+
 /// One direction of a link: loss, then a bounded queue, then the rate, then the delay.
 ///
 ///     packet -> loss -> [ queue | transmission ] -> delay -> arrival

@@ -1,3 +1,5 @@
+public import Determinism
+
 /// A probability in parts per million.
 public struct Probability: Hashable, Sendable, CustomStringConvertible {
     /// Parts per million, 0 to 1 000 000.

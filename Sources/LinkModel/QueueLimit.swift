@@ -1,3 +1,5 @@
+internal import Determinism
+
 /// The limit of a direction's drop-tail queue, in packets or in bytes.
 ///
 /// As in dummynet (`dummynet_io` in xnu's `ip_dummynet.c`), a packet is dropped when the queue holds as many packets as

@@ -1,3 +1,5 @@
+public import Determinism
+
 /// A link rate in bits per second (1 kbit/s = 1000 bit/s), counting whole IP packets.
 public struct Rate: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// Bits per second, within ``allowed``.

@@ -1,3 +1,5 @@
+public import Determinism
+
 /// Conditions over time: constant, ramping or alternating.
 public struct Timeline: Hashable, Sendable {
     /// Conditions with a display name.

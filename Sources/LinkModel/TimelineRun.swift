@@ -1,3 +1,5 @@
+public import Determinism
+
 /// A running ``Timeline``: the current conditions and the time of their next change.
 public struct TimelineRun: Sendable {
     /// The timeline.

@@ -1,3 +1,4 @@
+internal import Determinism
 internal import LinkModel
 
 /// One kind of transfer. The kinds match those of the measurements on real kernels.

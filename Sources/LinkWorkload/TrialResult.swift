@@ -1,4 +1,5 @@
-public import LinkModel
+public import Determinism
+internal import LinkModel
 
 /// The measurements of one transfer, as an application sees it.
 public struct TrialResult: Hashable, Sendable {

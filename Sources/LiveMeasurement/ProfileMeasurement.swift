@@ -1,5 +1,6 @@
 public import ConfigFiles
-public import LinkModel
+public import Determinism
+internal import LinkModel
 internal import LinkWorkload
 public import NIOCore
 internal import ProxyServer

@@ -1,3 +1,4 @@
+internal import Determinism
 internal import Foundation
 internal import HTTPTypes
 internal import JSON

@@ -1,3 +1,4 @@
+internal import Determinism
 public import LinkModel
 public import TCPModel
 

@@ -1,3 +1,4 @@
+internal import Determinism
 internal import HeapModule
 public import LinkModel
 public import NIOCore

@@ -1,3 +1,5 @@
+internal import Determinism
+
 /// The blocks of a pcapng file (draft-ietf-opsawg-pcapng), which is their concatenation.
 public enum PcapNG {
     /// LINKTYPE_RAW: packets start with their IPv4 or IPv6 header.

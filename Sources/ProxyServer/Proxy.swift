@@ -1,3 +1,4 @@
+public import Determinism
 public import Impairment
 public import LinkModel
 public import Logging

@@ -1,3 +1,4 @@
+public import Determinism
 internal import Impairment
 public import LinkModel
 internal import SpliceRelay

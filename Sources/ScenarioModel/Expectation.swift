@@ -1,4 +1,5 @@
-public import LinkModel
+public import Determinism
+internal import LinkModel
 
 /// A condition that a run must meet.
 public struct Expectation: Sendable {

@@ -1,3 +1,4 @@
+internal import Determinism
 public import LinkModel
 
 /// The evaluation of expectations on a history.

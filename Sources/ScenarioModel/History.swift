@@ -1,4 +1,5 @@
-public import LinkModel
+public import Determinism
+internal import LinkModel
 
 /// The events of a run in order; times count from the scenario's start.
 public struct History: Sendable {

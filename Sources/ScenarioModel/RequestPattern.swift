@@ -1,4 +1,5 @@
-public import LinkModel
+public import Determinism
+internal import LinkModel
 
 /// A pattern of requests by method and note: `PUT n1`, `POST any`, `any`.
 public struct RequestPattern: Hashable, Sendable, CustomStringConvertible {

@@ -1,4 +1,5 @@
-public import LinkModel
+public import Determinism
+internal import LinkModel
 
 extension Scenario {
     /// The time of the last planned change: of a link, or the end of a traffic window.

@@ -4,6 +4,7 @@
 //
 //  Does not own: files (ConfigFiles), running scenarios (ScenarioRunner).
 
+public import Determinism
 public import LinkModel
 
 /// A scenario: devices, their network, faults, steps and expectations.

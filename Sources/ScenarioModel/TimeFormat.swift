@@ -1,4 +1,5 @@
-public import LinkModel
+public import Determinism
+internal import LinkModel
 
 /// Times for output.
 public enum TimeFormat {

@@ -1,4 +1,5 @@
-public import LinkModel
+public import Determinism
+internal import LinkModel
 
 /// The result of a run, measured against its scenario.
 public struct Verdict: Sendable {

@@ -5,6 +5,7 @@
 //
 //  Does not own: the meaning of scenarios and verdicts (ScenarioModel), files (ConfigFiles), arguments (the command).
 
+internal import Determinism
 internal import Foundation
 internal import Impairment
 internal import LinkModel

@@ -4,6 +4,7 @@
 //
 //  Does not own: decisions about notes (SyncEngine).
 
+internal import Determinism
 internal import Foundation
 internal import LinkModel
 public import Logging

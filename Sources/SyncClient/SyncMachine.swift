@@ -1,3 +1,4 @@
+internal import Determinism
 internal import HTTPWire
 internal import LinkModel
 internal import NIOCore

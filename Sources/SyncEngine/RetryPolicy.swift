@@ -1,4 +1,5 @@
-public import LinkModel
+public import Determinism
+internal import LinkModel
 
 /// Delays and limits of repeated attempts.
 public struct RetryPolicy: Hashable, Sendable {

@@ -1,3 +1,4 @@
+public import Determinism
 public import LinkModel
 
 /// A packet offered to a link, with its fate: one line of a capture.

@@ -1,3 +1,4 @@
+internal import Determinism
 internal import LinkModel
 
 /// One end of a modelled connection: the state of a kernel's TCP socket, counting bytes.

@@ -1,4 +1,5 @@
 internal import DequeModule
+public import Determinism
 internal import HeapModule
 public import LinkModel
 

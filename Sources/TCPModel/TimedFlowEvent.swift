@@ -1,3 +1,4 @@
+public import Determinism
 public import LinkModel
 
 /// An event at one end of a connection.

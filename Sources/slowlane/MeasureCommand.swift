@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
+internal import Determinism
 internal import Foundation
 internal import LinkModel
 internal import LiveMeasurement

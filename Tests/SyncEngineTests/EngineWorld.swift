@@ -1,3 +1,4 @@
+import Determinism
 import JSON
 import LinkModel
 import NotesContract

@@ -1,3 +1,4 @@
+internal import Determinism
 public import LinkModel
 
 /// Random conditions and timelines for property tests.

@@ -5,6 +5,7 @@
 //     ProxyBenchmark load [ticks]     generates the load: a server, and clients for the ports on standard input; with
 //                                     'ticks' the server sends 100 bytes every 250 ms instead of as much as possible
 
+import Determinism
 import Foundation
 import Histogram
 import Impairment

@@ -1,3 +1,4 @@
+internal import Determinism
 public import LinkModel
 
 /// A change to one stream of a proxy's connections, before their bytes enter the link.

@@ -1,4 +1,5 @@
 internal import DequeModule
+internal import Determinism
 internal import LinkModel
 internal import NIOCore
 

@@ -1,4 +1,5 @@
 internal import DequeModule
+internal import Determinism
 internal import LinkModel
 
 /// The toxics of a link, in the order in which they were added, with the random streams that they draw from.
