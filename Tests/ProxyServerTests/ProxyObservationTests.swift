@@ -1,3 +1,4 @@
+import HTTPWire
 import Impairment
 import LinkModel
 import NIOCore
@@ -52,6 +53,31 @@ import Testing
                 return await proxy.connections().contains { if case .relay = $0.id.carrier { true } else { false } }
             }
             _ = during
+        }
+    }
+
+    /// The tracker of a connection from the fast path starts inside a message, which is not HTTP to it.
+    @Test func observingExchangesDoesNotDelayAMessageUnderWay() async throws {
+        try await withProxy(.clear) { proxy, listener in
+            let (client, server) = try await Self.connect(proxy, listener)
+            try await Self.send(Array("PUT / HTTP/1.1\r\nContent-Length: 10\r\n\r\n12345".utf8), client, server)
+            let observation = await proxy.observe([.exchanges])
+            try await Self.send(Array("67890".utf8), client, server)
+            try await Self.send(Array("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok".utf8), server, client)
+            #expect(observation.eventsDropped == 0)
+        }
+    }
+
+    @Test func observingExchangesReportsThoseOfNewConnections() async throws {
+        try await withProxy(.clear) { proxy, listener in
+            let observation = await proxy.observe([.exchanges])
+            let (client, server) = try await Self.connect(proxy, listener)
+            try await Self.send(Array("GET /a HTTP/1.1\r\nHost: a\r\n\r\n".utf8), client, server)
+            for await event in observation.events {
+                guard case .exchange(.requested(_, let head, _, _), _) = event else { continue }
+                #expect(head.method == "GET" && head.target == "/a")
+                break
+            }
         }
     }
 

@@ -57,10 +57,8 @@ private let refusal = Conditions(up: .clear, down: .clear, connectionPolicy: .re
     @Test(arguments: synDropMethods) func anOutageBegins(_ method: SYNDropMethod) async throws {
         try await Self.withChange(from: .clear, to: outage, method) { proxy, _ in
             try await Task.sleep(for: Self.checkTime)
-            try await blocking { () throws -> Void in
-                #expect(throws: TestSocket.Failure(call: "connect", code: EINPROGRESS)) {
-                    try TestSocket.connect(port: proxy.address.port, within: 150)
-                }
+            await #expect(throws: TestSocket.Failure(call: "connect", code: EINPROGRESS)) {
+                _ = try await blocking { try TestSocket.connect(port: proxy.address.port, within: 150) }
             }
         }
     }
@@ -68,10 +66,8 @@ private let refusal = Conditions(up: .clear, down: .clear, connectionPolicy: .re
     @Test func aRefusalBegins() async throws {
         try await Self.withChange(from: .clear, to: refusal) { proxy, _ in
             try await Task.sleep(for: Self.checkTime)
-            try await blocking { () throws -> Void in
-                #expect(throws: TestSocket.Failure(call: "connect", code: ECONNREFUSED)) {
-                    try TestSocket.connect(port: proxy.address.port)
-                }
+            await #expect(throws: TestSocket.Failure(call: "connect", code: ECONNREFUSED)) {
+                _ = try await blocking { try TestSocket.connect(port: proxy.address.port) }
             }
         }
     }
