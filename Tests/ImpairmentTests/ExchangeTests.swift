@@ -1,3 +1,4 @@
+import Determinism
 import HTTPWire
 import LinkModel
 import NIOCore

@@ -1,3 +1,4 @@
+import Determinism
 import Impairment
 import LinkModel
 import TestSupport

@@ -1,4 +1,5 @@
 import ConfigFiles
+import Determinism
 import LinkModel
 import ScenarioModel
 import Synchronization
