@@ -59,17 +59,25 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        .target(name: "HTTPWire", dependencies: [
+        .target(
+            name: "HTTPWire",
+            dependencies: [
                 "Determinism", "LinkModel", httpTypes, nioCore,
             ], swiftSettings: settings),
         .target(name: "JSON", swiftSettings: settings),
-        .target(name: "NotesContract", dependencies: [
-                "JSON",
+        .target(
+            name: "NotesContract",
+            dependencies: [
+                "JSON"
             ], swiftSettings: settings),
-        .target(name: "SyncEngine", dependencies: [
+        .target(
+            name: "SyncEngine",
+            dependencies: [
                 "Determinism", "LinkModel", "NotesContract",
             ], swiftSettings: settings),
-        .target(name: "ScenarioModel", dependencies: [
+        .target(
+            name: "ScenarioModel",
+            dependencies: [
                 "Determinism", "LinkModel",
             ], swiftSettings: settings),
         .target(
@@ -82,7 +90,9 @@ let package = Package(
             swiftSettings: settings
         ),
         // Layer 1: carries out.
-        .target(name: "LinkWorkload", dependencies: [
+        .target(
+            name: "LinkWorkload",
+            dependencies: [
                 "Determinism", "LinkModel", "TCPModel",
             ], swiftSettings: settings),
         .target(
@@ -94,17 +104,21 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
-            name: "NotesService", dependencies: [
+            name: "NotesService",
+            dependencies: [
                 "Determinism", "JSON", "NotesContract", grdb, sqlite, httpTypes,
             ],
             swiftSettings: settings),
         .target(
-            name: "SyncStore", dependencies: [
+            name: "SyncStore",
+            dependencies: [
                 "NotesContract", "SyncEngine", grdb,
             ],
             swiftSettings: settings),
         .target(name: "CRelay"),
-        .target(name: "SystemSockets", dependencies: [
+        .target(
+            name: "SystemSockets",
+            dependencies: [
                 "CRelay", nioCore,
             ], swiftSettings: settings),
         .target(
@@ -133,12 +147,14 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
-            name: "HTTPServing", dependencies: [
+            name: "HTTPServing",
+            dependencies: [
                 "HTTPWire", httpTypes, nioCore, nioPosix,
             ], swiftSettings: settings),
         // Layer 2: whole programs.
         .target(
-            name: "NotesServer", dependencies: [
+            name: "NotesServer",
+            dependencies: [
                 "HTTPServing", "NotesService", httpTypes, nioPosix,
             ],
             swiftSettings: settings),
@@ -194,17 +210,24 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        .target(name: "TestSupport", dependencies: [
+        .target(
+            name: "TestSupport",
+            dependencies: [
                 "Determinism", "LinkModel",
             ], path: "Tests/TestSupport", swiftSettings: settings),
-        .testTarget(name: "LinkModelTests", dependencies: [
+        .testTarget(
+            name: "LinkModelTests",
+            dependencies: [
                 "Determinism", "LinkModel", "TestSupport",
             ], swiftSettings: settings),
         .testTarget(
-            name: "TCPModelTests", dependencies: [
+            name: "TCPModelTests",
+            dependencies: [
                 "Determinism", "LinkModel", "TCPModel", "TestSupport",
             ], swiftSettings: settings),
-        .testTarget(name: "JSONTests", dependencies: [
+        .testTarget(
+            name: "JSONTests",
+            dependencies: [
                 "JSON", "TestSupport",
             ], swiftSettings: settings),
         .testTarget(
@@ -249,7 +272,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "ScenarioModelTests", dependencies: [
+            name: "ScenarioModelTests",
+            dependencies: [
                 "Determinism", "LinkModel", "ScenarioModel",
             ],
             swiftSettings: settings),
@@ -260,7 +284,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "LinkWorkloadTests", dependencies: [
+            name: "LinkWorkloadTests",
+            dependencies: [
                 "Determinism", "LinkModel", "TCPModel", "LinkWorkload",
             ],
             swiftSettings: settings),
@@ -306,7 +331,8 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "CommandTests", dependencies: [
+            name: "CommandTests",
+            dependencies: [
                 "JSON", "NotesContract", "slowlane", "TestSupport", grdb,
             ],
             exclude: ["Python", "Tables"],

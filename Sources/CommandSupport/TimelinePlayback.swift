@@ -1,6 +1,5 @@
 internal import ConfigFiles
 internal import Determinism
-internal import LinkModel
 
 /// The position of a running or paused timeline. Times are those of a monotonic clock, given by the caller.
 struct TimelinePlayback {

@@ -1,4 +1,3 @@
-internal import LinkModel
 internal import ScenarioModel
 internal import Yams
 

@@ -1,6 +1,5 @@
 internal import HTTPTypes
 internal import JSON
-internal import LinkModel
 
 /// The routes of Toxiproxy's API.
 extension API {

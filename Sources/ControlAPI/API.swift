@@ -1,7 +1,6 @@
 internal import ConfigFiles
 public import HTTPTypes
 internal import JSON
-internal import LinkModel
 public import Logging
 public import NIOCore
 internal import ProxyServer

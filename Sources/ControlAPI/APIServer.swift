@@ -35,7 +35,8 @@ public final class APIServer: Sendable {
         limits.bodyWindowSeconds = api.limits.bodyWindowSeconds
         do {
             let host = try await HTTPServer.start(
-                host: host, port: port, addressOption: "--port", limits: limits, on: loop) {
+                host: host, port: port, addressOption: "--port", limits: limits, on: loop
+            ) {
                 request, exchange in
                 let response = await respond(to: request, exchange, api, requestGuard)
                 logger.debug("\(request.method) \(request.path?.prefix(200) ?? "") \(response.status.code)")

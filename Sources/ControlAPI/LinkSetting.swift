@@ -96,12 +96,17 @@ enum LinkSetting: Hashable {
         guard case .object(let members) = value else { return value }
         var result = JSONObject()
         for (name, value) in members {
+            if "connection_policy".hasSameBytes(as: name) {
+                if members["access"] != nil { throw .badBody("conditions: give access or connection_policy, not both") }
+                result["access"] = value
+                continue
+            }
             guard let field = numericFields.first(where: { $0.name.hasSameBytes(as: name) }) else {
                 let isDirection = ["up", "down"].contains { $0.hasSameBytes(as: name) }
                 if result[name] == nil { result[name] = try isDirection ? inProfileWords(value) : value }
                 continue
             }
-            if members[field.key] != nil { throw .badBody("conditions: \(field.key) and \(name): give one of the two") }
+            if members[field.key] != nil { throw .badBody("conditions: give \(field.key) or \(name), not both") }
             switch value {
             case .integer(let number): result[field.key] = .text("\(number) \(field.unit)")
             case .number(let number): result[field.key] = .text("\(JSONText.number(number)) \(field.unit)")

@@ -1,6 +1,5 @@
 internal import ConfigFiles
 internal import JSON
-internal import LinkModel
 internal import ProxyServer
 
 /// Toxics, links and seeds.

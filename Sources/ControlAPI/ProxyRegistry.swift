@@ -2,7 +2,6 @@ internal import ConfigFiles
 internal import Determinism
 internal import HTTPTypes
 internal import JSON
-internal import LinkModel
 internal import Logging
 internal import NIOCore
 internal import ProxyServer

@@ -1,5 +1,4 @@
 public import Determinism
-internal import LinkModel
 
 /// The time-outs of an exchange and its connection.
 public struct HTTPTimeouts: Hashable, Sendable {

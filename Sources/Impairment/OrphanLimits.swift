@@ -1,5 +1,4 @@
 public import Determinism
-internal import LinkModel
 
 /// The lifetime and the number of orphaned connections: one socket is gone and the RST that reports it has not reached the
 /// other one, for example because it was lost.

@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 
 /// One kind of transfer. The kinds match those of the measurements on real kernels.
 public enum PlanItem: Hashable, Sendable {

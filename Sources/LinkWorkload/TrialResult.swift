@@ -1,5 +1,4 @@
 public import Determinism
-internal import LinkModel
 
 /// The measurements of one transfer, as an application sees it.
 public struct TrialResult: Hashable, Sendable {

@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 internal import NIOCore
 internal import NIOPosix
 internal import ProxyServer

@@ -4,7 +4,6 @@
 //
 //  Does not own: the behaviour of clients and servers.
 
-internal import Foundation
 internal import JSON
 
 /// A note in its wire format.

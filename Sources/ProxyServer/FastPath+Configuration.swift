@@ -1,6 +1,5 @@
 internal import Determinism
 internal import Impairment
-internal import LinkModel
 internal import NIOCore
 internal import SpliceRelay
 internal import SystemSockets

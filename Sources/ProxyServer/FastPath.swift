@@ -1,4 +1,3 @@
-internal import LinkModel
 internal import NIOCore
 internal import SpliceRelay
 

@@ -1,5 +1,4 @@
 public import Determinism
-internal import LinkModel
 
 /// A condition that a run must meet.
 public struct Expectation: Sendable {

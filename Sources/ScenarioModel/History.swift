@@ -1,5 +1,4 @@
 public import Determinism
-internal import LinkModel
 
 /// The events of a run in order; times count from the scenario's start.
 public struct History: Sendable {

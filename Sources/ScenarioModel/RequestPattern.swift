@@ -1,5 +1,4 @@
 public import Determinism
-internal import LinkModel
 
 /// A pattern of requests by method and note: `PUT n1`, `POST any`, `any`.
 public struct RequestPattern: Hashable, Sendable, CustomStringConvertible {

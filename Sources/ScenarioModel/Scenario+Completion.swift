@@ -1,5 +1,4 @@
 public import Determinism
-internal import LinkModel
 
 extension Scenario {
     /// The time of the last planned change: of a link, or the end of a traffic window.

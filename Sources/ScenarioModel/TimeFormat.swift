@@ -1,5 +1,4 @@
 public import Determinism
-internal import LinkModel
 
 /// Times for output.
 public enum TimeFormat {

@@ -1,5 +1,4 @@
 public import Determinism
-internal import LinkModel
 
 /// The result of a run, measured against its scenario.
 public struct Verdict: Sendable {

@@ -1,7 +1,6 @@
 internal import Determinism
 internal import HTTPWire
 internal import Impairment
-internal import LinkModel
 internal import NotesContract
 internal import ScenarioModel
 internal import SyncClient

@@ -1,6 +1,5 @@
 internal import Determinism
 internal import Foundation
-internal import LinkModel
 internal import Synchronization
 
 #if canImport(Darwin)

@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 internal import ScenarioModel
 
 /// The state machine of a scenario's steps: decides which steps are due. Has no clock.

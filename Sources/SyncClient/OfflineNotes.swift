@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 public import SyncEngine
 internal import SyncStore
 

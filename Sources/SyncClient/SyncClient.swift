@@ -6,7 +6,6 @@
 
 internal import Determinism
 internal import Foundation
-internal import LinkModel
 public import Logging
 internal import NIOCore
 internal import NIOPosix

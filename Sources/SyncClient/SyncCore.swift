@@ -1,7 +1,6 @@
 internal import Determinism
 internal import Foundation
 internal import HTTPWire
-internal import LinkModel
 internal import Logging
 internal import NIOCore
 internal import NIOPosix

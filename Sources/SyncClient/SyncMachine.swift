@@ -1,6 +1,5 @@
 internal import Determinism
 internal import HTTPWire
-internal import LinkModel
 internal import NIOCore
 internal import SyncEngine
 internal import SyncStore

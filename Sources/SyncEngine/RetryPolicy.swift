@@ -1,5 +1,4 @@
 public import Determinism
-internal import LinkModel
 
 /// Delays and limits of repeated attempts.
 public struct RetryPolicy: Hashable, Sendable {

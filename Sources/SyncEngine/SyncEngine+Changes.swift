@@ -1,5 +1,4 @@
 public import Determinism
-internal import LinkModel
 
 /// Changes by the user.
 extension SyncEngine {

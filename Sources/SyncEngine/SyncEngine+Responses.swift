@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 internal import NotesContract
 
 /// The meaning of responses. Only a validated response changes anything: it has the marker and media type of a notes

@@ -5,7 +5,6 @@
 //  Does not own: sockets, SQLite, clocks and randomness. Inputs, the time and a seed go in; commits and requests come out.
 
 public import Determinism
-internal import LinkModel
 internal import NotesContract
 
 /// The state machine of a sync client.

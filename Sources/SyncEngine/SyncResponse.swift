@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 internal import NotesContract
 
 /// A complete response.

@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 
 /// CUBIC congestion control (RFC 9438) with HyStart and the Reno-friendly region, in the integer arithmetic of Linux's
 /// `tcp_cubic.c`, which on slow links differs from the formula by whole segments.

@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 
 /// The resolution of kernel timers: a timer may fire late, never early.
 ///

@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 
 /// The estimator of SRTT, RTTVAR and the retransmission timeout (RTO): Jacobson's algorithm with Linux's details
 /// (`tcp_rtt_estimator`).

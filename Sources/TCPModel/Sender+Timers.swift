@@ -1,6 +1,5 @@
 internal import DequeModule
 internal import Determinism
-internal import LinkModel
 
 /// The sender's timers: retransmission timeout, tail loss probe and window probe.
 extension Sender {

@@ -1,6 +1,5 @@
 internal import DequeModule
 internal import Determinism
-internal import LinkModel
 
 /// The sending half of an endpoint: outstanding segments, loss detection and congestion control.
 ///

@@ -1,5 +1,4 @@
 public import Determinism
-internal import LinkModel
 
 /// The TCP parameters of an end's kernel. The source of each number is given beside it.
 public struct StackPreset: Hashable, Sendable {

@@ -3,7 +3,6 @@ internal import CommandSupport
 internal import ConfigFiles
 internal import Determinism
 internal import Foundation
-internal import LinkModel
 internal import LiveMeasurement
 internal import NIOPosix
 

@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import Foundation
-internal import LinkModel
 internal import ProxyServer
 internal import SyncClient
 internal import SyncEngine

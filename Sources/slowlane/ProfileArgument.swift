@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
-internal import LinkModel
 
 extension Profile {
     /// Returns the profile of an argument, a name or a path; prints an error and throws an exit status if there is none.

@@ -1,6 +1,5 @@
 import ConfigFiles
 import Determinism
-import LinkModel
 import Testing
 
 @testable import CommandSupport

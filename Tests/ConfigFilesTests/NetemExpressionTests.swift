@@ -18,7 +18,8 @@ import Testing
         #expect(
             bursts
                 == .gilbertElliott(
-                    becomesBad: Probability(partsPerMillion: 10_000)!, becomesGood: Probability(partsPerMillion: 250_000)!,
+                    becomesBad: Probability(partsPerMillion: 10_000)!,
+                    becomesGood: Probability(partsPerMillion: 250_000)!,
                     lossInBad: Probability(partsPerMillion: 700_000)!, lossInGood: Probability(partsPerMillion: 5000)!))
         let others = try NetemExpression.parse("delay 10ms 5ms distribution pareto duplicate 1% reorder 25%")
         #expect(others.jitter == Jitter(span: .milliseconds(5), distribution: .pareto))

@@ -1,5 +1,4 @@
 import Foundation
-import LinkModel
 import ScenarioModel
 import TestSupport
 import Testing

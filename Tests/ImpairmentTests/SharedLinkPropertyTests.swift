@@ -106,7 +106,8 @@ import Testing
         }
         sockets.runToQuiet()
         for id in ids {
-            for side in Side.allCases where !peers[id]![side.sendDirection].hasClosed && !peers[id]![side.sendDirection].isGone {
+            for side in Side.allCases
+            where !peers[id]![side.sendDirection].hasClosed && !peers[id]![side.sendDirection].isGone {
                 sockets.report(.inputClosed(side), id)
             }
         }

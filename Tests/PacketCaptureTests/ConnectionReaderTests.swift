@@ -57,8 +57,10 @@ func conversation(
 }
 
 let lossy = Conditions(
-    up: DirectionConditions(rate: .kilobits(330), delay: .milliseconds(100), loss: Probability(partsPerMillion: 80_000)!),
-    down: DirectionConditions(rate: .kilobits(780), delay: .milliseconds(100), loss: Probability(partsPerMillion: 80_000)!))
+    up: DirectionConditions(
+        rate: .kilobits(330), delay: .milliseconds(100), loss: Probability(partsPerMillion: 80_000)!),
+    down: DirectionConditions(
+        rate: .kilobits(780), delay: .milliseconds(100), loss: Probability(partsPerMillion: 80_000)!))
 
 let request =
     "PUT /notes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 6000\r\n\r\n" + String(repeating: "x", count: 6000)

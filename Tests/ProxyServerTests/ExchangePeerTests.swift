@@ -1,7 +1,6 @@
 import Foundation
 import HTTPWire
 import Impairment
-import LinkModel
 import NIOCore
 import NIOPosix
 import NotesServer

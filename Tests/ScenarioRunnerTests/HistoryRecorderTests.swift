@@ -1,6 +1,5 @@
 import Determinism
 import HTTPWire
-import LinkModel
 import ScenarioModel
 import SyncClient
 import SyncEngine

@@ -1,5 +1,4 @@
 import Determinism
-import LinkModel
 import ScenarioModel
 import Testing
 

@@ -1,6 +1,5 @@
 import Determinism
 import HTTPWire
-import LinkModel
 import NIOCore
 import SyncEngine
 import SyncStore

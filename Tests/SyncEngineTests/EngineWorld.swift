@@ -1,6 +1,5 @@
 import Determinism
 import JSON
-import LinkModel
 import NotesContract
 import TestSupport
 

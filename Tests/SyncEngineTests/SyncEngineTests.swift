@@ -1,5 +1,4 @@
 import Determinism
-import LinkModel
 import NotesContract
 import Testing
 

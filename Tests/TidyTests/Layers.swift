@@ -15,64 +15,85 @@ enum Layers {
     /// Modules of the platform; the targets of layer 0 use none of them.
     static let platform: Set<String> = ["Foundation", "Synchronization", "Dispatch", "Darwin", "Glibc", "Musl"]
 
-    private static let nio = ["NIOCore", "NIOPosix"]
-
     static let targets: [Target] = [
-        .init(name: "LinkModel", layer: 0, targets: [], packages: ["DequeModule", "HeapModule"]),
-        .init(name: "HTTPWire", layer: 0, targets: ["LinkModel"], packages: ["NIOCore"]),
+        .init(name: "Determinism", layer: 0, targets: [], packages: []),
+        .init(name: "LinkModel", layer: 0, targets: ["Determinism"], packages: ["DequeModule", "HeapModule"]),
+        .init(
+            name: "TCPModel", layer: 0,
+            targets: ["Determinism", "LinkModel"],
+            packages: ["DequeModule", "HeapModule"]),
+        .init(name: "HTTPWire", layer: 0, targets: ["Determinism", "LinkModel"], packages: ["HTTPTypes", "NIOCore"]),
         .init(name: "JSON", layer: 0, targets: [], packages: []),
         .init(name: "NotesContract", layer: 0, targets: ["JSON"], packages: []),
-        .init(name: "SyncEngine", layer: 0, targets: ["LinkModel", "NotesContract"], packages: []),
-        .init(name: "ScenarioModel", layer: 0, targets: ["LinkModel"], packages: []),
+        .init(name: "SyncEngine", layer: 0, targets: ["Determinism", "NotesContract"], packages: []),
+        .init(name: "ScenarioModel", layer: 0, targets: ["Determinism", "LinkModel"], packages: []),
         .init(
-            name: "Impairment", layer: 0, targets: ["LinkModel", "HTTPWire"],
+            name: "Impairment", layer: 0,
+            targets: ["Determinism", "LinkModel", "TCPModel", "HTTPWire"],
             packages: ["DequeModule", "HeapModule", "NIOCore"]),
-        .init(name: "LinkWorkload", layer: 1, targets: ["LinkModel"], packages: []),
-        .init(name: "ConfigFiles", layer: 1, targets: ["LinkModel", "ScenarioModel"], packages: ["Yams"]),
+        .init(name: "LinkWorkload", layer: 1, targets: ["Determinism", "LinkModel", "TCPModel"], packages: []),
         .init(
-            name: "NotesService", layer: 1, targets: ["JSON", "NotesContract"],
+            name: "ConfigFiles", layer: 1,
+            targets: ["Determinism", "LinkModel", "ScenarioModel"],
+            packages: ["Yams"]),
+        .init(
+            name: "NotesService", layer: 1,
+            targets: ["Determinism", "JSON", "NotesContract"],
             packages: ["GRDB", "GRDBSQLite", "HTTPTypes"]),
         .init(name: "CRelay", layer: 1, targets: [], packages: []),
+        .init(name: "SystemSockets", layer: 1, targets: ["CRelay"], packages: ["NIOCore"]),
         .init(
-            name: "ProxyServer", layer: 1, targets: ["LinkModel", "Impairment", "CRelay"],
-            packages: nio + ["DequeModule", "HeapModule", "Logging", "NIOConcurrencyHelpers"]),
+            name: "SpliceRelay", layer: 1,
+            targets: ["LinkModel", "CRelay", "SystemSockets"],
+            packages: ["HeapModule", "NIOConcurrencyHelpers", "NIOCore"]),
+        .init(
+            name: "ProxyServer", layer: 1,
+            targets: ["Determinism", "LinkModel", "TCPModel", "Impairment", "SystemSockets", "SpliceRelay"],
+            packages: ["DequeModule", "HeapModule", "Logging", "NIOConcurrencyHelpers", "NIOCore", "NIOPosix"]),
         .init(name: "CPcap", layer: 1, targets: [], packages: []),
         .init(
-            name: "PacketCapture", layer: 1, targets: ["LinkModel", "HTTPWire", "ProxyServer", "CPcap"],
+            name: "PacketCapture", layer: 1,
+            targets: ["Determinism", "LinkModel", "TCPModel", "HTTPWire", "CPcap"],
             packages: ["HeapModule", "NIOCore"]),
-        .init(name: "HTTPServing", layer: 1, targets: ["HTTPWire"], packages: nio + ["HTTPTypes"]),
+        .init(name: "HTTPServing", layer: 1, targets: ["HTTPWire"], packages: ["HTTPTypes", "NIOCore", "NIOPosix"]),
         .init(
-            name: "NotesServer", layer: 2, targets: ["HTTPServing", "NotesService"],
-            packages: ["HTTPTypes", "NIOPosix"]
-        ),
-        .init(
-            name: "SyncStore", layer: 2, targets: ["SyncEngine", "NotesContract", "LinkModel"], packages: ["GRDB"]),
+            name: "NotesServer", layer: 2,
+            targets: ["NotesService", "HTTPServing"],
+            packages: ["HTTPTypes", "NIOPosix"]),
+        .init(name: "SyncStore", layer: 2, targets: ["NotesContract", "SyncEngine"], packages: ["GRDB"]),
         .init(
             name: "SyncClient", layer: 2,
-            targets: ["SyncStore", "SyncEngine", "NotesContract", "HTTPWire", "LinkModel"], packages: nio + ["Logging"]),
+            targets: ["Determinism", "HTTPWire", "NotesContract", "SyncEngine", "SyncStore"],
+            packages: ["Logging", "NIOCore", "NIOPosix"]),
         .init(
             name: "ControlAPI", layer: 2,
-            targets: ["HTTPServing", "HTTPWire", "ProxyServer", "Impairment", "LinkModel", "ConfigFiles", "JSON"],
-            packages: nio + ["HTTPTypes", "Logging"]),
+            targets: [
+                "Determinism", "LinkModel", "HTTPWire", "JSON", "Impairment", "ConfigFiles", "ProxyServer",
+                "HTTPServing",
+            ],
+            packages: ["HTTPTypes", "Logging", "NIOCore", "NIOPosix"]),
         .init(
-            name: "LiveMeasurement", layer: 2, targets: ["LinkModel", "LinkWorkload", "ConfigFiles", "ProxyServer"],
-            packages: nio),
+            name: "LiveMeasurement", layer: 2,
+            targets: ["Determinism", "LinkWorkload", "ConfigFiles", "ProxyServer"],
+            packages: ["NIOCore", "NIOPosix"]),
         .init(
             name: "CommandSupport", layer: 2,
-            targets: ["LinkModel", "ScenarioModel", "ConfigFiles", "ProxyServer", "JSON"],
-            packages: nio + ["Logging"]),
+            targets: ["Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "ProxyServer"],
+            packages: ["Logging", "NIOCore", "NIOPosix"]),
         .init(
             name: "ScenarioRunner", layer: 3,
             targets: [
-                "LinkModel", "HTTPWire", "Impairment", "ProxyServer", "ScenarioModel", "NotesContract", "NotesService",
-                "NotesServer", "SyncEngine", "SyncClient",
-            ], packages: nio + ["Logging"]),
+                "Determinism", "LinkModel", "HTTPWire", "NotesContract", "SyncEngine", "ScenarioModel", "Impairment",
+                "NotesService", "ProxyServer", "NotesServer", "SyncClient",
+            ],
+            packages: ["Logging", "NIOCore", "NIOPosix"]),
         .init(
             name: "slowlane", layer: 4,
             targets: [
-                "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload", "ConfigFiles", "NotesService",
-                "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient", "ControlAPI",
-                "LiveMeasurement", "CommandSupport", "ScenarioRunner",
-            ], packages: nio + ["ArgumentParser", "HeapModule", "Logging"]),
+                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
+                "ConfigFiles", "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient",
+                "ControlAPI", "LiveMeasurement", "CommandSupport", "ScenarioRunner",
+            ],
+            packages: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix"]),
     ]
 }

@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 internal import NIOCore
 
 /// A rate limit: each byte takes its time before it leaves, and an idle stream saves nothing up.

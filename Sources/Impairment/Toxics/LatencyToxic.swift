@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 
 /// A delay: each chunk leaves some time after its arrival, in order; the throughput stays the same.
 struct LatencyToxic: ToxicMachine {

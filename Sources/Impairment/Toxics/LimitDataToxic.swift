@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 internal import NIOCore
 
 /// A limit on the bytes of a stream: both sockets are closed when it is reached.

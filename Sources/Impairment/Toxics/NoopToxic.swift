@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 
 /// Passes everything on: `noop`, a toxic that does not apply to a connection, and `packet_loss`, whose losses the link models.
 struct NoopToxic: ToxicMachine {

@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 
 /// A RST to both sockets, some time after the first byte or the end of the stream; bytes on their way are lost.
 struct ResetPeerToxic: ToxicMachine {

@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 internal import NIOCore
 
 /// Small pieces: chunks are split, each piece is sent by itself, and a pause follows it.

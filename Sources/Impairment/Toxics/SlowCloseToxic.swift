@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 
 /// A delay of the end of the stream; bytes pass at once.
 struct SlowCloseToxic: ToxicMachine {

@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 
 /// A black hole: every byte is discarded, and both sockets are closed when none has arrived for a while. The end of the stream
 /// passes.

@@ -1,6 +1,5 @@
 internal import DequeModule
 internal import Determinism
-internal import LinkModel
 internal import NIOCore
 
 /// The input queue of a toxic: chunks with the times of their arrival, and then the end of the stream.

@@ -1,5 +1,4 @@
 internal import Determinism
-internal import LinkModel
 internal import NIOCore
 
 /// The effect of a toxic on one stream of one connection.
