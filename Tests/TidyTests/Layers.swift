@@ -74,7 +74,7 @@ enum Layers {
             packages: ["HTTPTypes", "Logging", "NIOCore", "NIOPosix"]),
         .init(
             name: "LiveMeasurement", layer: 2,
-            targets: ["Determinism", "LinkWorkload", "ConfigFiles", "ProxyServer"],
+            targets: ["Determinism", "LinkModel", "LinkWorkload", "ConfigFiles", "ProxyServer"],
             packages: ["NIOCore", "NIOPosix"]),
         .init(
             name: "CommandSupport", layer: 2,
