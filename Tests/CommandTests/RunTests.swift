@@ -156,7 +156,7 @@ extension CommandTests {
                     "FAIL  finally: server has 1 note\n"
                 ),
                 (
-                    [lost, "--variant", "none", "--mutant", "drops-on-lost-answer"], 1,
+                    [lost, "--variant", "none", "--mutant", "drops-on-lost-response"], 1,
                     "FAIL  traffic: POST n1 from A, answers lost 2xx\n"
                 ),
             ]

@@ -298,7 +298,7 @@ import Testing
         duplicating.settle()
         #expect(duplicating.server.notes.count == 2)
 
-        let dropping = EngineWorld(mutant: .dropsOnLostAnswer)
+        let dropping = EngineWorld(mutant: .dropsOnLostResponse)
         dropping.settle()
         let note = dropping.create("n")
         dropping.fail()
