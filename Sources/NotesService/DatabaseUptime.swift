@@ -1,12 +1,10 @@
 /// The total time for which servers have had a database open, in milliseconds. Retention and token lifetimes are
-/// measured by
-/// it.
+/// measured by it.
 ///
 /// The wall clock may jump by years: a user sets it, a battery fails, a time server corrects it. Nothing may expire for
 /// that reason. The uptime therefore counts by a monotonic clock while a server runs, and is saved in the database.
 /// Token lifetimes also include the time between two runs, by the wall clock: a tombstone kept too long does no harm,
-/// but
-/// a token does.
+/// but a token does.
 struct DatabaseUptime: Hashable, Sendable {
     /// The time with a running server.
     let uptime: Int
