@@ -151,7 +151,7 @@ final class TimelineReader {
             if let node = keys["jitter"] {
                 guard let text = reader.text(node, expected: "a percentage such as '50 %'") else { return nil }
                 do {
-                    jitter = try Quantity.loss(text)
+                    jitter = try Quantity.probability(text)
                 } catch {
                     reader.report("'jitter': \(error.message)", at: node)
                     return nil
