@@ -1,6 +1,7 @@
-/// The YAML of a timeline written inline, as `0s: 3g, 20s: 100-loss` or without blanks as `0s:3g,20s:100-loss`.
+/// The YAML of a timeline written inline, as `0s: 3g, 20s: 100-loss` or without spaces as `0s:3g,20s:100-loss`.
 ///
-/// YAML needs braces around a flow mapping and a blank after the colon of a plain key; both are added here, and positions
+/// YAML needs braces around a flow mapping and a blank after the colon of a plain key; both are added here, and
+/// positions
 /// of errors are mapped back to the text as it was written.
 struct InlineTimeline {
     /// The YAML text.
@@ -16,7 +17,7 @@ struct InlineTimeline {
     }
 
     private let linesBefore: Int
-    /// The positions of added blanks in ``yaml``, in order.
+    /// The positions of added spaces in ``yaml``, in order.
     private let blanks: [Position]
 
     init(_ text: String) {
@@ -27,12 +28,12 @@ struct InlineTimeline {
         var blanks: [Position] = []
         var line = 1 + linesBefore
         var column = 1
-        /// The scalars of the plain key at the present position; `nil` outside of keys.
+        /// The length of the plain key at the current position; `nil` outside of keys.
         var keyLength: Int? = 0
         var hasKeyEnded = false
         var quote: Unicode.Scalar?
         var isEscaped = false
-        /// The last scalar that is not blank.
+        /// The last scalar that is not whitespace.
         var last: Unicode.Scalar = "{"
         var needsBlank = false
 
@@ -80,7 +81,7 @@ struct InlineTimeline {
     }
 
     /// Returns whether a text is an inline timeline: it begins with a brace, or with a time and a colon.
-    static func isMeant(by text: String) -> Bool {
+    static func isInline(_ text: String) -> Bool {
         let text = text.drop { $0 == " " || $0 == "\n" }
         guard let first = text.first else { return false }
         if first == "{" { return true }
@@ -89,13 +90,13 @@ struct InlineTimeline {
         return rest.drop { $0 == " " }.first == ":"
     }
 
-    /// Returns the position in the written text of a position in ``yaml``, both from 1.
+    /// Returns the position in the original text of a position in ``yaml``, both from 1.
     func originalPosition(line: Int, column: Int) -> (line: Int, column: Int) {
         let added = count(before: Position(line: line, column: column)) - count(before: Position(line: line, column: 0))
         return (max(1, line - linesBefore), max(1, column - added))
     }
 
-    /// Returns the number of added blanks before a position.
+    /// Returns the number of added spaces before a position.
     private func count(before position: Position) -> Int {
         var low = 0
         var high = blanks.count

@@ -4,14 +4,14 @@ public import LinkModel
 /// Conditions of one direction in the syntax of `tc qdisc ... netem`:
 /// `delay 100ms 20ms distribution normal loss 1% rate 780kbit limit 50`.
 ///
-/// Supported are `delay TIME [JITTER [distribution uniform|normal|pareto]]`, `loss [random] PERCENT`,
+/// The supported keywords are `delay TIME [JITTER [distribution uniform|normal|pareto]]`, `loss [random] PERCENT`,
 /// `loss gemodel P [R [1-H [1-K]]]`, `duplicate PERCENT`, `reorder PERCENT`, `rate RATE` and `limit PACKETS`, and as an
 /// extension `loss timed GOOD BAD [1-H [1-K]]` with the mean durations of both states. Units are those of `tc`
 /// (``TrafficControlUnits``). The default `limit` is netem's, 1000 packets. Jitter keeps packets in order, as netem
 /// with
 /// `rate` does; only `reorder` lets packets overtake.
 public enum NetemExpression {
-    /// Reason an expression is rejected, with the word concerned.
+    /// Reason an expression is rejected, with the position of the invalid word.
     public struct ParseError: Error, CustomStringConvertible {
         /// The expression.
         public let expression: String
@@ -126,7 +126,7 @@ public enum NetemExpression {
         if let extra = reader.peek(), extra.text.hasSuffix("%") {
             throw reader.parseError(
                 extra,
-                "a loss correlation is not supported, because netem's has a different loss rate; use 'loss gemodel'")
+                "a loss correlation is not supported, because netem's correlation changes the loss rate; use 'loss gemodel'")
         }
     }
 
@@ -193,7 +193,7 @@ public enum NetemExpression {
 
         func rejectCorrelation() throws(ParseError) {
             if let word = peek(), word.text.hasSuffix("%") {
-                throw parseError(word, "a correlation is not supported, because netem's changes the distribution")
+                throw parseError(word, "a correlation is not supported, because netem's correlation changes the distribution")
             }
         }
 
