@@ -9,8 +9,7 @@ enum CombiningMarkRun {
     private static let lineBreaks: Set<Unicode.Scalar> = ["\n", "\r", "\u{85}", "\u{2028}", "\u{2029}"]
 
     /// Returns the line and column, from 1, at which a run exceeds the limit; `nil` if none does. Marks written as
-    /// escapes
-    /// of a double-quoted scalar count, and a run continues after an escaped line break.
+    /// escapes of a double-quoted scalar count, and a run continues after an escaped line break.
     static func location(in text: String) -> (line: Int, column: Int)? {
         var run = 0
         var line = 1

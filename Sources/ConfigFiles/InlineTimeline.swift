@@ -1,8 +1,7 @@
 /// The YAML of a timeline written inline, as `0s: 3g, 20s: 100-loss` or without spaces as `0s:3g,20s:100-loss`.
 ///
-/// YAML needs braces around a flow mapping and a blank after the colon of a plain key; both are added here, and
-/// positions
-/// of errors are mapped back to the text as it was written.
+/// YAML needs braces around a flow mapping and a space after the colon of a plain key; both are added here, and
+/// positions of errors are mapped back to the original text.
 struct InlineTimeline {
     /// The YAML text.
     let yaml: String
@@ -18,14 +17,14 @@ struct InlineTimeline {
 
     private let linesBefore: Int
     /// The positions of added spaces in ``yaml``, in order.
-    private let blanks: [Position]
+    private let spaces: [Position]
 
     init(_ text: String) {
         let isBraced = text.utf8.first { $0 > UInt8(ascii: " ") } == UInt8(ascii: "{")
         linesBefore = isBraced ? 0 : 1
         var out = String.UnicodeScalarView()
         if !isBraced { out.append(contentsOf: "{\n".unicodeScalars) }
-        var blanks: [Position] = []
+        var spaces: [Position] = []
         var line = 1 + linesBefore
         var column = 1
         /// The length of the plain key at the current position; `nil` outside of keys.
@@ -42,7 +41,7 @@ struct InlineTimeline {
                 needsBlank = false
                 if !scalar.properties.isWhitespace {
                     out.append(" ")
-                    blanks.append(Position(line: line, column: column))
+                    spaces.append(Position(line: line, column: column))
                     column += 1
                 }
             }
@@ -77,7 +76,7 @@ struct InlineTimeline {
         }
         if !isBraced { out.append(contentsOf: "\n}".unicodeScalars) }
         yaml = String(out)
-        self.blanks = blanks
+        self.spaces = spaces
     }
 
     /// Returns whether a text is an inline timeline: it begins with a brace, or with a time and a colon.
@@ -99,10 +98,10 @@ struct InlineTimeline {
     /// Returns the number of added spaces before a position.
     private func count(before position: Position) -> Int {
         var low = 0
-        var high = blanks.count
+        var high = spaces.count
         while low < high {
             let middle = (low + high) / 2
-            if blanks[middle] < position { low = middle + 1 } else { high = middle }
+            if spaces[middle] < position { low = middle + 1 } else { high = middle }
         }
         return low
     }

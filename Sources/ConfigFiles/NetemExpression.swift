@@ -8,8 +8,7 @@ public import LinkModel
 /// `loss gemodel P [R [1-H [1-K]]]`, `duplicate PERCENT`, `reorder PERCENT`, `rate RATE` and `limit PACKETS`, and as an
 /// extension `loss timed GOOD BAD [1-H [1-K]]` with the mean durations of both states. Units are those of `tc`
 /// (``TrafficControlUnits``). The default `limit` is netem's, 1000 packets. Jitter keeps packets in order, as netem
-/// with
-/// `rate` does; only `reorder` lets packets overtake.
+/// with `rate` does; only `reorder` lets packets overtake.
 public enum NetemExpression {
     /// Reason an expression is rejected, with the position of the invalid word.
     public struct ParseError: Error, CustomStringConvertible {
@@ -126,7 +125,7 @@ public enum NetemExpression {
         if let extra = reader.peek(), extra.text.hasSuffix("%") {
             throw reader.parseError(
                 extra,
-                "a loss correlation is not supported, because netem's correlation changes the loss rate; use 'loss gemodel'")
+                "a loss correlation is not supported, because it changes the loss rate in netem; use 'loss gemodel'")
         }
     }
 
@@ -193,7 +192,7 @@ public enum NetemExpression {
 
         func rejectCorrelation() throws(ParseError) {
             if let word = peek(), word.text.hasSuffix("%") {
-                throw parseError(word, "a correlation is not supported, because netem's correlation changes the distribution")
+                throw parseError(word, "a correlation is not supported, because it changes the distribution in netem")
             }
         }
 

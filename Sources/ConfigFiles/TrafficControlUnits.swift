@@ -4,8 +4,7 @@ internal import LinkModel
 /// Rates and times with the units of `tc` (tc(8), "PARAMETERS"); case does not matter, as there.
 ///
 /// `bit` counts bits and `bps` counts bytes: `1mbps` is 8 Mbit/s. A number without a unit is an error here; tc reads it
-/// as
-/// bits per second or microseconds.
+/// as bits per second or microseconds.
 enum TrafficControlUnits {
     /// The factors of the prefixes: SI and IEC.
     private static let prefixes: [(name: String, factor: Int64)] = [

@@ -26,7 +26,8 @@ struct ManagedProxy {
     /// The counters before the last start.
     var earlierTraffic = TrafficCounters()
 
-    /// - Parameter link: The initial link. A proxy without one behaves as Toxiproxy's do when the upstream is
+    /// - Parameter link: The initial link. Without one, the proxy behaves as Toxiproxy's proxies do when the upstream
+    ///   is
     ///   unreachable.
     init(name: String, listen: String, upstream: String, link: LinkSetting?, seed: UInt64) {
         self.name = name

@@ -9,8 +9,7 @@ internal import ProxyServer
 /// The proxies of an ``API``.
 ///
 /// Changes of one proxy run one after the other, and each takes effect completely or not at all. Changes of different
-/// proxies
-/// run concurrently, since some wait for name lookups.
+/// proxies run concurrently, since some wait for name lookups.
 actor ProxyRegistry {
     /// Resolves a listen address.
     typealias Resolver = @Sendable (String) async throws(ProxyError) -> Endpoint
@@ -55,7 +54,7 @@ actor ProxyRegistry {
         if let waiting = changes[name] {
             guard waiting.count < waitingMax else {
                 throw APIError(
-                    .serviceUnavailable, "too many changes of this proxy are waiting (\(waitingMax)); try again later")
+                    .serviceUnavailable, "\(waitingMax) changes of this proxy are waiting already; try again later")
             }
             await withCheckedContinuation { changes[name]?.append($0) }
         } else {
@@ -139,8 +138,7 @@ actor ProxyRegistry {
     }
 
     /// Replaces a proxy. If the new one cannot start, the old one continues with its connections. If both use the same
-    /// port,
-    /// the old one must stop before, and then restarts without its connections.
+    /// port, the old one must stop first; if the new one fails, it restarts without its connections.
     private func replace(
         _ present: ManagedProxy, by proxy: ManagedProxy, at address: Endpoint?
     ) async throws(APIError) -> ManagedProxy {

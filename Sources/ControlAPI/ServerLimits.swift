@@ -11,8 +11,7 @@ public struct ServerLimits: Hashable, Sendable {
     /// The maximum number of bytes of a request head.
     public var headerBytesMax = 32 << 10
     /// The maximum number of connections to the API. A further connection evicts the unauthenticated one with the
-    /// oldest
-    /// progress, or else the idle one with the oldest progress.
+    /// oldest progress, or else the idle one with the oldest progress.
     public var callersMax = 256
     /// The minimum rate of a request body, averaged over each ``bodyWindowSeconds``.
     public var bodyBytesPerSecondMin = 250

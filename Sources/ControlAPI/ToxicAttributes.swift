@@ -11,8 +11,7 @@ public enum ToxicAttributes {
     /// Returns attributes as members of a JSON object; values that are numbers become numbers.
     ///
     /// - Parameter type: The toxic's type, for the check of names and probabilities. Unknown types are not checked,
-    ///   since a
-    ///   Toxiproxy server may have toxics of its own.
+    ///   since a Toxiproxy server may have toxics of its own.
     public static func parse(_ pairs: [String], ofType type: String?) throws(AttributeError) -> JSONObject {
         var members = JSONObject()
         for pair in pairs {

@@ -110,8 +110,8 @@ public enum NoteDate {
     ]
     private static let range = daysSinceEpoch(1, 1, 1) * 86_400..<daysSinceEpoch(10_000, 1, 1) * 86_400
 
-    /// Returns the UTC offset of Berlin in seconds. The rule of 1996 (summer time from the last Sunday in
-    /// March, 2:00, to the last Sunday in October, 3:00) is applied to every year.
+    /// Returns the UTC offset of Berlin in seconds. The rule of 1996 (summer time from the last Sunday in March, 2:00,
+    /// to the last Sunday in October, 3:00) is applied to every year.
     private static func berlinOffset(_ localSeconds: Int) -> Int {
         let (year, _, _) = civil(floored(localSeconds, 86_400))
         func lastSunday(_ month: Int, hour: Int) -> Int {

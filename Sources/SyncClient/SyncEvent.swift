@@ -22,7 +22,6 @@ public struct SyncStatus: Sendable {
     /// Reason nothing is sent until a sync is requested; `nil` if not paused.
     public let pauseReason: String?
     /// Set while the last response came from a peer that is not a notes server. The client keeps retrying; a program
-    /// that
-    /// syncs once may stop here.
+    /// that syncs once may stop here.
     public let foreignServer: ForeignServerError?
 }

@@ -8,8 +8,7 @@ internal import SyncStore
 /// before anything of it is sent. Has no socket, clock or file.
 ///
 /// After each input and each ``advance(to:)``, the driver takes every action with ``takeAction()``. It reports the
-/// result
-/// of ``Action/commit(_:)`` with ``committed(at:)`` or ``commitFailed(_:at:)`` before any other input.
+/// result of ``Action/commit(_:)`` with ``committed(at:)`` or ``commitFailed(_:at:)`` before any other input.
 struct SyncMachine {
     /// An action for the driver.
     enum Action {
@@ -38,8 +37,7 @@ struct SyncMachine {
     private var exchanges: [HTTPExchangeID: SyncExchangeID] = [:]
     private var actions: [Action] = []
     /// The first bytes that have arrived since the last request, enough for ``httpPrefix``. The engine has one exchange
-    /// in
-    /// flight at a time.
+    /// in flight at a time.
     private var responsePrefix: [UInt8] = []
     private var lastView: NotesView?
     private var engineRetryAt: Instant?

@@ -16,10 +16,9 @@ internal import NotesContract
 ///     409           -> GET -> own change: done; otherwise a conflict     (base, mine and theirs are kept)
 ///     afterwards    -> GET of the index; changed notes are fetched
 ///
-/// Inputs are facts with their time: ``started(at:)``, ``interfaceChanged(isUp:at:)``,
-/// ``responseReceived(_:to:at:)`` and so on. After each input, and after ``advance(to:)`` at ``nextDeadline``, the
-/// driver
-/// takes every action with ``takeAction()``.
+/// Inputs are facts with their time: ``started(at:)``, ``interfaceChanged(isUp:at:)``, ``responseReceived(_:to:at:)``
+/// and so on. After each input, and after ``advance(to:)`` at ``nextDeadline``, the driver takes every action with
+/// ``takeAction()``.
 ///
 /// The engine is a value. A driver that cannot carry out ``Action/commit(_:)`` discards the copy that requested it and
 /// continues with the previous one.
@@ -94,8 +93,7 @@ public struct SyncEngine: Sendable {
     /// Whether the last exchange succeeded; `nil` before the first.
     public private(set) var isReachable: Bool?
     /// Set when the last response came from a peer that is not a notes server. The engine keeps retrying, because a
-    /// captive
-    /// portal looks the same and goes away.
+    /// captive portal looks the same and goes away.
     public internal(set) var foreignServer: ForeignServerError?
 
     /// Creates an engine with the state of the previous run.

@@ -11,8 +11,7 @@ public import SyncEngine
 /// The client's notes and outbox in a SQLite file.
 ///
 /// One process at a time can open the file (`locking_mode = EXCLUSIVE`): two would send the same outbox twice. A commit
-/// is
-/// on disk when ``commit(_:)`` returns (write-ahead log, `synchronous = FULL`), before anything of it is sent.
+/// is on disk when ``commit(_:)`` returns (write-ahead log, `synchronous = FULL`), before anything of it is sent.
 public final class SyncStore: Sendable {
     private let queue: DatabaseQueue
     private let path: String
