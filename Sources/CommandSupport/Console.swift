@@ -4,9 +4,8 @@ internal import Synchronization
 /// The standard output and standard error of a command, with a status line below them on a terminal.
 ///
 /// Writing blocks until ``writeAsynchronously()`` is called. After that, lines are written on dispatch queues, so that
-/// a
-/// reader that does not read blocks no other work. Log and progress lines are dropped when too many are pending; result
-/// lines never are.
+/// a stalled reader blocks no other work. Log and progress lines are dropped when too many are pending; result lines
+/// never are.
 public final class Console: Sendable {
     /// The destination of a line.
     public enum Stream: Sendable {

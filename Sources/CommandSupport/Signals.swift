@@ -15,8 +15,7 @@ private let wakeupFD = Atomic<CInt>(-1)
 /// Signal handlers that run on a thread of their own (a self-pipe).
 ///
 /// Dispatch sources lose signals on Linux under load: libdispatch forwards a signal that another thread received, and
-/// about one
-/// in forty did not arrive.
+/// about one in forty did not arrive.
 enum Signals {
     private static let handlers = Mutex<[CInt: [@Sendable () -> Void]]>([:])
 

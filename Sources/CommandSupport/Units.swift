@@ -45,7 +45,7 @@ public enum Units {
         case .dns: return "DNS failure (connections refused)"
         case .open, .portal: break
         }
-        let portal = conditions.connectionPolicy == .portal ? "captive portal (its page is the response to HTTP requests)" : ""
+        let portal = conditions.connectionPolicy == .portal ? "captive portal (serves its page for HTTP requests)" : ""
         if conditions.isClear { return portal.isEmpty ? "no conditions" : portal }
         var text = "down \(direction(conditions.down)), up \(direction(conditions.up))"
         if conditions.dnsDelay > .zero { text += ", DNS \(delay(conditions.dnsDelay))" }

@@ -34,11 +34,11 @@ struct InlineTimeline {
         var isEscaped = false
         /// The last scalar that is not whitespace.
         var last: Unicode.Scalar = "{"
-        var needsBlank = false
+        var needsSpace = false
 
         for scalar in text.unicodeScalars {
-            if needsBlank {
-                needsBlank = false
+            if needsSpace {
+                needsSpace = false
                 if !scalar.properties.isWhitespace {
                     out.append(" ")
                     spaces.append(Position(line: line, column: column))
@@ -65,7 +65,7 @@ struct InlineTimeline {
                 if ["{", "[", ",", ":"].contains(last) { quote = scalar }
                 keyLength = nil
             case ":":
-                needsBlank = keyLength ?? 0 > 0
+                needsSpace = keyLength ?? 0 > 0
                 keyLength = nil
             case _ where scalar.properties.isWhitespace: hasKeyEnded = keyLength ?? 0 > 0
             case "a"..."z", "A"..."Z", "0"..."9", ".", "-", "_":

@@ -27,8 +27,7 @@ struct ManagedProxy {
     var earlierTraffic = TrafficCounters()
 
     /// - Parameter link: The initial link. Without one, the proxy behaves as Toxiproxy's proxies do when the upstream
-    ///   is
-    ///   unreachable.
+    ///   is unreachable.
     init(name: String, listen: String, upstream: String, link: LinkSetting?, seed: UInt64) {
         self.name = name
         self.listen = listen

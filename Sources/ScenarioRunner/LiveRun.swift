@@ -1,7 +1,7 @@
 //  ScenarioRunner: runs scenarios.
 //
-//  Owns: live runs: one server, and a proxy and a client per device, on free ports of the loopback interface, in
-//  real time; the history of the run.
+//  Owns: live runs: one server, and a proxy and a client per device, on free ports of the loopback interface, in real
+//  time; the history of the run.
 //
 //  Does not own: the meaning of scenarios and verdicts (ScenarioModel), files (ConfigFiles), arguments (the command).
 

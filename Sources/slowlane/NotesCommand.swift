@@ -168,7 +168,8 @@ struct NotesCommand: AsyncParsableCommand {
             let problems = view.rows.count { $0.icon == .error }
             console.print(
                 "\(TextTable.count(view.rows.count { !$0.isDeleted }, "note")), "
-                    + "\(TextTable.count(view.outbox, "pending change")), \(conflicts) in conflict, \(problems) rejected"
+                    + "\(TextTable.count(view.outbox, "pending change")), \(conflicts) in conflict, "
+                    + "\(problems) rejected"
             )
         }
     }

@@ -101,8 +101,7 @@ struct ServerCommand: AsyncParsableCommand {
     var quiet = false
 
     /// Whether the program runs as Toxiproxy's server: it then logs in that server's format, starts despite an invalid
-    /// configuration, and
-    /// accepts requests from other machines without a token.
+    /// configuration, and accepts requests from other machines without a token.
     private var isToxiproxy: Bool { ToxiproxyProgram.invoked == .server }
 
     func validate() throws {
@@ -200,8 +199,7 @@ struct ServerCommand: AsyncParsableCommand {
     }
 
     /// Returns the address to listen on. An IPv6 address may have brackets. No host means all interfaces, and so does
-    /// Toxiproxy's
-    /// `0.0.0.0`, which includes IPv6 there.
+    /// Toxiproxy's `0.0.0.0`, which includes IPv6 there.
     private func resolvedAddress(_ console: Console) async throws -> Endpoint {
         var name = host
         if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
