@@ -137,7 +137,7 @@ extension CommandTests {
 
         /// All links are restored before the verdict.
         @Test(arguments: ["100-loss", "refuse", "dns", "portal", "updead", "downdead"])
-        func faultsAtTheEndAreLiftedForTheVerdict(_ condition: String) async throws {
+        func conditionsAtTheEndAreRemovedForTheVerdict(_ condition: String) async throws {
             try await Self.expectSurvival(condition)
         }
 

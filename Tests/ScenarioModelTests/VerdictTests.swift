@@ -193,7 +193,7 @@ private typealias Expectation = ScenarioModel.Expectation
                 == .inconclusive("a mark was never set"))
     }
 
-    @Test func answersAreTheResultsForTheClient() {
+    @Test func responsesAreThoseThatTheClientReceived() {
         var run = Run()
         run.exchange(1, responded: 409, received: 409)
         run.exchange(2, responded: 200, received: nil)
