@@ -3,9 +3,9 @@ internal import Synchronization
 
 /// The standard output and standard error of a command, with a status line below them on a terminal.
 ///
-/// Writing blocks until ``writeAsynchronously()`` is called. After that, lines are written on dispatch queues, so that a
-/// reader that does not read blocks no other work. Log and progress lines are dropped when too many are pending; result
-/// lines never are.
+/// Writing blocks until ``writeAsynchronously()`` is called. After that, lines are written on dispatch queues, so that
+/// a stalled reader blocks no other work. Log and progress lines are dropped when too many are pending; result lines
+/// never are.
 public final class Console: Sendable {
     /// The destination of a line.
     public enum Stream: Sendable {
@@ -28,20 +28,21 @@ public final class Console: Sendable {
         var pending = 0
     }
 
-    /// The limit of log and progress lines that are not yet written.
+    /// The maximum number of log and progress lines that are not yet written.
     private static let pendingMax = 1000
     /// The longest time that ``flush()`` waits for a reader.
     private static let flushTimeout = DispatchTimeInterval.seconds(2)
     private let outputQueue: DispatchQueue
     private let errorQueue: DispatchQueue
 
-    /// Whether a status line is drawn: standard output and standard error are a terminal, and this job is in its foreground.
+    /// Whether a status line is drawn: standard output and standard error are a terminal, and this job is in its
+    /// foreground.
     public let hasStatusLine: Bool
     private let state = Mutex(State())
 
     /// Creates a console.
     ///
-    /// - Parameter wantsStatusLine: Draws a status line if there is a terminal for it.
+    /// - Parameter wantsStatusLine: Whether to draw a status line if there is a terminal for it.
     public init(wantsStatusLine: Bool = false) {
         hasStatusLine =
             wantsStatusLine && Terminal.isStandardError && Terminal.isStandardOutput && Terminal.isInForeground
@@ -86,7 +87,7 @@ public final class Console: Sendable {
         }
     }
 
-    /// Replaces the typed text behind the status line.
+    /// Replaces the typed text after the status line.
     public func show(typed: String) {
         state.withLock { state in
             state.typed = typed

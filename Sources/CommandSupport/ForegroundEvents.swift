@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// The events that a foreground command waits for: lines of standard input and signals.
 ///
-/// The first SIGINT or SIGTERM is an event. A second one restores the terminal and ends the process immediately with status
-/// 130. The thread that reads lines blocks while the replies to 16 of them are unwritten.
+/// The first SIGINT or SIGTERM is an event. A second one restores the terminal and ends the process immediately with
+/// status 130. The thread that reads lines blocks while the replies to 16 of them are unwritten.
 public final class ForegroundEvents: Sendable {
     /// An event.
     public enum Event: Sendable {
@@ -14,14 +14,14 @@ public final class ForegroundEvents: Sendable {
         case signal
     }
 
-    /// Lines whose replies may be unwritten.
-    private static let unansweredMax = 16
+    /// The maximum number of lines without a written reply.
+    private static let unwrittenRepliesMax = 16
     /// The exit status after a second signal.
     private static let interruptedStatus: Int32 = 130
 
     private let stream: AsyncStream<Event>
     private let source: AsyncStream<Event>.Continuation
-    private let replySlots = DispatchSemaphore(value: ForegroundEvents.unansweredMax)
+    private let replySlots = DispatchSemaphore(value: ForegroundEvents.unwrittenRepliesMax)
     private let terminalRestorer = Mutex<(@Sendable () -> Void)?>(nil)
     private let signalCount = Mutex(0)
 

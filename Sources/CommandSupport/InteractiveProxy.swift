@@ -20,7 +20,7 @@ public struct InteractiveProxy {
     /// The outage made by `cut`; it is independent of the conditions.
     private var outage = PerDirection(up: false, down: false)
 
-    /// The interval of redrawing the status line on a terminal.
+    /// The interval at which the status line is redrawn on a terminal.
     private static let drawInterval = Duration.milliseconds(200)
     /// The interval of status lines elsewhere; unchanged ones are left out.
     private static let logInterval = Duration.seconds(10)
@@ -71,7 +71,7 @@ public struct InteractiveProxy {
         while case .command(let line) = await events.next() {
             let reply = await reply(to: line)
             reporter.conditionsName = conditionsName
-            // A reader that does not read delays further commands, but not the proxy.
+            // A stalled reader of the output delays further commands, but not the proxy.
             console.print(reply ?? "ok quit") { [events] in events.replyWritten() }
             if reply == nil { break }
         }
@@ -190,7 +190,7 @@ public struct InteractiveProxy {
         let effect: String
         switch conditions.connectionPolicy {
         case .refuse, .dns: effect = "refuses all connections"
-        case .portal: effect = "answers as a captive portal"
+        case .portal: effect = "responds as a captive portal"
         case .open:
             switch (conditions.up.loss == .one, conditions.down.loss == .one) {
             case (true, true): effect = "blocks both directions (100 % loss)"

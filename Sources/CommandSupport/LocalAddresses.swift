@@ -2,7 +2,7 @@ internal import NIOCore
 
 /// The network addresses of this machine.
 public enum LocalAddresses {
-    /// Whether a host name or address is the loopback interface.
+    /// Returns whether a host name or address is that of the loopback interface.
     public static func isLoopback(_ host: String) -> Bool {
         host == "localhost" || host == "::1" || host.hasPrefix("127.")
     }

@@ -80,12 +80,12 @@ final class ProxyReporter: Sendable {
         text += "\(status.connectionsOpen) open of \(status.connectionsAccepted) accepted, "
         text += "\(Units.bytes(link.bytesCarried.down)) down, \(Units.bytes(link.bytesCarried.up)) up, "
         text += "queue \(link.queueDepth.down) down \(link.queueDepth.up) up, "
-        text += "\(link.counters.down.packetsLost + link.counters.up.packetsLost) packets lost, "
+        text += "\(TextTable.count(link.counters.down.packetsLost + link.counters.up.packetsLost, "packet")) lost, "
         text += "\(link.counters.down.packetsDropped + link.counters.up.packetsDropped) dropped, "
         text += "\(Units.bytes(link.bytesHeld)) held"
         if let method = status.synDropMethod { text += ", \(newConnections(method))" }
-        if link.orphans > 0 { text += ", \(link.orphans) orphans" }
-        if status.dialsFailed > 0 { text += ", \(status.dialsFailed) dials failed" }
+        if link.orphans > 0 { text += ", \(TextTable.count(link.orphans, "orphan"))" }
+        if status.dialsFailed > 0 { text += ", \(TextTable.count(status.dialsFailed, "dial")) failed" }
         if status.isFull { text += ", full" }
         return text
     }

@@ -9,13 +9,13 @@ internal import Synchronization
     import Musl
 #endif
 
-/// The pipe that the signal handler writes to; it may do nothing else that is not async-signal-safe.
+/// The pipe to which the signal handler writes; a handler may only call async-signal-safe functions.
 private let wakeupFD = Atomic<CInt>(-1)
 
 /// Signal handlers that run on a thread of their own (a self-pipe).
 ///
-/// Dispatch sources lose signals on Linux under load: libdispatch forwards a signal that another thread received, and about one
-/// in forty did not arrive.
+/// Dispatch sources lose signals on Linux under load: libdispatch forwards a signal that another thread received, and
+/// about one in forty did not arrive.
 enum Signals {
     private static let handlers = Mutex<[CInt: [@Sendable () -> Void]]>([:])
 

@@ -3,7 +3,7 @@ internal import NIOCore
 internal import NIOPosix
 internal import ProxyServer
 
-/// The check of what a proxy can do on this machine.
+/// The check of the features that a proxy can use on this machine.
 public enum SystemCheck {
     /// One result of the check.
     public enum Finding: Sendable {
@@ -87,7 +87,7 @@ public enum SystemCheck {
         Proxy.hasFastPath
             ? .ok("without conditions data passes from socket to socket in the kernel (splice)")
             : .limitation(
-                "without conditions data is copied as usual; this system has no splice",
+                "without conditions data is copied in user space; this system has no splice",
                 remedy: "use Linux for hundreds of connections per second or for gigabytes")
     }
 

@@ -8,7 +8,7 @@ internal import Foundation
     import Musl
 #endif
 
-/// The platform's calls for terminals and the limit of open files.
+/// The platform's calls for terminals and for the limit of open files.
 public enum Terminal {
     /// Whether standard input is a terminal.
     public static var isStandardInput: Bool { isatty(STDIN_FILENO) == 1 }
@@ -68,7 +68,8 @@ public enum Terminal {
         return Int(min(limit.rlim_cur, ceiling))
     }
 
-    /// Returns how many proxied connections fit into a limit of open files: two sockets each, 64 files for everything else.
+    /// Returns how many proxied connections fit into a limit of open files: two sockets each, 64 files for everything
+    /// else.
     public static func connections(withOpenFiles files: Int) -> Int { max(1, (files - 64) / 2) }
 
     /// Ends the process immediately, without running exit handlers.

@@ -2,7 +2,7 @@ public import Determinism
 internal import Foundation
 public import LinkModel
 
-/// Numbers with their units, for people.
+/// Readable numbers with units.
 public enum Units {
     /// Returns a size as `999 B`, `1.2 MB`.
     public static func bytes(_ count: Int) -> String {
@@ -45,7 +45,7 @@ public enum Units {
         case .dns: return "DNS failure (connections refused)"
         case .open, .portal: break
         }
-        let portal = conditions.connectionPolicy == .portal ? "captive portal (its page answers HTTP requests)" : ""
+        let portal = conditions.connectionPolicy == .portal ? "captive portal (serves its page for HTTP requests)" : ""
         if conditions.isClear { return portal.isEmpty ? "no conditions" : portal }
         var text = "down \(direction(conditions.down)), up \(direction(conditions.up))"
         if conditions.dnsDelay > .zero { text += ", DNS \(delay(conditions.dnsDelay))" }

@@ -1,14 +1,15 @@
 /// Detection of long runs of combining marks. Unicode string comparison, such as the YAML parser's check for duplicate
 /// keys, takes time quadratic in the length of a run.
 enum CombiningMarkRun {
-    /// Combining marks in a row. Languages use fewer than 10; the Stream-Safe Text Format (UAX #15, 13) allows 30.
+    /// The maximum number of combining marks in a row. Languages use fewer than 10; the Stream-Safe Text Format (UAX
+    /// #15, 13) allows 30.
     static let marksMax = 64
 
     /// The line breaks of YAML 1.1.
     private static let lineBreaks: Set<Unicode.Scalar> = ["\n", "\r", "\u{85}", "\u{2028}", "\u{2029}"]
 
-    /// Returns the line and column, from 1, at which a run exceeds the limit; `nil` if none does. Marks written as escapes
-    /// of a double-quoted scalar count, and a run continues after an escaped line break.
+    /// Returns the line and column, from 1, at which a run exceeds the limit; `nil` if none does. Marks written as
+    /// escapes of a double-quoted scalar count, and a run continues after an escaped line break.
     static func location(in text: String) -> (line: Int, column: Int)? {
         var run = 0
         var line = 1

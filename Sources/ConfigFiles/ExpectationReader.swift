@@ -104,8 +104,8 @@ extension ScenarioReader {
         case "none": return Expectation.Traffic.Response.none
         default: break
         }
-        if text.count == 3, text.hasSuffix("xx"), let hundred = Int(text.prefix(1)), (1...5).contains(hundred) {
-            return .hundred(hundred)
+        if text.count == 3, text.hasSuffix("xx"), let digit = Int(text.prefix(1)), (1...5).contains(digit) {
+            return .statusClass(digit)
         }
         if let status = Int(text), (100...599).contains(status) { return .status(status) }
         reader.report("'\(text.prefix(40))': expected \(expected)", at: node)

@@ -2,7 +2,7 @@ public import ScenarioModel
 
 /// An error in a file: `file:line:column: message`.
 public struct Problem: Hashable, Sendable, CustomStringConvertible {
-    /// The location; without a line if the whole file is meant.
+    /// The location; has no line if the error concerns the whole file.
     public let location: SourceLocation
     /// The error and the expected value.
     public let message: String

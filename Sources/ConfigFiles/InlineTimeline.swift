@@ -1,7 +1,7 @@
-/// The YAML of a timeline written inline, as `0s: 3g, 20s: 100-loss` or without blanks as `0s:3g,20s:100-loss`.
+/// The YAML of a timeline written inline, as `0s: 3g, 20s: 100-loss` or without spaces as `0s:3g,20s:100-loss`.
 ///
-/// YAML needs braces around a flow mapping and a blank after the colon of a plain key; both are added here, and positions
-/// of errors are mapped back to the text as it was written.
+/// YAML needs braces around a flow mapping and a space after the colon of a plain key; both are added here, and
+/// positions of errors are mapped back to the original text.
 struct InlineTimeline {
     /// The YAML text.
     let yaml: String
@@ -16,32 +16,32 @@ struct InlineTimeline {
     }
 
     private let linesBefore: Int
-    /// The positions of added blanks in ``yaml``, in order.
-    private let blanks: [Position]
+    /// The positions of added spaces in ``yaml``, in order.
+    private let spaces: [Position]
 
     init(_ text: String) {
         let isBraced = text.utf8.first { $0 > UInt8(ascii: " ") } == UInt8(ascii: "{")
         linesBefore = isBraced ? 0 : 1
         var out = String.UnicodeScalarView()
         if !isBraced { out.append(contentsOf: "{\n".unicodeScalars) }
-        var blanks: [Position] = []
+        var spaces: [Position] = []
         var line = 1 + linesBefore
         var column = 1
-        /// The scalars of the plain key at the present position; `nil` outside of keys.
+        /// The length of the plain key at the current position; `nil` outside of keys.
         var keyLength: Int? = 0
         var hasKeyEnded = false
         var quote: Unicode.Scalar?
         var isEscaped = false
-        /// The last scalar that is not blank.
+        /// The last scalar that is not whitespace.
         var last: Unicode.Scalar = "{"
-        var needsBlank = false
+        var needsSpace = false
 
         for scalar in text.unicodeScalars {
-            if needsBlank {
-                needsBlank = false
+            if needsSpace {
+                needsSpace = false
                 if !scalar.properties.isWhitespace {
                     out.append(" ")
-                    blanks.append(Position(line: line, column: column))
+                    spaces.append(Position(line: line, column: column))
                     column += 1
                 }
             }
@@ -65,7 +65,7 @@ struct InlineTimeline {
                 if ["{", "[", ",", ":"].contains(last) { quote = scalar }
                 keyLength = nil
             case ":":
-                needsBlank = keyLength ?? 0 > 0
+                needsSpace = keyLength ?? 0 > 0
                 keyLength = nil
             case _ where scalar.properties.isWhitespace: hasKeyEnded = keyLength ?? 0 > 0
             case "a"..."z", "A"..."Z", "0"..."9", ".", "-", "_":
@@ -76,11 +76,11 @@ struct InlineTimeline {
         }
         if !isBraced { out.append(contentsOf: "\n}".unicodeScalars) }
         yaml = String(out)
-        self.blanks = blanks
+        self.spaces = spaces
     }
 
     /// Returns whether a text is an inline timeline: it begins with a brace, or with a time and a colon.
-    static func isMeant(by text: String) -> Bool {
+    static func isInline(_ text: String) -> Bool {
         let text = text.drop { $0 == " " || $0 == "\n" }
         guard let first = text.first else { return false }
         if first == "{" { return true }
@@ -89,19 +89,19 @@ struct InlineTimeline {
         return rest.drop { $0 == " " }.first == ":"
     }
 
-    /// Returns the position in the written text of a position in ``yaml``, both from 1.
+    /// Returns the position in the original text of a position in ``yaml``, both from 1.
     func originalPosition(line: Int, column: Int) -> (line: Int, column: Int) {
         let added = count(before: Position(line: line, column: column)) - count(before: Position(line: line, column: 0))
         return (max(1, line - linesBefore), max(1, column - added))
     }
 
-    /// Returns the number of added blanks before a position.
+    /// Returns the number of added spaces before a position.
     private func count(before position: Position) -> Int {
         var low = 0
-        var high = blanks.count
+        var high = spaces.count
         while low < high {
             let middle = (low + high) / 2
-            if blanks[middle] < position { low = middle + 1 } else { high = middle }
+            if spaces[middle] < position { low = middle + 1 } else { high = middle }
         }
         return low
     }

@@ -1,6 +1,6 @@
 /// Suggestions for misspelt names.
 public enum NearestName {
-    /// Bytes of a name that are compared.
+    /// The maximum number of compared bytes of a name.
     private static let bytesMax = 256
 
     /// Returns the candidates closest to `name`, best first, at most `limit`.

@@ -4,13 +4,13 @@ public import LinkModel
 /// Conditions of one direction in the syntax of `tc qdisc ... netem`:
 /// `delay 100ms 20ms distribution normal loss 1% rate 780kbit limit 50`.
 ///
-/// Supported are `delay TIME [JITTER [distribution uniform|normal|pareto]]`, `loss [random] PERCENT`,
+/// The supported keywords are `delay TIME [JITTER [distribution uniform|normal|pareto]]`, `loss [random] PERCENT`,
 /// `loss gemodel P [R [1-H [1-K]]]`, `duplicate PERCENT`, `reorder PERCENT`, `rate RATE` and `limit PACKETS`, and as an
 /// extension `loss timed GOOD BAD [1-H [1-K]]` with the mean durations of both states. Units are those of `tc`
-/// (``TrafficControlUnits``). The default `limit` is netem's, 1000 packets. Jitter keeps packets in order, as netem with
-/// `rate` does; only `reorder` lets packets overtake.
+/// (``TrafficControlUnits``). The default `limit` is netem's, 1000 packets. Jitter keeps packets in order, as netem
+/// with `rate` does; only `reorder` lets packets overtake.
 public enum NetemExpression {
-    /// Reason an expression is rejected, with the word concerned.
+    /// Reason an expression is rejected, with the position of the invalid word.
     public struct ParseError: Error, CustomStringConvertible {
         /// The expression.
         public let expression: String
@@ -49,10 +49,10 @@ public enum NetemExpression {
             case "delay": try readDelay(&reader, word, &conditions)
             case "loss": try readLoss(&reader, word, &conditions)
             case "duplicate":
-                conditions.duplication = try reader.quantity(after: word, Quantity.loss)
+                conditions.duplication = try reader.quantity(after: word, Quantity.probability)
                 try reader.rejectCorrelation()
             case "reorder":
-                conditions.reordering = try reader.quantity(after: word, Quantity.loss)
+                conditions.reordering = try reader.quantity(after: word, Quantity.probability)
                 try reader.rejectCorrelation()
                 reordering = word
             case "rate": conditions.rate = try reader.quantity(after: word, TrafficControlUnits.rate)
@@ -112,7 +112,7 @@ public enum NetemExpression {
         }
         if next.text == "gemodel" {
             _ = reader.next()
-            let becomesBad = try reader.quantity(after: next, Quantity.loss)
+            let becomesBad = try reader.quantity(after: next, Quantity.probability)
             let becomesGood = try reader.optionalPercent() ?? Probability.complement(becomesBad)
             let lossInBad = try reader.optionalPercent() ?? .one
             let lossInGood = try reader.optionalPercent() ?? .zero
@@ -121,11 +121,11 @@ public enum NetemExpression {
             return
         }
         if next.text == "random" { _ = reader.next() }
-        conditions.loss = try reader.quantity(after: word, Quantity.loss)
+        conditions.loss = try reader.quantity(after: word, Quantity.probability)
         if let extra = reader.peek(), extra.text.hasSuffix("%") {
             throw reader.parseError(
                 extra,
-                "a loss correlation is not supported, because netem's has a different loss rate; use 'loss gemodel'")
+                "a loss correlation is not supported, because it changes the loss rate in netem; use 'loss gemodel'")
         }
     }
 
@@ -187,12 +187,12 @@ public enum NetemExpression {
 
         mutating func optionalPercent() throws(ParseError) -> Probability? {
             guard let word = peek(), word.text.hasSuffix("%") else { return nil }
-            return try quantity(after: word, Quantity.loss)
+            return try quantity(after: word, Quantity.probability)
         }
 
         func rejectCorrelation() throws(ParseError) {
             if let word = peek(), word.text.hasSuffix("%") {
-                throw parseError(word, "a correlation is not supported, because netem's changes the distribution")
+                throw parseError(word, "a correlation is not supported, because it changes the distribution in netem")
             }
         }
 

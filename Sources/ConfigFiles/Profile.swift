@@ -129,7 +129,7 @@ final class ProfileReader {
         let down = direction(keys["down"], "down", root)
         let up = direction(keys["up"], "up", root)
         let dnsDelay = figure(keys["dns-delay"], "dns-delay", default: .zero, Quantity.delay)
-        let access = figure(keys["access"], "access", default: .open, Quantity.access)
+        let access = figure(keys["access"], "access", default: .open, Quantity.connectionPolicy)
         guard let down, let up, let dnsDelay, let access else { return nil }
         return Conditions(up: up, down: down, dnsDelay: dnsDelay, connectionPolicy: access)
     }
@@ -157,14 +157,14 @@ final class ProfileReader {
         guard let keys = reader.mapping(node, keys: known, in: "'\(name)'") else { return nil }
         let rate = figure(keys["rate"], "\(name).rate", default: Rate?.none, Quantity.rate)
         let delay = figure(keys["delay"], "\(name).delay", default: .zero, Quantity.delay)
-        let loss = figure(keys["loss"], "\(name).loss", default: .zero, Quantity.loss)
+        let loss = figure(keys["loss"], "\(name).loss", default: .zero, Quantity.probability)
         let queue = figure(keys["queue"], "\(name).queue", default: .standard, Quantity.queue)
         let jitter = figure(keys["jitter"], "\(name).jitter", default: Jitter?.none, Quantity.jitter)
         let bursts = figure(keys["bursts"], "\(name).bursts", default: BurstLoss?.none, Quantity.bursts)
         let lost = figure(
             keys["lose-packets"], "\(name).lose-packets", default: PacketNumbers?.none, Quantity.packetNumbers)
-        let duplication = figure(keys["duplicate"], "\(name).duplicate", default: .zero, Quantity.loss)
-        let reordering = figure(keys["reorder"], "\(name).reorder", default: .zero, Quantity.loss)
+        let duplication = figure(keys["duplicate"], "\(name).duplicate", default: .zero, Quantity.probability)
+        let reordering = figure(keys["reorder"], "\(name).reorder", default: .zero, Quantity.probability)
         let trace = keys["trace"].map { self.trace($0, "\(name).trace") } ?? DeliveryTrace?.none
         if let rate, rate != nil, let both = keys["trace"] {
             reader.report("'\(name).trace': expected either a trace or a rate, not both", at: both)

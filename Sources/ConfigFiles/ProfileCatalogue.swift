@@ -70,7 +70,7 @@ public enum ProfileCatalogue {
 
     /// Returns the timeline of a built-in name, of the file at a path, or of inline text.
     public static func timeline(_ text: String) throws(LookupError) -> TimelineFile {
-        let isInline = InlineTimeline.isMeant(by: text) || text.contains(": ")
+        let isInline = InlineTimeline.isInline(text) || text.contains(": ")
         if isPath(text) && !isInline { return try timeline(atPath: text) }
         if let timeline = builtInTimeline(named: text) { return timeline }
         guard isInline || text.contains(":") || text.contains("{") else {
@@ -111,7 +111,7 @@ public enum ProfileCatalogue {
 
     /// Returns the profile or timeline of the file at a path; its text decides which.
     public static func either(atPath path: String) throws(LookupError) -> Either {
-        TimelineFile.isMeant(by: try read(path))
+        TimelineFile.isTimeline(try read(path))
             ? .timeline(try timeline(atPath: path)) : .profile(try profile(atPath: path))
     }
 

@@ -55,28 +55,28 @@ enum Quantity {
     }
 
     /// Returns a connection policy.
-    static func access(_ text: String) throws(ParseError) -> ConnectionPolicy {
-        guard let access = ConnectionPolicy(rawValue: text) else {
+    static func connectionPolicy(_ text: String) throws(ParseError) -> ConnectionPolicy {
+        guard let policy = ConnectionPolicy(rawValue: text) else {
             throw ParseError(
                 message:
                     "'\(text.prefix(40))' is unknown; expected one of \(ConnectionPolicy.allCases.map(\.rawValue).joined(separator: ", "))"
                     + NearestName.hint(text, in: ConnectionPolicy.allCases.map(\.rawValue)))
         }
-        return access
+        return policy
     }
 
     /// Returns a probability given in percent.
-    static func loss(_ text: String) throws(ParseError) -> Probability {
-        let expected = "a loss such as '0 %', '1.5 %' or '100 %'"
+    static func probability(_ text: String) throws(ParseError) -> Probability {
+        let expected = "a percentage such as '0 %', '1.5 %' or '100 %'"
         if text == "0" { return .zero }
         let (number, unit) = try split(text, expected: expected)
         guard unit == "%" else { throw unitError(text, unit, expected) }
         guard let millionths = number.scaled(by: 10_000), millionths <= 1_000_000,
-            let loss = Probability(partsPerMillion: Int32(millionths))
+            let probability = Probability(partsPerMillion: Int32(millionths))
         else {
             throw ParseError(message: "'\(text)' is out of range; expected 0 % to 100 %")
         }
-        return loss
+        return probability
     }
 
     /// Returns a queue limit in packets or bytes.

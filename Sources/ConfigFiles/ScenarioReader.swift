@@ -185,7 +185,7 @@ final class ScenarioReader {
 
     // MARK: Faults and steps
 
-    /// Collects the notes and marks of all steps, because earlier keys may name them.
+    /// Collects the notes and marks of all steps, because earlier keys may refer to them.
     private func collectNames(_ node: Node?) {
         for step in node?.sequence ?? [] {
             if let mark = step.mapping?["mark"]?.scalar?.string { marks.append(mark) }

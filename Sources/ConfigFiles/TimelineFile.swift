@@ -30,7 +30,7 @@ public struct TimelineFile: Hashable, Sendable {
         self = result
     }
 
-    /// Parses an inline timeline: `0s: 3g, 20s: 100-loss, 50s: edge`, with or without blanks.
+    /// Parses an inline timeline: `0s: 3g, 20s: 100-loss, 50s: edge`, with or without spaces.
     ///
     /// - Parameters:
     ///   - source: The name of the text in error messages.
@@ -57,7 +57,7 @@ public struct TimelineFile: Hashable, Sendable {
     public static func time(_ text: String) -> Nanoseconds? { try? Quantity.time(text) }
 
     /// Returns whether the text of a file is a timeline: it has the key `timeline`.
-    public static func isMeant(by text: String) -> Bool {
+    public static func isTimeline(_ text: String) -> Bool {
         text.utf8.split(separator: UInt8(ascii: "\n")).contains { $0.starts(with: "timeline:".utf8) }
     }
 }
@@ -151,7 +151,7 @@ final class TimelineReader {
             if let node = keys["jitter"] {
                 guard let text = reader.text(node, expected: "a percentage such as '50 %'") else { return nil }
                 do {
-                    jitter = try Quantity.loss(text)
+                    jitter = try Quantity.probability(text)
                 } catch {
                     reader.report("'jitter': \(error.message)", at: node)
                     return nil

@@ -3,8 +3,8 @@ internal import LinkModel
 
 /// Rates and times with the units of `tc` (tc(8), "PARAMETERS"); case does not matter, as there.
 ///
-/// `bit` counts bits and `bps` counts bytes: `1mbps` is 8 Mbit/s. A number without a unit is an error here; tc reads it as
-/// bits per second or microseconds.
+/// `bit` counts bits and `bps` counts bytes: `1mbps` is 8 Mbit/s. A number without a unit is an error here; tc reads it
+/// as bits per second or microseconds.
 enum TrafficControlUnits {
     /// The factors of the prefixes: SI and IEC.
     private static let prefixes: [(name: String, factor: Int64)] = [
@@ -31,7 +31,7 @@ enum TrafficControlUnits {
 
     /// Returns a rate, rounded down to whole bits per second; `nil` for `none`.
     static func rate(_ text: String) throws(Quantity.ParseError) -> Rate? {
-        let expected = "a rate of tc such as '780kbit' (bits per second) or '100kbps' (bytes per second)"
+        let expected = "a tc rate such as '780kbit' (bits per second) or '100kbps' (bytes per second)"
         if text == "none" { return nil }
         let (number, unit) = try Quantity.split(text, expected: expected)
         guard let scale = rates[unit.lowercased()] else { throw Quantity.unitError(text, unit, expected) }
@@ -46,7 +46,7 @@ enum TrafficControlUnits {
 
     /// Returns a time, rounded down to whole nanoseconds.
     static func time(_ text: String) throws(Quantity.ParseError) -> Nanoseconds {
-        let expected = "a time of tc such as '100ms' or '1.5s'"
+        let expected = "a tc time such as '100ms' or '1.5s'"
         if text == "0" { return .zero }
         let (number, unit) = try Quantity.split(text, expected: expected)
         guard let scale = times[unit.lowercased()] else { throw Quantity.unitError(text, unit, expected) }

@@ -10,10 +10,10 @@ final class YAMLReader {
     /// The size limit; larger files are rejected unread.
     static let bytesMax = 256 * 1024
 
-    /// The limit of aliases: nested aliases can expand beyond memory, this few cannot.
+    /// The maximum number of aliases. Nested aliases expand exponentially; this many cannot exhaust memory.
     static let aliasesMax = 32
 
-    /// The difference between the parsed text and the user's.
+    /// The mapping from positions in the parsed text to those in the user's text.
     private let normalization: InlineTimeline?
 
     /// Whether files named in the document may be read.

@@ -9,7 +9,7 @@ extension API {
     ) async throws(APIError) -> Response? {
         guard let methods = Self.methods(parts) else { return nil }
         guard methods.isEmpty || methods.contains(request.method) else { return .methodNotAllowed }
-        // As the original does, so that web pages cannot use the API.
+        // The original rejects browsers too, so that web pages cannot use the API.
         if request.headerFields[.userAgent]?.hasPrefix("Mozilla/") == true {
             return .text("User agent not allowed\n", .forbidden)
         }
@@ -89,7 +89,8 @@ extension API {
         }
     }
 
-    /// Returns a response, or the error thrown instead, with warnings: an unknown field is often the reason of the error.
+    /// Returns a response, or the error thrown instead, with warnings: an unknown field is often the reason of the
+    /// error.
     private static func withWarnings(
         _ warnings: [String], _ respond: () async throws(APIError) -> Response
     ) async -> Response {
@@ -120,7 +121,7 @@ extension API {
             warnings: warnings)
     }
 
-    /// Reads the entries of a configuration. An error in one of them keeps all from taking effect.
+    /// Reads the entries of a configuration. If one of them is invalid, none takes effect.
     static func proxyRequests(_ json: [UInt8]) throws(APIError) -> [ProxyRequest] {
         guard !json.isEmpty else { throw .badBody("EOF") }
         let entries: [JSONValue]

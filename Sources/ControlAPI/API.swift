@@ -9,12 +9,12 @@ internal import ProxyServer
 public final class API: Sendable {
     let registry: ProxyRegistry
     let limits: ServerLimits
-    /// The metrics under Toxiproxy's path `/metrics`; `nil` is 404.
+    /// The metrics under Toxiproxy's path `/metrics`; `nil` for a 404.
     let metrics: MetricsSelection?
     let version: String
     private let logger: Logger
 
-    /// The Toxiproxy version whose API this is. Some clients parse it, and accept numbers and dots only.
+    /// The version of Toxiproxy whose API is implemented. Some clients parse it, and accept numbers and dots only.
     public static let toxiproxyVersion = "2.12.0"
 
     /// A selection of metrics.
@@ -34,7 +34,7 @@ public final class API: Sendable {
     /// Creates an API without proxies.
     ///
     /// - Parameters:
-    ///   - seed: The random seed from which those of the proxies derive.
+    ///   - seed: The random seed from which the seeds of the proxies are derived.
     ///   - version: Slowlane's version.
     ///   - group: The event loops of the proxies.
     public convenience init(
@@ -70,7 +70,7 @@ public final class API: Sendable {
         public var type: String?
         /// The body.
         public var body = ""
-        /// What the request contained that has no effect.
+        /// Warnings about parts of the request that have no effect.
         public var warnings: [String] = []
         /// The target of a redirect.
         var location: String?

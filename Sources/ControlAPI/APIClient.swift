@@ -11,13 +11,13 @@ public struct APIClient: Sendable {
     private let token: String?
     private let userAgent: String
 
-    /// Why a call failed.
+    /// Reason a call failed.
     public enum CallError: Error, CustomStringConvertible {
-        /// No connection: the call, the address that was tried first and the system's reason.
+        /// A failed connection: the call, the address that was tried first and the system's reason.
         case noConnection(method: String, url: String, address: String?, reason: String)
         /// A response with an error status and the server's message.
-        case refused(status: Int, reason: String)
-        /// A response that is not one of a Slowlane or Toxiproxy server.
+        case errorResponse(status: Int, reason: String)
+        /// A response that does not come from a Slowlane or Toxiproxy server.
         case unreadable(String)
 
         public var description: String {
@@ -25,7 +25,7 @@ public struct APIClient: Sendable {
             case .noConnection(_, let url, _, let reason):
                 "cannot reach a server at http://\(APIClient.authority(of: url)): \(reason); start one with "
                     + "'slowlane server', or give its URL with --host or SLOWLANE_URL"
-            case .refused(let status, let reason): "HTTP \(status): \(reason)"
+            case .errorResponse(let status, let reason): "HTTP \(status): \(reason)"
             case .unreadable(let reason): reason
             }
         }
@@ -91,7 +91,7 @@ public struct APIClient: Sendable {
         let value = JSONText.parse(Array(responseBody.readableBytesView))
         guard (200..<300).contains(status) else {
             let reason = value?.object?["error"]?.text ?? String(buffer: responseBody).trimmingCharacters(in: .newlines)
-            throw CallError.refused(status: status, reason: reason)
+            throw CallError.errorResponse(status: status, reason: reason)
         }
         if responseBody.readableBytes == 0 { return .null }
         guard let value else {

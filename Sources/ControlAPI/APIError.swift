@@ -25,6 +25,6 @@ struct APIError: Error, Hashable {
         APIError(.internalServerError, "listen tcp \(error.endpoint): bind: \(error.reason)")
     }
 
-    /// The same error of the entry with this number, from 1, in the body of `POST /populate`.
+    /// Returns the error with the number of the entry, from 1, in the body of `POST /populate`.
     func atProxy(_ number: Int) -> APIError { APIError(status, "\(text) at proxy \(number)") }
 }

@@ -13,10 +13,10 @@ public final class APIServer: Sendable {
 
     private init(_ host: HTTPServer) { self.host = host }
 
-    /// A loop of the API's own, so that proxy traffic does not delay responses.
+    /// The API's own event loop, so that proxy traffic does not delay responses.
     private static let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
-    /// The reason why the server cannot start.
+    /// Reason the server cannot start.
     public struct StartError: Error, CustomStringConvertible {
         public let description: String
     }

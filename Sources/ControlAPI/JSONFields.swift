@@ -1,10 +1,11 @@
 internal import JSON
 
-/// The members of a JSON object, read by Toxiproxy's rules: names match in any letter case, and `null` counts as absent.
+/// The members of a JSON object, read by Toxiproxy's rules: names match in any letter case, and `null` counts as
+/// absent.
 struct JSONFields {
     private let members: JSONObject
 
-    /// The longest name, address or other word in bytes. Longer ones are refused.
+    /// The maximum length of a name, address or other word in bytes.
     static let wordBytesMax = 1024
 
     /// Parses a request body.
@@ -26,12 +27,13 @@ struct JSONFields {
         return value == .null ? nil : value
     }
 
-    /// Returns the names that match none of `known`, in order of bytes.
+    /// Returns the names that match none of `known`, in byte order.
     func names(except known: [String]) -> [String] {
         members.keys.filter { key in !known.contains { Self.matches(key, $0) } }
     }
 
-    /// Returns whether a key equals a lowercase name in any letter case. Like Go, it uses Unicode's mapping beyond ASCII.
+    /// Returns whether a key equals a lowercase name in any letter case. Like Go, it uses Unicode's mapping beyond
+    /// ASCII.
     private static func matches(_ key: String, _ name: String) -> Bool {
         // Lowercasing shortens no letter by more than three bytes.
         key.utf8.count <= 3 * name.utf8.count && key.lowercased().hasSameBytes(as: name)

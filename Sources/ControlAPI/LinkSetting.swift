@@ -67,11 +67,11 @@ enum LinkSetting: Hashable {
         return Conditions(up: both[0], down: both[1])
     }
 
-    /// Reads conditions in the words of profile files, of which JSON is a subset, or with the names of responses.
+    /// Reads conditions with the keys of profile files or of responses. JSON is a subset of the YAML of profile files.
     private static func conditions(_ value: JSONValue) throws(APIError) -> Conditions {
         let file: TimelineFile
         do {
-            let value = try inProfileWords(value)
+            let value = try withProfileKeys(value)
             file = try TimelineFile(
                 inline: JSONValue.object(["0s": value]).json, source: "conditions", readsFiles: false)
         } catch let error as APIError {
@@ -92,7 +92,7 @@ enum LinkSetting: Hashable {
     ]
 
     /// Returns conditions with `"rate_bps": 240000` replaced by `"rate": "240000 bit/s"`, and so on.
-    private static func inProfileWords(_ value: JSONValue) throws(APIError) -> JSONValue {
+    private static func withProfileKeys(_ value: JSONValue) throws(APIError) -> JSONValue {
         guard case .object(let members) = value else { return value }
         var result = JSONObject()
         for (name, value) in members {
@@ -103,7 +103,7 @@ enum LinkSetting: Hashable {
             }
             guard let field = numericFields.first(where: { $0.name.hasSameBytes(as: name) }) else {
                 let isDirection = ["up", "down"].contains { $0.hasSameBytes(as: name) }
-                if result[name] == nil { result[name] = try isDirection ? inProfileWords(value) : value }
+                if result[name] == nil { result[name] = try isDirection ? withProfileKeys(value) : value }
                 continue
             }
             if members[field.key] != nil { throw .badBody("conditions: give \(field.key) or \(name), not both") }

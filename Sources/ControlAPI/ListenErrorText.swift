@@ -1,6 +1,6 @@
-/// Error texts for addresses in the words of Go's `net` package, which Toxiproxy's responses contain.
+/// The error texts of Go's `net` package for addresses, which Toxiproxy's responses contain.
 enum ListenErrorText {
-    /// Returns the error of a text that cannot be `HOST:PORT`; `nil` if it can. Looks no names up.
+    /// Returns the error of a text that cannot be `HOST:PORT`; `nil` if it can. Performs no lookup.
     static func ofSyntax(_ text: String) -> String? {
         if text.isEmpty { return nil }
         func malformed(_ reason: String) -> String { "address \(text): \(reason)" }
@@ -27,7 +27,8 @@ enum ListenErrorText {
             default: false
             }
         }
-        // The resolver checks IPv6 addresses. It is not asked for '*', which some resolvers map to the loopback.
+        // The resolver checks IPv6 addresses. '*' is not looked up, because some resolvers map it to the loopback
+        // address.
         return isName || host.contains(":") ? nil : "lookup \(host): no such host"
     }
 

@@ -4,29 +4,30 @@ internal import JSON
 internal import LinkModel
 internal import ProxyServer
 
-/// A proxy of the registry, enabled or not: its settings, and what runs while it is enabled.
+/// A proxy of the registry: its settings and, while it is enabled, the running proxy.
 struct ManagedProxy {
     let name: String
     /// The text of the request until the first start, then the bound address.
     var listen: String
     var upstream: String
     var isEnabled = false
-    /// In the order in which they were added.
+    /// The toxics, in the order in which they were added.
     var toxics: [StoredToxic] = []
-    /// `nil` while the proxy is disabled.
+    /// The running proxy; `nil` while the proxy is disabled.
     var running: Proxy?
     var link = LinkSetting.passThrough
     /// The link that `POST /reset` restores.
     let initialLink: LinkSetting
-    /// How clients learn that the upstream is unreachable.
+    /// The way client connections are closed if the upstream is unreachable.
     let unreachableUpstream: UnreachableUpstream
     var seed: UInt64
     /// The number of starts with this seed.
     var startCount = 0
-    /// The counters of earlier runs.
+    /// The counters before the last start.
     var earlierTraffic = TrafficCounters()
 
-    /// - Parameter link: The initial link. A proxy without one behaves as Toxiproxy's do when the upstream is unreachable.
+    /// - Parameter link: The initial link. Without one, the proxy behaves as Toxiproxy's proxies do when the upstream
+    ///   is unreachable.
     init(name: String, listen: String, upstream: String, link: LinkSetting?, seed: UInt64) {
         self.name = name
         self.listen = listen

@@ -13,7 +13,7 @@ extension ProxyRegistry {
         request.isEnabled ? try await listenAddress(request.listen) : nil
     }
 
-    /// Returns the address that a text means.
+    /// Returns the resolved listen address of a text.
     ///
     /// - Parameter isStart: Whether the address is for a start rather than for an update: the errors differ, as in Go.
     func listenAddress(_ text: String, isStart: Bool = true) async throws(APIError) -> Endpoint {
@@ -32,7 +32,7 @@ extension ProxyRegistry {
         let number = lookupCount
         return await withCheckedContinuation { continuation in
             pendingLookups[number] = continuation
-            // The task may outlive the registry's closing, which must not wait for name servers.
+            // The task may outlive `closeAll()`, which must not wait for name servers.
             Task { finishLookup(number, await Self.result(of: text, resolver)) }
         }
     }

@@ -8,8 +8,8 @@ internal import ProxyServer
 
 /// The proxies of an ``API``.
 ///
-/// Changes of one proxy run one after the other, and each takes effect completely or not at all. Changes of different proxies
-/// run concurrently, since some wait for name lookups.
+/// Changes of one proxy run one after the other, and each takes effect completely or not at all. Changes of different
+/// proxies run concurrently, since some wait for name lookups.
 actor ProxyRegistry {
     /// Resolves a listen address.
     typealias Resolver = @Sendable (String) async throws(ProxyError) -> Endpoint
@@ -25,7 +25,7 @@ actor ProxyRegistry {
     private let seed: UInt64
     private let group: any EventLoopGroup
     private let logger: Logger
-    /// The names of proxies that are being changed, with the changes that wait.
+    /// The waiting changes of each proxy that is being changed.
     private var changes: [ByteKey: [CheckedContinuation<Void, Never>]] = [:]
     /// The number of new proxies that are being created and not yet among ``proxies``.
     private var proxiesBeingCreated = 0
@@ -43,7 +43,7 @@ actor ProxyRegistry {
 
     // MARK: Exclusive access
 
-    /// The most changes of one proxy that wait for another one; further ones are refused (503).
+    /// The maximum number of waiting changes of one proxy; further changes get 503.
     static let waitingChangesMax = 64
 
     /// Runs a change of a proxy after the earlier changes of this proxy.
@@ -54,7 +54,7 @@ actor ProxyRegistry {
         if let waiting = changes[name] {
             guard waiting.count < waitingMax else {
                 throw APIError(
-                    .serviceUnavailable, "\(waitingMax) changes of this proxy are waiting, the limit; try again later")
+                    .serviceUnavailable, "\(waitingMax) changes of this proxy are waiting already; try again later")
             }
             await withCheckedContinuation { changes[name]?.append($0) }
         } else {
@@ -114,14 +114,14 @@ actor ProxyRegistry {
         }
     }
 
-    /// Creates a proxy, or replaces the one of its name, which survives if the new one cannot start.
+    /// Creates a proxy, or replaces the one with the same name, which remains if the new one cannot start.
     ///
     /// - Parameter address: The listen address; `nil` for a disabled proxy.
     private func createOrReplace(_ request: ProxyRequest, at address: Endpoint?) async throws(APIError) -> ManagedProxy
     {
         let present = proxies[ByteKey(request.name)]
         guard present != nil || proxies.count + proxiesBeingCreated < limits.proxiesMax else {
-            throw APIError(.badRequest, "the server has \(limits.proxiesMax) proxies, the limit (--max-proxies)")
+            throw APIError(.badRequest, "the server has at most \(limits.proxiesMax) proxies (--max-proxies)")
         }
         guard request.toxics.count <= limits.toxicsMax else { throw tooManyToxics }
         if present == nil { proxiesBeingCreated += 1 }
@@ -137,8 +137,8 @@ actor ProxyRegistry {
         return proxy
     }
 
-    /// Replaces a proxy. If the new one cannot start, the old one continues with its connections. If both use the same port,
-    /// the old one must stop before, and then restarts without its connections.
+    /// Replaces a proxy. If the new one cannot start, the old one continues with its connections. If both use the same
+    /// port, the old one must stop first; if the new one fails, it restarts without its connections.
     private func replace(
         _ present: ManagedProxy, by proxy: ManagedProxy, at address: Endpoint?
     ) async throws(APIError) -> ManagedProxy {
@@ -191,7 +191,7 @@ actor ProxyRegistry {
         }
     }
 
-    /// Returns whether an address differs from the shown one. Port 0 always does.
+    /// Returns whether an address differs from the current listen address. Port 0 always does.
     private static func differs(_ address: Endpoint, from listen: String) -> Bool {
         address.port == 0 || "\(address)" != listen
     }
@@ -239,7 +239,7 @@ actor ProxyRegistry {
 
     static let isStopping = APIError(.serviceUnavailable, "the server is stopping")
 
-    /// Starts a proxy that does not run.
+    /// Starts a stopped proxy.
     private func enable(_ name: String) async throws(APIError) {
         var proxy = try proxy(named: name)
         let address = try await listenAddress(proxy.listen)

@@ -1,6 +1,7 @@
 internal import HTTPTypes
 
-/// The authorization of requests: rejects web pages that reach a local server through a browser, and clients without the token.
+/// The authorization of requests: rejects web pages that reach a local server through a browser, and clients without
+/// the token.
 public struct RequestGuard: Sendable {
     /// The token that `Authorization: Bearer` must carry; `nil` if requests need none.
     public let token: String?
@@ -70,7 +71,7 @@ public struct RequestGuard: Sendable {
         return String(authority.prefix { $0 != ":" })
     }
 
-    /// Compares in constant time for texts of the same length.
+    /// Returns whether two texts are equal, in a time that depends on their lengths only.
     private static func isEqual(_ left: String, _ right: String) -> Bool {
         let (left, right) = (Array(left.utf8), Array(right.utf8))
         guard left.count == right.count else { return false }

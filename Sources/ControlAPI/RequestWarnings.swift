@@ -3,7 +3,7 @@ internal import JSON
 
 /// Warnings about parts of a request that have no effect. Toxiproxy ignores such parts, so the requests succeed.
 enum RequestWarnings {
-    /// The most warnings about one request.
+    /// The maximum number of warnings about one request.
     static let countMax = 8
 
     /// `logger` is part of the original's responses, which clients send back.
@@ -27,7 +27,7 @@ enum RequestWarnings {
         return limited(warnings)
     }
 
-    /// The warnings about a definition of a toxic, or an update of one of the given type.
+    /// The warnings about the definition of a toxic, or about an update of a toxic of the given type.
     static func ofToxic(_ fields: JSONFields, _ type: ToxicType? = nil) -> [String] {
         var warnings = unknownFields(of: fields, toxicFields, "the toxic")
         // `text` bounds the length: a comparison of long texts may take minutes.

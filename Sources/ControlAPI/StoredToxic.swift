@@ -2,7 +2,7 @@ internal import Impairment
 internal import JSON
 internal import LinkModel
 
-/// A toxic as a request defined it and responses show it.
+/// A toxic as defined by a request and shown in responses.
 struct StoredToxic: Hashable {
     let name: String
     let type: ToxicType

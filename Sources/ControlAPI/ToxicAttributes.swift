@@ -3,15 +3,15 @@ public import JSON
 
 /// The attributes of toxics as `NAME=VALUE` texts, for clients of the API.
 public enum ToxicAttributes {
-    /// An attribute that a toxic cannot have.
+    /// An invalid attribute.
     public struct AttributeError: Error, CustomStringConvertible {
         public let description: String
     }
 
     /// Returns attributes as members of a JSON object; values that are numbers become numbers.
     ///
-    /// - Parameter type: The toxic's type, for the check of names and probabilities. Unknown types are not checked, since a
-    ///   Toxiproxy server may have toxics of its own.
+    /// - Parameter type: The toxic's type, for the check of names and probabilities. Unknown types are not checked,
+    ///   since a Toxiproxy server may have toxics of its own.
     public static func parse(_ pairs: [String], ofType type: String?) throws(AttributeError) -> JSONObject {
         var members = JSONObject()
         for pair in pairs {

@@ -1,7 +1,7 @@
 internal import HTTPTypes
 internal import ProxyServer
 
-/// The upstream of a proxy as requests contain it: `HOST:PORT`, `:PORT`, or only `PORT`, on this machine.
+/// The upstream of a proxy in a request: `HOST:PORT`, or `:PORT` or `PORT` for this machine.
 enum UpstreamText {
     /// Throws if the port is 0, which no server can have.
     static func check(_ text: String) throws(APIError) {
@@ -10,7 +10,7 @@ enum UpstreamText {
             .badRequest, "the upstream '\(RequestWarnings.printable(text))' has port 0; use the port of the server")
     }
 
-    /// Returns a warning about a text without a usable host or port; `nil` if there is none. Looks no names up.
+    /// Returns a warning about a text without a usable host or port; `nil` if there is none. Performs no lookup.
     static func warning(_ text: String) -> String? {
         if isPort(text) { return nil }
         let error =

@@ -6,7 +6,7 @@ final class BodyBudget: Sendable {
 
     init(_ bytes: Int) { remaining = Atomic(bytes) }
 
-    /// Reserves bytes; returns whether the budget has that many left.
+    /// Reserves bytes; returns whether the budget had that many left.
     func reserve(_ bytes: Int) -> Bool {
         if remaining.subtract(bytes, ordering: .relaxed).newValue >= 0 { return true }
         release(bytes)
@@ -16,7 +16,7 @@ final class BodyBudget: Sendable {
     func release(_ bytes: Int) { remaining.add(bytes, ordering: .relaxed) }
 }
 
-/// The share of the budget held by one request body, released when the connection and the handler have dropped it.
+/// The share of the budget held by one request body, released when neither the connection nor the handler refers to it.
 final class BodyReservation: Sendable {
     private let budget: BodyBudget
     private let bytes = Atomic(0)
@@ -25,7 +25,7 @@ final class BodyReservation: Sendable {
 
     deinit { budget.release(bytes.load(ordering: .relaxed)) }
 
-    /// Reserves further bytes; returns whether the budget has that many left.
+    /// Reserves further bytes; returns whether the budget had that many left.
     func grow(by count: Int) -> Bool {
         guard budget.reserve(count) else { return false }
         bytes.add(count, ordering: .relaxed)

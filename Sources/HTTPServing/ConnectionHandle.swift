@@ -1,13 +1,13 @@
 internal import HTTPTypes
 internal import NIOCore
 
-/// The access of handler tasks to their connection.
+/// A handle through which handler tasks use their connection.
 struct ConnectionHandle: Sendable {
     private let connection: NIOLoopBound<HTTPServerConnection>
     private let loop: any EventLoop
     let slot: ConnectionSlot
 
-    /// The size of the writes of a complete body. Each write has its own deadline.
+    /// The maximum size of one write of a complete body. Each write has its own deadline.
     private static let writeBytes = 64 << 10
 
     init(_ connection: HTTPServerConnection, _ slot: ConnectionSlot, _ loop: any EventLoop) {
@@ -70,7 +70,7 @@ struct ConnectionHandle: Sendable {
         }
     }
 
-    /// Writes a response head and, if the response has a body, `text`. The response is complete then if `isLast` is
+    /// Writes a response head and, if the response has a body, `text`. The response is then complete if `isLast` is
     /// true or it has no body (HEAD, 204, 304).
     ///
     /// - Returns: The framing of the body; `nil` if the connection is closed.

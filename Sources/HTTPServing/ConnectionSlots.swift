@@ -9,7 +9,7 @@ internal import Synchronization
     internal import Musl
 #endif
 
-/// The slot of one open connection, with the facts by which connections are chosen for eviction.
+/// The slot of one open connection, with the state by which connections are chosen for eviction.
 final class ConnectionSlot: Sendable {
     /// Whether a request on this connection has authenticated.
     let isAuthenticated = Atomic(false)

@@ -15,11 +15,12 @@ extension HTTPServer {
             self.body = body
         }
 
-        /// A response body. A response to HEAD is sent without one in any case.
+        /// A response body; it is never sent in a response to HEAD.
         public enum Body: Sendable {
             /// A complete body; may be empty.
             case text(String)
-            /// A body produced piece by piece as the client receives it; `nil` ends it. An error aborts the connection.
+            /// A body in parts, each produced when the previous one is written; `nil` ends it. An error aborts the
+            /// connection.
             case stream(@Sendable () async throws -> String?)
             /// No body, in a response to HEAD: the length of the body of a GET, if known.
             case omitted(length: Int?)

@@ -59,11 +59,12 @@ extension HTTPServer {
         public var bodyBytesPerSecondMin = 250
         /// The window over which the rate of a request body is measured.
         public var bodyWindowSeconds = 30.0
-        /// The minimum rate at which a client receives a response, after ``responseStallSecondsMax`` without progress.
+        /// The minimum rate at which a client receives a response. Each write must complete within
+        /// ``responseStallSecondsMax`` plus the time for its bytes at this rate.
         public var responseBytesPerSecondMin = 200
-        /// The maximum number of seconds in which a client receives nothing of a response.
+        /// The constant part of a write's deadline in seconds, see ``responseBytesPerSecondMin``.
         public var responseStallSecondsMax = 60.0
-        /// The maximum number of seconds in which input is read and dropped after the last response. Closing earlier
+        /// The maximum number of seconds for which input is read and dropped after the last response. Closing earlier
         /// would reset the connection and could destroy that response (RFC 9112, 9.6).
         public var lingerSecondsMax = 5.0
         /// The maximum number of bytes read and dropped in that time.

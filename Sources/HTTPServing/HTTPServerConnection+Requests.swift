@@ -5,7 +5,7 @@ internal import Synchronization
 
 /// Request heads and bodies.
 extension HTTPServerConnection {
-    /// Takes parsed input as far as the phase allows.
+    /// Processes parsed input as far as the phase allows.
     func processInput() {
         do throws(HTTPError) {
             while true {
@@ -94,7 +94,7 @@ extension HTTPServerConnection {
         case .body(let bytes, _):
             guard read.bytes.count + bytes.readableBytes <= read.bytesMax else { return failBodyRead(.tooLarge) }
             guard reservation?.grow(by: bytes.readableBytes) == true else { return failBodyRead(.budgetExceeded) }
-            // Leaves the array with one owner, so that the append does not copy it.
+            // Leaves the array uniquely referenced, so that the append does not copy it.
             body = .abandoned
             read.bytes += bytes.readableBytesView
             body = .reading(read)

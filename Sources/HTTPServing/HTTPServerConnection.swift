@@ -3,8 +3,8 @@ internal import HTTPWire
 internal import NIOCore
 internal import Synchronization
 
-/// The channel handler of one accepted connection: it reads a request, has it handled, writes the response, and only
-/// then reads the next request.
+/// The channel handler of one accepted connection: it reads a request, starts its handler task, writes the response,
+/// and only then reads the next request.
 ///
 /// All of it runs on the channel's event loop. Handler tasks reach it through a ``ConnectionHandle``.
 ///

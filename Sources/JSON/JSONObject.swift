@@ -45,7 +45,7 @@ public struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral, Se
         }
     }
 
-    /// Returns the value of the first name in byte order that meets a condition, in one pass without sorting.
+    /// Returns the value of the first matching name in byte order, in one pass without sorting.
     public func firstValue(where isIncluded: (String) -> Bool) -> JSONValue? {
         members.filter { isIncluded($0.key.text) }.min { $0.key < $1.key }?.value.value
     }

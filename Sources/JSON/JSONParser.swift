@@ -3,7 +3,7 @@
 /// Foundation's decoder takes minutes for some inputs of 60 KiB when the type of values is unknown, and drops U+FEFF at
 /// the start of a string.
 struct JSONParser {
-    /// The deepest nesting that is parsed; it bounds the parser's recursion.
+    /// The maximum nesting depth, which bounds the recursion.
     static let depthMax = 64
 
     private let bytes: [UInt8]

@@ -68,14 +68,14 @@ public enum JSONText {
 public enum JSONValue: Sendable {
     case null
     case bool(Bool)
-    /// An integer of 64 bits.
+    /// A 64-bit integer.
     case integer(Int64)
     /// Any other number.
     case number(Double)
     case text(String)
     case array([JSONValue])
     case object(JSONObject)
-    /// Valid JSON without a value here: a string with an unpaired surrogate, or a number out of range.
+    /// Valid JSON that the other cases cannot represent: a string with an unpaired surrogate, or a number out of range.
     case unrepresentable
 
     /// The members of an object.

@@ -110,8 +110,8 @@ public enum NoteDate {
     ]
     private static let range = daysSinceEpoch(1, 1, 1) * 86_400..<daysSinceEpoch(10_000, 1, 1) * 86_400
 
-    /// Returns the seconds by which Berlin is ahead of UTC. The rule of 1996 (summer time from the last Sunday in
-    /// March, 2:00, to the last Sunday in October, 3:00) is applied to every year.
+    /// Returns the UTC offset of Berlin in seconds. The rule of 1996 (summer time from the last Sunday in March, 2:00,
+    /// to the last Sunday in October, 3:00) is applied to every year.
     private static func berlinOffset(_ localSeconds: Int) -> Int {
         let (year, _, _) = civil(floored(localSeconds, 86_400))
         func lastSunday(_ month: Int, hour: Int) -> Int {
@@ -158,20 +158,20 @@ public enum NoteDate {
     private static func daysSinceEpoch(_ year: Int, _ month: Int, _ day: Int) -> Int {
         let shifted = month <= 2 ? year - 1 : year
         let era = shifted / 400
-        let ofEra = shifted - era * 400
-        let ofYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
-        return era * 146_097 + ofEra * 365 + ofEra / 4 - ofEra / 100 + ofYear - 719_468
+        let yearOfEra = shifted - era * 400
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 
     private static func civil(_ days: Int) -> (year: Int, month: Int, day: Int) {
         let shifted = days + 719_468
         let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
-        let ofEra = shifted - era * 146_097
-        let yearOfEra = (ofEra - ofEra / 1460 + ofEra / 36_524 - ofEra / 146_096) / 365
-        let ofYear = ofEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let position = (5 * ofYear + 2) / 153
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let position = (5 * dayOfYear + 2) / 153
         let month = position < 10 ? position + 3 : position - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, ofYear - (153 * position + 2) / 5 + 1)
+        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * position + 2) / 5 + 1)
     }
 
     private struct Reader {

@@ -141,7 +141,7 @@ public final class NotesServer: Sendable {
         }
     }
 
-    /// The thread that makes the pages of long bodies. Slow clients with long lists then delay only each other.
+    /// The thread that generates the pages of long bodies, so that long lists delay only each other.
     private static let pageThread: NIOThreadPool = {
         let pool = NIOThreadPool(numberOfThreads: 1)
         pool.start()

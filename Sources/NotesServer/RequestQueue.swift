@@ -3,7 +3,7 @@ internal import NIOPosix
 internal import NotesService
 internal import Synchronization
 
-/// The requests that wait for the database, a limited number of them.
+/// A bounded queue of requests for the database.
 ///
 /// The database blocks on the disk, so it runs on NIO's thread pool and not on an event loop.
 final class RequestQueue: Sendable {

@@ -8,7 +8,7 @@ public struct UserList {
 
     /// The environment variable with `NAME:PASSWORD` lines.
     public static let environmentName = "SLOWLANE_NOTES_USERS"
-    /// The largest file of users in bytes.
+    /// The maximum size of a file of users in bytes.
     static let fileBytesMax = 16 << 20
 
     /// An invalid or duplicate user.

@@ -43,7 +43,7 @@ public struct APIContract: Hashable, Sendable, CustomStringConvertible {
 
         /// The treatment of a `revision` in a POST.
         enum Revision {
-            /// The first revision counts on from it.
+            /// The first revision has the next number.
             case continued
             case ignored, rejected
         }
@@ -75,7 +75,7 @@ public struct APIContract: Hashable, Sendable, CustomStringConvertible {
         let listsByDate: Bool
         /// Whether the response to a write repeats the date as sent, and whether a date may lack an offset.
         let echoesDates: Bool
-        /// Whether `Accept: text/html` gets the JSON in a web page.
+        /// Whether a request with `Accept: text/html` gets the JSON in a web page.
         let servesHTML: Bool
     }
 

@@ -93,7 +93,7 @@ struct APIRequest {
         }
     }
 
-    /// The digest that recognised retries in database files of version 2: a hash over the bytes of the request. It is
+    /// The digest by which database files of version 2 identify retries: a hash over the bytes of the request. It is
     /// accepted beside ``IdempotencyFingerprint``, so that operations in such a file keep their results.
     var digestOfBytes: UInt64 {
         var path = path.hasSuffix("/") ? path : path + "/"
@@ -145,32 +145,32 @@ struct APIRequest {
     /// Returns the offered media type that the client prefers (RFC 9110, 12.5.1); `nil` if it accepts none.
     func media(_ offered: [Media]) -> Media? {
         guard let field = http.headerFields[.accept] else { return offered.first }
-        var best: (media: Media, weight: Double, precision: Int)?
+        var best: (media: Media, weight: Double, specificity: Int)?
         for media in offered {
-            let (weight, precision) = APIRequest.weight(
+            let (weight, specificity) = APIRequest.weight(
                 of: media == .json ? ("application", "json") : ("text", "html"), field)
             guard weight > 0 else { continue }
-            if let best, (best.weight, best.precision) >= (weight, precision) { continue }
-            best = (media, weight, precision)
+            if let best, (best.weight, best.specificity) >= (weight, specificity) { continue }
+            best = (media, weight, specificity)
         }
         return best?.media
     }
 
     private static func weight(of type: (String, String), _ field: String) -> (Double, Int) {
-        var found = (weight: 0.0, precision: -1)
+        var found = (weight: 0.0, specificity: -1)
         for range in field.lowercased().split(separator: ",") {
             let parts = range.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces) }
             let names = (parts.first ?? "").split(separator: "/")
             guard names.count == 2 else { continue }
-            let precision: Int
+            let specificity: Int
             switch (names[0], names[1]) {
-            case (type.0[...], type.1[...]): precision = 2
-            case (type.0[...], "*"): precision = 1
-            case ("*", "*"): precision = 0
+            case (type.0[...], type.1[...]): specificity = 2
+            case (type.0[...], "*"): specificity = 1
+            case ("*", "*"): specificity = 0
             default: continue
             }
             let weight = parts.dropFirst().first { $0.hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
-            if precision > found.precision { found = (weight, precision) }
+            if specificity > found.specificity { found = (weight, specificity) }
         }
         return found
     }

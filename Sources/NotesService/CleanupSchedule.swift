@@ -4,7 +4,7 @@ internal import Synchronization
 final class CleanupSchedule: Sendable {
     private let last = Mutex<Int?>(nil)
 
-    /// Returns whether a cleanup is due, and records it as done.
+    /// Returns whether a cleanup is due; if so, records it as done.
     ///
     /// - Parameter now: Milliseconds of ``DatabaseUptime``, which a test hook may set back.
     func takeDue(at now: Int) -> Bool {

@@ -44,8 +44,8 @@ final class DatabaseHealth: Sendable {
 
     /// Records a successful write and returns a line for the log if it ends an error.
     ///
-    /// - Parameter bytes: The size of the write. A full disk has room again only if it is at least that of a rejected
-    ///   write.
+    /// - Parameter bytes: The size of the write. After a full disk, only a write of at least the size of the largest
+    ///   rejected one ends the error.
     func recordWrite(to path: String, bytes: Int) -> String? {
         state.withLock { state in
             guard let error = state.error, error.cause != .damaged,

@@ -1,10 +1,10 @@
-/// The time for which servers have run on a database, in milliseconds. Retention and token lifetimes are measured by
-/// it.
+/// The total time for which servers have had a database open, in milliseconds. Retention and token lifetimes are
+/// measured by it.
 ///
 /// The wall clock may jump by years: a user sets it, a battery fails, a time server corrects it. Nothing may expire for
 /// that reason. The uptime therefore counts by a monotonic clock while a server runs, and is saved in the database.
-/// Token lifetimes also include the time between two runs, by the wall clock: a tombstone kept too long does no harm, a
-/// token may.
+/// Token lifetimes also include the time between two runs, by the wall clock: a tombstone kept too long does no harm,
+/// but a token does.
 struct DatabaseUptime: Hashable, Sendable {
     /// The time with a running server.
     let uptime: Int
@@ -20,7 +20,7 @@ struct DatabaseUptime: Hashable, Sendable {
     ///   - wallTime: Milliseconds since 1970.
     init(after saved: DatabaseUptime?, wallTime: Int) {
         uptime = saved?.uptime ?? 0
-        // A clock that was set back gives no time between the runs.
+        // If the clock was set back, the time between the runs counts as 0.
         tokenTime = (saved?.tokenTime ?? 0) + (saved.map { max(0, wallTime - $0.wallTime) } ?? 0)
         self.wallTime = wallTime
     }

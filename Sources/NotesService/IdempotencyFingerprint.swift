@@ -11,7 +11,7 @@ internal import NotesContract
 struct IdempotencyFingerprint {
     private var hash = FNV1a()
 
-    /// - Parameter fields: The fields of the body; `nil` if the method gives a body no meaning.
+    /// - Parameter fields: The fields of the body; `nil` if a body has no semantics for the method.
     static func of(_ request: APIRequest, _ fields: Result<NoteFields, any Error>?) -> UInt64 {
         var fingerprint = IdempotencyFingerprint()
         fingerprint.add(request.method.rawValue)
@@ -35,8 +35,8 @@ struct IdempotencyFingerprint {
         return fingerprint.hash.value
     }
 
-    /// Adds a part with its length, so that different lists of parts hash different bytes. The length of `nil` is 2^32
-    /// - 1.
+    /// Adds a part with its length, so that different lists of parts hash different bytes. The length of `nil` is
+    /// 0xFFFF_FFFF.
     private mutating func add(_ text: String?) {
         guard let text else {
             for _ in 0..<4 { hash.add(0xFF) }

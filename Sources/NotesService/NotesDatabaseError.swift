@@ -13,7 +13,7 @@ internal import HTTPTypes
 /// An error of the database at run time. The description is for the log; clients get the summary, without the file's
 /// path.
 public struct NotesDatabaseError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The cause, as far as the remedy differs.
+    /// The cause, one case per remedy.
     public enum Cause: String, Hashable, Sendable {
         case full, busy, readOnly, inputOutput, damaged, unopenable, moved, other
     }
@@ -32,7 +32,7 @@ public struct NotesDatabaseError: Error, Hashable, Sendable, CustomStringConvert
     init(moved path: String) {
         self.path = path
         cause = .moved
-        detail = "its path names another file, or none"
+        detail = "the path names another file, or no file"
     }
 
     /// - Parameter systemError: The `errno` of SQLite's last failed system call.
@@ -82,7 +82,7 @@ public struct NotesDatabaseError: Error, Hashable, Sendable, CustomStringConvert
         case .busy: "end the other process, or wait; until then requests get 503"
         case .readOnly: "make the file and its directory writable; until then writes get 503"
         case .inputOutput: "check the disk; requests get 503"
-        case .damaged: "stop the server and restore the file from a copy; requests get 503"
+        case .damaged: "stop the server and restore the file from a backup; requests get 503"
         case .unopenable: "check the directory and the limit on open files (ulimit -n); requests get 503"
         case .moved: "move the file back, or restart the server; until then writes get 503"
         case .other: "please report this error"

@@ -111,7 +111,7 @@ extension NotesService {
                 Secrets.tokenID(secret), owner, kind.rawValue, csrf, tokenTime() + seconds * 1000,
                 Secrets.proof(of: secret, password: users[ByteKey(owner)] ?? ""),
             ])
-        // The oldest tokens over the limit end.
+        // Deletes the oldest tokens above the limit.
         try database.execute(
             sql: """
                 DELETE FROM token WHERE owner = ?1 AND kind = ?2 AND id NOT IN

@@ -7,7 +7,7 @@ extension NotesService {
     /// Executes a write and stores its result under the request's `Idempotency-Key`, in one transaction. A repeated
     /// operation gets the stored result.
     ///
-    /// - Parameter fields: The fields of the body; `nil` if the method gives a body no meaning.
+    /// - Parameter fields: The fields of the body; `nil` if a body has no semantics for the method.
     func write(
         _ request: APIRequest, _ user: String, _ fields: Result<NoteFields, any Error>? = nil,
         _ body: (Database) throws -> Response

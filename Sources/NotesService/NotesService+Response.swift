@@ -37,7 +37,7 @@ extension NotesService {
     public enum Body: Sendable {
         /// A complete body; may be empty.
         case text(String)
-        /// A long body, made while it is sent.
+        /// A long body, generated while it is sent.
         case pages(Pages)
         /// No body, in a response to HEAD: the length of the body of a GET, if known.
         case omitted(length: Int?)
@@ -75,8 +75,8 @@ extension NotesService {
         /// Returns the next page; `nil` at the end. Blocking; call off the event loop.
         public func next() throws -> String? { try make() }
 
-        /// Creates the pages of a list. A row is read when its page is made, so it is as new as its page; rows deleted
-        /// since the start of the response are left out.
+        /// Creates the pages of a list. Each row is read when its page is made; rows deleted since the start of the
+        /// response are left out.
         ///
         /// - Parameters:
         ///   - first: The first page.

@@ -28,7 +28,7 @@ extension NotesService {
         }
         request.user = user
         if let seconds = rateLimiter?.secondsToWait(user, at: monotonicNow()) {
-            var response = Response.error(.tooManyRequests, "Too many requests; wait", key: "detail")
+            var response = Response.error(.tooManyRequests, "Too many requests; see Retry-After", key: "detail")
             response[.retryAfter] = String(seconds)
             throw HTTPProblem(response)
         }

@@ -6,7 +6,7 @@ extension NotesStore {
 
     /// Creates the schema, or migrates it from an earlier version.
     ///
-    /// User data is stored as BLOB, because reading SQLite's TEXT ends at a NUL.
+    /// User data is stored as BLOB, because SQLite truncates TEXT at a NUL when it is read.
     static func createSchema(
         _ database: Database, from version: Int, _ contract: APIContract, epoch: String
     ) throws {

@@ -21,7 +21,7 @@ public final class NotesStore: Sendable {
     /// - Parameters:
     ///   - path: The file; `nil` keeps the notes in memory.
     ///   - contract: The API contract. A file keeps its format of `uuid`: only `orig` opens a file that `orig` created.
-    ///   - makeEpoch: Returns a new identifier of a history, which cursors contain; random by default.
+    ///   - makeEpoch: Returns a new history identifier, which is part of every cursor; random by default.
     public init(
         path: String?, contract: APIContract = .compat,
         makeEpoch: (@Sendable () -> String)? = nil
@@ -116,8 +116,8 @@ public final class NotesStore: Sendable {
         }
     }
 
-    /// Runs a query. GRDB's `read` sets a pragma each time, on which SQLite drops all compiled statements. With one
-    /// serial connection that pragma protects nothing.
+    /// Runs a query. GRDB's `read` sets a pragma each time, after which SQLite recompiles all statements. With one
+    /// serial connection that pragma is unnecessary.
     func read<Result>(_ body: (Database) throws -> Result) throws -> Result { try queue.unsafeRead(body) }
 
     /// Returns whether the open file is no longer the one at its path.

@@ -14,7 +14,7 @@ public struct NotesStoreError: Error, Hashable, Sendable, CustomStringConvertibl
         }
         switch error.resultCode {
         case .SQLITE_NOTADB, .SQLITE_CORRUPT:
-            self.init("\(path) is not a notes database, or is damaged; name another file, or restore it from a copy")
+            self.init("\(path) is not a notes database, or is damaged; name another file, or restore it from a backup")
         case .SQLITE_CANTOPEN:
             self.init(
                 "\(path) cannot be opened: no such directory, or no permission to create files in it; check the directory"

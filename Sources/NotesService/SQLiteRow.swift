@@ -3,7 +3,7 @@ internal import GRDBSQLite
 
 /// The current row of a running query, read from SQLite without copies.
 ///
-/// GRDB's `Row` allocates memory for each text, which took half the CPU time of a list.
+/// GRDB's `Row` allocates memory for each text, which would take half the CPU time of a list.
 struct SQLiteRow {
     private let statement: SQLiteStatement
 

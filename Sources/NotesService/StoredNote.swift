@@ -18,7 +18,7 @@ struct StoredNote {
         case live
         /// A tombstone.
         case deleted
-        /// An expired tombstone. It keeps the revision number, from which a new note with this `uuid` counts on.
+        /// An expired tombstone. It keeps the revision number, which a new note with this `uuid` continues.
         case pruned
     }
 

@@ -20,7 +20,7 @@ public final class TestHooks: Sendable {
         public var method: String?
         /// The path without the query; a final `*` matches any suffix.
         public var path: String
-        /// The number of the matching request, from 1; `nil` stands for all of them.
+        /// The number of the matching request, from 1; `nil` matches all.
         public var nth: Int?
         /// The effect.
         public var action: Action
@@ -56,7 +56,7 @@ public final class TestHooks: Sendable {
         var snapshots: [Int: NotesSnapshot] = [:]
     }
 
-    /// The maximum number of rules, and that of snapshots.
+    /// The maximum number of rules, and the maximum number of snapshots.
     static let entriesMax = 100
 
     private let state = Mutex(State())
@@ -70,8 +70,8 @@ public final class TestHooks: Sendable {
         set { state.withLock { $0.fixedTime = newValue } }
     }
 
-    /// Adds a rule and returns its number; `nil` if there are too many. The first rule that takes effect on a request
-    /// decides.
+    /// Adds a rule and returns its number; `nil` if there are too many. Only the first rule that takes effect on a
+    /// request is applied.
     @discardableResult
     public func add(_ rule: Rule) -> Int? {
         state.withLock { state in

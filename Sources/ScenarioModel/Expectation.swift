@@ -63,12 +63,12 @@ public struct Expectation: Sendable {
             /// At most the attempts that the retry policy allows for the outages of the window.
             case budget
         }
-        /// The result of an exchange, as `answers` of scenario files names it.
+        /// The result of an exchange, as listed under the key `answers` of scenario files.
         public enum Response: Hashable, Sendable, CustomStringConvertible {
             /// The client received a response with this status.
             case status(Int)
-            /// The client received a response with a status of this hundred.
-            case hundred(Int)
+            /// The client received a response with a status of this class: 2 for 2xx (RFC 9110, 15).
+            case statusClass(Int)
             /// The server responded, and the client did not receive the response.
             case lost
             /// The request did not reach the server.
@@ -77,7 +77,7 @@ public struct Expectation: Sendable {
             public var description: String {
                 switch self {
                 case .status(let status): "\(status)"
-                case .hundred(let hundred): "\(hundred)xx"
+                case .statusClass(let digit): "\(digit)xx"
                 case .lost: "lost"
                 case .none: "none"
                 }
@@ -118,7 +118,7 @@ public struct Expectation: Sendable {
 }
 
 extension Expectation: CustomStringConvertible {
-    /// The expectation in one line, in the words of scenario files.
+    /// The expectation in one line, with the keys of scenario files.
     public var description: String {
         switch kind {
         case .traffic(let traffic):

@@ -27,8 +27,8 @@ struct ExpectationEvaluator {
 
     // MARK: Devices
 
-    /// Returns the reason a state does not satisfy a condition, `nil` if it does; `exists` is `false` if the condition's
-    /// note is missing.
+    /// Returns the reason a state does not satisfy a condition; `nil` if it does. `exists` is `false` if the
+    /// condition's note is missing.
     static func mismatch(
         _ state: History.DeviceState, _ condition: StateCondition
     ) -> (exists: Bool, reason: String?) {
@@ -228,8 +228,8 @@ struct ExpectationEvaluator {
     private static func matches(
         _ response: Expectation.Traffic.Response, _ expected: Expectation.Traffic.Response
     ) -> Bool {
-        if case .hundred(let hundred) = expected, case .status(let status) = response {
-            return status / 100 == hundred
+        if case .statusClass(let digit) = expected, case .status(let status) = response {
+            return status / 100 == digit
         }
         return response == expected
     }
@@ -249,8 +249,8 @@ struct ExpectationEvaluator {
         return sum
     }
 
-    /// Returns the number of attempts allowed in one outage of D seconds: 2 + ceil(log2(cap / base)) + D / (cap / 2), with a
-    /// cap of 60 s and a base of 1 s.
+    /// Returns the number of attempts allowed in one outage of D seconds: 2 + ceil(log2(cap / base)) + D / (cap / 2),
+    /// with a cap of 60 s and a base of 1 s.
     static func budget(ofOutage duration: Nanoseconds) -> Int {
         2 + 6 + Int((duration.count + 29_999_999_999) / 30_000_000_000)
     }

@@ -8,7 +8,7 @@ public struct History: Sendable {
         case network(device: String, link: String, isOnline: Bool)
         /// A device's state has changed.
         case device(String, DeviceState)
-        /// A device or writer has sent a request: the request has entered its link whole.
+        /// A device or writer has sent a request: the complete request has entered its link.
         case request(Int, actor: String, method: String, row: String?, key: String?, bodyDigest: UInt64)
         /// The request has reached the server.
         case arrived(Int)
@@ -22,11 +22,11 @@ public struct History: Sendable {
         case fault(index: Int, exchange: Int)
         /// A mark has been set.
         case mark(String)
-        /// A device or writer has started an action, or the runner has.
+        /// A device, a writer or the runner has started an action.
         case action(actor: String, String)
         /// The notes on the server at the end.
         case server([ServerRow])
-        /// The host did not run the process for this long, until now.
+        /// A host pause of this length has ended.
         case hostPause(Nanoseconds)
         /// The run was aborted, for this reason.
         case aborted(String)
@@ -61,7 +61,7 @@ public struct History: Sendable {
             public let title: String?
             /// The text.
             public let text: String?
-            /// The icon beside it: none, upload, conflict, error.
+            /// The icon beside the note: none, upload, conflict or error.
             public let icon: String
             /// Whether a deletion is pending.
             public let isDeleted: Bool

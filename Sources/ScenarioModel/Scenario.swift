@@ -80,7 +80,7 @@ public struct Scenario: Sendable {
         public let user: String
         /// Whether it has the server's notes at the start.
         public let startsSynced: Bool
-        /// The course of its network conditions.
+        /// Its network conditions over time.
         public let network: [NetworkEntry]
 
         /// Creates a device.
@@ -106,7 +106,7 @@ public struct Scenario: Sendable {
         }
     }
 
-    /// Conditions of a link from a time on.
+    /// Conditions of a link, and the time at which they take effect.
     public struct NetworkEntry: Sendable {
         /// The time at which the conditions take effect.
         public let start: Nanoseconds
@@ -133,11 +133,11 @@ public struct Scenario: Sendable {
             case mute
         }
 
-        /// The requests concerned.
+        /// The requests to match.
         public let request: RequestPattern
         /// The number of the matching request, from 1.
         public let nth: Int
-        /// The device whose link is concerned; `nil` for any.
+        /// The device whose link has the fault; `nil` for any.
         public let device: String?
         /// The effect on the connection.
         public let action: Action

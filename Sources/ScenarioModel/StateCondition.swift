@@ -23,7 +23,7 @@ public struct StateCondition: Hashable, Sendable, CustomStringConvertible {
     public let row: String?
     /// Checks that must hold together.
     public let checks: [Check]
-    /// Begin of the period; `nil` for the scenario's start.
+    /// Start of the period; `nil` for the scenario's start.
     public let since: TimeReference?
     /// End of the period, exclusive; `nil` for the scenario's end.
     public let until: TimeReference?

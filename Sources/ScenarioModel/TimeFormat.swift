@@ -1,6 +1,6 @@
 public import Determinism
 
-/// Times for output.
+/// Formats of times for output.
 public enum TimeFormat {
     /// Returns a time with one decimal: `12.3 s`.
     public static func seconds(_ time: Nanoseconds) -> String {
@@ -21,7 +21,7 @@ public enum TimeFormat {
 
 /// Quoting of user text for output.
 enum Quoting {
-    /// Returns the text, in quotes if it is empty or contains blanks or commas.
+    /// Returns the text, in quotes if it is empty or contains whitespace or commas.
     static func quoted(_ text: String) -> String {
         text.isEmpty || text.contains(where: { $0.isWhitespace || $0 == "," }) ? "'\(text)'" : text
     }

@@ -39,10 +39,10 @@ public struct Verdict: Sendable {
         }
     }
 
-    /// Host pauses of this length and more make time-dependent failures inconclusive.
+    /// The length from which a host pause makes time-dependent failures inconclusive.
     public static let hostPauseMax = Nanoseconds.seconds(1)
 
-    /// Returns the outcome, or `inconclusive` for a failure in a run with a long host pause.
+    /// Returns the outcome; `inconclusive` instead of a failure in a run with a long host pause.
     private static func excused(_ outcome: Outcome, _ history: History) -> Outcome {
         guard case .fail(let reason) = outcome, history.longestHostPause >= hostPauseMax else { return outcome }
         return .inconclusive(

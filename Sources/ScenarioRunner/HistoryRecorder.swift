@@ -76,7 +76,7 @@ final class HistoryRecorder: Sendable {
 
     // MARK: Events
 
-    /// Records an event at the present time, and prints a line.
+    /// Records an event at the current time, and prints a line.
     func record(_ event: History.Event, line: String? = nil) {
         let text: String? = state.withLock { state in
             guard !state.isEnded else { return nil }
@@ -150,7 +150,7 @@ final class HistoryRecorder: Sendable {
 
     /// Records an event of an exchange on a device's link.
     ///
-    /// - Parameter faults: Indices in the scenario's faults of the rules given to the device's proxy.
+    /// - Parameter faults: For each rule of the device's proxy, the index of its fault in the scenario.
     func recordExchange(_ device: String, _ event: ExchangeEvent, faults: [Int]) {
         switch event {
         case .requested(let id, let head, let body, let row):

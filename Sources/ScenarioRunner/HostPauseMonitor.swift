@@ -10,16 +10,16 @@ internal import Synchronization
     import Musl
 #endif
 
-/// A monitor of host pauses: a thread that wakes late, or a write of one byte that the disk takes long to complete.
+/// A monitor of host pauses. It detects a thread that wakes late, and a one-byte write that the disk completes late.
 ///
-/// It measures nothing of the run itself, so that a slow client or server does not count as a host pause.
+/// It is independent of the run, so that a slow client or server does not count as a host pause.
 final class HostPauseMonitor: Sendable {
     private let isStopped = Mutex(false)
     private let onPause: @Sendable (Nanoseconds) -> Void
 
     private static let clockInterval = Nanoseconds.milliseconds(20)
     private static let diskInterval = Nanoseconds.milliseconds(200)
-    /// Shorter delays are normal on a busy host.
+    /// The minimum delay that is reported. Shorter delays are normal on a busy host.
     private static let reportMin = Nanoseconds.milliseconds(250)
 
     /// Starts the monitor's threads.

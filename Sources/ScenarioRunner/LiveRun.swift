@@ -1,6 +1,6 @@
 //  ScenarioRunner: runs scenarios.
 //
-//  Owns: the live world: a server, and a proxy and a client per device, on free ports of the loopback interface, in real
+//  Owns: live runs: one server, and a proxy and a client per device, on free ports of the loopback interface, in real
 //  time; the history of the run.
 //
 //  Does not own: the meaning of scenarios and verdicts (ScenarioModel), files (ConfigFiles), arguments (the command).
@@ -37,7 +37,7 @@ public final class LiveRun: Sendable {
     private let folder: URL
     private let clients = Mutex<[String: SyncClient]>([:])
     private let proxies = Mutex<[String: Proxy]>([:])
-    /// Devices for which the server's host name does not resolve at present.
+    /// Devices for which the server's host name currently does not resolve.
     private let devicesWithoutDNS = Mutex<Set<String>>([])
 
     private static let pollInterval = Duration.milliseconds(5)
@@ -161,7 +161,7 @@ public final class LiveRun: Sendable {
     }
 
     private func startProxy(_ device: Scenario.Device, _ server: NotesServer) async throws {
-        // Indices in the scenario's faults of this device's rules.
+        // For each rule of this device, the index of its fault in the scenario.
         let faults = scenario.faults.indices.filter {
             scenario.faults[$0].device == nil || scenario.faults[$0].device == device.name
         }
@@ -199,7 +199,7 @@ public final class LiveRun: Sendable {
 
     private func client(_ name: String) -> SyncClient? { clients.withLock { $0[name] } }
 
-    /// Records the present view of a device.
+    /// Records the current view of a device.
     private func recordView(of name: String) async throws {
         if let view = try await client(name)?.view() { recorder.recordView(view, of: name) }
     }
@@ -255,7 +255,7 @@ public final class LiveRun: Sendable {
                 }
                 schedule.advance(to: recorder.time)
                 while let step = schedule.takeAction() {
-                    // A mark is set when its action starts, not when the effect shows.
+                    // A mark is set when its action starts, not when the action has its effect.
                     if let mark = step.mark { recorder.record(.mark(mark), line: "mark \(mark)") }
                     if step.action != nil { group.addTask { try await self.run(step) } }
                 }
@@ -338,7 +338,7 @@ public final class LiveRun: Sendable {
         }
     }
 
-    /// Waits until a client has nothing left to send or fetch; returns whether it did in time.
+    /// Waits until a client has nothing left to send or fetch; returns `false` if that exceeds the duration.
     private func settle(_ name: String, within duration: Duration) async throws -> Bool {
         let end = ContinuousClock.now + duration
         while ContinuousClock.now < end {

@@ -8,7 +8,7 @@ struct StepSchedule {
     private var due: [Scenario.Step] = []
     private var marks: [String: Nanoseconds] = [:]
     private var states: [String: History.DeviceState] = [:]
-    /// Marks of steps whose trigger can no longer happen.
+    /// Marks of steps whose trigger can no longer occur.
     private var missedMarks: Set<String> = []
 
     init(_ scenario: Scenario) {
@@ -16,7 +16,7 @@ struct StepSchedule {
         waiting = scenario.steps
     }
 
-    /// Whether no step is left: each was taken, or its trigger can no longer happen.
+    /// Whether no step is left: each was taken, or its trigger can no longer occur.
     var isFinished: Bool { waiting.isEmpty && due.isEmpty }
 
     /// The time of the next ``advance(to:)``; `nil` if no step is waiting.
@@ -50,7 +50,7 @@ struct StepSchedule {
         var hasChanged = true
         while hasChanged {
             hasChanged = false
-            // A missed mark makes steps that wait for it impossible, too.
+            // Steps that wait for a missed mark are missed too.
             var rest: [Scenario.Step] = []
             for step in waiting {
                 switch condition(of: step, at: now) {

@@ -9,7 +9,7 @@ public struct OfflineNotes {
     private let store: SyncStore
     private var engine: SyncEngine
 
-    /// Why a note was not found.
+    /// Reason a note was not found or a change was rejected.
     public struct NoteError: Error, CustomStringConvertible {
         public let description: String
     }
@@ -34,7 +34,7 @@ public struct OfflineNotes {
         try change { engine, date in engine.create(title: title, text: text, date: date, at: .start) }
     }
 
-    /// Changes those parts of a note that are given.
+    /// Changes a note's title or text; `nil` leaves it unchanged.
     public mutating func edit(_ uuid: String, title: String?, text: String?) throws {
         try change { engine, date in try engine.edit(uuid, title: title, text: text, date: date, at: .start) }
     }
@@ -49,7 +49,7 @@ public struct OfflineNotes {
         _ = try change { engine, date in try engine.resolve(uuid, resolution, date: date, at: .start) }
     }
 
-    /// Returns the uuid of the note with a title, or with a uuid that begins with at least four given characters.
+    /// Returns the uuid of the note with this title, or with a uuid that begins with `name` of at least 4 characters.
     public func find(_ name: String) throws(NoteError) -> String {
         let rows = view.rows.filter { !$0.isDeleted || $0.icon == .conflict || $0.icon == .error }
         let found = rows.filter { $0.title == name || (name.count >= 4 && $0.uuid.hasPrefix(name.lowercased())) }

@@ -1,7 +1,7 @@
 public import SyncEngine
 
 extension SyncClient {
-    /// The end of a wait for a complete sync.
+    /// The result of ``waitUntilComplete(timeout:)``.
     public enum Completion: Hashable, Sendable {
         /// All changes are sent, and all changes of the server are fetched.
         case complete
@@ -13,7 +13,7 @@ extension SyncClient {
         case timedOut
     }
 
-    /// The interval of looking at the progress.
+    /// The interval between two checks of the status.
     private static var pollInterval: Duration { .milliseconds(20) }
 
     /// Waits until the sync is complete or paused, or for `timeout`.

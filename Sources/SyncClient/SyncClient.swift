@@ -44,7 +44,7 @@ public final class SyncClient: Sendable {
         logger: Logger = Logger(label: "slowlane.client") { _ in SwiftLogNoOpLogHandler() },
         onEvent: @escaping @Sendable (SyncEvent) -> Void = { _ in }
     ) async throws -> SyncClient {
-        // A thread of its own, because commits block.
+        // The client has its own thread, because commits block.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let eventLoop = group.next()
         do {

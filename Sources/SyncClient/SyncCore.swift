@@ -48,7 +48,7 @@ final class SyncCore {
         try? update { machine, now in machine.started(isOnline: isOnline, at: now) }
     }
 
-    /// Gives the machine an input and carries out its actions. Throws if a commit fails; the input is undone then.
+    /// Passes an input to the machine and carries out its actions. Throws if a commit fails; the input is then undone.
     @discardableResult
     func update<Value>(_ input: (inout SyncMachine, Instant) throws -> Value) throws -> Value {
         let value = try input(&machine, now)
@@ -67,7 +67,7 @@ final class SyncCore {
             case .connect(let id): connect(id)
             case .write(let id, let bytes): channels[id]?.writeAndFlush(bytes, promise: nil)
             case .close(let id):
-                // With a FIN, as programs close sockets: bytes on their way may still arrive.
+                // Closes with FIN, so that bytes in flight may still arrive.
                 channels.removeValue(forKey: id)?.close(promise: nil)
             case .report(let event): onEvent(event)
             }

@@ -7,9 +7,9 @@ public enum SyncEvent: Sendable {
     case view(NotesView)
     /// A request is being sent.
     case sent(exchange: Int, method: String, target: String)
-    /// Its complete response has arrived.
+    /// The complete response to a request has arrived.
     case responded(exchange: Int, status: Int)
-    /// It has failed.
+    /// An exchange has ended without a response.
     case failed(exchange: Int, reason: String)
     /// A commit has failed; the change that needed it has not happened.
     case commitFailed(SyncStoreError)
@@ -21,7 +21,7 @@ public struct SyncStatus: Sendable {
     public let isSettled: Bool
     /// Reason nothing is sent until a sync is requested; `nil` if not paused.
     public let pauseReason: String?
-    /// Set while the last response came from a peer that is no notes server. The client keeps retrying; a program that
-    /// syncs once may stop here.
+    /// Set while the last response came from a peer that is not a notes server. The client keeps retrying; a program
+    /// that syncs once may stop here.
     public let foreignServer: ForeignServerError?
 }

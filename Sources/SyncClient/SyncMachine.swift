@@ -7,8 +7,8 @@ internal import SyncStore
 /// The state machine of the live client: the engine and the HTTP client machine, with the rule that a change is durable
 /// before anything of it is sent. Has no socket, clock or file.
 ///
-/// After each input and each ``advance(to:)``, the driver takes every action with ``takeAction()``. It reports the result
-/// of ``Action/commit(_:)`` with ``committed(at:)`` or ``commitFailed(_:at:)`` before any other input.
+/// After each input and each ``advance(to:)``, the driver takes every action with ``takeAction()``. It reports the
+/// result of ``Action/commit(_:)`` with ``committed(at:)`` or ``commitFailed(_:at:)`` before any other input.
 struct SyncMachine {
     /// An action for the driver.
     enum Action {
@@ -24,7 +24,7 @@ struct SyncMachine {
         case report(SyncEvent)
     }
 
-    /// The delay before the engine acts by itself again after a failed commit.
+    /// The delay after a failed commit before the engine's next timed action.
     static let commitRetryDelay = Nanoseconds.seconds(1)
 
     /// The first bytes of each HTTP/1.1 response.
@@ -36,8 +36,8 @@ struct SyncMachine {
     private var http: HTTPClientMachine
     private var exchanges: [HTTPExchangeID: SyncExchangeID] = [:]
     private var actions: [Action] = []
-    /// The first bytes that have arrived since the last request, enough for ``httpPrefix``. The engine has one exchange in
-    /// flight at a time.
+    /// The first bytes that have arrived since the last request, enough for ``httpPrefix``. The engine has one exchange
+    /// in flight at a time.
     private var responsePrefix: [UInt8] = []
     private var lastView: NotesView?
     private var engineRetryAt: Instant?
@@ -182,7 +182,7 @@ struct SyncMachine {
         responsePrefix = []
     }
 
-    /// Translates the HTTP machine's actions. A finished exchange waits while a commit is under way.
+    /// Translates the HTTP machine's actions. Finished exchanges are held back while a commit is pending.
     private mutating func runHTTP(at now: Instant) {
         while uncommitted == nil, let action = http.takeAction() {
             switch action {

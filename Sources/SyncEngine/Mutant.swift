@@ -1,9 +1,9 @@
-/// Deliberate defects of the client. A scenario proves its worth by failing on the mutant it was written for.
+/// Deliberate defects of the client. A scenario must fail on the mutant that it was written for.
 public enum Mutant: String, CaseIterable, Sendable {
-    /// Repeats a creation whose response was lost as a new note.
+    /// Retries a creation whose response was lost, under a new identifier.
     case postsAgainUnderNewID = "posts-again-under-new-id"
     /// Overwrites the server's revision after a 409.
     case overwritesOnConflict = "overwrites-on-conflict"
     /// Treats a change whose response was lost as done.
-    case dropsOnLostAnswer = "drops-on-lost-answer"
+    case dropsOnLostResponse = "drops-on-lost-response"
 }

@@ -51,7 +51,7 @@ extension SyncEngine {
         recordFailure(at: now)
     }
 
-    /// Schedules a read again; a pushed entry is still in the outbox.
+    /// Schedules a failed read again. A pushed entry needs nothing: it is still in the outbox.
     private mutating func restore(_ activity: Activity) {
         switch activity {
         case .push, .reconcile: break
@@ -133,7 +133,7 @@ extension SyncEngine {
             if entry.kind != .delete, theirs.title == entry.draft.title, theirs.text == entry.draft.text {
                 acknowledge(entry, as: note)  // stored by an earlier attempt
             } else if note.revision == entry.base {
-                recordFailure(at: now)  // reported as stale, yet current: retry later
+                recordFailure(at: now)  // the base is current although the server called it stale
             } else if mutant == .overwritesOnConflict {
                 overwrite(entry, from: note)
             } else {
@@ -195,7 +195,8 @@ extension SyncEngine {
         }
     }
 
-    /// Records that the server no longer has a note: an unchanged note is deleted, a conflict becomes one with a deletion.
+    /// Records that the server no longer has a note: an unchanged note is deleted, a conflict becomes one with a
+    /// deletion.
     private mutating func recordAbsence(of local: LocalNote) {
         if local.theirs != nil {
             if local.theirs?.revision != nil { recordConflict(.deleted, local.uuid) }
@@ -235,7 +236,7 @@ extension SyncEngine {
 
     private mutating func applyMutant(afterLostResponseTo entry: OutboxEntry) {
         switch mutant {
-        case .dropsOnLostAnswer: drop(entry)
+        case .dropsOnLostResponse: drop(entry)
         case .postsAgainUnderNewID where entry.kind == .create:
             guard var note = notes[entry.uuid] else { return }
             forget(entry.uuid)

@@ -2,7 +2,8 @@
 //
 //  Owns: the outbox, the order of requests, the meaning of responses, conflicts, the retry policy.
 //
-//  Does not own: sockets, SQLite, clocks and randomness. Inputs, the time and a seed go in; commits and requests come out.
+//  Does not own: sockets, SQLite, clocks and randomness. Inputs, the time and a seed go in; commits and requests come
+//  out.
 
 public import Determinism
 internal import NotesContract
@@ -15,9 +16,9 @@ internal import NotesContract
 ///     409           -> GET -> own change: done; otherwise a conflict     (base, mine and theirs are kept)
 ///     afterwards    -> GET of the index; changed notes are fetched
 ///
-/// Inputs are facts with their time: ``started(at:)``, ``interfaceChanged(isUp:at:)``,
-/// ``responseReceived(_:to:at:)`` and so on. After each input, and after ``advance(to:)`` at ``nextDeadline``, the driver
-/// takes every action with ``takeAction()``.
+/// Inputs are facts with their time: ``started(at:)``, ``interfaceChanged(isUp:at:)``, ``responseReceived(_:to:at:)``
+/// and so on. After each input, and after ``advance(to:)`` at ``nextDeadline``, the driver takes every action with
+/// ``takeAction()``.
 ///
 /// The engine is a value. A driver that cannot carry out ``Action/commit(_:)`` discards the copy that requested it and
 /// continues with the previous one.
@@ -76,9 +77,9 @@ public struct SyncEngine: Sendable {
 
     /// The exchange in flight.
     var current: (id: SyncExchangeID, activity: Activity)?
-    /// Entries with an unknown outcome; the server's note is fetched before anything else.
+    /// Entries that the server rejected as conflicting; the server's note is fetched before anything else.
     var toReconcile: [Int] = []
-    /// Notes whose server revision differs.
+    /// Notes to fetch, because the index lists another revision.
     var toFetch: [String] = []
     private var wantsIndex = false
     private var lastIndexFetch: Instant?
@@ -91,8 +92,8 @@ public struct SyncEngine: Sendable {
     public private(set) var pauseReason: String?
     /// Whether the last exchange succeeded; `nil` before the first.
     public private(set) var isReachable: Bool?
-    /// Set when the last response came from a peer that is no notes server. The engine keeps retrying, because a captive
-    /// portal looks the same and goes away.
+    /// Set when the last response came from a peer that is not a notes server. The engine keeps retrying, because a
+    /// captive portal looks the same and goes away.
     public internal(set) var foreignServer: ForeignServerError?
 
     /// Creates an engine with the state of the previous run.
@@ -286,7 +287,7 @@ public struct SyncEngine: Sendable {
 
     /// Returns whether an entry is the first of its note and may be sent now.
     ///
-    /// - Parameter now: `nil` leaves the retry delay after a server error out of account: such an entry is not ready.
+    /// - Parameter now: The time; `nil` excludes every entry that waits after a server error.
     private func canBeSent(_ entry: OutboxEntry, at now: Instant?) -> Bool {
         guard let note = notes[entry.uuid], note.theirs == nil, note.problem == nil,
             outbox.first(where: { $0.uuid == entry.uuid })?.sequence == entry.sequence

@@ -46,7 +46,7 @@ public enum SyncFailure: Hashable, Sendable {
     case notHTTP(String)
 }
 
-/// A peer that is no notes server: another server, or a captive portal or proxy on the way.
+/// A peer that is not a notes server: another server, or a captive portal or proxy on the way.
 public struct ForeignServerError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The status of its response; `nil` if the bytes were not HTTP.
     public let status: Int?

@@ -10,8 +10,8 @@ public import SyncEngine
 
 /// The client's notes and outbox in a SQLite file.
 ///
-/// One process at a time can open the file (`locking_mode = EXCLUSIVE`): two would send the same outbox twice. A commit is
-/// on disk when ``commit(_:)`` returns (write-ahead log, `synchronous = FULL`), before anything of it is sent.
+/// One process at a time can open the file (`locking_mode = EXCLUSIVE`): two would send the same outbox twice. A commit
+/// is on disk when ``commit(_:)`` returns (write-ahead log, `synchronous = FULL`), before anything of it is sent.
 public final class SyncStore: Sendable {
     private let queue: DatabaseQueue
     private let path: String
@@ -73,7 +73,7 @@ public final class SyncStore: Sendable {
                 """)
     }
 
-    /// Limits the file to its present size, as a full disk does; for tests.
+    /// Limits the file to its current size, as a full disk does; for tests.
     func limitPages() throws {
         try queue.write { try $0.execute(sql: "PRAGMA max_page_count = 1") }
     }

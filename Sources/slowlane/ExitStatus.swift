@@ -2,7 +2,7 @@ internal import ArgumentParser
 
 /// The exit statuses of all subcommands.
 enum ExitStatus {
-    /// A measurement or an expectation failed, or the server refused a call.
+    /// A measurement or an expectation failed, or the server rejected a call.
     static let failed = ExitCode(1)
     /// Wrong arguments (`EX_USAGE`).
     static let usage = ExitCode(64)
@@ -12,7 +12,7 @@ enum ExitStatus {
     static let unavailable = ExitCode(69)
     /// Internal error (`EX_SOFTWARE`).
     static let internalError = ExitCode(70)
-    /// The system does not permit it (`EX_NOPERM`).
+    /// Operation not permitted (`EX_NOPERM`).
     static let notPermitted = ExitCode(77)
     /// Interrupted by a signal.
     static let interrupted = ExitCode(130)

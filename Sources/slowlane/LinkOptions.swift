@@ -37,7 +37,7 @@ struct LinkOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Random seed; the same seed gives the same losses.", valueName: "number"))
     var seed: UInt64 = 1
 
-    /// The number of alternatives among profile, timeline and netem expressions that are given.
+    /// The number of given options among profile, timeline and netem expressions, which exclude each other.
     var givenCount: Int { [profile, netemDown, timeline].count(where: { $0 != nil }) }
 
     var client: StackPreset { StackPreset.named[clientStack] ?? .linux }

@@ -86,7 +86,7 @@ struct ModelCommand: ParsableCommand {
         if stats { printStatistics(link.packetsOffered, ContinuousClock.now - start, console) }
     }
 
-    /// Refuses conditions that let no connection through to the server; the model knows packets only.
+    /// Throws if the conditions permit no connection to the server, because the model covers packets only.
     private func requireConnections(_ links: [(name: String, conditions: Conditions)], _ console: Console) throws {
         for (name, conditions) in links where conditions.connectionPolicy != .open {
             console.error(

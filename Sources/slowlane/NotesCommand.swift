@@ -168,7 +168,8 @@ struct NotesCommand: AsyncParsableCommand {
             let problems = view.rows.count { $0.icon == .error }
             console.print(
                 "\(TextTable.count(view.rows.count { !$0.isDeleted }, "note")), "
-                    + "\(TextTable.count(view.outbox, "pending change")), \(conflicts) in conflict, \(problems) refused"
+                    + "\(TextTable.count(view.outbox, "pending change")), \(conflicts) in conflict, "
+                    + "\(problems) rejected"
             )
         }
     }
@@ -209,7 +210,7 @@ extension NotesCommand {
         case .none: "synced"
         case .upload: row.isDeleted ? "deleting" : "pending"
         case .conflict: "CONFLICT"
-        case .error: "refused: \(TextTable.singleLine(row.problem))"
+        case .error: "rejected: \(TextTable.singleLine(row.problem))"
         }
     }
 }

@@ -115,7 +115,7 @@ struct NotesServerCommand: AsyncParsableCommand {
         }
     }
 
-    /// The users of the environment variable, if no others are given.
+    /// The users from the environment variable; `nil` if an option gives users.
     private var environmentUsers: String? {
         let text = ProcessInfo.processInfo.environment[UserList.environmentName]
         return text?.isEmpty == false && user.isEmpty && userFile == nil ? text : nil

@@ -88,7 +88,7 @@ extension NotesCommand {
                 )
             }
             for row in view.rows where row.icon == .error {
-                console.print("refused: '\(TextTable.singleLine(row.title))': \(TextTable.singleLine(row.problem))")
+                console.print("rejected: '\(TextTable.singleLine(row.title))': \(TextTable.singleLine(row.problem))")
             }
             if !isQuiet {
                 let notes = TextTable.count(view.rows.count { !$0.isDeleted }, "note")

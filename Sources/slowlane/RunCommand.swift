@@ -36,7 +36,7 @@ struct RunCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Run this variant only; 'none' is the scenario without variants. (default: all)", valueName: "name"))
+            "Run this variant only; 'none' is the scenario itself. (default: all)", valueName: "name"))
     var variant: String?
 
     @Option(help: ArgumentHelp("Random seed. (default: the seed of the scenario)", valueName: "number"))
@@ -123,7 +123,7 @@ struct RunCommand: AsyncParsableCommand {
             results.append(verdict.result)
         }
         if results.count > 1 {
-            console.print("\(results.count { $0 == .pass }) of \(results.count) pass")
+            console.print("\(results.count { $0 == .pass }) of \(results.count) runs passed")
         }
         if results.contains(.fail) { return 1 }
         return results.contains(.inconclusive) ? 3 : 0

@@ -100,8 +100,8 @@ struct ServerCommand: AsyncParsableCommand {
     @Flag(name: .shortAndLong, help: "Print results only.")
     var quiet = false
 
-    /// Whether the program runs as Toxiproxy's server: it then logs as that does, starts despite an invalid configuration, and
-    /// accepts requests from other machines without a token.
+    /// Whether the program runs as Toxiproxy's server: it then logs in that server's format, starts despite an invalid
+    /// configuration, and accepts requests from other machines without a token.
     private var isToxiproxy: Bool { ToxiproxyProgram.invoked == .server }
 
     func validate() throws {
@@ -145,7 +145,7 @@ struct ServerCommand: AsyncParsableCommand {
         // A signal may arrive as soon as the line "listening" is printed.
         let events = ForegroundEvents()
         let configured = try await load(api, console, logger)
-        // Toxiproxy has no list of host names, so any must be accepted.
+        // Toxiproxy has no list of host names, so every name must be accepted.
         let anyHost = isToxiproxy && isReachable && token == nil ? ["*"] : []
         let named = environment["SLOWLANE_ALLOW_HOST"]?.split(separator: ",").map(String.init) ?? []
         let server: APIServer
@@ -198,8 +198,8 @@ struct ServerCommand: AsyncParsableCommand {
         return limits
     }
 
-    /// Returns the address to listen on. An IPv6 address may have brackets. No host means all interfaces, and so does Toxiproxy's
-    /// `0.0.0.0`, which includes IPv6 there.
+    /// Returns the address to listen on. An IPv6 address may have brackets. No host means all interfaces, and so does
+    /// Toxiproxy's `0.0.0.0`, which includes IPv6 there.
     private func resolvedAddress(_ console: Console) async throws -> Endpoint {
         var name = host
         if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }

@@ -29,9 +29,9 @@ extension CommandTests {
             _ = try client.receive(exactly: body.count)
         }
         command.type("status\nquit\n")
-        let status = try await command.output.line(with: "packets lost")
+        let status = try await command.output.line(with: " lost, ")
         #expect(await command.end() == 0)
-        let lost = Int(try #require(status.firstMatch(of: /(\d+) packets lost/)).output.1)
+        let lost = Int(try #require(status.firstMatch(of: /(\d+) packets? lost/)).output.1)
 
         #expect(try tshark("-r", file, "-Y", "_ws.malformed or _ws.expert.severity == error").isEmpty)
         let losses = try tshark("-r", file, "-Y", "frame.comment contains \"lost on the link\"")

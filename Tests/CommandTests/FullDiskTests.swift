@@ -17,7 +17,7 @@
                 return (reply.status, reply.body)
             }
 
-            @Test func answeredWritesAreKeptAndOthersGet507UntilThereIsSpace() async throws {
+            @Test func acknowledgedWritesAreKeptAndOthersGet507UntilThereIsSpace() async throws {
                 let folder = try TemporaryFolder()
                 // 512-byte blocks, or 1 KiB where /bin/sh is bash.
                 let command = try Command(

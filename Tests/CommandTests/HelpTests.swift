@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test(arguments: commands) func tablesAndOptionsAreInTheWordsOfThisField(_ command: [String]) async throws {
+    @Test(arguments: commands) func tablesAndOptionsUseStandardTerms(_ command: [String]) async throws {
         let text = try await Self.help(command).joined(separator: " ").lowercased()
         for word in [
             "may be given again", "how many", "nothing in force", "where all chance", "answers", "who ", "is told",
@@ -48,7 +48,7 @@ import Testing
         (["toxic", "ad"], "unknown command 'ad'; did you mean 'add'?"),
         (["profiles", "sho", "3g"], "unknown command 'sho'; did you mean 'show'?"),
         (["frobnicate"], "unknown command 'frobnicate' ('slowlane --help' lists all)"),
-    ]) func aMisspeltCommandIsAnsweredWithTheNearest(_ arguments: [String], message: String) async throws {
+    ]) func aMisspeltCommandGetsTheNearestName(_ arguments: [String], message: String) async throws {
         let command = try Command(arguments)
         #expect(await command.end() == 64)
         #expect(command.errors.text.contains(message), "\(command.errors.text)")

@@ -98,7 +98,7 @@ import Testing
     }
 
     /// Every answered write is stored, every operation returns its first result again, and the database is intact.
-    @Test func answeredWritesSurviveKills() async throws {
+    @Test func acknowledgedWritesSurviveKills() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path("notes.db")
         var all: [Operation] = []

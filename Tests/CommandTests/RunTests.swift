@@ -137,7 +137,7 @@ extension CommandTests {
 
         /// All links are restored before the verdict.
         @Test(arguments: ["100-loss", "refuse", "dns", "portal", "updead", "downdead"])
-        func faultsAtTheEndAreLiftedForTheVerdict(_ condition: String) async throws {
+        func conditionsAtTheEndAreRemovedForTheVerdict(_ condition: String) async throws {
             try await Self.expectSurvival(condition)
         }
 
@@ -156,7 +156,7 @@ extension CommandTests {
                     "FAIL  finally: server has 1 note\n"
                 ),
                 (
-                    [lost, "--variant", "none", "--mutant", "drops-on-lost-answer"], 1,
+                    [lost, "--variant", "none", "--mutant", "drops-on-lost-response"], 1,
                     "FAIL  traffic: POST n1 from A, answers lost 2xx\n"
                 ),
             ]

@@ -35,7 +35,7 @@ import Testing
             if let delay = try? Quantity.delay(text) {
                 #expect(delay >= .zero && delay <= DirectionConditions.delayMax, "\(text), seed \(seed)")
             }
-            if let loss = try? Quantity.loss(text) {
+            if let loss = try? Quantity.probability(text) {
                 #expect((0...1_000_000).contains(loss.partsPerMillion), "\(text), seed \(seed)")
             }
             if let time = try? Quantity.time(text) {
@@ -45,7 +45,7 @@ import Testing
             _ = try? Quantity.jitter(text + [" normal", " pareto overtaking", ""].randomElement(using: &generator)!)
             _ = try? Quantity.bursts("timed \(text) \(Self.quantity(&generator))")
             _ = try? Quantity.packetNumbers("\(text)-\(Self.quantity(&generator)), \(Self.quantity(&generator))")
-            _ = try? Quantity.access(text)
+            _ = try? Quantity.connectionPolicy(text)
         }
     }
 

@@ -117,7 +117,7 @@ import Testing
         "", "[]", "scenario: 2", "a: [", "scenario: 1\nname: [x]\ndevices: 3\nnetwork: 4\nexpect: 5", "\u{0}", "? :",
         "scenario: 1\nscenario: 1", "steps: &a [*a]", "devices: { A: }", "network: { A: 3g }",
         "expect: { traffic: [ {} ], always: [ 1 ], finally: { server: [] } }",
-    ]) func nonsenseIsRejected(text: String) { #expect(!Self.problems(text).isEmpty) }
+    ]) func invalidScenariosAreRejected(text: String) { #expect(!Self.problems(text).isEmpty) }
 
     @Test func aVariantChangesTheKeysItNames() throws {
         let file = try ScenarioFile(

@@ -80,7 +80,7 @@ import Testing
         " 0s :3g ,20s:100-loss,\n1m30s:{ramp:edge,over:2s}, 2m: {flap:[lte:800ms,loss100:200ms],jitter:50%}",
         "0s: 3g, 20s: 100-loss, 1m30s: {ramp: edge, over: 2s}, 2m: {flap: [{lte: 800ms}, {loss100: 200ms}], jitter: 50%}",
         "\"0s\":\"3g\",'20s':100-loss,1m30s:{\"ramp\":\"edge\",over:2s},2m:{flap:[{lte:800ms},{loss100:200ms}],jitter:50%}",
-    ]) func anInlineTimelineNeedsNoBlanks(_ text: String) throws {
+    ]) func anInlineTimelineNeedsNoSpaces(_ text: String) throws {
         let timeline = try ProfileCatalogue.timeline(text).timeline
         #expect(timeline.entries.map(\.start) == [.zero, .seconds(20), .seconds(90), .seconds(120)])
         #expect(timeline.links.map(\.name) == ["3g", "100-loss", "edge", "lte", "100-loss"])
@@ -92,12 +92,12 @@ import Testing
         ("{0s:3g,20s:4g}", "t:1:12: no profile is called '4g'"),
         ("0s:3g,\n20s:{ramp:edge,over:2x}", "t:2:21: unknown unit 'x'"),
         ("0s:3g,10s:wifi,20s:{down:{rate:5 MB/s},up:{}}", "t:1:32: 'down.rate'"),
-    ]) func anErrorInATimelineWithoutBlanksHasItsLocation(_ text: String, _ problem: String) {
+    ]) func anErrorInATimelineWithoutSpacesHasItsLocation(_ text: String, _ problem: String) {
         let error = #expect(throws: FileError.self) { try TimelineFile(inline: text, source: "t") }
         #expect(error?.problems.first?.description.hasPrefix(problem) == true, "\(error?.description ?? "")")
     }
 
-    @Test func aPathInAnInlineTimelineIsNoPathOfATimeline() {
+    @Test func aPathInAnInlineTimelineDoesNotNameATimelineFile() {
         let error = #expect(throws: ProfileCatalogue.LookupError.self) {
             try ProfileCatalogue.timeline("0s:./no-such-profile.yaml,20s:3g")
         }

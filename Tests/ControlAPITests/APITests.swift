@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct APITests {
     // MARK: The HTTP layer
 
-    @Test func bodiesAreReadWhateverTheirTypeAndFraming() async throws {
+    @Test func bodiesOfAnyTypeAndFramingAreRead() async throws {
         try await withServer { (call, _) async throws in
             let body = #"{"name":"a","listen":"127.0.0.1:0","upstream":"127.0.0.1:1"}"#
             for (index, type) in ["text/plain", "application/x-www-form-urlencoded", "application/json"].enumerated() {

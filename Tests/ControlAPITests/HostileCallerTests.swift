@@ -25,7 +25,7 @@ import Testing
         case withholdsBody
     }
 
-    @Test(arguments: Hostility.allCases) func threeHundredStrangersDoNotBlockTheOwner(hostility: Hostility)
+    @Test(arguments: Hostility.allCases) func threeHundredUnauthenticatedClientsDoNotBlockTheOwner(hostility: Hostility)
         async throws
     {
         try await withServer(token: "secret") { (call, _) async throws in
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func withoutATokenTheNewestCallerIsServed() async throws {
+    @Test func withoutATokenTheNewestClientIsServed() async throws {
         try await withServer { (call, _) async throws in
             let port = call.port
             try await blocking {

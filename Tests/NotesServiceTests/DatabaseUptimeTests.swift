@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    @Test func everythingExpiresByUptimeWhateverTheWallClock() throws {
+    @Test func expiryDependsOnUptimeAndNotOnTheWallClock() throws {
         let state = try ExpiringState(Fixture())
         // The wall clock goes back meanwhile.
         state.fixture.clock.advance(seconds: 31 * 86_400)
@@ -85,7 +85,7 @@ import Testing
         #expect([ask(), ask(), ask()] == [200, 200, 429])
     }
 
-    @Test func uptimeAddsUpOverRuns() {
+    @Test func uptimeAccumulatesOverRuns() {
         let first = DatabaseUptime(after: nil, wallTime: 1000).advanced(by: 50, wallTime: 1050)
         #expect(first == DatabaseUptime(uptime: 50, tokenTime: 50, wallTime: 1050))
         let second = DatabaseUptime(after: first, wallTime: 1350).advanced(by: 7, wallTime: 1357)

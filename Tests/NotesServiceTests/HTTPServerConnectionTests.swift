@@ -176,7 +176,7 @@ import Testing
 
     // MARK: Order
 
-    @Test func pipelinedRequestsAreAnsweredInOrderAfterAHalfClose() async throws {
+    @Test func pipelinedRequestsGetResponsesInOrderAfterAHalfClose() async throws {
         try await Self.withServer { request, _ in
             await Task.yield()
             return Self.ok(.text(request.path ?? ""))

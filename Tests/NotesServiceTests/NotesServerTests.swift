@@ -149,7 +149,7 @@ import Testing
         #expect(try Data(contentsOf: URL(filePath: path)) == before)
     }
 
-    @Test func aFileThatIsNoDatabaseIsRejectedUnchanged() throws {
+    @Test func aFileThatIsNotADatabaseIsRejectedUnchanged() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("notes.txt")
         let text = Data(String(repeating: "These are my notes. ", count: 100).utf8)

@@ -193,19 +193,19 @@ private typealias Expectation = ScenarioModel.Expectation
                 == .inconclusive("a mark was never set"))
     }
 
-    @Test func answersAreTheResultsForTheClient() {
+    @Test func responsesAreThoseThatTheClientReceived() {
         var run = Run()
         run.exchange(1, responded: 409, received: 409)
         run.exchange(2, responded: 200, received: nil)
         run.exchange(3, arrives: false, responded: nil, received: nil)
         run.exchange(4)
         let responses: [Expectation.Traffic.Response] = [
-            .status(409), .lost, Expectation.Traffic.Response.none, .hundred(2),
+            .status(409), .lost, Expectation.Traffic.Response.none, .statusClass(2),
         ]
         #expect(run.outcome(Self.traffic(responses: responses)) == .pass)
         #expect(run.outcome(Self.traffic(responses: [.status(409)])) == .fail("answers are 409 lost none 200"))
         #expect(
-            run.outcome(Self.traffic(.init(method: "POST", row: nil), responses: [.hundred(2)]))
+            run.outcome(Self.traffic(.init(method: "POST", row: nil), responses: [.statusClass(2)]))
                 == .fail("there is no matching request"))
     }
 

@@ -57,7 +57,7 @@ import Testing
         await server.stop()
     }
 
-    @Test func aHostThatDoesNotResolveIsNeverConnectedTo() async throws {
+    @Test func noConnectionIsOpenedToAHostThatDoesNotResolve() async throws {
         let (server, store) = try await Self.server()
         let isKnown = Flag()
         var configuration = Self.configuration(server.port)

@@ -205,7 +205,7 @@ import Testing
         #expect(driver.log.contains("connect"))
     }
 
-    @Test func aPeerThatIsNoNotesServerShowsInTheStatus() throws {
+    @Test func aPeerThatIsNotANotesServerShowsInTheStatus() throws {
         let driver = try Driver()
         try driver.start()
         try driver.connectLast()

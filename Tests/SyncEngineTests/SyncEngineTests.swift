@@ -263,7 +263,7 @@ import Testing
             SyncResponse(status: 511, headers: [(name: "Content-Type", value: "text/html")], body: []),
             "status 511 and content type text/html"
         ),
-    ]) func aPeerThatIsNoNotesServerIsReportedAfterItsFirstResponse(_ response: SyncResponse, _ text: String) {
+    ]) func aPeerThatIsNotANotesServerIsReportedAfterItsFirstResponse(_ response: SyncResponse, _ text: String) {
         let world = EngineWorld()
         #expect(world.engine.foreignServer == nil)
         world.respond(with: response)
@@ -275,7 +275,7 @@ import Testing
         #expect(world.engine.foreignServer == nil)
     }
 
-    @Test func bytesThatAreNotHTTPAreReportedAsNoNotesServer() {
+    @Test func bytesThatAreNotHTTPAreReportedAsAForeignServer() {
         let world = EngineWorld()
         world.fail(.notHTTP("not HTTP"))
         #expect(world.engine.foreignServer == ForeignServerError(status: nil, contentType: nil))
@@ -298,7 +298,7 @@ import Testing
         duplicating.settle()
         #expect(duplicating.server.notes.count == 2)
 
-        let dropping = EngineWorld(mutant: .dropsOnLostAnswer)
+        let dropping = EngineWorld(mutant: .dropsOnLostResponse)
         dropping.settle()
         let note = dropping.create("n")
         dropping.fail()

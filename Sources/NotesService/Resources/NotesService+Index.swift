@@ -94,7 +94,7 @@ extension NotesService {
 /// A position in the order of a user's writes.
 private struct Cursor {
     var sequence: Int
-    /// The last pruned sequence when the client began from nothing. The client never had those notes.
+    /// The last pruned sequence at the client's first request. The client never had notes up to it.
     let pruned: Int
 
     func text(_ position: StoredNote.Position) -> String { "\(position.epoch).\(sequence).\(pruned)" }

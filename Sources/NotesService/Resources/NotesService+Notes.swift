@@ -16,7 +16,7 @@ extension NotesService {
 
     var listOrder: StoredNote.Order { contract.reading.listsByDate ? .byDate : .bySequence }
 
-    /// Returns a selection of notes as JSON array, and the position of their owner.
+    /// Returns a selection of notes as a JSON array, and the position of their owner.
     func list(
         _ request: APIRequest, _ selection: StoredNote.Selection, _ show: @escaping Show
     ) throws -> (response: Response, position: StoredNote.Position) {
@@ -171,7 +171,7 @@ extension NotesService {
         }
     }
 
-    /// Returns the revision number from which a new note counts on.
+    /// Returns the revision number that precedes the first one of a new note.
     private func base(_ field: NoteFields.Field) throws -> Int {
         switch (contract.creation.revision, field) {
         case (.ignored, _), (_, .missing), (.continued, .null): return 0

@@ -49,7 +49,7 @@ extension ToxiproxyCLI {
             let call = "\(method.prefix(1))\(method.dropFirst().lowercased()) \(GoText.quoted(url))"
             guard let address else { return "fail to request: \(call): dial tcp: \(reason)" }
             return "fail to request: \(call): dial tcp \(address): connect: \(reason.lowercased())"
-        case .refused, .unreadable: return "\(failure)"
+        case .errorResponse, .unreadable: return "\(failure)"
         }
     }
 

@@ -1,11 +1,11 @@
-/// A program of Toxiproxy's as which this binary runs when it is invoked by that name.
+/// A program of Toxiproxy that this binary replaces when invoked by its name.
 enum ToxiproxyProgram {
     /// `toxiproxy-server`, or `toxiproxy` as in Toxiproxy's container image.
     case server
     /// `toxiproxy-cli`.
     case client
 
-    /// The program whose name this process was invoked by; `nil` under any other name.
+    /// The program by whose name this process was invoked; `nil` for any other name.
     static let invoked: ToxiproxyProgram? =
         switch CommandLine.arguments.first?.split(separator: "/").last {
         case "toxiproxy", "toxiproxy-server": .server
