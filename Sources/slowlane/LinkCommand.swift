@@ -28,12 +28,12 @@ struct LinkCommand: ControlCommand {
     var timeline: String?
     @Option(
         help: ArgumentHelp(
-            "Conditions of the downlink in the syntax of 'tc ... netem', instead of a profile; without it, none. "
+            "Conditions of the downlink in the syntax of 'tc ... netem', instead of a profile. "
                 + "'kbit' counts bits; 'bps', 'kbps', 'mbps' count bytes.", valueName: "expression"))
     var netemDown: String?
     @Option(
         help: ArgumentHelp(
-            "The same for the uplink.", valueName: "expression"))
+            "The same for the uplink. A direction without an expression has no conditions.", valueName: "expression"))
     var netemUp: String?
     @Flag(help: "Remove all link conditions.") var clear = false
     @OptionGroup(title: "Server") var server: ServerOptions

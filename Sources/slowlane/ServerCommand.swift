@@ -30,7 +30,7 @@ struct ServerCommand: AsyncParsableCommand {
             Environment variables:
               SLOWLANE_NO_TOKEN=1             same as --no-token
               SLOWLANE_ALLOW_HOST=NAME,NAME   same as --allow-host
-              LOG_LEVEL=error                 log errors only (default: info)
+              LOG_LEVEL=error                 print errors only (default: info)
 
             SIGINT and SIGTERM stop the server and close all connections.
 
