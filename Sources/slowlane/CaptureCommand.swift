@@ -14,16 +14,19 @@ struct CaptureCommand: AsyncParsableCommand {
               slowlane capture -i lo --port 8000 --http
               slowlane capture -i lo --port 9000 -w phone.pcap --for 30
 
-            The command captures the kernel's packets with libpcap and changes nothing: beside a proxy these are the packets \
-            between the proxy and its client or server. 'slowlane proxy --pcapng FILE' writes the packets of the modelled link.
+            The command captures the packets of the kernel with libpcap and does not delay them. At a proxy these are the \
+            packets between the proxy and its client or server. 'slowlane proxy --pcapng FILE' writes the packets of the \
+            modelled link instead.
 
-            Times are those of the packets. Query strings are not printed. SIGINT (Ctrl-C), SIGTERM or --for end the \
-            capture, and the numbers of captured and dropped packets are printed.
+            Times are the capture times of packets. Query strings are not printed. SIGINT (Ctrl-C), SIGTERM or --for end \
+            the capture; the command then prints the numbers of captured and dropped packets.
 
             Exit status: 0 success; 69 unknown interface, or the file cannot be written; 77 not permitted.
             """)
 
-    @Option(name: [.customShort("i"), .long], help: ArgumentHelp("Interface: lo, eth0, any.", valueName: "name"))
+    @Option(
+        name: [.customShort("i"), .long],
+        help: ArgumentHelp("Network interface, such as lo, eth0 or any.", valueName: "name"))
     var interface = Self.loopback
 
     @Option(help: ArgumentHelp("TCP port of the server.", valueName: "port"))

@@ -149,7 +149,7 @@ struct CreateCommand: ControlCommand {
         help: ArgumentHelp("Address to listen on, HOST:PORT; port 0 picks a free port.", valueName: "host:port"))
     var listen = "127.0.0.1:0"
     @Option(
-        name: .shortAndLong, help: ArgumentHelp("Address to forward connections to, HOST:PORT.", valueName: "host:port")
+        name: .shortAndLong, help: ArgumentHelp("Address of the upstream server, HOST:PORT.", valueName: "host:port")
     ) var upstream: String
     @Option(
         help: ArgumentHelp(

@@ -22,15 +22,18 @@ struct LinkCommand: ControlCommand {
     @Argument(help: "Name of the proxy.") var name: String
     @Argument(help: "Built-in profile ('slowlane profiles' lists all).") var profile: String?
     @Option(
-        help: ArgumentHelp("Built-in timeline, or times with links, instead of a profile.", valueName: "name|times"))
+        help: ArgumentHelp(
+            "Built-in timeline, or times with profiles ('0s: 3g, 20s: 100-loss'), instead of a profile.",
+            valueName: "name|times"))
     var timeline: String?
     @Option(
         help: ArgumentHelp(
-            "Conditions of the downlink as a netem expression, instead of a profile.", valueName: "expression"))
+            "Conditions of the downlink in the syntax of 'tc ... netem', instead of a profile. "
+                + "'kbit' counts bits; 'bps', 'kbps', 'mbps' count bytes.", valueName: "expression"))
     var netemDown: String?
     @Option(
         help: ArgumentHelp(
-            "Conditions of the uplink as a netem expression, instead of a profile.", valueName: "expression"))
+            "The same for the uplink. A direction without an expression has no conditions.", valueName: "expression"))
     var netemUp: String?
     @Flag(help: "Remove all link conditions.") var clear = false
     @OptionGroup(title: "Server") var server: ServerOptions

@@ -14,17 +14,20 @@ struct LinkOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Conditions of the downlink as a netem expression, instead of a profile.", valueName: "expression"))
+            "Conditions of the downlink in the syntax of 'tc ... netem', instead of a profile; needs --netem-up. "
+                + "'kbit' counts bits; 'bps', 'kbps', 'mbps' count bytes.", valueName: "expression"))
     var netemDown: String?
 
     @Option(
         help: ArgumentHelp(
-            "Conditions of the uplink as a netem expression, instead of a profile.", valueName: "expression"))
+            "The same for the uplink; needs --netem-down. '' is a direction without conditions.",
+            valueName: "expression"))
     var netemUp: String?
 
     @Option(
         help: ArgumentHelp(
-            "A built-in timeline, the path of a timeline file, or times with links, instead of a profile.",
+            "A built-in timeline, the path of a timeline file, or times with profiles ('0s: 3g, 20s: 100-loss'), "
+                + "instead of a profile.",
             valueName: "name|file|times"))
     var timeline: String?
 
@@ -34,7 +37,7 @@ struct LinkOptions: ParsableArguments {
     @Option(help: ArgumentHelp("TCP stack to model for the server: linux, apple or rfc.", valueName: "stack"))
     var serverStack = "linux"
 
-    @Option(help: ArgumentHelp("Random seed; the same seed gives the same losses.", valueName: "number"))
+    @Option(help: ArgumentHelp("Random seed; with the same seed, the same packets are lost.", valueName: "number"))
     var seed: UInt64 = 1
 
     /// The number of given options among profile, timeline and netem expressions, which exclude each other.

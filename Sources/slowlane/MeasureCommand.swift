@@ -10,23 +10,24 @@ internal import NIOPosix
 struct MeasureCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "measure",
-        abstract: "Measure profiles on this machine with an echo server behind a proxy.",
+        abstract: "Measure transfers through a proxy and compare them with its profile's figures.",
         discussion: """
             Example:
               slowlane measure edge 3g wifi
 
-            Each row is one transfer on a new connection, from connect() to the last byte of the echo: the time expected \
-            from the profile's figures, and the median of the measured times of --trials transfers (seven times as many \
-            below 100 ms). A row passes if both times agree within 3 % or 2 ms.
+            The transfers go through a proxy to an echo server on this machine. Each row is a transfer on a new \
+            connection, timed from connect() to the last byte of the echo: the time expected from the profile's figures, \
+            and the median of --trials measured times (seven times as many trials below 100 ms). A row passes if both \
+            times agree within 3 % or 2 ms.
 
-            Exit status: 0 all rows pass; 1 a row does not, or a transfer failed; 64 wrong arguments, or a profile that \
-            lets no echo through; 65 invalid file.
+            Exit status: 0 all rows pass; 1 a row does not, or a transfer failed; 64 wrong arguments, or a profile with \
+            which no echo can arrive; 65 invalid file.
             """)
 
     @Argument(help: "Built-in profiles or paths of profile files.")
     var profiles: [String]
 
-    @Option(help: ArgumentHelp("Number of transfers for each row.", valueName: "count"))
+    @Option(help: ArgumentHelp("Number of transfers per row.", valueName: "count"))
     var trials = 3
 
     func validate() throws {

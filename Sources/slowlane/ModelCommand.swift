@@ -21,15 +21,18 @@ struct ModelCommand: ParsableCommand {
             The plan is a comma-separated list:
               ttfb                100 B up, 200 B down
               down:N, up:N        N bytes in one direction (N >= 100)
-              pp:K[:S]            K exchanges of S bytes
+              pp:K[:S]            K exchanges of S bytes each way (default: 200)
               conn                a handshake
-              odrip:D, obulk:D:N[:A], oreq:D, oconn:D
-                                  the same during an outage of D seconds
+              odrip:D             1 kB down every 100 ms, with an outage of D seconds
+              obulk:D:N[:A]       N bytes down, with an outage of D seconds that
+                                  starts after A seconds (default: 2)
+              oreq:D, oconn:D     a request, or a handshake, during an outage of D
+                                  seconds
 
             Each trial prints one line of JSON with times in milliseconds. Trials run one after the other on one link, and a \
             timeline continues from one to the next. TCP stacks: linux (6.5 and later), apple, rfc.
 
-            Exit status: 0 success; 64 wrong arguments, or conditions under which no connection is possible; 65 invalid file.
+            Exit status: 0 success; 64 wrong arguments, or conditions that allow no connection; 65 invalid file.
             """)
 
     @OptionGroup(title: "Network conditions (one is required)") var options: LinkOptions
@@ -40,10 +43,10 @@ struct ModelCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Transfers to run, separated by commas.", valueName: "items"))
     var plan = "ttfb,down:10240,up:10240,pp:20"
 
-    @Option(help: ArgumentHelp("Number of times to run the plan.", valueName: "count"))
+    @Option(help: ArgumentHelp("Number of runs of the plan.", valueName: "count"))
     var trials = 20
 
-    @Flag(help: "Print the number of modelled packets and the speed to standard error.")
+    @Flag(help: "Print the number of modelled packets and the packets per second to standard error.")
     var stats = false
 
     func validate() throws {

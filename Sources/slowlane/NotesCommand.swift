@@ -21,8 +21,8 @@ struct NotesCommand: AsyncParsableCommand {
               slowlane notes resolve Milk --text '3 l, oat'
               slowlane notes list --store ada.notes    # another store
 
-            A note is given by its title or by the first characters of its uuid. The environment variables SLOWLANE_STORE, \
-            SLOWLANE_SERVER and SLOWLANE_USER replace --store, --server and --user.
+            NOTE is the title of a note, or the first characters of its uuid. The environment variables SLOWLANE_STORE, \
+            SLOWLANE_SERVER and SLOWLANE_USER are the defaults of --store, --server and --user.
             """,
         subcommands: [
             List.self, New.self, Edit.self, Delete.self, Sync.self, Conflicts.self, Resolve.self, Status.self,
@@ -136,8 +136,8 @@ struct NotesCommand: AsyncParsableCommand {
         @Argument(help: "Title or uuid of the note.") var note: String
         @Flag(help: "Keep the local version.") var mine = false
         @Flag(help: "Take the version of the server.") var theirs = false
-        @Option(help: "Replace both versions; new title.") var title: String?
-        @Option(help: "Replace both versions; new text.") var text: String?
+        @Option(help: "Title that replaces both versions.") var title: String?
+        @Option(help: "Text that replaces both versions.") var text: String?
         @OptionGroup var options: StoreOption
 
         func validate() throws {

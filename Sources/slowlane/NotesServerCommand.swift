@@ -21,7 +21,7 @@ struct NotesServerCommand: AsyncParsableCommand {
               curl http://127.0.0.1:8000/openapi.json
 
             API contracts: \(APIContract.all.map { "\($0.name), \($0.summary)" }.joined(separator: "; ")). \
-            See docs/notes-server.md for their responses.
+            docs/notes-server.md describes their differences.
 
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid file of users or database; 69 cannot bind the port.
             """)
@@ -50,19 +50,20 @@ struct NotesServerCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Status for unauthenticated requests: 401 with a challenge, or 403. (default: by contract)",
+            "Status for unauthenticated requests: 401 or 403. (default: 401 for strict, else 403)",
             valueName: "status"))
     var unauthenticated: Int?
 
     @Option(
         help: ArgumentHelp(
-            "Maximum requests per second of a user; further ones get 429. (default: unlimited)", valueName: "number"))
+            "Maximum number of requests per second and user; further ones get 429. (default: unlimited)",
+            valueName: "number"))
     var rate: Double?
 
     @Option(help: ArgumentHelp("Lifetime of access tokens in seconds.", valueName: "seconds"))
     var tokenLife = NotesService.Limits().accessSeconds
 
-    @Option(help: ArgumentHelp("Retention of tombstones and results of operations in days.", valueName: "days"))
+    @Option(help: ArgumentHelp("Days for which tombstones and results of operations are kept.", valueName: "days"))
     var retention = NotesService.Limits().retentionSeconds / 86_400
 
     @Flag(

@@ -16,8 +16,8 @@ extension NotesCommand {
                 Example:
                   slowlane notes sync --server 127.0.0.1:8000 --user ada:ada
 
-                Exit status: 0 complete; 64 wrong arguments; 65 invalid store; 69 not complete within --timeout, or the store \
-                cannot be used; pending changes are kept.
+                Exit status: 0 complete; 64 wrong arguments; 65 invalid store; 69 not complete within --timeout, credentials \
+                rejected, no notes server, or the store cannot be used. Pending changes are kept.
                 """)
 
         @Option(
@@ -31,7 +31,7 @@ extension NotesCommand {
                 "User and password, NAME:PASSWORD. (default: $SLOWLANE_USER)", valueName: "name:password"))
         var user: String?
 
-        @Option(help: ArgumentHelp("Time-out in seconds.", valueName: "seconds"))
+        @Option(help: ArgumentHelp("Time limit of the sync, in seconds.", valueName: "seconds"))
         var timeout = 120.0
 
         @Flag(name: .shortAndLong, help: "Print results and errors only.")

@@ -13,7 +13,7 @@ internal import ProxyServer
 struct ProxyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "proxy",
-        abstract: "Run one proxy in the foreground with the conditions of a given network.",
+        abstract: "Run one proxy in the foreground with the conditions of a network.",
         discussion: """
             Examples:
               slowlane proxy --upstream localhost:8000 --profile edge
@@ -26,29 +26,32 @@ struct ProxyCommand: AsyncParsableCommand {
             While the proxy runs, it reads commands from standard input, one per
             line. It replies 'ok ...' when the command has taken effect, or
             'error ...':
-              profile NAME|FILE   switch to a profile ('profile 100-loss': a tunnel)
+              profile NAME|FILE   switch to a profile ('100-loss': a tunnel)
               timeline NAME|FILE|TIMES
                                   start a timeline
                                   ('timeline 0s: 3g, 20s: 100-loss, 50s: edge')
               pause               pause the timeline; 'resume' continues it
               seek TIME           continue the timeline at a time ('seek 20s')
-              cut [up|down]       drop all packets until 'heal', under any profile
+              cut [up|down]       drop all packets until 'heal', with any profile
               heal                end 'cut'
               reset               close all connections with RST
               clear               remove all conditions
               status              print conditions, connections and byte counts
-              quit                stop after data in flight has arrived, or --grace
+              quit                stop when data in flight has arrived, at the
+                                  latest after --grace
               help                list the commands
 
             Connection-level faults are profiles too: 'refuse' (connections closed,
-            new ones refused), 'portal' (a sign-in page responds), 'updead' and
-            'downdead' (one direction loses everything), 'dns', 'high-latency-dns'.
+            new ones refused), 'portal' (a sign-in page responds), 'dns' (as 'refuse'),
+            'updead' and 'downdead' (one direction loses all packets),
+            'high-latency-dns' (a delay of 3 s before each handshake).
 
             SIGINT and SIGTERM stop the proxy like 'quit'; a second one stops it
             immediately.
 
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid file; 69 cannot bind
-            the port, resolve the upstream or write --pcapng; 130 a second signal.
+            the port, resolve the upstream or write --pcapng; 130 stopped by a second
+            signal.
             """)
 
     @Option(
@@ -58,7 +61,7 @@ struct ProxyCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Address to forward connections to, HOST:PORT; a port alone is on this machine.", valueName: "host:port"))
+            "Address of the server, HOST:PORT; a port alone is on this machine.", valueName: "host:port"))
     var upstream: String
 
     @OptionGroup(title: "Network conditions (default: none)") var link: LinkOptions
@@ -70,7 +73,8 @@ struct ProxyCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "End of the link that --pcapng shows: server (for downloads) or client (for uploads).", valueName: "end"))
+            "End of the link at which --pcapng captures: server (shows the losses of downloads) or client "
+                + "(those of uploads).", valueName: "end"))
     var pcapngAt = "server"
 
     @Option(
@@ -79,10 +83,10 @@ struct ProxyCommand: AsyncParsableCommand {
             valueName: "count"))
     var maxConnections: Int?
 
-    @Option(help: ArgumentHelp("Time-out of connecting to the upstream, in seconds.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Time limit for connecting to the upstream, in seconds.", valueName: "seconds"))
     var connectTimeout = 10.0
 
-    @Option(help: ArgumentHelp("Time for data in flight to arrive after a stop, in seconds.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Longest wait for data in flight after a stop, in seconds.", valueName: "seconds"))
     var grace = 5.0
 
     @Flag(name: .shortAndLong, help: "Print results only.")

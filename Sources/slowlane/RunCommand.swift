@@ -14,15 +14,15 @@ struct RunCommand: AsyncParsableCommand {
         discussion: """
             Examples:
               slowlane run edit-conflict-after-subway
-              slowlane run scenarios/*.yaml --live
+              slowlane run scenarios/*.yaml
               slowlane run create-retried-after-lost-response --variant orig
 
-            A deliberate defect of the client must make a scenario fail:
+            With a deliberate defect of the client, its scenario must fail:
               slowlane run edit-conflict-after-subway \\
                   --mutant overwrites-on-conflict
 
-            Each scenario runs with all its variants in real time: a real server, and a real proxy and client for each \
-            device, on free ports of this machine.
+            Each scenario runs with all its variants, in real time: one notes server, and one proxy and one sync client for \
+            each device, on free ports of this machine.
 
             Exit status: 0 pass; 1 an expectation failed; 3 inconclusive (a fault did not fire, a state was not reached, or \
             the host was paused); 64 wrong arguments; 65 invalid file; 69 cannot bind a port; 130 interrupted.

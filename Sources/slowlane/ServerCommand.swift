@@ -11,7 +11,7 @@ internal import ProxyServer
 struct ServerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "server",
-        abstract: "Run proxies that are controlled over HTTP: Toxiproxy's API with Slowlane's additions.",
+        abstract: "Run a server of proxies with an HTTP API: Toxiproxy's with Slowlane's additions.",
         discussion: """
             Examples:
               slowlane server
@@ -24,13 +24,13 @@ struct ServerCommand: AsyncParsableCommand {
               slowlane link redis edge
 
             All Toxiproxy clients work with the server; GET /version reports 2.12.0. Slowlane's own calls for links, seeds \
-            and single connections are under /slowlane/v1 (see docs/server.md). Under the name 'toxiproxy-server' or \
-            'toxiproxy' the program takes the flags of that program, under 'toxiproxy-cli' those of Toxiproxy's client.
+            and single connections are under /slowlane/v1 (see docs/server.md). Invoked as 'toxiproxy-server' or \
+            'toxiproxy', the program accepts the flags of that program; as 'toxiproxy-cli', those of Toxiproxy's client.
 
             Environment variables:
               SLOWLANE_NO_TOKEN=1             same as --no-token
               SLOWLANE_ALLOW_HOST=NAME,NAME   same as --allow-host
-              LOG_LEVEL=error                 no output at the start
+              LOG_LEVEL=error                 print errors only (default: info)
 
             SIGINT and SIGTERM stop the server and close all connections.
 
@@ -39,7 +39,7 @@ struct ServerCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Address to listen on; other addresses than loopback require --token or --no-token.", valueName: "host"))
+            "Address to listen on; an address other than loopback requires --token or --no-token.", valueName: "host"))
     var host = "localhost"
 
     @Option(
@@ -52,7 +52,8 @@ struct ServerCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Random seed; the same seed affects the same connections. (default: random)", valueName: "number"))
+            "Random seed; with the same seed, toxics affect the same connections. (default: random)",
+            valueName: "number"))
     var seed: UInt64?
 
     @Flag(help: "Include proxy metrics in /metrics. (/slowlane/v1/metrics always includes them.)")
@@ -69,7 +70,7 @@ struct ServerCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Accept this name in the Host header beside the server's own address; '*' accepts any (repeatable).",
+            "Also accept this name in the Host header; '*' accepts any name (repeatable).",
             valueName: "name"))
     var allowHost: [String] = []
 

@@ -9,7 +9,7 @@ struct ServerOptions: ParsableArguments {
             "URL of the server. (default: $SLOWLANE_URL, $TOXIPROXY_URL or http://localhost:8474)", valueName: "url"))
     var host: String?
 
-    @Option(help: ArgumentHelp("Token of the server. (default: $SLOWLANE_TOKEN)", valueName: "token"))
+    @Option(help: ArgumentHelp("Token that the server requires. (default: $SLOWLANE_TOKEN)", valueName: "token"))
     var token: String?
 
     @Flag(help: "Print JSON.")
