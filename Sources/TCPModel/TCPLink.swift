@@ -33,13 +33,13 @@ public struct TCPLink: ~Copyable {
         var scheduled = PerDirection(up: ScheduledTimers(), down: ScheduledTimers())
         /// The number of the connection, from 0.
         var number = 0
-        /// The byte after the last that each end has sent.
+        /// The sequence number after the last byte that each end has sent.
         var dataSentUpTo = PerDirection(up: Int64(0), down: Int64(0))
-        /// The same for records, with -1 before the SYN.
+        /// The same for recorded packets; -1 before the SYN.
         var recordedUpTo = PerDirection(up: Int64(-1), down: Int64(-1))
     }
 
-    /// The times of an endpoint's two entries in the timer heap; `.max` is none. Timers are moved to a later time far more
+    /// The times of an endpoint's two entries in the timer heap; `.max` means none. Timers are moved to a later time far more
     /// often than they fire, so that an entry stays in the heap and is checked when it fires.
     private struct ScheduledTimers {
         var main = Int64.max
@@ -103,12 +103,12 @@ public struct TCPLink: ~Copyable {
     /// The timeline that changes the conditions, if there is one.
     public var timeline: TimelineRun? { link.timeline }
 
-    /// The directions in which no packet passes, whatever the conditions.
+    /// Whether a direction has an outage: no packet passes, whatever the conditions.
     public var hasOutage: PerDirection<Bool> { link.hasOutage }
 
     /// The time of the next event; `nil` if no event is due.
     public var nextDeadline: Instant? {
-        let time = min(min(timers.min?.time ?? .max, link.nextArrival.time), link.nextChange)
+        let time = min(min(timers.min?.time ?? .max, link.nextArrival.time), link.timelineDeadline)
         return time == .max ? nil : Instant(Nanoseconds(time))
     }
 
@@ -142,7 +142,8 @@ public struct TCPLink: ~Copyable {
         contains(id) && connections[id.index].endpoints.down.endpoint.state != .closed
     }
 
-    /// Returns whether bytes may bypass the model, because the model would deliver them at once and after no others.
+    /// Returns whether bytes may bypass the model, because the model would deliver them at once and no earlier bytes
+    /// are outstanding.
     public func canBypassModel(_ id: FlowID, _ direction: Direction, at now: Instant) -> Bool {
         guard !recordsPackets, contains(id),
             link.passesAtOnce(connections[id.index].flows[direction], direction, at: now.bounded)
@@ -160,7 +161,7 @@ public struct TCPLink: ~Copyable {
         return Int(connections[id.index].endpoints[direction].endpoint.sender.bytesUnsent)
     }
 
-    /// The state of an end's sender, as a kernel's `TCP_INFO`.
+    /// The state of an end's sender, as in the kernel's `TCP_INFO`.
     public struct Info: Hashable, Sendable {
         /// The congestion window in segments.
         public let congestionWindow: Int
@@ -228,7 +229,7 @@ public struct TCPLink: ~Copyable {
     ///
     /// - Parameters:
     ///   - seed: The number and the seed of the connection's random streams; by default the next ones of this link.
-    ///   - isEstablished: Whether the handshake has taken place elsewhere, in no time.
+    ///   - isEstablished: Whether the connection is established at once, without a handshake over the link.
     public mutating func open(
         at now: Instant, seed connectionSeed: ConnectionSeed? = nil, isEstablished: Bool = false
     ) -> FlowID {
@@ -324,7 +325,7 @@ public struct TCPLink: ~Copyable {
         let timer = timers.min
         let timerTime = timer?.time ?? .max
         let arrival = link.nextArrival
-        if link.nextChange <= limit, link.nextChange <= timerTime, link.nextChange <= arrival.time {
+        if link.timelineDeadline <= limit, link.timelineDeadline <= timerTime, link.timelineDeadline <= arrival.time {
             link.advanceTimeline()
             return true
         }
