@@ -23,8 +23,8 @@ struct ReceiveWindow: Sendable {
     /// Shorter segments do not open the window.
     private static let segmentMin: Int64 = 128
 
-    /// Takes a segment received in order, and the position up to which the application has read. Returns whether the
-    /// window has grown.
+    /// Updates the window after a segment received in order, when the application has read up to `readUpTo`. Returns
+    /// whether the window has grown.
     mutating func grow(with segment: Segment, readUpTo: Int64, at now: Int64) -> Bool {
         let bytes = segment.end - segment.start
         if bytes >= Int64(PacketSize.segmentMax), segment.timestampEcho > 0, segment.timestampEcho != lastTimestampEcho

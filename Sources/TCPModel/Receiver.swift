@@ -35,7 +35,7 @@ struct Receiver: Sendable {
     /// The end of the advertised window, which never shrinks.
     private var advertisedEnd: Int64 = 0
     /// Whether the next ACK reports a duplicate segment.
-    private(set) var owesDSACK = false
+    private(set) var needsDSACK = false
 
     /// `TCP_MAX_QUICKACKS`.
     private static let quickAcksMax = 16
@@ -76,7 +76,7 @@ struct Receiver: Sendable {
             updateTimestamp(segment)
             quickAcks = Self.quickAcksMax
             isInteractive = false
-            owesDSACK = true
+            needsDSACK = true
             return (0, false, .immediate)
         }
         updateTimestamp(segment)
@@ -116,7 +116,7 @@ struct Receiver: Sendable {
     /// Records that an ACK is sent, alone or with data. Returns its SACK blocks.
     mutating func acknowledge() -> SACKBlocks {
         lastAckNumber = rcvNxt
-        owesDSACK = false
+        needsDSACK = false
         hasPushed = false
         if hasUnacknowledged && quickAcks > 0 { quickAcks -= 1 }
         hasUnacknowledged = false

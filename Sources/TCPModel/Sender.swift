@@ -244,7 +244,7 @@ struct Sender: Sendable {
         checkCounters()
     }
 
-    /// Checks what only a defect of this model can violate.
+    /// Checks the invariants of the model.
     private func checkCounters() {
         precondition(sndUna <= sndNxt && sndNxt <= writeEnd, "SND.UNA \(sndUna), SND.NXT \(sndNxt), end \(writeEnd)")
         precondition(
@@ -264,7 +264,7 @@ struct Sender: Sendable {
 
     // MARK: ACK processing
 
-    /// The findings of one ACK.
+    /// The results of processing one ACK.
     struct AckFacts {
         /// The send time of the first newly acknowledged segment that was sent only once.
         var firstSentAt: Int64?

@@ -19,7 +19,7 @@ struct TCPEndpoint: Sendable {
     var outbox: [Segment] = []
     private var outgoing: [Sender.OutgoingSegment] = []
 
-    /// The deadline of the sender's timer; `.max` is none.
+    /// The deadline of the sender's timer; `.max` means none.
     private(set) var senderDeadline = Int64.max
     private var senderTimerGeneration = 0
     /// The deadline of a delayed ACK.
@@ -34,7 +34,7 @@ struct TCPEndpoint: Sendable {
     /// Whether a RST follows once all written data has been sent.
     private var abortsAfterSending = false
     /// Whether an ACK must be sent now, alone or with data.
-    private var owesAck = false
+    private var needsAck = false
 
     /// `tcp_sndbuf_expand`: twice the congestion window, at 4352 bytes per segment; 10 segments at first, `tcp_wmem[2]` at
     /// most.
@@ -151,7 +151,7 @@ struct TCPEndpoint: Sendable {
             sender.receive(segment, at: now, &outgoing)
             updateSendBuffer(&result)
             if segment.isWindowProbe {
-                owesAck = true
+                needsAck = true
             } else if segment.kind == .data {
                 receiveData(segment, &result, at: now)
             } else {
@@ -160,7 +160,7 @@ struct TCPEndpoint: Sendable {
             // Data carries the ACK. Without data, the ACK is sent alone, before the application responds.
             sendOutgoing(at: now)
             if result.isEstablished { push(at: now) }
-            if owesAck { sendAck(at: now) }
+            if needsAck { sendAck(at: now) }
         }
         return result
     }
@@ -227,7 +227,7 @@ struct TCPEndpoint: Sendable {
         result.bytes = received.delivered
         result.isFinal = received.isFinal
         switch received.acknowledgment {
-        case .immediate: owesAck = true
+        case .immediate: needsAck = true
         case .delayed: if ackDeadline == .max { ackDeadline = expiry(stack.delayedAck.count, at: now) }
         }
     }
@@ -272,9 +272,9 @@ struct TCPEndpoint: Sendable {
     private mutating func acknowledging(_ segment: Segment, at now: Int64) -> Segment {
         var segment = stamped(segment, at: now)
         segment.ackNumber = receiver.rcvNxt
-        segment.isDSACK = receiver.owesDSACK
+        segment.isDSACK = receiver.needsDSACK
         segment.sackBlocks = receiver.acknowledge()
-        owesAck = false
+        needsAck = false
         ackDeadline = .max
         return segment
     }
