@@ -36,12 +36,12 @@ public struct BufferLimits: Hashable, Sendable {
         self.socketBytesMax = socketBytesMax
     }
 
-    /// The share of one stream when there are `connections`.
+    /// Returns the share of one stream for a number of connections.
     public func bytesMax(connections: Int) -> Int {
         min(bytesMaxPerDirection, max(bytesMinPerDirection, bytesMaxTotal / (2 * max(1, connections))))
     }
 
-    /// The share of one stream's toxics when there are `connections`.
+    /// Returns the share of one stream's toxics for a number of connections.
     public func toxicBytesMax(connections: Int) -> Int {
         min(toxicBytesMaxPerDirection, max(bytesMinPerDirection, toxicBytesMaxTotal / (2 * max(1, connections))))
     }

@@ -10,7 +10,7 @@ struct ByteQueue {
     /// Bytes in the queue.
     private(set) var count = 0
 
-    /// The last chunk is a copy made by the queue, which takes further bytes.
+    /// Whether the last chunk is a copy made by the queue, to which further bytes are appended.
     private var lastIsGathered = false
 
     /// The maximum size of a copy that gathers chunks. A chunk that fills less than half of its buffer is copied.

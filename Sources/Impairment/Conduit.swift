@@ -6,8 +6,8 @@ internal import NIOCore
 ///     client socket -> [ stream up:   toxics ... entry ... link ... exit ] -> server socket
 ///     client socket <- [ stream down: exit ... link ... entry ... toxics ] <- server socket
 ///
-/// Holds the bytes of both streams and the state of both sockets. ``LinkModel/TCPLink`` decides when bytes arrive: it knows how
-/// many, the conduit knows which.
+/// Holds the bytes of both streams and the state of both sockets. ``TCPModel/TCPLink`` counts bytes and determines when
+/// they arrive.
 struct Conduit {
     var up = Stream()
     var down = Stream()
@@ -24,7 +24,7 @@ struct Conduit {
     /// The stream whose `timeout` toxic was removed while the connection was on the fast path: both sockets are closed as soon as
     /// the upstream is connected.
     var streamClosedOnConnect: Direction?
-    /// A toxic closes both sockets: bytes that are read are discarded.
+    /// Whether both sockets are being closed, by a toxic or by a call; bytes that are read are discarded.
     var isClosing = false
 
     init() {
@@ -50,7 +50,7 @@ struct Conduit {
     /// Whether the socket at `side` is gone.
     func isGone(_ side: Side) -> Bool { goneSockets[side.sendDirection] }
 
-    /// Records that a socket is gone. Bytes read from it before may still travel.
+    /// Records that a socket is gone. Bytes read from it before may still be in flight.
     mutating func recordGone(_ side: Side) { goneSockets[side.sendDirection] = true }
 
     /// Records that a socket is gone and that its input has ended.
@@ -59,8 +59,8 @@ struct Conduit {
         self[side.sendDirection].inputIsClosed = true
     }
 
-    /// Whether a toxic has closed the socket at `side`, after all bytes for it.
-    func isClosedByToxic(_ side: Side) -> Bool { isClosing && self[side.opposite.sendDirection].isFinished }
+    /// Returns whether the link has closed the socket at `side`, after all bytes for it.
+    func isClosedByLink(_ side: Side) -> Bool { isClosing && self[side.opposite.sendDirection].isFinished }
 
     /// Whether a fault withholds everything from the client, including the server's FIN or RST.
     var isMuted: Bool { tracker?.isMuted == true }

@@ -2,7 +2,7 @@ internal import LinkModel
 
 /// The conduits of a link's open connections, by identifier.
 ///
-/// ``contains(_:)`` sorts out identifiers of connections that have ended; the subscript traps for them.
+/// For a connection that has ended ``contains(_:)`` returns `false`, and the subscript traps.
 ///
 /// The table manages its memory itself because a conduit is large and full of references, and every event reads some of its fields
 /// in place. Reading a field of an array's element copies the element and retains all of its references.

@@ -29,7 +29,7 @@ public enum ExchangeEvent: Sendable {
 }
 
 extension ExchangeEvent: CustomStringConvertible {
-    /// A short text without data of users.
+    /// A short text without bodies and header fields.
     public var description: String {
         switch self {
         case .requested(let id, let head, let body, let subject):

@@ -31,7 +31,7 @@ extension SharedLink {
             && !hasOutage(.down) && toxicList.isEmpty && observation.isEmpty && !recorder.tracksExchanges
     }
 
-    /// Whether nothing is on its way that will arrive: no byte, no FIN. Bytes that an outage holds back do not count.
+    /// Whether no byte and no FIN is in flight, except in a direction with an outage.
     public var isQuiet: Bool {
         for direction in Direction.allCases where !hasOutage(direction) {
             for index in 0..<conduits.slotCount {
@@ -60,7 +60,7 @@ extension SharedLink {
     /// ended.
     public func needsUpstream(_ id: FlowID) -> Bool { conduits.contains(id) && conduits[id].portal == nil }
 
-    /// The number of orphaned connections: one socket is gone and the other one has not been told.
+    /// The number of orphaned connections: one socket is gone, and its RST has not reached the other one.
     public var orphanCount: Int { orphans.count(in: conduits) }
 
     /// Bytes in all conduits.
@@ -88,7 +88,7 @@ extension SharedLink {
 }
 
 extension Conduit {
-    /// Whether a stream holds bytes or an end that will still arrive.
+    /// Returns whether a stream holds bytes or a FIN that will still arrive.
     fileprivate func isCarrying(_ direction: Direction) -> Bool {
         if self[direction].toxics?.isHolding == true || self[direction].bytes.count > 0 { return true }
         return self[direction].inputIsClosed && !self[direction].isFinished && !isMuted && !isGone(direction.sender)

@@ -6,9 +6,10 @@ public import TCPModel
 
 /// All conduits of one device and the link that they share.
 ///
-/// A machine: the driver (the proxy's link driver, or a simulator) reports socket events with ``receive(_:on:at:)``, calls
-/// ``advance(to:)`` at ``nextDeadline``, and executes the actions of ``takeAction()`` in order. Every call first runs all events
-/// that are due, each at its own modelled time: a late driver delays actions and changes nothing else.
+/// A state machine: the driver (the proxy's link driver, or a simulator) reports socket events with
+/// ``receive(_:on:at:)``, calls ``advance(to:)`` at ``nextDeadline``, and executes the actions of ``takeAction()`` in
+/// order. Every call first runs all events that are due, each at its own modelled time: a late driver delays actions
+/// and changes nothing else.
 ///
 /// Identifiers of connections that have ended are ignored by the public methods and trap in the internal ones. An event may end
 /// its connection at many points; internal methods that continue after such a point check ``ConduitTable/contains(_:)``.
@@ -64,7 +65,7 @@ public struct SharedLink: ~Copyable {
     ///
     /// - Parameters:
     ///   - seed: The random seed.
-    ///   - name: The name that begins the names of the link's random streams.
+    ///   - name: The prefix of the names of the link's random streams.
     ///   - client: The TCP stack of the clients.
     ///   - server: The TCP stack of the server.
     ///   - toxics: The toxics of all connections.
@@ -88,7 +89,7 @@ public struct SharedLink: ~Copyable {
 
     // MARK: Time
 
-    /// When ``advance(to:)`` must be called next.
+    /// The time at which ``advance(to:)`` must be called next.
     public var nextDeadline: Instant? {
         let own = ownDeadline
         if own == .never { return tcp.nextDeadline }
@@ -105,7 +106,7 @@ public struct SharedLink: ~Copyable {
         toxicPieces = 0
         let isDone = advance(to: target, &eventsLeft)
         isBehind = !isDone || !pendingAborts.isEmpty
-        // The sum of a few connections is enough to find a bug, and cheap.
+        // Many connections would make debug builds slow.
         assert(tcp.connectionCount > 64 || heldBytesBalance, "the bytes held are not the sum of the streams")
     }
 
@@ -229,7 +230,8 @@ public struct SharedLink: ~Copyable {
             case .portal where !isEstablished:
                 conduits[id].portal = CaptivePortal()
                 conduits[id].up.isConnected = true
-            // A client may connect where none can be refused, or in the moment before.
+            // A client may have connected just before the policy changed, or while the listener cannot refuse
+            // connections.
             case .portal, .refuse, .dns: resetBothSockets(id)
             }
         }

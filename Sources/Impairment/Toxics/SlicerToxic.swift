@@ -1,7 +1,7 @@
 internal import Determinism
 internal import NIOCore
 
-/// Small pieces: chunks are split, each piece is sent by itself, and a pause follows it.
+/// A split of chunks into small pieces: each piece is sent separately, and a pause follows it.
 struct SlicerToxic: ToxicMachine {
     let averageSize: Int
     let sizeVariation: Int

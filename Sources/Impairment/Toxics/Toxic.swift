@@ -47,7 +47,7 @@ public struct Toxic: Hashable, Sendable {
         case noop
     }
 
-    /// Chunks that ``Effect/latency(latency:jitter:)`` holds; when it is full, reading from the sender pauses.
+    /// The most chunks that ``Effect/latency(latency:jitter:)`` holds; beyond them, reading from the sender pauses.
     public static let latencyChunksMax = 1024
     /// The longest time of an attribute: some 31 years, so that sums stay within 64 bits.
     static let millisecondsMax: Int64 = 1_000_000_000_000

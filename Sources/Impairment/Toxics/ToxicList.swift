@@ -24,7 +24,7 @@ struct ToxicList {
 
     /// Creates the list of a link.
     ///
-    /// - Parameter name: The name of the link, which begins the names of its random streams.
+    /// - Parameter name: The name of the link, the prefix of the names of its random streams.
     init(_ toxics: [Toxic], seed: UInt64, name: String) {
         self.toxics = toxics
         self.seed = seed
