@@ -19,7 +19,7 @@
     package final class Relay: Sendable {
         /// The position in ``all``.
         package let index: Int
-        /// Not a `Mutex`: contended, that does not report its happens-before edges to ThreadSanitizer.
+        /// Not a `Mutex`, because a contended one does not report its happens-before edges to ThreadSanitizer.
         private let jobs = NIOLockedValueBox<[@Sendable (RelayLoop) -> Void]>([])
         /// Connections forwarded here, including those handed over and not yet received.
         private let connectionCount = Atomic<Int>(0)
@@ -107,7 +107,7 @@
             return chosen
         }
 
-        /// Counts one connection less.
+        /// Removes one connection from the count.
         func connectionClosed() {
             let before = connectionCount.subtract(1, ordering: .relaxed).oldValue
             precondition(before > 0, "a relayed connection was closed twice")

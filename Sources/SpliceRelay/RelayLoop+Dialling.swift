@@ -107,7 +107,7 @@
             return false
         }
 
-        /// Dials the next address when no dial is pending; fails if there is none or the time is over.
+        /// Dials the next address when no dial is pending; fails if there is none or the connect timeout has expired.
         private func dialNextAddress(_ connection: RelayedConnection, _ failure: IOError) {
             if connection.remainingAddresses.isEmpty || connection.connectDeadline <= .now() {
                 dialFailed(connection, failure)

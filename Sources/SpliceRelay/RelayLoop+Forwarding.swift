@@ -12,7 +12,7 @@
     #endif
 
     extension RelayLoop {
-        /// How often a connection is checked for unacknowledged bytes before it is aborted.
+        /// The time between checks for unacknowledged bytes before a connection is aborted.
         private static let drainCheckInterval = TimeAmount.milliseconds(10)
 
         /// Handles one epoll event.

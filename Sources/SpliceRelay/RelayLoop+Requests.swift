@@ -10,7 +10,8 @@
         import Musl
     #endif
 
-    /// What other threads request by ``Relay/perform(_:)`` and ``Relay/submit(on:_:)``. A port must be open where it is used.
+    /// The requests of other threads, made by ``Relay/perform(_:)`` and ``Relay/submit(on:_:)``. A port must be open
+    /// where it is used.
     extension RelayLoop {
         /// Opens a port for a proxy's connections. With a listening socket, the relay also accepts them.
         package func open(

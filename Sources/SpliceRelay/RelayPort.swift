@@ -10,7 +10,7 @@
         let acceptor: Relay
         /// The listening socket, if this relay is the acceptor.
         let listener: CInt?
-        /// The random seed that the next connection's number belongs to.
+        /// The random seed of the next connection.
         var seed: UInt64
         var traffic = RelayedTraffic()
         /// Indices in the relay's table of connections.
@@ -37,7 +37,7 @@
         /// Whether the port is frozen.
         var isFrozen: Bool { detachQueue != nil }
 
-        /// How many bytes one direction of a connection may hold now.
+        /// The most bytes that one direction of a connection may hold now.
         var bytesHeldMax: Int { configuration.bytesHeldMax() }
 
         /// The traffic so far, with the bytes held now.

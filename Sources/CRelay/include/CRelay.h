@@ -1,5 +1,5 @@
-// Linux system calls that the Swift overlay of the C library does not import, or that other C modules define too, so that which
-// of them Swift finds depends on the order of imports. Empty on other systems.
+// Linux system calls that the Swift overlay of the C library does not import, or that other C modules also define, so
+// that the order of imports would select the definition. Empty on other systems.
 #ifndef CRELAY_H
 #define CRELAY_H
 
