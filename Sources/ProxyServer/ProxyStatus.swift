@@ -62,7 +62,7 @@ public struct LinkStatus: Hashable, Sendable {
     public let queueDepth: PerDirection<Int>
     /// Packet counters since the start.
     public let counters: PerDirection<PipeCounters>
-    /// Connections with one closed socket whose close has not reached the other side.
+    /// Orphaned connections: one socket is gone, and its RST has not reached the other one.
     public let orphans: Int
     /// Payload bytes held in memory.
     public private(set) var bytesHeld: Int
@@ -90,5 +90,5 @@ public struct LinkStatus: Hashable, Sendable {
     }
 
     /// Whether no packets pass in at least one direction.
-    public var isStalled: Bool { hasOutage.up || hasOutage.down }
+    public var hasAnyOutage: Bool { hasOutage.up || hasOutage.down }
 }
