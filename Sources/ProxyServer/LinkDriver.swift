@@ -31,7 +31,7 @@ final class LinkDriver {
     /// Sessions with unflushed writes.
     private var unflushedSessions: [Session] = []
 
-    /// What the configuration's callbacks need, besides the observers.
+    /// The observation that the configuration's callbacks need, without the observers'.
     private let configuredObservation: SharedLink.Observation
     private var observers: [ProxyObserver] = []
     private var lastConditions: Conditions

@@ -18,9 +18,9 @@ public struct ProxyConfiguration: Sendable {
     public var connectTimeout: TimeAmount
     /// The limits on bytes held in memory.
     public var buffers: BufferLimits
-    /// When idle connections are probed, on both sides.
+    /// The keep-alive settings of the sockets on both sides.
     public var keepAlive = KeepAlive()
-    /// The limits on connections that have lost one of their sockets.
+    /// The limits on orphaned connections: those of which one socket is gone.
     public var orphans = OrphanLimits()
     /// Random seed: the same seed loses the same packets of the same connections.
     public var seed: UInt64 = 1

@@ -167,10 +167,10 @@ extension ProxyCore {
         if slots.availability == .processLimit {
             let count = FileBudget.shared.connectionsMax
             return logger.warning(
-                "\(count) connections are open in all proxies, the limit; new ones wait; raise 'ulimit -n'")
+                "\(count) connections are open in all proxies (the limit); new ones wait; raise 'ulimit -n'")
         }
         logger.warning(
-            "\(configuration.connectionsMax) connections are open, the limit (--max-connections); new ones wait")
+            "\(configuration.connectionsMax) connections are open (limit: --max-connections); new ones wait")
     }
 
     private func warnThatDialFailed(_ error: any Error) {

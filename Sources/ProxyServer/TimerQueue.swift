@@ -71,7 +71,7 @@ final class TimerQueue {
         yieldToTasks(roundsLeft: Self.taskRoundsMax)
     }
 
-    /// Schedules a turn after the tasks that opening and closing channels has submitted. NIO polls its sockets only
+    /// Schedules a turn after the tasks that NIO has submitted to open and close channels. NIO polls its sockets only
     /// when no task is due.
     private func yieldToTasks(roundsLeft: Int) {
         let start = NIODeadline.now()
