@@ -2,9 +2,9 @@ public import Determinism
 public import LinkModel
 internal import TCPModel
 
-/// The time of one echo by arithmetic on a profile's figures alone.
+/// The time of one echo, computed from a profile's figures alone.
 ///
-/// It checks the TCP model, so it shares nothing with the model but the figures and the packet sizes.
+/// The estimate checks the TCP model, so that it shares only the figures and the packet sizes with the model.
 public enum EchoEstimate {
     /// Returns the time from connect() to the last byte of an echo of `size` bytes, on a connection that has the link to itself.
     ///

@@ -1,6 +1,6 @@
 public import Determinism
 
-/// The measurements of one transfer, as an application sees it.
+/// The measurements of one transfer, as an application would take them.
 public struct TrialResult: Hashable, Sendable {
     /// The kind of transfer.
     public let item: PlanItem

@@ -40,7 +40,7 @@ public final class CaptureFile: Sendable {
         append(header)
     }
 
-    /// The number of packets that were dropped, and the write error; `nil` if the disk was too slow.
+    /// The number of dropped packets, and the write error; without an error, the disk was too slow.
     public var loss: (packets: Int, reason: String?) { state.withLock { ($0.dropped, $0.failure) } }
 
     /// Appends a packet.
