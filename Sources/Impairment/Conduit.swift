@@ -47,7 +47,7 @@ struct Conduit {
         }
     }
 
-    /// Whether the socket at `side` is gone.
+    /// Returns whether the socket at `side` is gone.
     func isGone(_ side: Side) -> Bool { goneSockets[side.sendDirection] }
 
     /// Records that a socket is gone. Bytes read from it before may still be in flight.

@@ -21,7 +21,7 @@ struct ConduitTable: ~Copyable {
         conduits.deallocate()
     }
 
-    /// Whether a connection is open.
+    /// Returns whether a connection is open.
     func contains(_ id: FlowID) -> Bool { id.index < ids.count && ids[id.index] == id }
 
     /// The conduit of an open connection, in place.
@@ -65,7 +65,7 @@ struct ConduitTable: ~Copyable {
     /// The number of slots; some of them may be free.
     var slotCount: Int { ids.count }
 
-    /// The identifier of the connection in a slot; `nil` if the slot is free.
+    /// Returns the identifier of the connection in a slot; `nil` if the slot is free.
     func id(at index: Int) -> FlowID? { ids[index] }
 
     /// The open connections.

@@ -21,7 +21,7 @@ struct ConnectionBudget {
         precondition(toxicBytesHeld >= 0, "more bytes have left the toxics than entered them")
     }
 
-    /// The bytes that a stream may hold behind its toxics.
+    /// Returns the bytes that a stream may hold behind its toxics.
     ///
     /// That is its share, but no more than the other streams leave of the total, because shares were larger when there
     /// were fewer connections. All streams together therefore hold at most `bytesMaxTotal`, plus one smallest share and
@@ -31,14 +31,14 @@ struct ConnectionBudget {
         return min(limits.bytesMax(connections: connections), max(limits.bytesMinPerDirection, left))
     }
 
-    /// The bytes that may wait before the toxics of a stream: its share, but no more than the other streams leave of
-    /// the total.
+    /// Returns the bytes that may wait before the toxics of a stream: its share, but no more than the other streams
+    /// leave of the total.
     func toxicShare(connections: Int) -> Int {
         let left = limits.toxicBytesMaxTotal - toxicBytesHeld
         return min(limits.toxicBytesMax(connections: connections), max(limits.bytesMinPerDirection, left))
     }
 
-    /// The bytes that a receiving socket may hold unsent.
+    /// Returns the bytes that a receiving socket may hold unsent.
     func socketShare(connections: Int) -> Int {
         min(limits.socketBytesMax, limits.bytesMax(connections: connections))
     }

@@ -40,7 +40,7 @@
         /// The most bytes that one direction of a connection may hold now.
         var bytesHeldMax: Int { configuration.bytesHeldMax() }
 
-        /// The traffic so far, with the bytes held now.
+        /// Returns the traffic so far, with the bytes held now.
         func traffic(_ table: [RelayedConnection?]) -> RelayedTraffic {
             var traffic = traffic
             for index in connections {

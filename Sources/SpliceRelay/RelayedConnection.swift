@@ -94,7 +94,7 @@
         /// Whether bytes were read and not written.
         var holdsBytes: Bool { streams.up.bytesHeld > 0 || streams.down.bytesHeld > 0 }
 
-        /// Whether a peer has not acknowledged all bytes written to its socket.
+        /// Returns whether a peer has not acknowledged all bytes written to its socket.
         func hasUnacknowledgedBytes(to side: Side) -> Bool {
             SystemSocket.unacknowledgedBytes(of: sockets[side.sendDirection].descriptor) > 0
         }
