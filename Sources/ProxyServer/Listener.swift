@@ -120,13 +120,13 @@ final class Listener {
         updateAutoRead()
     }
 
-    /// A read of a listening channel is an accept.
+    /// Updates whether the channel accepts connections: a read of a listening channel is an accept.
     private func updateAutoRead() {
         let queueIsKeptFull = current == .blackholed && method == .acceptQueue
         try? channel?.syncOptions?.setOption(.autoRead, value: accepts && !queueIsKeptFull && !isLent)
     }
 
-    /// Whether `channel` is a filler connection; the filler is released then.
+    /// Returns whether `channel` is a filler connection, and releases the filler if it is.
     func isFiller(_ channel: any Channel) -> Bool {
         guard !fillers.isEmpty, let remote = channel.remoteAddress,
             let index = fillers.firstIndex(where: {

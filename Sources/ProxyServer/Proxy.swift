@@ -206,8 +206,8 @@ public final class Proxy: Sendable {
         return try await NameResolver.shared.addresses(of: endpoint)
     }
 
-    /// Whether a dial to `address` reaches a listener on `listen`. ``LoopDetector`` finds the loops that addresses do
-    /// not show.
+    /// Returns whether a dial to `address` reaches a listener on `listen`. ``LoopDetector`` finds the loops that
+    /// addresses do not show.
     static func reaches(_ listen: SocketAddress, from address: SocketAddress) -> Bool {
         guard listen.port == address.port, var host = LoopDetector.host(address), let own = LoopDetector.host(listen)
         else { return false }
@@ -219,7 +219,7 @@ public final class Proxy: Sendable {
         return LoopDetector.isLoopback(host) || ownAddresses.contains(host)
     }
 
-    /// Whether an address is a loopback or wildcard address or one of this machine's.
+    /// Returns whether an address is a loopback or wildcard address or one of this machine's.
     static func isOnThisMachine(_ address: SocketAddress) -> Bool {
         guard let host = LoopDetector.host(address) else { return false }
         return LoopDetector.isLoopback(host) || host == "0.0.0.0" || host == "::" || ownAddresses.contains(host)
