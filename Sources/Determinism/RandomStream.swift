@@ -1,7 +1,7 @@
 /// A named stream of random numbers, determined by the seed of the run and the name alone.
 ///
-/// Each consumer has its own stream (`link/A/up/conn/7/loss`), so that the draws of one do not shift those of another. The
-/// generator is SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), keyed with the FNV-1a hash of the name.
+/// Each consumer has its own stream (`link/A/up/conn/7/loss`), so that the draws of one do not shift those of another.
+/// The generator is SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), keyed with the FNV-1a hash of the name.
 public struct RandomStream: Sendable, Hashable {
     private var state: UInt64
 

@@ -42,7 +42,8 @@ public struct HTTPClientError: Error, Hashable, Sendable, CustomStringConvertibl
     public let reason: Reason
     /// The progress of the exchange.
     public let phase: Phase
-    /// Whether the connection had carried an exchange before: the server may have closed it while the request was on its way.
+    /// Whether the connection had carried an exchange before: the server may have closed it while the request was on
+    /// its way.
     public var wasReused = false
 
     init(_ reason: Reason, _ phase: Phase) {

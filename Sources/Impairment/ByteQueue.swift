@@ -3,8 +3,8 @@ internal import NIOCore
 
 /// A queue of bytes, taken from the front in pieces of any size.
 ///
-/// Small chunks are copied together, so that the memory used stays in proportion to the bytes counted: a socket read of one byte
-/// arrives in a buffer of a kilobyte or more.
+/// Small chunks are copied together, so that the memory used stays in proportion to the bytes counted: a socket read of
+/// one byte arrives in a buffer of a kilobyte or more.
 struct ByteQueue {
     private var chunks = Deque<ByteBuffer>()
     /// Bytes in the queue.

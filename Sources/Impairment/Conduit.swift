@@ -21,8 +21,8 @@ struct Conduit {
     private var goneSockets = PerDirection(up: false, down: false)
     /// Sockets whose RST crosses the link, or has crossed it.
     var resetSockets = PerDirection(up: false, down: false)
-    /// The stream whose `timeout` toxic was removed while the connection was on the fast path: both sockets are closed as soon as
-    /// the upstream is connected.
+    /// The stream whose `timeout` toxic was removed while the connection was on the fast path: both sockets are closed
+    /// as soon as the upstream is connected.
     var streamClosedOnConnect: Direction?
     /// Whether both sockets are being closed, by a toxic or by a call; bytes that are read are discarded.
     var isClosing = false
@@ -82,8 +82,8 @@ struct Conduit {
     /// Bytes of both streams, those before toxics included.
     var bytesHeld: Int { streamBytes + up.toxicBytes + down.toxicBytes }
 
-    /// Writes bytes that have arrived, at most `limit` of them until the receiving socket has sent them, and then the FIN.
-    /// Returns the number of bytes of the TCP model that have left.
+    /// Writes bytes that have arrived, at most `limit` of them until the receiving socket has sent them, and then the
+    /// FIN. Returns the number of bytes of the TCP model that have left.
     mutating func deliver(_ direction: Direction, limit: Int, into actions: inout [SocketAction]) -> Int {
         let receiver = direction.receiver
         if isGone(receiver) {

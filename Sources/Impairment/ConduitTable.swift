@@ -4,8 +4,8 @@ internal import LinkModel
 ///
 /// For a connection that has ended ``contains(_:)`` returns `false`, and the subscript traps.
 ///
-/// The table manages its memory itself because a conduit is large and full of references, and every event reads some of its fields
-/// in place. Reading a field of an array's element copies the element and retains all of its references.
+/// The table manages its memory itself because a conduit is large and full of references, and every event reads some of
+/// its fields in place. Reading a field of an array's element copies the element and retains all of its references.
 struct ConduitTable: ~Copyable {
     /// The conduits; the memory at an index is initialised if and only if ``ids`` has an identifier there.
     private var conduits: UnsafeMutablePointer<Conduit>

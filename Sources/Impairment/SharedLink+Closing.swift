@@ -93,8 +93,8 @@ extension SharedLink {
         end(id)
     }
 
-    /// Closes both sockets for a toxic of `direction`: bytes on the link arrive, then a FIN; nothing more is read. Bytes before the
-    /// other direction's toxics still pass them.
+    /// Closes both sockets for a toxic of `direction`: bytes on the link arrive, then a FIN; nothing more is read.
+    /// Bytes before the other direction's toxics still pass them.
     mutating func closeBothSockets(_ id: FlowID, _ direction: Direction) {
         if conduits[id].isClosing { return }
         conduits[id].isClosing = true

@@ -11,8 +11,9 @@ public import TCPModel
 /// order. Every call first runs all events that are due, each at its own modelled time: a late driver delays actions
 /// and changes nothing else.
 ///
-/// Identifiers of connections that have ended are ignored by the public methods and trap in the internal ones. An event may end
-/// its connection at many points; internal methods that continue after such a point check ``ConduitTable/contains(_:)``.
+/// Identifiers of connections that have ended are ignored by the public methods and trap in the internal ones. An event
+/// may end its connection at many points; internal methods that continue after such a point check
+/// ``ConduitTable/contains(_:)``.
 public struct SharedLink: ~Copyable {
     /// An action with its connection and its modelled time.
     public struct TimedAction: Sendable {
@@ -42,8 +43,8 @@ public struct SharedLink: ~Copyable {
     public private(set) var now = Instant.start
     /// The latest time reported by the driver; ahead of ``now`` only while ``isBehind``.
     private var target = Instant.start
-    /// The number of events that one call runs at most: packets, timers, pieces of toxics. A driver that shares its thread sets
-    /// it and calls ``advance(to:)`` again while ``isBehind``.
+    /// The number of events that one call runs at most: packets, timers, pieces of toxics. A driver that shares its
+    /// thread sets it and calls ``advance(to:)`` again while ``isBehind``.
     public var eventsPerCallMax = Int.max
     /// Whether events are due that have not run, because a call has run ``eventsPerCallMax`` events.
     public private(set) var isBehind = false
@@ -205,9 +206,10 @@ public struct SharedLink: ~Copyable {
     ///
     /// - Parameters:
     ///   - seed: The connection's number and random seed, if not the link's next number and its seed.
-    ///   - isEstablished: Whether the connection comes from the fast path; it is aborted if the policy would not accept it.
-    ///   - openedAt: When the connection was opened, if it comes from the fast path. A `timeout` toxic that has been removed
-    ///     since then closes it, as if it had been on the link all the time.
+    ///   - isEstablished: Whether the connection comes from the fast path; it is aborted if the policy would not accept
+    ///     it.
+    ///   - openedAt: When the connection was opened, if it comes from the fast path. A `timeout` toxic that has been
+    ///     removed since then closes it, as if it had been on the link all the time.
     public mutating func open(
         at time: Instant, seed: ConnectionSeed? = nil, isEstablished: Bool = false, openedAt: Instant? = nil
     ) -> FlowID {

@@ -1,10 +1,11 @@
 public import Determinism
 
-/// The opportunities for transmission on a recorded link, in Mahimahi's trace format (Netravali et al., USENIX ATC 2015).
+/// The opportunities for transmission on a recorded link, in Mahimahi's trace format (Netravali et al., USENIX ATC
+/// 2015).
 ///
-/// An opportunity is a millisecond at which 1500 bytes may leave; several may have the same time. The trace counts bytes,
-/// so that a packet may use parts of two opportunities and small packets share one. Unused opportunities expire. The trace
-/// repeats after its last opportunity.
+/// An opportunity is a millisecond at which 1500 bytes may leave; several may have the same time. The trace counts
+/// bytes, so that a packet may use parts of two opportunities and small packets share one. Unused opportunities expire.
+/// The trace repeats after its last opportunity.
 public struct DeliveryTrace: Hashable, Sendable {
     /// The times of the opportunities in milliseconds, in order.
     private let stamps: [UInt32]

@@ -71,7 +71,8 @@ package struct PacketLink<Payload: Sendable>: Sendable {
 
     // MARK: Conditions
 
-    /// Changes the conditions for packets that enter from now on, and ends the timeline. A change of rate empties the queue.
+    /// Changes the conditions for packets that enter from now on, and ends the timeline. A change of rate empties the
+    /// queue.
     package mutating func setConditions(_ new: Conditions) {
         timeline = nil
         apply(new)

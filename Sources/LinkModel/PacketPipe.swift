@@ -55,7 +55,8 @@ package struct PacketPipe: Sendable {
 
     /// Changes the conditions for packets that enter from now on.
     ///
-    /// - Parameter rampTime: The current time if the change is a step of a ramp; otherwise another rate empties the queue.
+    /// - Parameter rampTime: The current time if the change is a step of a ramp; otherwise another rate empties the
+    ///   queue.
     package mutating func setConditions(_ new: DirectionConditions, rampTime: Int64? = nil) {
         let emptiesQueue = new.rate != conditions.rate || new.trace != conditions.trace
         if new.trace != conditions.trace { trace = TraceCursor() }
@@ -79,8 +80,8 @@ package struct PacketPipe: Sendable {
         }
     }
 
-    /// The state of one flow in one direction: its own random streams, so that it is independent of other flows' traffic,
-    /// and its packet order.
+    /// The state of one flow in one direction: its own random streams, so that it is independent of other flows'
+    /// traffic, and its packet order.
     @usableFromInline
     package struct FlowState: Sendable {
         var loss: RandomStream

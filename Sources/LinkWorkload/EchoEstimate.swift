@@ -6,7 +6,8 @@ internal import TCPModel
 ///
 /// The estimate checks the TCP model, so that it shares only the figures and the packet sizes with the model.
 public enum EchoEstimate {
-    /// Returns the time from connect() to the last byte of an echo of `size` bytes, on a connection that has the link to itself.
+    /// Returns the time from connect() to the last byte of an echo of `size` bytes, on a connection that has the link
+    /// to itself.
     ///
     /// It is exact for sizes within TCP's initial window of ten segments and for links without loss or jitter.
     public static func time(ofBytes size: Int, under conditions: Conditions) -> Nanoseconds {

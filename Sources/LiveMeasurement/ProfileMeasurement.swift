@@ -31,8 +31,8 @@ public struct ProfileMeasurement: Sendable {
 
     /// Sizes of the echoed transfers in bytes: both fit into TCP's initial window of ten segments.
     private static let sizes = [200, 10_240]
-    /// Transfers expected to be shorter than this are repeated `shortFactor` times as often: scheduling delays of the machine
-    /// weigh more on them.
+    /// Transfers expected to be shorter than this are repeated `shortFactor` times as often: scheduling delays of the
+    /// machine weigh more on them.
     private static let shortMax = Nanoseconds.milliseconds(100)
     private static let shortFactor = 7
     /// The shortest timeout of one echo.

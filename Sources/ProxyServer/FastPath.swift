@@ -202,8 +202,8 @@ final class FastPath {
         afterEarlierRequests { Relay.all[connection.relay].submit(on: self.eventLoop, job) }
     }
 
-    /// Runs requests one after the other: the relays reply at different times, and no connection may move between a relay and the
-    /// link in between.
+    /// Runs requests one after the other: the relays reply at different times, and no connection may move between a
+    /// relay and the link in between.
     private func afterEarlierRequests<Output: Sendable>(
         _ request: @escaping () -> EventLoopFuture<Output>
     ) -> EventLoopFuture<Output> {

@@ -143,8 +143,8 @@ public final class Proxy: Sendable {
 
     // MARK: Observation
 
-    /// Starts an observation of the running proxy. Observing exchanges or packets moves all connections off the fast path,
-    /// and keeps new ones off it until the observation ends.
+    /// Starts an observation of the running proxy. Observing exchanges or packets moves all connections off the fast
+    /// path, and keeps new ones off it until the observation ends.
     ///
     /// - Parameter bufferedEventsMax: The most events that wait to be read; further ones are dropped and counted.
     public func observe(

@@ -7,8 +7,8 @@ internal import TCPModel
 
 /// One proxied connection: the client's socket, the upstream's socket, and its flow on the link.
 ///
-/// Translates socket events into ``Impairment/SocketEvent`` and ``Impairment/SocketAction`` into calls on channels. All decisions
-/// are the conduit's.
+/// Translates socket events into ``Impairment/SocketEvent`` and ``Impairment/SocketAction`` into calls on channels. All
+/// decisions are the conduit's.
 final class Session {
     private let driver: LinkDriver
     private let dial: (Session) -> Void

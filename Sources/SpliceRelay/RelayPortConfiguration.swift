@@ -27,14 +27,16 @@ package struct RelayPortConfiguration: Sendable {
     let admit: @Sendable (CInt) -> [Int]?
     /// Sets options of an upstream socket before it connects.
     let configureUpstreamSocket: @Sendable (CInt) -> Void
-    /// Records a dial before it starts, and binds its socket if the record needs a local port. Takes the socket, the address and
-    /// the result of ``admit``; returns `nil` if the dial needs no record. The record lives until the socket closes.
+    /// Records a dial before it starts, and binds its socket if the record needs a local port. Takes the socket, the
+    /// address and the result of ``admit``; returns `nil` if the dial needs no record. The record lives until the
+    /// socket closes.
     let recordDial: @Sendable (CInt, SocketAddress, [Int]) -> DialRecord?
     /// Requests the upstream's addresses for a connection; they are passed to ``RelayLoop/dial(_:_:)``.
     let resolveUpstream: @Sendable (RelayToken) -> Void
     /// Called when all dials of a connection have failed, with the last error.
     let onDialFailed: @Sendable (any Error) -> Void
-    /// Called when clients wait in the kernel's backlog: with `nil` if no slot is free, with the error if `accept` failed.
+    /// Called when clients wait in the kernel's backlog: with `nil` if no slot is free, with the error if `accept`
+    /// failed.
     let onAcceptPaused: @Sendable (IOError?) -> Void
 
     /// Creates a configuration; the parameters are described at the properties.

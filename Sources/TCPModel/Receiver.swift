@@ -65,14 +65,15 @@ struct Receiver: Sendable {
     /// Processes a segment without bytes.
     mutating func receiveEmpty(_ segment: Segment) { updateTimestamp(segment) }
 
-    /// Processes a segment with bytes. Returns the number of bytes (without a FIN) that are new in order, whether the FIN
-    /// is among them, and when to acknowledge.
+    /// Processes a segment with bytes. Returns the number of bytes (without a FIN) that are new in order, whether the
+    /// FIN is among them, and when to acknowledge.
     mutating func receive(
         _ segment: Segment, rto: Int64, delayedAck: Int64, at now: Int64
     ) -> (delivered: Int64, isFinal: Bool, acknowledgment: Acknowledgment) {
         hasUnacknowledged = true
         if segment.end <= rcvNxt {
-            // A duplicate at or below the last ACK updates the timestamp and is acknowledged at once (D-SACK, RFC 2883).
+            // A duplicate at or below the last ACK updates the timestamp and is acknowledged at once (D-SACK, RFC
+            // 2883).
             updateTimestamp(segment)
             quickAcks = Self.quickAcksMax
             isInteractive = false

@@ -36,15 +36,16 @@ struct TCPEndpoint: Sendable {
     /// Whether an ACK must be sent now, alone or with data.
     private var needsAck = false
 
-    /// `tcp_sndbuf_expand`: twice the congestion window, at 4352 bytes per segment; 10 segments at first, `tcp_wmem[2]` at
-    /// most.
+    /// `tcp_sndbuf_expand`: twice the congestion window, at 4352 bytes per segment; 10 segments at first, `tcp_wmem[2]`
+    /// at most.
     private static let sendBufferSizeInitial: Int64 = 2 * 10 * segmentTruesize
     private static let sendBufferSizeMax: Int64 = 4 << 20
     private static let segmentTruesize: Int64 = 4352
 
     /// Creates an endpoint.
     ///
-    /// - Parameter first: The sequence number of the first byte of both streams; other than 0 in tests of long streams only.
+    /// - Parameter first: The sequence number of the first byte of both streams; other than 0 in tests of long streams
+    ///   only.
     init(_ side: Side, _ stack: StackPreset, clockPhase: Nanoseconds, readsImmediately: Bool, first: Int64 = 0) {
         self.side = side
         self.stack = stack

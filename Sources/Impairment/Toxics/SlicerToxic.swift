@@ -11,8 +11,8 @@ struct SlicerToxic: ToxicMachine {
     private var lengths: [Int] = []
     private var pauseEnd: Instant?
 
-    /// A variation above the average counts as the average, because pieces would have a length of 0. With an average of 0 chunks
-    /// are not split.
+    /// A variation above the average counts as the average, because pieces would have a length of 0. With an average of
+    /// 0 chunks are not split.
     init(averageSize: Int64, sizeVariation: Int64, delay: Int64, random: RandomStream) {
         self.averageSize = Int(min(max(0, averageSize), 1 << 40))
         self.sizeVariation = min(self.averageSize, Int(min(max(0, sizeVariation), 1 << 40)))

@@ -93,7 +93,8 @@ struct ToxicChain {
         updateLosses()
     }
 
-    /// Changes the settings of a toxic: a chunk that it has begun with leaves at once; the settings apply to the chunks behind.
+    /// Changes the settings of a toxic: a chunk that it has begun with leaves at once; the settings apply to the chunks
+    /// behind.
     mutating func update(_ toxic: Toxic, at time: Instant) {
         guard let index = stages.firstIndex(where: { $0.toxic.name == toxic.name }) else { return }
         advance(to: time)
@@ -112,8 +113,8 @@ struct ToxicChain {
         updateLosses()
     }
 
-    /// Removes a toxic: all chunks of its input move on at once, in order. Returns whether the connection must be closed because
-    /// bytes are missing.
+    /// Removes a toxic: all chunks of its input move on at once, in order. Returns whether the connection must be
+    /// closed because bytes are missing.
     mutating func remove(_ name: String, at time: Instant) -> Bool {
         guard let index = stages.firstIndex(where: { $0.toxic.name == name }) else { return false }
         advance(to: time)
@@ -212,7 +213,8 @@ struct ToxicChain {
         index + 1 < stages.count ? stages[index + 1].hasRoom : hasRoom
     }
 
-    /// The result of running one toxic: it did nothing, it passed something to the toxic behind it, or the chain has an output.
+    /// The result of running one toxic: it did nothing, it passed something to the toxic behind it, or the chain has an
+    /// output.
     private enum StepResult {
         case nothing, moved
         case output(Action)
