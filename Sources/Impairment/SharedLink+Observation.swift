@@ -4,7 +4,7 @@ public import NIOCore
 public import TCPModel
 
 extension SharedLink {
-    /// What is recorded for observers of a link.
+    /// The kinds of events that are recorded for observers of a link.
     public struct Observation: OptionSet, Hashable, Sendable {
         public let rawValue: Int
 
@@ -37,7 +37,7 @@ extension SharedLink {
         public let cause: String?
     }
 
-    /// What is recorded now.
+    /// The kinds of events that are recorded now.
     public var observation: Observation { recorder.observation }
 
     /// Starts and stops the recording of packets and exchanges on a running link.

@@ -14,11 +14,11 @@ public struct CapturedExchange: Sendable {
     public let requestBytes: Int64
     /// Bytes of the response, including its head.
     public let responseBytes: Int64
-    /// When the request's first byte was sent.
+    /// The time at which the request's first byte was sent.
     public let start: Int64
-    /// When the response's first byte was sent.
+    /// The time at which the response's first byte was sent.
     public let firstByte: Int64?
-    /// When the response's last byte was sent, or the connection ended.
+    /// The time at which the response's last byte was sent, or the connection ended.
     public let end: Int64
 }
 

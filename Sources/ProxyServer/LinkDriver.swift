@@ -91,7 +91,7 @@ final class LinkDriver {
     /// The conditions for packets that enter the link now.
     var conditions: Conditions { link.conditions }
 
-    /// How new connections are treated.
+    /// The treatment of new connections.
     var reachability: Reachability { link.reachability }
 
     /// Whether connections may bypass the link.

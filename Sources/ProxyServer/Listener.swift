@@ -47,7 +47,7 @@ final class Listener {
 
     /// The `listen()` backlog; the system limits it further (`net.core.somaxconn`).
     static let backlog: CInt = 4096
-    /// How long an unneeded filler is kept if it is not accepted.
+    /// The time for which an unneeded filler is kept if it is not accepted.
     private static let fillerTimeMax = TimeAmount.seconds(5)
     /// Time between attempts to listen again.
     private static let retryInterval = TimeAmount.seconds(1)
@@ -64,7 +64,7 @@ final class Listener {
         self.logger = logger
     }
 
-    /// How SYNs are dropped; `nil` while they are not.
+    /// The method by which SYNs are dropped; `nil` while they are not.
     var activeSYNDropMethod: SYNDropMethod? { current == .blackholed ? method : nil }
 
     /// Reserves the port. Returns its number.

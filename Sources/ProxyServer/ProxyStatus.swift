@@ -13,7 +13,7 @@ public struct ProxyStatus: Hashable, Sendable {
     public var isFull = false
     /// Failed dials to the upstream.
     public var dialsFailed = 0
-    /// How SYNs of new connections are dropped; `nil` while they are not.
+    /// The method by which SYNs of new connections are dropped; `nil` while they are not.
     public var synDropMethod: SYNDropMethod?
     /// The link.
     public var link: LinkStatus

@@ -27,7 +27,7 @@ final class Session {
     private var recordedDials: [DialRecord] = []
     private var dialIsFinished = false
     private var hasEnded = false
-    /// When the client connected.
+    /// The time at which the client connected.
     let startedAt: NIODeadline
     /// Payload bytes read from the client (`up`) and from the upstream (`down`).
     private(set) var bytesRead: PerDirection<Int>

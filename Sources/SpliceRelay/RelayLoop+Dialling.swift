@@ -139,7 +139,7 @@
             dialsWithoutTimer.removeAll(keepingCapacity: true)
         }
 
-        /// Dials the next address, or gives up at the connection's deadline.
+        /// Dials the next address, or fails at the connection's deadline.
         func dialTimerFired(_ connection: RelayedConnection, at deadline: NIODeadline) {
             if deadline < connection.connectDeadline, !connection.remainingAddresses.isEmpty {
                 dial(connection, connection.remainingAddresses)

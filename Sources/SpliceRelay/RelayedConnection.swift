@@ -62,9 +62,10 @@
         var dialsClosedInRound: UInt64?
         /// Whether the connection continues in the relay's next round.
         var isYielded = false
-        /// When the next address is dialled, or the connection is given up; timers with another deadline are obsolete.
+        /// The time at which the next address is dialled or the connection attempt fails; timers with another deadline
+        /// are obsolete.
         var dialTimer: NIODeadline?
-        /// When the connection is given up unless a dial is established.
+        /// The time at which the connection attempt fails unless a dial is established.
         var connectDeadline: NIODeadline { startedAt + port.configuration.connectTimeout }
         /// The relay's round of the last event.
         var lastActiveRound: UInt64 = 0

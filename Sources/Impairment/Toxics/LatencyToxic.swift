@@ -6,7 +6,7 @@ struct LatencyToxic: ToxicMachine {
     /// In whole milliseconds.
     let jitter: Int64
     var random: RandomStream
-    /// When the first chunk leaves, once its jitter has been drawn.
+    /// The time at which the first chunk leaves, once its jitter has been drawn.
     private var deadline: Instant?
 
     init(latency: Int64, jitter: Int64, random: RandomStream) {

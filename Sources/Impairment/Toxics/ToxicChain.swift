@@ -28,7 +28,7 @@ struct ToxicChain {
         var bytesPassed: Int64 = 0
         /// Whether a `timeout` has applied, so that bytes of the stream are missing.
         var hasDiscardedBytes = false
-        /// When the machine runs again; `nil` means at the next input.
+        /// The time at which the machine runs again; `nil` means at the next input.
         var deadline: Instant?
         var hasEnded = false
 
