@@ -244,7 +244,7 @@ import Testing
     }
 
     /// A client that closes after an early response.
-    @Test func anUploadGivenUpAfterItsResponseIsNotLost() {
+    @Test func anUploadClosedAfterItsEarlyResponseIsReported() {
         var sockets = VirtualSockets(Self.late, exchangeTracking: Self.tracking())
         let id = sockets.open()
         sockets.send(Array(Self.request("PUT", "n1", "0123456789").dropLast(5)), from: .client, id)
