@@ -16,7 +16,7 @@ public enum ExchangeEvent: Sendable {
     /// The last byte of the request has been written to the server. Not reported if the whole response was written to
     /// the client before.
     case requestDelivered(ExchangeID)
-    /// The whole response has been read from the server; the last part of it has not entered the link.
+    /// The whole response has been read from the server; its last bytes have not entered the link yet.
     case committed(ExchangeID, status: Int)
     /// The last byte of the response has been written to the client.
     case responseDelivered(ExchangeID, status: Int)

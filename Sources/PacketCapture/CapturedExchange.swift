@@ -26,7 +26,7 @@ public struct CapturedExchange: Sendable {
 public enum CaptureEvent: Sendable {
     /// A connection was opened (SYN).
     case opened(client: TCPSegment.Endpoint, server: TCPSegment.Endpoint, at: Int64)
-    /// A connection ended, after so many payload bytes in each direction.
+    /// A connection ended; `up` and `down` are the payload bytes of each direction.
     case closed(
         client: TCPSegment.Endpoint, server: TCPSegment.Endpoint, up: Int64, down: Int64, isReset: Bool, at: Int64)
     /// An exchange ended.

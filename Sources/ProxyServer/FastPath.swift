@@ -2,7 +2,7 @@ internal import NIOCore
 internal import SpliceRelay
 
 /// A proxy's fast path: the relays that forward its connections without the model while no conditions apply. One relay
-/// accepts, all forward. Before conditions apply the connections are taken back.
+/// accepts, all forward. Before conditions apply, the proxy takes the connections back.
 ///
 /// Used on its proxy's event loop only.
 final class FastPath {

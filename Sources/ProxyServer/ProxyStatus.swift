@@ -52,7 +52,7 @@ public struct LinkStatus: Hashable, Sendable {
     public let conditions: Conditions
     /// Payload bytes read from sockets since the start.
     public private(set) var bytesRead: PerDirection<Int>
-    /// Times reading from a sender was paused (back-pressure) since the start.
+    /// The number of times that reading from a sender was paused (back-pressure) since the start.
     public private(set) var readPauses: PerDirection<Int>
     /// Payload bytes written to sockets since the start.
     public private(set) var bytesCarried: PerDirection<Int>

@@ -1,7 +1,7 @@
 package import NIOCore
 package import SystemSockets
 
-/// An entry in a register of dials, withdrawn when its last reference goes.
+/// An entry in a register of dials, withdrawn when its last reference is released.
 package typealias DialRecord = any AnyObject & Sendable
 
 /// The treatment of one proxy's connections by the relays. The closures are called on relay threads and must not block.

@@ -54,7 +54,7 @@ struct TCPEndpoint: Sendable {
         sender = Sender(stack, first: first)
     }
 
-    /// The consequences of a segment for the application.
+    /// The effects of a received segment on the application.
     struct ReceiveResult: Sendable {
         var isEstablished = false
         var bytes: Int64 = 0

@@ -1,6 +1,7 @@
 internal import Determinism
 
-/// A delay: each chunk leaves some time after its arrival, in order; the throughput stays the same.
+/// A delay: each chunk leaves a fixed time, varied by the jitter, after its arrival, in order; the throughput stays the
+/// same.
 struct LatencyToxic: ToxicMachine {
     let latency: Nanoseconds
     /// In whole milliseconds.

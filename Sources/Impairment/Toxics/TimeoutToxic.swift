@@ -1,7 +1,7 @@
 internal import Determinism
 
-/// A black hole: every byte is discarded, and both sockets are closed when none has arrived for a while. The end of the
-/// stream passes.
+/// A black hole: every byte is discarded, and both sockets are closed when none has arrived for `timeout`. The end of
+/// the stream passes.
 struct TimeoutToxic: ToxicMachine {
     /// `nil` means forever.
     let timeout: Nanoseconds?
