@@ -57,7 +57,7 @@ final class ProxyReporter: Sendable {
         _ status: ProxyStatus, conditionsName: String, bytesPerSecond: PerDirection<Int>
     ) -> String {
         let link = status.link
-        var parts = ["\(conditionsName)\(link.isStalled ? " STALLED" : "")", "\(status.connectionsOpen) open"]
+        var parts = ["\(conditionsName)\(link.hasAnyOutage ? " STALLED" : "")", "\(status.connectionsOpen) open"]
         if let method = status.synDropMethod { parts.append(method == .none ? "connect, then stall" : "SYN dropped") }
         for (arrow, direction) in [("↓", Direction.down), ("↑", .up)] {
             parts.append(
@@ -76,7 +76,7 @@ final class ProxyReporter: Sendable {
     /// Returns the status in words, for logs and for the command `status`.
     static func sentence(_ status: ProxyStatus, conditionsName: String) -> String {
         let link = status.link
-        var text = "profile \(conditionsName)\(link.isStalled ? " (stalled)" : ""), "
+        var text = "profile \(conditionsName)\(link.hasAnyOutage ? " (stalled)" : ""), "
         text += "\(status.connectionsOpen) open of \(status.connectionsAccepted) accepted, "
         text += "\(Units.bytes(link.bytesCarried.down)) down, \(Units.bytes(link.bytesCarried.up)) up, "
         text += "queue \(link.queueDepth.down) down \(link.queueDepth.up) up, "

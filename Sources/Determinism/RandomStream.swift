@@ -1,7 +1,7 @@
 /// A named stream of random numbers, determined by the seed of the run and the name alone.
 ///
-/// Each consumer has its own stream (`link/A/up/conn/7/loss`), so that the draws of one do not shift those of another. The
-/// generator is SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), keyed with the FNV-1a hash of the name.
+/// Each consumer has its own stream (`link/A/up/conn/7/loss`), so that the draws of one do not shift those of another.
+/// The generator is SplitMix64 (Steele, Lea and Flood, OOPSLA 2014), keyed with the FNV-1a hash of the name.
 public struct RandomStream: Sendable, Hashable {
     private var state: UInt64
 
@@ -24,7 +24,7 @@ public struct RandomStream: Sendable, Hashable {
         return mixed ^ (mixed >> 31)
     }
 
-    /// Returns `true` with the given probability, exact to 53 bits: never at 0, always from 1.
+    /// Returns `true` with the given probability, exact to 53 bits: at 0 never, at 1 always.
     public mutating func bool(probability: Double) -> Bool {
         Double(next() >> 11) * 0x1p-53 < probability
     }
@@ -47,7 +47,7 @@ public struct RandomStream: Sendable, Hashable {
         return Int64(bitPattern: count &- UInt64(span))
     }
 
-    /// Returns an exponentially distributed integer, at most a quarter of the range. The algorithm only compares uniform
+    /// Returns an exponentially distributed integer, at most `Int64.max / 4`. The algorithm only compares uniform
     /// numbers (von Neumann, 1951), so that the result is the same on every machine.
     public mutating func exponential(mean: Int64) -> Int64 {
         var whole: Int64 = 0

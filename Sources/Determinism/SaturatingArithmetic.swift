@@ -1,4 +1,5 @@
-/// Saturating arithmetic for quantities that come from outside or grow with time, so that callers need no overflow checks.
+/// Saturating arithmetic for quantities that come from outside or grow with time, so that callers need no overflow
+/// checks.
 extension Int64 {
     /// Returns the sum, or the nearest representable value.
     @inlinable @inline(__always)
@@ -21,8 +22,8 @@ extension Int64 {
         return overflows ? ((self < 0) == (other < 0) ? .max : .min) : product
     }
 
-    /// Returns `self * factor / divisor`, rounded towards zero, or the nearest representable value. The product may need
-    /// 128 bits.
+    /// Returns `self * factor / divisor`, rounded towards zero, or the nearest representable value. The product may
+    /// need 128 bits.
     ///
     /// - Precondition: `divisor` is positive.
     @inlinable @inline(__always)

@@ -1,4 +1,4 @@
-/// The delimitation of a body (RFC 9112, 6.3).
+/// The framing of a message body (RFC 9112, 6.3).
 public enum HTTPBodyFraming: Hashable, Sendable {
     /// There is no body.
     case none

@@ -1,4 +1,4 @@
-/// The reason why an exchange has no response, and its progress.
+/// The reason why an exchange has no response, and how far the exchange had progressed.
 public struct HTTPClientError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The progress of the exchange: whether the server may have executed the request.
     public enum Phase: Hashable, Sendable {
@@ -10,7 +10,7 @@ public struct HTTPClientError: Error, Hashable, Sendable, CustomStringConvertibl
         case responding
     }
 
-    /// A time-out.
+    /// A timeout.
     public enum Timeout: String, Hashable, Sendable {
         /// ``HTTPTimeouts/connect``.
         case connect
@@ -26,7 +26,7 @@ public struct HTTPClientError: Error, Hashable, Sendable, CustomStringConvertibl
     public enum Reason: Hashable, Sendable {
         /// No connection could be established.
         case connect(HTTPConnectError)
-        /// A time-out has expired.
+        /// A timeout has expired.
         case timedOut(Timeout)
         /// The connection was closed before the response was complete.
         case closedByPeer(HTTPCloseReason)
@@ -42,7 +42,8 @@ public struct HTTPClientError: Error, Hashable, Sendable, CustomStringConvertibl
     public let reason: Reason
     /// The progress of the exchange.
     public let phase: Phase
-    /// Whether the connection had carried an exchange before: the server may have closed it while the request was on its way.
+    /// Whether the connection had carried an exchange before: the server may have closed it while the request was on
+    /// its way.
     public var wasReused = false
 
     init(_ reason: Reason, _ phase: Phase) {
@@ -74,7 +75,7 @@ public enum HTTPConnectError: Hashable, Sendable {
     case refused
     /// There is no route to the server.
     case unreachable
-    /// The server did not answer in time.
+    /// The server did not respond in time.
     case timedOut
     /// The server's name is unknown.
     case nameNotFound

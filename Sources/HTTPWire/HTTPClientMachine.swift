@@ -5,8 +5,8 @@ public import NIOCore
 
 /// The client side of HTTP/1.1 to one server: its connections, and the exchanges that use them or wait for one.
 ///
-/// A machine: events and the time go in, ``takeAction()`` returns actions. A request is never sent twice: the caller decides
-/// whether a failed request may be repeated, also after the failure of a reused connection.
+/// A state machine: events and the time are its inputs; ``takeAction()`` returns actions. A request is never sent
+/// twice: the caller decides whether a failed request may be repeated, also after the failure of a reused connection.
 public struct HTTPClientMachine: Sendable {
     private struct Connection: Sendable {
         enum State: Sendable { case connecting, busy, idle }
@@ -14,7 +14,7 @@ public struct HTTPClientMachine: Sendable {
         var state = State.connecting
         var parser = HTTPParser(.responses)
         var exchange: HTTPExchangeID?
-        /// The deadline of the present state.
+        /// The deadline of the current state.
         var deadline: Instant
         /// The number of exchanges that the connection has carried.
         var exchangeCount = 0
@@ -60,7 +60,7 @@ public struct HTTPClientMachine: Sendable {
 
     // MARK: Time and actions
 
-    /// When ``advance(to:)`` must be called next.
+    /// The time at which ``advance(to:)`` must be called next.
     public var nextDeadline: Instant? {
         let ends = exchanges.values.map(\.deadline)
         let states = connections.values.map(\.deadline)
@@ -125,7 +125,7 @@ public struct HTTPClientMachine: Sendable {
     /// Reports bytes that were received.
     public mutating func received(_ bytes: ByteBuffer, on id: HTTPConnectionID, at now: Instant) {
         guard let exchange = connections[id]?.exchange else {
-            // Bytes without a request.
+            // Unsolicited bytes.
             if connections[id] != nil { close(id, isAbortive: true) }
             return
         }

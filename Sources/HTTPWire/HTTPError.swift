@@ -14,13 +14,13 @@ public enum HTTPError: Error, Hashable, Sendable, CustomStringConvertible {
     case unknownCoding
     /// A chunk's size or end is malformed, or the framing is many times larger than the body.
     case badChunk
-    /// A limit of ``HTTPLimits`` is exceeded: the limited part.
+    /// A limit of ``HTTPLimits`` is exceeded; the value names the limited part.
     case tooLarge(String)
     /// The stream has ended inside a message.
     case endedEarly
     /// A response without a request.
     case unexpectedResponse
-    /// A part of a message contains characters that must not be sent: the part.
+    /// A part of a message contains characters that must not be sent; the value names the part.
     case unwritable(String)
 
     public var description: String {

@@ -36,6 +36,7 @@ extension HTTPFields {
 }
 
 extension HTTPField.Name {
-    /// `Host`, which swift-http-types represents as the authority. In HTTP/1 it is a field that may be missing or repeated.
+    /// `Host`, which swift-http-types represents as the authority. In HTTP/1 it is a field that may be missing or
+    /// repeated.
     static let hostOfHTTP1 = HTTPField.Name("Host")!
 }

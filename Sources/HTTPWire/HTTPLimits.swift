@@ -10,12 +10,12 @@ public struct HTTPLimits: Hashable, Sendable {
     public var chunkLine = 256
     /// Bytes of the trailers.
     public var trailers = 16 << 10
-    /// Bytes of the body; `nil` is unlimited.
+    /// Bytes of the body; `nil` means unlimited.
     public var body: Int64?
 
-    /// The limits above.
+    /// The default limits.
     public static let standard = HTTPLimits()
 
-    /// Creates limits.
+    /// Creates the default limits.
     public init() {}
 }

@@ -3,11 +3,11 @@ public import NIOCore
 
 /// A parser of the messages in a stream of bytes, which may arrive in pieces of any size.
 ///
-/// A machine without deadlines: the bytes received, the requests sent and the end of the stream are its inputs; ``takePart()``
-/// returns the parts of messages.
+/// A state machine without deadlines: the bytes received, the requests sent and the end of the stream are its inputs;
+/// ``takePart()`` returns the parts of messages.
 ///
-/// Strict where lenient parsers disagree about the end of a message (RFC 9112, 11.2): lines end with CR LF, Content-Length with
-/// Transfer-Encoding is refused, folded lines are refused. After an error every call throws that error.
+/// Strict where lenient parsers disagree about the end of a message (RFC 9112, 11.2): lines end with CR LF,
+/// Content-Length with Transfer-Encoding and folded lines are rejected. After an error every call throws that error.
 public struct HTTPParser: Sendable {
     /// The kind of messages in the stream.
     public enum Side: Hashable, Sendable { case requests, responses }
@@ -22,7 +22,7 @@ public struct HTTPParser: Sendable {
     private var state = State.start
     /// The offset of the first byte in the buffer.
     private var offset: Int64 = 0
-    /// Bytes at the front of the buffer that contain no end of a head.
+    /// The bytes at the front of the buffer that have been searched for the end of the head.
     private var searched = 0
     private var bodyBytes: Int64 = 0
     /// The offset of the current message's first byte after its head.
@@ -31,16 +31,17 @@ public struct HTTPParser: Sendable {
     /// Methods of requests without a final response, the oldest first.
     private var methods: [String] = []
     private var streamHasEnded = false
-    /// The next part is the end of the current message.
+    /// Whether the next part is the end of the current message.
     private var isAtEnd = false
-    /// The delimitation of the current message's body.
+    /// The framing of the current message's body.
     public private(set) var framing = HTTPBodyFraming.none
 
-    /// The number of empty lines before a request that are skipped (RFC 9112, 2.2).
+    /// The most empty lines before a request that are skipped (RFC 9112, 2.2).
     private static let emptyLinesMax = 4
     /// Bytes at the front of the buffer that are kept after parsing. A chunked body rarely leaves the buffer empty.
     private static let readBytesKeptMax = 16 << 10
-    /// Bytes that a chunked body may take with its framing: per decoded byte, and in addition. A chunk of 1 byte takes 6.
+    /// The limit on the raw bytes of a chunked body: a number per decoded byte, plus a constant. A chunk of 1 byte
+    /// takes 6 raw bytes.
     private static let (rawBytesPerByteMax, rawBytesMax): (Int64, Int64) = (8, 64 << 10)
 
     /// Creates the parser of a new stream.
@@ -51,8 +52,8 @@ public struct HTTPParser: Sendable {
 
     // MARK: Inputs
 
-    /// Reports that a request was sent. Its method decides about the body of the response: HEAD has none, CONNECT may open a
-    /// tunnel.
+    /// Reports that a request was sent. Its method determines the framing of the response: HEAD has no body, CONNECT
+    /// may open a tunnel.
     public mutating func requestSent(method: String) { methods.append(method) }
 
     /// Reports bytes of the stream.
@@ -286,7 +287,7 @@ public struct HTTPParser: Sendable {
         throw bytes.starts(with: "HTTP/".utf8) ? .badVersion : .badStartLine
     }
 
-    /// Returns the delimitation that the header fields declare; `none` if they declare none.
+    /// Returns the framing that the header fields declare; `none` if they declare none.
     private static func length(_ fields: HTTPFields) throws(HTTPError) -> HTTPBodyFraming {
         let lengths = fields[values: .contentLength]
         let codings = fields[values: .transferEncoding]

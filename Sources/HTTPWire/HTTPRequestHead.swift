@@ -3,8 +3,8 @@ public import NIOCore
 
 /// The head of a request: a request of swift-http-types with the version of HTTP/1.
 ///
-/// The head is the message as received: `request.path` is the request target in any form, `Host` is one of the header fields, and
-/// scheme and authority are not set. Names keep their case, values keep their bytes.
+/// The head is the message as received: `request.path` is the request target in any form, `Host` is one of the header
+/// fields, and scheme and authority are not set. Names keep their case, values keep their bytes.
 public struct HTTPRequestHead: Hashable, Sendable {
     /// The method, the target and the header fields.
     public let request: HTTPRequest

@@ -1,6 +1,6 @@
 public import Determinism
 
-/// The time-outs of an exchange and its connection.
+/// The timeouts of an exchange and its connection.
 public struct HTTPTimeouts: Hashable, Sendable {
     /// The time to establish a connection.
     public var connect = Nanoseconds.seconds(10)
@@ -13,6 +13,6 @@ public struct HTTPTimeouts: Hashable, Sendable {
     /// The time that an unused connection is kept open.
     public var idleConnection = Nanoseconds.seconds(15)
 
-    /// The times above.
+    /// Creates the default timeouts.
     public init() {}
 }

@@ -1,6 +1,6 @@
-//  HTTPWire: HTTP/1.1 framing as values.
+//  HTTPWire: HTTP/1.1 framing without I/O.
 //
-//  Owns: the boundaries of messages with exact byte offsets, the serializationTime of heads, the connections of a client and their
-//  time-outs.
+//  Owns: the boundaries of messages with exact byte offsets, the serialisation of heads, the connections of a client
+//  and their timeouts.
 //
 //  Does not own: sockets, clocks, TLS, the meaning of messages. Bytes and the time go in, parts and actions come out.

@@ -2,7 +2,7 @@ internal import HTTPWire
 internal import LinkModel
 internal import NIOCore
 
-/// A network that responds to HTTP requests itself: status 200 and a sign-in page for every request.
+/// A captive portal, which responds to every HTTP request with status 200 and a sign-in page.
 struct CaptivePortal {
     private var parser = HTTPParser(.requests)
     private var head: HTTPRequestHead?
@@ -20,8 +20,8 @@ struct CaptivePortal {
 
     /// Executes an action for the server's socket. Returns the events of that socket.
     ///
-    /// - Parameter mayRespond: Whether there is room for responses. A client that sends requests and does not read the responses
-    ///   is closed.
+    /// - Parameter mayRespond: Whether there is room for responses. Otherwise the connection is closed, since its
+    ///   client does not read them.
     mutating func process(_ action: SocketAction, mayRespond: Bool) -> [SocketEvent] {
         switch action {
         case .write(let bytes, to: _): mayRespond ? respond(to: bytes) : [.gone(.server)]
@@ -32,8 +32,8 @@ struct CaptivePortal {
         }
     }
 
-    /// Responds to the requests in bytes of the client. Bytes that are not HTTP close the connection, as when a client begins with
-    /// TLS.
+    /// Responds to the requests in the client's bytes. Bytes that are not HTTP close the connection, as when a client
+    /// begins with TLS.
     private mutating func respond(to bytes: ByteBuffer) -> [SocketEvent] {
         parser.received(bytes)
         var responses = ByteBuffer()

@@ -4,40 +4,42 @@ internal import NIOCore
 extension Conduit {
     /// The bytes of one direction between two sockets.
     struct Stream {
-        /// Bytes behind the toxics that no socket has been given: first those that have arrived, then those on the link.
+        /// Bytes that have passed the toxics and have not been written: first those that have arrived, then those on
+        /// the link.
         var bytes = ByteQueue()
-        /// Bytes of the stream that the TCP model has been given.
+        /// The number of bytes of the stream passed to the TCP model.
         var bytesSent: Int64 = 0
         /// Bytes at the front of ``bytes`` that have arrived and wait for the receiving socket.
         var arrived = 0
         /// The part of ``arrived`` that bypassed the TCP model.
         var arrivedPassThrough = 0
-        /// The FIN has arrived.
+        /// Whether the FIN has arrived.
         var finHasArrived = false
-        /// The FIN has been passed to the receiving socket.
+        /// Whether the FIN has been passed to the receiving socket.
         var isFinished = false
-        /// The sender's RST has arrived.
+        /// Whether the sender's RST has arrived.
         var resetHasArrived = false
-        /// The sender's socket is gone without a fault or toxic of the proxy: bytes read from it are delivered before its RST.
+        /// Whether the sender's socket is gone without a fault or toxic of the proxy: bytes read from it are delivered
+        /// before its RST.
         var deliversBeforeReset = false
-        /// The sender's FIN has been read, or its socket is gone.
+        /// Whether the sender's FIN has been read, or its socket is gone.
         var inputIsClosed = false
         /// The toxics that bytes pass before they enter the link; `nil` if there are none.
         var toxics: ToxicChain?
         /// The bytes before the toxics that ``ConnectionBudget`` has counted.
         var toxicBytes = 0
-        /// The stream takes no more bytes behind its toxics.
+        /// Whether the stream accepts no more bytes from its toxics or, without toxics, from its sender.
         var isFull = false { didSet { toxics?.hasRoom = !isFull } }
-        /// Reading from the sender's socket is paused.
+        /// Whether reading from the sender's socket is paused.
         var isPaused = false
-        /// The receiving socket is connected.
+        /// Whether the receiving socket is connected.
         var isConnected = true
         /// Bytes given to the receiving socket since it last reported that it had sent everything.
         var bytesWritten = 0
-        /// The receiving socket must send everything before it is given more.
+        /// Whether the receiving socket must send everything before it is given more.
         var awaitsDrain = false
 
-        /// What each write costs at least: a socket keeps a buffer of about this size for a small piece.
+        /// The minimum cost of a write in bytes: a socket keeps a buffer of about this size for a small piece.
         static let pieceCostMin = 512
 
         var exitIsOpen: Bool { isConnected && !awaitsDrain }
@@ -45,7 +47,7 @@ extension Conduit {
         /// Whether the FIN may be passed to the receiving socket now.
         var mayFinish: Bool { isConnected && arrived == 0 && finHasArrived && !isFinished }
 
-        /// Counts a piece that the socket is given. Returns whether the socket must send everything first now.
+        /// Counts a piece written to the socket. Returns whether the socket must send everything before the next piece.
         mutating func recordWrite(_ bytes: Int, limit: Int) -> Bool {
             bytesWritten += max(bytes, Self.pieceCostMin)
             awaitsDrain = bytesWritten >= limit
@@ -76,8 +78,8 @@ extension Conduit {
             arrived = 0
         }
 
-        /// Takes bytes that have arrived, as far as the receiving socket takes them. Returns the number of bytes of the TCP model
-        /// among them.
+        /// Writes bytes that have arrived, as far as the receiving socket accepts them. Returns how many of them passed
+        /// through the TCP model.
         mutating func writeArrived(to receiver: Side, limit: Int, into actions: inout [SocketAction]) -> Int {
             let before = arrived
             while exitIsOpen, let piece = bytes.takePiece(atMost: min(arrived, limit)) {
@@ -85,14 +87,14 @@ extension Conduit {
                 actions.append(.write(piece, to: receiver))
                 if recordWrite(piece.readableBytes, limit: limit) { actions.append(.awaitDrain(receiver)) }
             }
-            // Which of the bytes bypassed the model is not known; in the end all of them are counted.
+            // It is not known which of the bytes bypassed the model; the totals are right once all have been written.
             let bytesLeft = before - arrived
             let passThrough = min(bytesLeft, arrivedPassThrough)
             arrivedPassThrough -= passThrough
             return bytesLeft - passThrough
         }
 
-        /// Updates ``isFull`` so that the stream holds its share at most, and one read more. Returns whether it has changed.
+        /// Updates ``isFull`` so that the stream holds at most its share and one read. Returns whether it has changed.
         mutating func updateIsFull(share: Int, passThroughMax: Int, hasSendRoom: Bool) -> Bool {
             if inputIsClosed { return false }
             let held = bytes.count
@@ -114,10 +116,12 @@ extension Conduit {
             return held - toxicBytes
         }
 
-        /// Returns the bytes at an offset of the TCP model's stream, as far as they have not left for a socket.
+        /// Returns the bytes at an offset of the TCP model's stream; `nil` if some of them have been written to a
+        /// socket.
         func payload(at offset: Int64, count: Int) -> ByteBuffer? {
             let fromEnd = Int(bytesSent - offset)
-            // Bytes that bypassed the model stand among those that have arrived; behind them all bytes are the model's.
+            // Bytes that bypassed the model are among those that have arrived; all later bytes passed through the
+            // model.
             guard arrivedPassThrough == 0 || fromEnd <= bytes.count - arrived else { return nil }
             return bytes.copy(at: bytes.count - fromEnd, count: count)
         }

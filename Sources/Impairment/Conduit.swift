@@ -6,8 +6,8 @@ internal import NIOCore
 ///     client socket -> [ stream up:   toxics ... entry ... link ... exit ] -> server socket
 ///     client socket <- [ stream down: exit ... link ... entry ... toxics ] <- server socket
 ///
-/// Holds the bytes of both streams and the state of both sockets. ``LinkModel/TCPLink`` decides when bytes arrive: it knows how
-/// many, the conduit knows which.
+/// Holds the bytes of both streams and the state of both sockets. ``TCPModel/TCPLink`` counts bytes and determines when
+/// they arrive.
 struct Conduit {
     var up = Stream()
     var down = Stream()
@@ -21,10 +21,10 @@ struct Conduit {
     private var goneSockets = PerDirection(up: false, down: false)
     /// Sockets whose RST crosses the link, or has crossed it.
     var resetSockets = PerDirection(up: false, down: false)
-    /// The stream whose `timeout` toxic was removed while the connection was on the fast path: both sockets are closed as soon as
-    /// the upstream is connected.
+    /// The stream whose `timeout` toxic was removed while the connection was on the fast path: both sockets are closed
+    /// as soon as the upstream is connected.
     var streamClosedOnConnect: Direction?
-    /// A toxic closes both sockets: bytes that are read are discarded.
+    /// Whether both sockets are being closed, by a toxic or by a call; bytes that are read are discarded.
     var isClosing = false
 
     init() {
@@ -47,10 +47,10 @@ struct Conduit {
         }
     }
 
-    /// Whether the socket at `side` is gone.
+    /// Returns whether the socket at `side` is gone.
     func isGone(_ side: Side) -> Bool { goneSockets[side.sendDirection] }
 
-    /// Records that a socket is gone. Bytes read from it before may still travel.
+    /// Records that a socket is gone. Bytes read from it before may still be in flight.
     mutating func recordGone(_ side: Side) { goneSockets[side.sendDirection] = true }
 
     /// Records that a socket is gone and that its input has ended.
@@ -59,8 +59,8 @@ struct Conduit {
         self[side.sendDirection].inputIsClosed = true
     }
 
-    /// Whether a toxic has closed the socket at `side`, after all bytes for it.
-    func isClosedByToxic(_ side: Side) -> Bool { isClosing && self[side.opposite.sendDirection].isFinished }
+    /// Returns whether the link has closed the socket at `side`, after all bytes for it.
+    func isClosedByLink(_ side: Side) -> Bool { isClosing && self[side.opposite.sendDirection].isFinished }
 
     /// Whether a fault withholds everything from the client, including the server's FIN or RST.
     var isMuted: Bool { tracker?.isMuted == true }
@@ -82,8 +82,8 @@ struct Conduit {
     /// Bytes of both streams, those before toxics included.
     var bytesHeld: Int { streamBytes + up.toxicBytes + down.toxicBytes }
 
-    /// Writes bytes that have arrived, at most `limit` of them until the receiving socket has sent them, and then the FIN.
-    /// Returns the number of bytes of the TCP model that have left.
+    /// Writes bytes that have arrived, at most `limit` of them until the receiving socket has sent them, and then the
+    /// FIN. Returns the number of bytes of the TCP model that have left.
     mutating func deliver(_ direction: Direction, limit: Int, into actions: inout [SocketAction]) -> Int {
         let receiver = direction.receiver
         if isGone(receiver) {

@@ -2,10 +2,10 @@ internal import LinkModel
 
 /// The conduits of a link's open connections, by identifier.
 ///
-/// ``contains(_:)`` sorts out identifiers of connections that have ended; the subscript traps for them.
+/// For a connection that has ended ``contains(_:)`` returns `false`, and the subscript traps.
 ///
-/// The table manages its memory itself because a conduit is large and full of references, and every event reads some of its fields
-/// in place. Reading a field of an array's element copies the element and retains all of its references.
+/// The table manages its memory itself because a conduit is large and full of references, and every event reads some of
+/// its fields in place. Reading a field of an array's element copies the element and retains all of its references.
 struct ConduitTable: ~Copyable {
     /// The conduits; the memory at an index is initialised if and only if ``ids`` has an identifier there.
     private var conduits: UnsafeMutablePointer<Conduit>
@@ -21,7 +21,7 @@ struct ConduitTable: ~Copyable {
         conduits.deallocate()
     }
 
-    /// Whether a connection is open.
+    /// Returns whether a connection is open.
     func contains(_ id: FlowID) -> Bool { id.index < ids.count && ids[id.index] == id }
 
     /// The conduit of an open connection, in place.
@@ -65,7 +65,7 @@ struct ConduitTable: ~Copyable {
     /// The number of slots; some of them may be free.
     var slotCount: Int { ids.count }
 
-    /// The identifier of the connection in a slot; `nil` if the slot is free.
+    /// Returns the identifier of the connection in a slot; `nil` if the slot is free.
     func id(at index: Int) -> FlowID? { ids[index] }
 
     /// The open connections.

@@ -8,36 +8,37 @@ struct ConnectionBudget {
 
     init(_ limits: BufferLimits) { self.limits = limits }
 
-    /// Counts bytes that have entered a stream (more than 0) or left it (less than 0).
+    /// Counts bytes that have entered a stream (positive) or left it (negative).
     mutating func changeStreamBytes(by change: Int) {
         bytesHeld += change
         precondition(bytesHeld >= toxicBytesHeld, "more bytes have left the streams than entered them")
     }
 
-    /// Counts bytes that have come to wait before toxics (more than 0) or wait there no longer (less than 0).
+    /// Counts bytes that have entered the input queues of toxics (positive) or left them (negative).
     mutating func changeToxicBytes(by change: Int) {
         bytesHeld += change
         toxicBytesHeld += change
         precondition(toxicBytesHeld >= 0, "more bytes have left the toxics than entered them")
     }
 
-    /// The bytes that a stream may hold behind its toxics.
+    /// Returns the bytes that a stream may hold behind its toxics.
     ///
-    /// That is its share, and no more than other streams leave of the total: shares were larger when there were fewer
-    /// connections. All streams together therefore hold at most `bytesMaxTotal`, and for each stream that reads one smallest
-    /// share and one read.
+    /// That is its share, but no more than the other streams leave of the total, because shares were larger when there
+    /// were fewer connections. All streams together therefore hold at most `bytesMaxTotal`, plus one smallest share and
+    /// one read per stream.
     func streamShare(connections: Int) -> Int {
         let left = limits.bytesMaxTotal - (bytesHeld - toxicBytesHeld)
         return min(limits.bytesMax(connections: connections), max(limits.bytesMinPerDirection, left))
     }
 
-    /// The bytes that may wait before the toxics of a stream: its share, and no more than other streams leave of the total.
+    /// Returns the bytes that may wait before the toxics of a stream: its share, but no more than the other streams
+    /// leave of the total.
     func toxicShare(connections: Int) -> Int {
         let left = limits.toxicBytesMaxTotal - toxicBytesHeld
         return min(limits.toxicBytesMax(connections: connections), max(limits.bytesMinPerDirection, left))
     }
 
-    /// The bytes that a receiving socket may hold unsent.
+    /// Returns the bytes that a receiving socket may hold unsent.
     func socketShare(connections: Int) -> Int {
         min(limits.socketBytesMax, limits.bytesMax(connections: connections))
     }

@@ -10,13 +10,13 @@ public struct ExchangeID: Hashable, Comparable, Sendable {
 
 /// An event of an exchange.
 public enum ExchangeEvent: Sendable {
-    /// The request has been read from the client's socket, whole or as far as it had come when its response arrived: its head,
-    /// the first ``ExchangeTracking/bodySampleMax`` bytes of its body, and its subject, if known.
+    /// The request has been read from the client's socket, whole or as far as it had come when its response arrived:
+    /// its head, the first ``ExchangeTracking/bodySampleMax`` bytes of its body, and its subject, if known.
     case requested(ExchangeID, HTTPRequestHead, body: [UInt8], subject: String?)
-    /// The last byte of the request has been written to the server. Not reported if the whole response was written to the client
-    /// before.
+    /// The last byte of the request has been written to the server. Not reported if the whole response was written to
+    /// the client before.
     case requestDelivered(ExchangeID)
-    /// The whole response has been read from the server; the last part of it has not entered the link.
+    /// The whole response has been read from the server; its last bytes have not entered the link yet.
     case committed(ExchangeID, status: Int)
     /// The last byte of the response has been written to the client.
     case responseDelivered(ExchangeID, status: Int)
@@ -29,7 +29,7 @@ public enum ExchangeEvent: Sendable {
 }
 
 extension ExchangeEvent: CustomStringConvertible {
-    /// A short text without data of users.
+    /// A short text without bodies and header fields.
     public var description: String {
         switch self {
         case .requested(let id, let head, let body, let subject):

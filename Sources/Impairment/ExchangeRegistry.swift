@@ -1,6 +1,6 @@
 internal import HTTPWire
 
-/// The exchanges of a link: their numbers, and the faults whose turn it is.
+/// The numbers of a link's exchanges, and the faults to inject into them.
 struct ExchangeRegistry {
     /// A fault to be injected.
     struct Fault {
@@ -28,7 +28,8 @@ struct ExchangeRegistry {
     /// Whether faults can be injected.
     var hasRules: Bool { !tracking.rules.isEmpty }
 
-    /// Numbers a request and counts it for the rules. The first rule whose turn it is gives the fault.
+    /// Numbers a request and counts it for the rules. The fault is that of the first rule for which this is match
+    /// number `nth`.
     mutating func register(_ head: HTTPRequestHead, bodySample: [UInt8]) -> Registration {
         let id = ExchangeID(number: count)
         count += 1

@@ -7,8 +7,8 @@ internal import NIOCore
 ///     client -> [ entry: ends of requests     ... exit: bytes written to the server ] -> server
 ///     client <- [ exit: bytes written to the client ...    entry: ends of responses ] <- server
 ///
-/// A machine without deadlines: bytes read and written are its inputs; ``takeAction()`` returns events, the response bytes that
-/// may enter the link, and the abort that a fault asks for.
+/// A state machine without deadlines: bytes read and written are its inputs; ``takeAction()`` returns events, the
+/// response bytes that may enter the link, and the abort that a fault requires.
 struct ExchangeTracker {
     /// An output.
     enum Action {
@@ -23,11 +23,12 @@ struct ExchangeTracker {
     private struct Exchange {
         let id: ExchangeID
         let method: String
-        /// The end of the request in the bytes of the uplink; `nil` while the request is being read and its response came first.
+        /// The offset of the end of the request in the `up` stream; `nil` while the request is being read and its
+        /// response came first.
         var requestEnd: Int64?
         let fault: ExchangeRegistry.Fault?
         var requestIsDelivered = false
-        /// The end of the response in the bytes of the downlink, once it has been read whole.
+        /// The offset of the end of the response in the `down` stream, once it has been read whole.
         var responseEnd: Int64?
         var status = 0
     }
@@ -42,8 +43,8 @@ struct ExchangeTracker {
     private var earlyExchange: ExchangeID?
     /// Exchanges whose response has not been delivered, in order.
     private var exchanges = Deque<Exchange>()
-    /// The bytes are not HTTP, or too many requests wait: nothing is tracked any more.
-    private var hasGivenUp = false
+    /// Whether nothing is tracked any more, because the bytes are not HTTP or too many requests wait.
+    private var hasStoppedTracking = false
     private var responseStatus = 0
     /// Bytes read from the server, and the end of the last whole response among them.
     private var responseBytes: Int64 = 0
@@ -52,7 +53,7 @@ struct ExchangeTracker {
     private var mutedFrom: Int64?
     private var written = (up: Int64(0), down: Int64(0))
 
-    /// Requests that may wait for their responses; the connection is not tracked beyond that.
+    /// The most requests without a response; beyond it the connection is not tracked.
     private static let exchangesMax = 1024
 
     /// Bytes that are kept: those that the parsers have not parsed, and the sample of the request being read.
@@ -68,7 +69,7 @@ struct ExchangeTracker {
 
     /// Reports bytes read from the client.
     mutating func receivedRequestBytes(_ bytes: ByteBuffer, _ registry: inout ExchangeRegistry) {
-        if hasGivenUp { return }
+        if hasStoppedTracking { return }
         do {
             requests.received(bytes)
             while let part = try requests.takePart() {
@@ -96,13 +97,13 @@ struct ExchangeTracker {
                     bodySample = []
                     earlyExchange = nil
                     if exchanges.count > Self.exchangesMax {
-                        return giveUp("more than \(Self.exchangesMax) requests without a response")
+                        return stopTracking("more than \(Self.exchangesMax) requests without a response")
                     }
                 case .responseHead, .trailers, .opaque: break
                 }
             }
         } catch {
-            giveUp("\(error)")
+            stopTracking("\(error)")
         }
     }
 
@@ -110,11 +111,11 @@ struct ExchangeTracker {
     mutating func receivedResponseBytes(_ bytes: ByteBuffer, _ registry: inout ExchangeRegistry) {
         let start = responseBytes
         responseBytes += Int64(bytes.readableBytes)
-        if !hasGivenUp && !isMuted { responses.received(bytes) }
+        if !hasStoppedTracking && !isMuted { responses.received(bytes) }
         let mustAbort = parseResponses(&registry)
         // A faulted response is withheld from its first byte, before its end is known.
         var limit = mutedFrom ?? responseBytes
-        if let next = exchanges.first(where: { $0.responseEnd == nil }), next.fault != nil, !hasGivenUp {
+        if let next = exchanges.first(where: { $0.responseEnd == nil }), next.fault != nil, !hasStoppedTracking {
             limit = min(limit, lastResponseEnd)
         }
         let passing = Int(max(0, min(Int64(bytes.readableBytes), limit - start)))
@@ -151,7 +152,7 @@ struct ExchangeTracker {
 
     /// Reports the end of the connection.
     mutating func connectionEnded() {
-        if hasGivenUp { return }
+        if hasStoppedTracking { return }
         for exchange in exchanges { report(.interrupted(exchange.id)) }
         exchanges = []
     }
@@ -171,7 +172,7 @@ struct ExchangeTracker {
 
     /// Parses the responses read so far. Returns whether a fault aborts the connection.
     private mutating func parseResponses(_ registry: inout ExchangeRegistry) -> Bool {
-        if hasGivenUp { return false }
+        if hasStoppedTracking { return false }
         var mustAbort = false
         do {
             while !isMuted, let part = try responses.takePart() {
@@ -192,7 +193,7 @@ struct ExchangeTracker {
         } catch HTTPError.endedEarly {
             // The response is incomplete and stays so.
         } catch {
-            giveUp("\(error)")
+            stopTracking("\(error)")
         }
         return mustAbort
     }
@@ -213,8 +214,8 @@ struct ExchangeTracker {
         return fault.action == .abort
     }
 
-    private mutating func giveUp(_ reason: String) {
-        hasGivenUp = true
+    private mutating func stopTracking(_ reason: String) {
+        hasStoppedTracking = true
         exchanges = []
         head = nil
         bodySample = []

@@ -6,7 +6,7 @@ internal import TCPModel
 
 /// The records of a link for its observers: packets and the events of exchanges.
 struct LinkRecorder {
-    /// What is recorded.
+    /// The kinds of events that are recorded.
     private(set) var observation: SharedLink.Observation
     /// The numbers and faults of exchanges.
     var exchanges: ExchangeRegistry

@@ -1,10 +1,10 @@
 public import Determinism
 
-/// The lifetime and the number of orphaned connections: one socket is gone and the RST that reports it has not reached the
-/// other one, for example because it was lost.
+/// The limits on orphaned connections: one socket is gone, and its RST has not reached the other one, for example
+/// because it was lost.
 ///
-/// The defaults are Linux's: `tcp_orphan_retries` 0 stands for 8 time-outs, some 100 s from the shortest on, and
-/// `tcp_max_orphans`. Beyond the limit the oldest orphan is aborted first.
+/// The defaults are Linux's: `tcp_max_orphans`, and `tcp_orphan_retries` 0, which stands for 8 retransmission timeouts:
+/// some 100 s with the shortest RTO. Beyond the limit the oldest orphan is aborted first.
 public struct OrphanLimits: Hashable, Sendable {
     /// The lifetime of an orphan.
     public var timeMax: Nanoseconds

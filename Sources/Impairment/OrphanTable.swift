@@ -19,7 +19,7 @@ struct OrphanTable {
     /// The deadline of the oldest orphan.
     var nextDeadline: Instant { orphans.first?.deadline ?? .never }
 
-    /// The number of orphans that have not ended.
+    /// Returns the number of orphans that have not ended.
     func count(in conduits: borrowing ConduitTable) -> Int {
         var count = 0
         for orphan in orphans where conduits.contains(orphan.flow) { count += 1 }

@@ -3,7 +3,7 @@ internal import TCPModel
 
 /// The ends of streams and connections: FIN, RST, orphans.
 extension SharedLink {
-    /// The peer at `side` has closed its sending side: its FIN follows the bytes over the link.
+    /// Handles the FIN of the peer at `side`, which follows the bytes over the link.
     mutating func closeInput(_ side: Side, _ id: FlowID) {
         if side == .server && trackResponseStreamEnd(id) { return }
         conduits[id][side.sendDirection].inputIsClosed = true
@@ -11,19 +11,19 @@ extension SharedLink {
         tcp.finish(id, side.sendDirection, at: now)
     }
 
-    /// The socket at `side` is gone.
+    /// Handles the end of the socket at `side`.
     mutating func socketGone(_ side: Side, _ id: FlowID) {
         if side == .server && conduits[id].isMuted {
             conduits[id].recordGoneAndInputClosed(.server)
             return endIfOver(id)
         }
-        if conduits[id].isClosedByToxic(side) {
-            // The other socket gets an end of its own.
+        if conduits[id].isClosedByLink(side) {
+            // The other socket is closed separately.
             conduits[id].recordGone(side)
             return endIfOver(id)
         }
         guard conduits[id][side.sendDirection].toxics?.isHolding == true else { return peerGone(side, id) }
-        // The bytes before the toxics come first.
+        // The bytes that wait before the toxics are delivered first.
         if conduits[id].isGone(side) { return }
         conduits[id].recordGone(side)
         conduits[id][side.sendDirection].toxics?.finish(.gone)
@@ -42,7 +42,8 @@ extension SharedLink {
         dropToxics(id, side.sendDirection)
         let isSending = !dropsUnsent && conduits[id][side.sendDirection].bytes.count > 0
         if side == .client && !tcp.hasReachedServer(id) && (!isSending || hasOutage(.up) || hasOutage(.down)) {
-            // The modelled server does not know of the connection, and no packet would tell it.
+            // The SYN has not reached the modelled server, and either nothing is to be sent or the handshake cannot
+            // complete.
             emit(.reset(.server), id)
             return end(id)
         }
@@ -92,8 +93,8 @@ extension SharedLink {
         end(id)
     }
 
-    /// Closes both sockets for a toxic of `direction`: bytes on the link arrive, then a FIN; nothing more is read. Bytes before the
-    /// other direction's toxics still pass them.
+    /// Closes both sockets for a toxic of `direction`: bytes on the link arrive, then a FIN; nothing more is read.
+    /// Bytes before the other direction's toxics still pass them.
     mutating func closeBothSockets(_ id: FlowID, _ direction: Direction) {
         if conduits[id].isClosing { return }
         conduits[id].isClosing = true
@@ -108,7 +109,7 @@ extension SharedLink {
             runToxics(id, opposite)
         }
         if conduits.contains(id), !conduits[id].up.isConnected {
-            // There is no server to wait for.
+            // The upstream is not connected: nothing of it remains to be closed.
             conduits[id].recordGoneAndInputClosed(.server)
             endIfOver(id)
         }

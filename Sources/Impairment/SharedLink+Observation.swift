@@ -4,7 +4,7 @@ public import NIOCore
 public import TCPModel
 
 extension SharedLink {
-    /// What is recorded for observers of a link.
+    /// The kinds of events that are recorded for observers of a link.
     public struct Observation: OptionSet, Hashable, Sendable {
         public let rawValue: Int
 
@@ -30,21 +30,22 @@ extension SharedLink {
     public struct CapturedPacket: Sendable {
         /// The packet.
         public let record: PacketRecord
-        /// The payload; `nil` if there is none, or if it is a retransmission of bytes that have left for a socket.
+        /// The payload; `nil` if there is none, or if it is a retransmission of bytes that have been written to a
+        /// socket.
         public let payload: ByteBuffer?
         /// The injected fault that caused the packet, if there is one.
         public let cause: String?
     }
 
-    /// What is recorded now.
+    /// The kinds of events that are recorded now.
     public var observation: Observation { recorder.observation }
 
     /// Starts and stops the recording of packets and exchanges on a running link.
     ///
-    /// Packets are recorded from the next one on. Exchanges are recorded on connections opened from now on: on older ones the
-    /// beginning of the next message is not known. When the recording of exchanges stops, connections are not tracked any more
-    /// unless faults may still be injected into their exchanges; those are recorded again when it resumes. Events and packets
-    /// recorded before a change can still be taken.
+    /// Packets are recorded from the next one on. Exchanges are recorded on connections opened from now on: on older
+    /// ones the beginning of the next message is not known. When the recording of exchanges stops, connections are not
+    /// tracked any more unless faults may still be injected into their exchanges; the exchanges of such connections are
+    /// recorded again when it resumes. Events and packets recorded before a change can still be taken.
     public mutating func setObservation(_ new: Observation, at time: Instant) {
         advance(to: time)
         recordPackets()
@@ -68,7 +69,7 @@ extension SharedLink {
 
     // MARK: Exchanges
 
-    /// Shows bytes that enter the link to the connection's tracker, and sends those that may travel.
+    /// Passes bytes that enter the link to the connection's tracker, and sends those that the tracker releases.
     mutating func track(_ buffer: ByteBuffer, _ id: FlowID, _ direction: Direction) {
         if direction == .up {
             conduits[id].tracker?.receivedRequestBytes(buffer, &recorder.exchanges)
@@ -81,7 +82,7 @@ extension SharedLink {
         if mustAbort && conduits.contains(id) { injectAbort(id) }
     }
 
-    /// Shows the server's FIN to the connection's tracker. Returns whether a fault has aborted the connection.
+    /// Passes the server's FIN to the connection's tracker. Returns whether a fault has aborted the connection.
     mutating func trackResponseStreamEnd(_ id: FlowID) -> Bool {
         guard conduits[id].tracker != nil else { return false }
         conduits[id].tracker?.responseStreamEnded(&recorder.exchanges)
@@ -94,7 +95,7 @@ extension SharedLink {
         return false
     }
 
-    /// Shows the number of bytes written to a socket to the connection's tracker.
+    /// Reports the number of bytes written to a socket to the connection's tracker.
     mutating func recordWrite(_ bytes: Int, _ id: FlowID, _ direction: Direction) {
         guard conduits[id].tracker != nil else { return }
         if direction == .up {
@@ -105,13 +106,14 @@ extension SharedLink {
         _ = takeTrackerActions(id)
     }
 
-    /// Shows the end of the connection to its tracker.
+    /// Reports the end of the connection to its tracker.
     mutating func trackEnd(_ id: FlowID) {
         conduits[id].tracker?.connectionEnded()
         _ = takeTrackerActions(id)
     }
 
-    /// Records the tracker's events. Returns the response bytes that may travel, and whether a fault aborts the connection then.
+    /// Records the tracker's events. Returns the response bytes that may enter the link, and whether a fault aborts the
+    /// connection after them.
     private mutating func takeTrackerActions(_ id: FlowID) -> (passing: ByteBuffer?, mustAbort: Bool) {
         var passing: ByteBuffer?
         var mustAbort = false
@@ -128,7 +130,7 @@ extension SharedLink {
     /// Aborts a connection as if the server had crashed: its RST crosses the link.
     private mutating func injectAbort(_ id: FlowID) {
         emit(.reset(.server), id)
-        conduits[id].faultCause = "fault: the response is cut"
+        conduits[id].faultCause = "fault: response withheld, connection aborted"
         peerGone(.server, id)
     }
 }

@@ -8,13 +8,13 @@ extension SharedLink {
     /// The running timeline, if there is one.
     public var timeline: TimelineRun? { tcp.timeline }
 
-    /// The packet counters of a direction.
+    /// Returns the packet counters of a direction.
     public func counters(_ direction: Direction) -> PipeCounters { tcp.counters(direction) }
 
-    /// The number of packets in a direction's queue.
+    /// Returns the number of packets in a direction's queue.
     public mutating func queueDepth(_ direction: Direction) -> Int { tcp.queueDepth(direction, at: now) }
 
-    /// Whether no packet passes in a direction: during an outage, or at 100 % loss.
+    /// Returns whether no packet passes in a direction: during an outage, or at 100 % loss.
     public func hasOutage(_ direction: Direction) -> Bool {
         tcp.hasOutage[direction] || tcp.conditions[direction].loss == .one
     }
@@ -31,7 +31,7 @@ extension SharedLink {
             && !hasOutage(.down) && toxicList.isEmpty && observation.isEmpty && !recorder.tracksExchanges
     }
 
-    /// Whether nothing is on its way that will arrive: no byte, no FIN. Bytes that an outage holds back do not count.
+    /// Whether no byte and no FIN is in flight, except in a direction with an outage.
     public var isQuiet: Bool {
         for direction in Direction.allCases where !hasOutage(direction) {
             for index in 0..<conduits.slotCount {
@@ -53,20 +53,21 @@ extension SharedLink {
     /// The open connections.
     public var connections: [FlowID] { conduits.openConnections }
 
-    /// The number of connections that were opened before a connection, since the start or the last ``reseed(_:at:)``.
+    /// Returns the number of connections that were opened before a connection, since the start or the last
+    /// ``reseed(_:at:)``.
     public func number(of id: FlowID) -> Int { tcp.number(of: id) }
 
-    /// Whether a connection needs a socket to the upstream. A connection with a captive portal does not; neither does one that has
-    /// ended.
+    /// Returns whether a connection needs a socket to the upstream. A connection with a captive portal does not;
+    /// neither does one that has ended.
     public func needsUpstream(_ id: FlowID) -> Bool { conduits.contains(id) && conduits[id].portal == nil }
 
-    /// The number of orphaned connections: one socket is gone and the other one has not been told.
+    /// The number of orphaned connections: one socket is gone, and its RST has not reached the other one.
     public var orphanCount: Int { orphans.count(in: conduits) }
 
     /// Bytes in all conduits.
     public var bytesHeld: Int { budget.bytesHeld }
 
-    /// Bytes that a connection holds in a direction; 0 for a connection that has ended.
+    /// Returns the bytes that a connection holds in a direction; 0 for a connection that has ended.
     public func bytesHeld(_ id: FlowID, _ direction: Direction) -> Int {
         guard conduits.contains(id) else { return 0 }
         return conduits[id][direction].bytes.count + (conduits[id][direction].toxics?.count ?? 0)
@@ -88,7 +89,7 @@ extension SharedLink {
 }
 
 extension Conduit {
-    /// Whether a stream holds bytes or an end that will still arrive.
+    /// Returns whether a stream holds bytes or a FIN that will still arrive.
     fileprivate func isCarrying(_ direction: Direction) -> Bool {
         if self[direction].toxics?.isHolding == true || self[direction].bytes.count > 0 { return true }
         return self[direction].inputIsClosed && !self[direction].isFinished && !isMuted && !isGone(direction.sender)

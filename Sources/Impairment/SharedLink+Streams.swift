@@ -2,14 +2,14 @@ internal import LinkModel
 internal import NIOCore
 internal import TCPModel
 
-/// The way of bytes: from a socket through toxics and tracker into the link, and out of it to the other socket.
+/// The path of bytes: from a socket through toxics and tracker into the link, and from the link to the other socket.
 extension SharedLink {
     /// Processes an event of one of a connection's sockets. Events of connections that have ended are ignored.
     mutating func process(_ event: SocketEvent, on id: FlowID) {
         guard conduits.contains(id) else { return }
         switch event {
         case .connected:
-            // The client has been told that the server is gone.
+            // The server's end of the connection has been closed by a RST already.
             if conduits[id].isGone(.server) { return emit(.reset(.server), id) }
             conduits[id].up.isConnected = true
             if let direction = conduits[id].streamClosedOnConnect { return closeBothSockets(id, direction) }
@@ -57,7 +57,7 @@ extension SharedLink {
         }
     }
 
-    /// Brings bytes to the link, past the tracker if there is one.
+    /// Passes bytes to the link, through the tracker if there is one.
     mutating func enter(_ buffer: ByteBuffer, _ id: FlowID, _ direction: Direction) {
         if conduits[id].tracker == nil { send(buffer, id, direction) } else { track(buffer, id, direction) }
     }
@@ -102,7 +102,7 @@ extension SharedLink {
         }
         deliveryActions.removeAll(keepingCapacity: true)
         budget.changeStreamBytes(by: conduits[id][direction].bytes.count - before)
-        // The application has read the bytes that its socket takes: the window opens.
+        // Bytes written to the socket count as read by the application, which opens the receive window.
         if bytesOfModel > 0 { tcp.read(bytesOfModel, on: id, direction, at: now) }
         if conduits[id][direction].resetHasArrived { return passReset(id, direction) }
         regulateReading(id, direction)

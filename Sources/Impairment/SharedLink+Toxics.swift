@@ -29,7 +29,8 @@ extension SharedLink {
         advance(to: now)
     }
 
-    /// Removes a toxic: bytes before it pass on at once, and connections from which a `timeout` has discarded bytes are closed.
+    /// Removes a toxic: bytes that wait before it pass at once, and connections from which a `timeout` has discarded
+    /// bytes are closed.
     public mutating func removeToxic(_ name: String, at time: Instant) {
         advance(to: time)
         guard let toxic = toxicList.remove(name, at: now) else { return }
@@ -87,7 +88,7 @@ extension SharedLink {
         guard let isFull = conduits[id][direction].toxics?.isFull else { return }
         let share = budget.toxicShare(connections: tcp.connectionCount)
         setPaused(isFull || conduits[id][direction].toxicBytes >= share, id, direction)
-        // If pieces are left, other events that are due now come before them.
+        // If pieces remain, other events that are due now run before them.
         let deadline = piecesLeft == 0 ? now : conduits[id][direction].toxics?.nextDeadline
         if let deadline { setToxicTimer(id, direction, at: deadline) }
     }
@@ -98,7 +99,7 @@ extension SharedLink {
         case .bytes(let bytes, let isAlone):
             enter(bytes, id, direction)
             if isAlone && conduits.contains(id) { emit(.flush(direction.receiver), id) }
-        // The socket may be gone since its FIN.
+        // The socket may have gone after its FIN.
         case .end(.finished) where conduits[id].isGone(sender): peerGone(sender, id)
         case .end(.finished): closeInput(sender, id)
         case .end(.gone): peerGone(sender, id)

@@ -6,12 +6,14 @@ public import TCPModel
 
 /// All conduits of one device and the link that they share.
 ///
-/// A machine: the driver (the proxy's link driver, or a simulator) reports socket events with ``receive(_:on:at:)``, calls
-/// ``advance(to:)`` at ``nextDeadline``, and executes the actions of ``takeAction()`` in order. Every call first runs all events
-/// that are due, each at its own modelled time: a late driver delays actions and changes nothing else.
+/// A state machine: the driver (the proxy's link driver, or a simulator) reports socket events with
+/// ``receive(_:on:at:)``, calls ``advance(to:)`` at ``nextDeadline``, and executes the actions of ``takeAction()`` in
+/// order. Every call first runs all events that are due, each at its own modelled time: a late driver delays actions
+/// and changes nothing else.
 ///
-/// Identifiers of connections that have ended are ignored by the public methods and trap in the internal ones. An event may end
-/// its connection at many points; internal methods that continue after such a point check ``ConduitTable/contains(_:)``.
+/// Identifiers of connections that have ended are ignored by the public methods and trap in the internal ones. An event
+/// may end its connection at many points; internal methods that continue after such a point check
+/// ``ConduitTable/contains(_:)``.
 public struct SharedLink: ~Copyable {
     /// An action with its connection and its modelled time.
     public struct TimedAction: Sendable {
@@ -41,8 +43,8 @@ public struct SharedLink: ~Copyable {
     public private(set) var now = Instant.start
     /// The latest time reported by the driver; ahead of ``now`` only while ``isBehind``.
     private var target = Instant.start
-    /// The number of events that one call runs at most: packets, timers, pieces of toxics. A driver that shares its thread sets
-    /// it and calls ``advance(to:)`` again while ``isBehind``.
+    /// The number of events that one call runs at most: packets, timers, pieces of toxics. A driver that shares its
+    /// thread sets it and calls ``advance(to:)`` again while ``isBehind``.
     public var eventsPerCallMax = Int.max
     /// Whether events are due that have not run, because a call has run ``eventsPerCallMax`` events.
     public private(set) var isBehind = false
@@ -64,7 +66,7 @@ public struct SharedLink: ~Copyable {
     ///
     /// - Parameters:
     ///   - seed: The random seed.
-    ///   - name: The name that begins the names of the link's random streams.
+    ///   - name: The prefix of the names of the link's random streams.
     ///   - client: The TCP stack of the clients.
     ///   - server: The TCP stack of the server.
     ///   - toxics: The toxics of all connections.
@@ -88,7 +90,7 @@ public struct SharedLink: ~Copyable {
 
     // MARK: Time
 
-    /// When ``advance(to:)`` must be called next.
+    /// The time at which ``advance(to:)`` must be called next.
     public var nextDeadline: Instant? {
         let own = ownDeadline
         if own == .never { return tcp.nextDeadline }
@@ -105,7 +107,7 @@ public struct SharedLink: ~Copyable {
         toxicPieces = 0
         let isDone = advance(to: target, &eventsLeft)
         isBehind = !isDone || !pendingAborts.isEmpty
-        // The sum of a few connections is enough to find a bug, and cheap.
+        // Many connections would make debug builds slow.
         assert(tcp.connectionCount > 64 || heldBytesBalance, "the bytes held are not the sum of the streams")
     }
 
@@ -204,9 +206,10 @@ public struct SharedLink: ~Copyable {
     ///
     /// - Parameters:
     ///   - seed: The connection's number and random seed, if not the link's next number and its seed.
-    ///   - isEstablished: Whether the connection comes from the fast path; it is aborted if the policy would not accept it.
-    ///   - openedAt: When the connection was opened, if it comes from the fast path. A `timeout` toxic that has been removed
-    ///     since then closes it, as if it had been on the link all the time.
+    ///   - isEstablished: Whether the connection comes from the fast path; it is aborted if the policy would not accept
+    ///     it.
+    ///   - openedAt: When the connection was opened, if it comes from the fast path. A `timeout` toxic that has been
+    ///     removed since then closes it, as if it had been on the link all the time.
     public mutating func open(
         at time: Instant, seed: ConnectionSeed? = nil, isEstablished: Bool = false, openedAt: Instant? = nil
     ) -> FlowID {
@@ -229,7 +232,8 @@ public struct SharedLink: ~Copyable {
             case .portal where !isEstablished:
                 conduits[id].portal = CaptivePortal()
                 conduits[id].up.isConnected = true
-            // A client may connect where none can be refused, or in the moment before.
+            // A client may have connected just before the policy changed, or while the listener cannot refuse
+            // connections.
             case .portal, .refuse, .dns: resetBothSockets(id)
             }
         }

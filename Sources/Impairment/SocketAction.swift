@@ -15,7 +15,7 @@ public enum SocketAction: Sendable {
     case flush(Side)
     /// Close with a RST; unsent bytes are dropped.
     case reset(Side)
-    /// Close with a RST when the peer has acknowledged all bytes written, or after a time-out.
+    /// Close with a RST when the peer has acknowledged all bytes written, or after a timeout.
     case resetAfterWrites(Side)
     /// Pause reading from this socket.
     case pauseReading(Side)

@@ -3,8 +3,8 @@ public import Determinism
 /// Losses in bursts: a Markov chain with a good and a bad state (Gilbert 1960, Elliott 1963).
 public enum BurstLoss: Hashable, Sendable {
     /// The state changes per packet, with the parameters of netem's `gemodel p r 1-h 1-k`: the probabilities of the
-    /// transitions to bad and to good, and of a loss in the bad and in the good state. When a backed-off sender transmits
-    /// only retransmissions, the bad state lasts until enough of them have been lost.
+    /// transitions to bad and to good, and of a loss in the bad and in the good state. The state advances with packets
+    /// only: it stays bad while a sender waits for its retransmission timer.
     case gilbertElliott(
         becomesBad: Probability, becomesGood: Probability, lossInBad: Probability, lossInGood: Probability)
     /// The states last for exponentially distributed times with the given means, independently of the traffic.
@@ -15,13 +15,13 @@ public enum BurstLoss: Hashable, Sendable {
 struct BurstLossProcess: Sendable {
     private var isBad = false
     private var transitions: RandomStream
-    /// The losses of the per-packet chain, which has one state for all connections, and so one stream.
+    /// The random stream of the per-packet chain, whose state all connections share.
     private var losses: RandomStream
-    /// The shortest mean of a timed state: about one packet of a fast link.
+    /// The shortest mean time in a state, in nanoseconds: about one packet on a fast link.
     private static let meanMin: Int64 = 10_000
     /// The most transitions that are simulated one by one.
     private static let transitionsMax: Int64 = 10_000
-    /// The end of the current timed state; `.min` requests a new one with the next packet.
+    /// The end of the current timed state. With `.min` the next packet starts a good state.
     private var stateEnd: Int64 = 0
 
     init(seed: UInt64, name: String) {

@@ -8,7 +8,7 @@ public enum ConnectionPolicy: String, CaseIterable, Hashable, Sendable {
     case refuse
     /// The server's name does not resolve. A client that connects by address gets a RST.
     case dns
-    /// A captive portal answers HTTP requests with its own page.
+    /// A captive portal responds to HTTP requests with its own page.
     case portal
 
     /// Whether a SYN is answered with a RST.

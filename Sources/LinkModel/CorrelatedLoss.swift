@@ -9,7 +9,7 @@ public struct CorrelatedLoss: Sendable, Hashable {
     private var lostLast = false
     private var random: RandomStream
 
-    /// Creates a loss process. Both numbers are clamped to 0 to 1.
+    /// Creates a loss process. Both parameters are clamped to the range 0 to 1.
     public init(rate: Double, correlation: Double, random: RandomStream) {
         self.rate = min(1, max(0, rate))
         self.correlation = min(1, max(0, correlation))

@@ -1,10 +1,11 @@
 public import Determinism
 
-/// The opportunities for transmission on a recorded link, in Mahimahi's trace format (Netravali et al., USENIX ATC 2015).
+/// The opportunities for transmission on a recorded link, in Mahimahi's trace format (Netravali et al., USENIX ATC
+/// 2015).
 ///
-/// An opportunity is a millisecond at which 1500 bytes may leave; several may have the same time. The trace counts bytes,
-/// so that a packet may use parts of two opportunities and small packets share one. Unused opportunities expire. The trace
-/// repeats after its last opportunity.
+/// An opportunity is a millisecond at which 1500 bytes may leave; several may have the same time. The trace counts
+/// bytes, so that a packet may use parts of two opportunities and small packets share one. Unused opportunities expire.
+/// The trace repeats after its last opportunity.
 public struct DeliveryTrace: Hashable, Sendable {
     /// The times of the opportunities in milliseconds, in order.
     private let stamps: [UInt32]
@@ -66,7 +67,8 @@ public struct DeliveryTrace: Hashable, Sendable {
             : Opportunity(round: opportunity.round + 1, index: 0)
     }
 
-    /// Returns the time of an opportunity. A full queue on a trace of one opportunity a day exceeds 64 bits.
+    /// Returns the time of an opportunity, saturated: a full queue on a trace of one opportunity a day would exceed 64
+    /// bits.
     func time(of opportunity: Opportunity) -> Int64 {
         opportunity.round.multipliedSaturating(by: length.count)
             .addingSaturating(Int64(stamps[opportunity.index]) * 1_000_000)
@@ -97,8 +99,8 @@ struct TraceCursor: Sendable {
     /// The unused bytes of `current`.
     private var bytesLeft = 0
 
-    /// Transmits `bytes` after the queued bytes, which have left by `busyUntil`. Returns the time at which the last byte
-    /// leaves.
+    /// Transmits `bytes` after the queued bytes, the last of which leaves at `busyUntil`. Returns the time at which the
+    /// last byte leaves.
     mutating func send(_ bytes: Int, on trace: DeliveryTrace, busyUntil: Int64, at now: Int64) -> Int64 {
         var opportunity: DeliveryTrace.Opportunity
         if let current, busyUntil > now {

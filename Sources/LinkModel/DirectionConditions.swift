@@ -2,7 +2,7 @@ public import Determinism
 
 /// The conditions of one direction of a link.
 public struct DirectionConditions: Hashable, Sendable {
-    /// The transmission rate; `nil` is unlimited.
+    /// The transmission rate; `nil` means unlimited.
     public var rate: Rate?
     /// The opportunities for transmission, instead of a constant rate.
     public var trace: DeliveryTrace?
@@ -10,9 +10,9 @@ public struct DirectionConditions: Hashable, Sendable {
     public var delay: Nanoseconds
     /// The probability that a packet is lost before it reaches the queue.
     public var loss: Probability
-    /// The queue limit; the packet being transmitted counts.
+    /// The queue limit; the packet being transmitted counts as queued.
     public var queue: QueueLimit
-    /// The variation of the delay; `nil` is none.
+    /// The variation of the delay; `nil` means none.
     public var jitter: Jitter?
     /// Losses in bursts, in addition to ``loss``.
     public var bursts: BurstLoss?
@@ -51,7 +51,7 @@ public struct DirectionConditions: Hashable, Sendable {
     }
 
     /// The longest delay, jitter or burst state that the model uses, some nine years; longer values are clamped to it.
-    /// Six of them, the most that jitter needs, plus the time so far fit into 64 bits.
+    /// Modelled time plus a delay and the largest jitter (six spans) fits into 64 bits.
     package static let spanMax = Nanoseconds(1 << 58)
 
     /// The longest one-way delay that a profile may set.

@@ -6,8 +6,8 @@ public struct Jitter: Hashable, Sendable {
     public enum Distribution: String, Hashable, Sendable, CaseIterable {
         /// Uniform from -span to +span.
         case uniform
-        /// Approximately normal with a standard deviation of span, truncated at 6 standard deviations (the sum of twelve
-        /// uniform draws).
+        /// Approximately normal (the sum of twelve uniform draws) with a standard deviation of span, truncated at 6
+        /// standard deviations.
         case normal
         /// Pareto with exponent 3, shifted to mean 0, with a standard deviation of span, truncated at 4 standard
         /// deviations, as in netem's table of that name. The delay shrinks by at most 0.58 spans.

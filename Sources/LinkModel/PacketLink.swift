@@ -2,9 +2,9 @@ public import Determinism
 
 /// One shared link in both directions: conditions, timeline, outages, queues and packets in flight.
 ///
-/// The link counts the bytes of packets and carries their payload unread, so that different protocols of one device share
-/// its queues. The layer above owns the flows and passes the state of a flow with each packet. Times are nanoseconds since
-/// the start, within modelled time.
+/// The link counts bytes and does not read payloads, so that different protocols of one device share its queues. The
+/// layer above owns the flows and passes the state of a flow with each packet. Times are nanoseconds since the start,
+/// within modelled time.
 @usableFromInline
 package struct PacketLink<Payload: Sendable>: Sendable {
     /// The conditions for packets that enter now, unless a direction has an outage.
@@ -15,13 +15,13 @@ package struct PacketLink<Payload: Sendable>: Sendable {
     package internal(set) var timeline: TimelineRun? {
         didSet {
             let change = timeline?.nextDeadline ?? .never
-            nextChange = change > .end ? .max : change.sinceStart.count
+            timelineDeadline = change > .end ? .max : change.sinceStart.count
         }
     }
-    /// The time of the timeline's next change; `.max` is never.
+    /// The time of the timeline's next change; `.max` if there is none.
     @usableFromInline
-    package internal(set) var nextChange = Int64.max
-    /// The directions in which no packet passes, whatever the conditions.
+    package internal(set) var timelineDeadline = Int64.max
+    /// Whether a direction has an outage: no packet passes, whatever the conditions.
     package private(set) var hasOutage = PerDirection(up: false, down: false)
     /// The random seed.
     package private(set) var seed: UInt64
@@ -60,7 +60,7 @@ package struct PacketLink<Payload: Sendable>: Sendable {
     /// Returns the number of packets in a direction's queue, the one being transmitted included.
     package mutating func queueDepth(_ direction: Direction, at now: Int64) -> Int { pipes[direction].depth(at: now) }
 
-    /// Returns whether no packet of a direction passes.
+    /// Returns whether every packet of a direction is lost.
     package func isBlocked(_ direction: Direction) -> Bool { pipes[direction].conditions.loss == .one }
 
     /// Returns whether a packet of the flow would arrive at once, unimpaired and with no packet ahead of it.
@@ -71,7 +71,8 @@ package struct PacketLink<Payload: Sendable>: Sendable {
 
     // MARK: Conditions
 
-    /// Changes the conditions for packets that enter from now on, and ends the timeline. A change of rate empties the queue.
+    /// Changes the conditions for packets that enter from now on, and ends the timeline. A change of rate empties the
+    /// queue.
     package mutating func setConditions(_ new: Conditions) {
         timeline = nil
         apply(new)
@@ -88,9 +89,9 @@ package struct PacketLink<Payload: Sendable>: Sendable {
         apply(run.conditions)
     }
 
-    /// Applies the timeline's changes that are due at ``nextChange``.
+    /// Applies the timeline's changes that are due at ``timelineDeadline``.
     package mutating func advanceTimeline() {
-        let now = nextChange
+        let now = timelineDeadline
         if timeline?.advance(to: Instant(Nanoseconds(now))) == true, let new = timeline?.conditions {
             apply(new, rampTime: timeline?.isRamping == true ? now : nil)
         }
@@ -129,8 +130,8 @@ package struct PacketLink<Payload: Sendable>: Sendable {
             down: PacketPipe.FlowState(seed: seed, name: "\(name)/down/\(flowName)"))
     }
 
-    /// Returns the next sequence number. Packets and the timers of the layer above share the numbers, which order events of
-    /// the same time.
+    /// Returns the next sequence number. The numbers order events of the same time; packets and the timers of the layer
+    /// above share them.
     @inlinable
     package mutating func takeSequence() -> UInt64 {
         defer { sequence += 1 }
@@ -151,7 +152,7 @@ package struct PacketLink<Payload: Sendable>: Sendable {
 
     @inlinable
     mutating func schedule(_ payload: Payload, of flow: FlowID, _ direction: Direction, arrival: Int64) {
-        // Modelled time has ended before the packet arrives.
+        // A packet that would arrive after the end of modelled time is discarded.
         guard arrival <= Instant.endCount else { return }
         packets[direction].append(
             PacketInFlight(arrival: arrival, sequence: takeSequence(), flow: flow, payload: payload))

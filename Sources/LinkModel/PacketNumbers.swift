@@ -1,6 +1,6 @@
 /// A set of packet numbers; the first packet that enters a direction of a link is number 1.
 public struct PacketNumbers: Hashable, Sendable, CustomStringConvertible {
-    /// The numbers, in order, without overlap.
+    /// The ranges in ascending order, without overlap.
     private let ranges: [ClosedRange<Int>]
 
     /// The most ranges of a list.

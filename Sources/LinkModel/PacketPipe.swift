@@ -4,11 +4,11 @@ internal import Determinism
 ///
 ///     packet -> loss -> [ queue | transmission ] -> delay -> arrival
 ///
-/// The order, and that the packet being transmitted occupies the queue, follow dummynet (`dummynet_io` in xnu's
-/// `ip_dummynet.c`), which Apple's Network Link Conditioner configures. A packet that finds the queue full is dropped. The
-/// times of a packet are computed when it enters, and the packets of a connection keep their order unless the conditions
-/// reorder them. A change of rate or trace replaces the link by one with an empty queue; packets in the old queue keep their
-/// times and delay no others. During a ramp the link stays the same, and its queue drains at the new rate.
+/// The order of the steps is that of dummynet (`dummynet_io` in xnu's `ip_dummynet.c`), which Apple's Network Link
+/// Conditioner configures; as there, the packet being transmitted counts as queued. A packet that finds the queue full
+/// is dropped. The times of a packet are computed when it enters, and the packets of a connection keep their order
+/// unless the conditions reorder them. A change of rate or trace empties the queue: the packets in it keep their
+/// arrival times and do not delay later ones. During a ramp the queue is kept and drains at the new rate.
 @usableFromInline
 package struct PacketPipe: Sendable {
     package private(set) var conditions: DirectionConditions
@@ -55,20 +55,21 @@ package struct PacketPipe: Sendable {
 
     /// Changes the conditions for packets that enter from now on.
     ///
-    /// - Parameter rampTime: The current time if the change is a step of a ramp; otherwise another rate empties the queue.
+    /// - Parameter rampTime: The current time if the change is a step of a ramp; otherwise another rate empties the
+    ///   queue.
     package mutating func setConditions(_ new: DirectionConditions, rampTime: Int64? = nil) {
-        let isOtherLink = new.rate != conditions.rate || new.trace != conditions.trace
+        let emptiesQueue = new.rate != conditions.rate || new.trace != conditions.trace
         if new.trace != conditions.trace { trace = TraceCursor() }
         if new.bursts != conditions.bursts { bursts.restart() }
         conditions = new
-        guard isOtherLink else { return }
+        guard emptiesQueue else { return }
         let waiting = queue
         queue = TransmitQueue()
         busyUntil = 0
         if let rampTime { requeue(waiting, at: rampTime) }
     }
 
-    /// Moves the departure of queued packets forward if the new rate is faster. Their arrival times stay as they are.
+    /// Makes the departures of queued packets earlier if the new rate is faster. Their arrival times stay as they are.
     private mutating func requeue(_ waiting: TransmitQueue, at now: Int64) {
         var waiting = waiting
         waiting.release(at: now)
@@ -79,8 +80,8 @@ package struct PacketPipe: Sendable {
         }
     }
 
-    /// The state of one flow in one direction: its own random streams, so that it is independent of other flows' traffic,
-    /// and its packet order.
+    /// The state of one flow in one direction: its own random streams, so that it is independent of other flows'
+    /// traffic, and its packet order.
     @usableFromInline
     package struct FlowState: Sendable {
         var loss: RandomStream

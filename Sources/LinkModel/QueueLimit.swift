@@ -3,7 +3,7 @@ internal import Determinism
 /// The limit of a direction's drop-tail queue, in packets or in bytes.
 ///
 /// As in dummynet (`dummynet_io` in xnu's `ip_dummynet.c`), a packet is dropped when the queue holds as many packets as
-/// the limit, or more bytes than the limit. The packet being transmitted counts.
+/// the limit, or more bytes than the limit. The packet being transmitted counts as queued.
 public enum QueueLimit: Hashable, Sendable, CustomStringConvertible {
     /// Packets, within ``packetsAllowed``.
     case packets(Int)

@@ -21,11 +21,12 @@ public struct Timeline: Hashable, Sendable {
         /// Constant conditions.
         case hold(NamedConditions)
         /// A linear change from the current conditions to `to`, which is reached after `over`. Rate, delay, loss,
-        /// duplication and reordering change in up to 100 steps; everything else, and a rate on a side without a limit,
-        /// changes at once. The ``Conditions/connectionPolicy`` changes at once if it is ``ConnectionPolicy/open``, and
-        /// otherwise at the end of the ramp, so that connections experience the ramp before they are aborted.
+        /// duplication and reordering change in up to 100 steps; everything else changes at once, and so does a rate if
+        /// only one end of the ramp has a limit. The ``Conditions/connectionPolicy`` changes at once if it is
+        /// ``ConnectionPolicy/open``, and otherwise at the end of the ramp, so that connections experience the ramp
+        /// before they are aborted.
         case ramp(to: NamedConditions, over: Nanoseconds)
-        /// The intervals in turn, repeated, each with its length varied by up to ± the share `jitter`.
+        /// The intervals in turn, repeated. Each length varies at random by up to the fraction `jitter`, up or down.
         case flap([Interval], jitter: Probability)
     }
 
@@ -59,7 +60,7 @@ public struct Timeline: Hashable, Sendable {
 
     /// The entries in order of time; the first starts at zero.
     public let entries: [Entry]
-    /// The time after which the timeline repeats; `nil` is never.
+    /// The time after which the timeline repeats; `nil` means never.
     public let repeatsAfter: Nanoseconds?
 
     /// The longest timeline: a day.
@@ -81,23 +82,23 @@ public struct Timeline: Hashable, Sendable {
         }
         for (index, entry) in entries.enumerated() {
             if index > 0, entry.start <= entries[index - 1].start {
-                throw TimelineError(index: index, message: "goes back in time; expected later than the entry before it")
+                throw TimelineError(index: index, message: "the entry must start after the entry before it")
             }
             if entry.start > Timeline.timeMax { throw TimelineError(index: index, message: "later than 24 hours") }
             switch entry.phase {
             case .hold: break
             case .ramp(_, let length):
-                guard length > .zero else { throw TimelineError(index: index, message: "the ramp takes no time") }
+                guard length > .zero else { throw TimelineError(index: index, message: "the ramp has no length") }
                 let end = index + 1 < entries.count ? entries[index + 1].start : repeatsAfter ?? .init(.max)
                 if length > Timeline.timeMax || entry.start + length > end {
-                    throw TimelineError(index: index, message: "the ramp is not over when the next entry begins")
+                    throw TimelineError(index: index, message: "the ramp ends after the next entry begins")
                 }
             case .flap(let intervals, _):
                 guard !intervals.isEmpty, intervals.count <= Timeline.entriesMax else {
-                    throw TimelineError(index: index, message: "a flap has 1 to \(Timeline.entriesMax) parts")
+                    throw TimelineError(index: index, message: "a flap has 1 to \(Timeline.entriesMax) intervals")
                 }
                 if intervals.contains(where: { $0.length < Timeline.intervalMin || $0.length > Timeline.timeMax }) {
-                    throw TimelineError(index: index, message: "a part of a flap lasts from 10 ms to 24 hours")
+                    throw TimelineError(index: index, message: "an interval of a flap lasts from 10 ms to 24 hours")
                 }
             }
         }

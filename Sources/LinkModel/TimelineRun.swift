@@ -10,7 +10,7 @@ public struct TimelineRun: Sendable {
     public private(set) var name: String
     /// The time of the next change; `nil` if the conditions stay as they are.
     public private(set) var nextDeadline: Instant?
-    /// Whether the current conditions result from a ramp, so that the link and its queue are still the same.
+    /// Whether the current conditions result from a ramp, so that the queue is kept.
     public var isRamping: Bool {
         if case .ramp = timeline.entries[index].phase { true } else { false }
     }
@@ -29,7 +29,8 @@ public struct TimelineRun: Sendable {
     /// The most steps of a ramp, and the shortest step.
     private static let rampStepsMax: Int64 = 100
     private static let rampStepMin: Int64 = 10_000_000
-    /// The most intervals of a flap with jitter whose lengths are drawn in one call: two days of the shortest.
+    /// The most intervals of a flap with jitter whose lengths are drawn in one call: two days of the shortest
+    /// intervals.
     private static let intervalsDrawnMax: Int64 = 1 << 24
 
     /// Starts a timeline.
@@ -53,8 +54,8 @@ public struct TimelineRun: Sendable {
 
     /// Advances the time. Returns whether the conditions have changed.
     ///
-    /// The cost is linear in the number of entries, however much time has passed: rounds, steps of ramps and intervals of
-    /// flaps are skipped by arithmetic. Only the lengths of intervals with jitter are drawn one by one.
+    /// The cost is linear in the number of entries, however much time has passed: rounds, steps of ramps and intervals
+    /// of flaps are skipped by arithmetic. Only the lengths of intervals with jitter are drawn one by one.
     public mutating func advance(to now: Instant) -> Bool {
         let limit = min(now, .end).sinceStart.count
         guard let deadline = nextDeadline, deadline.sinceStart.count <= limit else { return false }
@@ -114,8 +115,8 @@ public struct TimelineRun: Sendable {
         }
     }
 
-    /// Applies the steps of a ramp, or begins the intervals of a flap, that are due up to `limit`, which lies within the
-    /// entry. At least one is due.
+    /// Applies the steps of a ramp, or begins the intervals of a flap, that are due up to `limit`, which lies within
+    /// the entry. At least one is due.
     private mutating func step(upTo limit: Int64) {
         switch timeline.entries[index].phase {
         case .hold: break
@@ -133,12 +134,12 @@ public struct TimelineRun: Sendable {
         of intervals: [Timeline.Interval], _ jitter: Probability, upTo limit: Int64
     ) {
         guard var next = nextDeadline?.sinceStart.count else { return }
-        // At most ``Timeline/entriesMax`` days.
+        // The sum fits: at most ``Timeline/entriesMax`` days.
         let cycle = intervals.reduce(0) { $0 + $1.length.count }
         let cycles = (limit - next) / cycle
         if jitter == .zero || cycles > Self.intervalsDrawnMax / Int64(intervals.count) {
-            // Whole cycles without jitter end with the interval with which they began. After so many cycles with jitter the
-            // phase is arbitrary.
+            // Without jitter, skipping whole cycles changes nothing. With jitter, the phase is arbitrary after so many
+            // cycles.
             next += cycles * cycle
         }
         var interval = nextInterval

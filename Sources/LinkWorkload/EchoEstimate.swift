@@ -2,11 +2,12 @@ public import Determinism
 public import LinkModel
 internal import TCPModel
 
-/// The time of one echo by arithmetic on a profile's figures alone.
+/// The time of one echo, computed from a profile's figures alone.
 ///
-/// It checks the TCP model, so it shares nothing with the model but the figures and the packet sizes.
+/// The estimate checks the TCP model, so that it shares only the figures and the packet sizes with the model.
 public enum EchoEstimate {
-    /// Returns the time from connect() to the last byte of an echo of `size` bytes, on a connection that has the link to itself.
+    /// Returns the time from connect() to the last byte of an echo of `size` bytes, on a connection that has the link
+    /// to itself.
     ///
     /// It is exact for sizes within TCP's initial window of ten segments and for links without loss or jitter.
     public static func time(ofBytes size: Int, under conditions: Conditions) -> Nanoseconds {

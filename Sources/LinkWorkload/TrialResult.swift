@@ -1,6 +1,6 @@
 public import Determinism
 
-/// The measurements of one transfer, as an application sees it.
+/// The measurements of one transfer, as an application would take them.
 public struct TrialResult: Hashable, Sendable {
     /// The kind of transfer.
     public let item: PlanItem
@@ -16,13 +16,13 @@ public struct TrialResult: Hashable, Sendable {
     public var exchanges: [Nanoseconds] = []
     /// The time from the end of the outage to the first new byte.
     public var resume: Nanoseconds?
-    /// The time from the end of the outage until no data was overdue.
+    /// The time from the end of the outage until no data is overdue.
     public var caught: Nanoseconds?
     /// The time from the end of the outage to the last byte.
     public var after: Nanoseconds?
     /// The bytes received before the first new one.
     public var got: Int?
-    /// Whether the link is slower than the data, which stays overdue.
+    /// Whether the data stays overdue because the link is slower than its sender.
     public var isBehind = false
     /// Whether the transfer ended before the outage.
     public var isEarly = false

@@ -2,8 +2,8 @@ public import Determinism
 public import LinkModel
 public import TCPModel
 
-/// A series of trials on one link. Each trial has its own connection, which ends with a RST; between two trials the link
-/// drains and some 100 ms pass.
+/// A series of trials on one link. Each trial has its own connection, which ends with a RST; between two trials the
+/// link drains and some 100 ms pass.
 public struct Trials: ~Copyable {
     private var link: TCPLink
     private var random: RandomStream

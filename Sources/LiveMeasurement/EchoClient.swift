@@ -5,8 +5,8 @@ internal import ProxyServer
 
 /// A client that times one echo on a new connection.
 enum EchoClient {
-    /// The echo did not arrive within the time-out.
-    struct TimedOut: Error {}
+    /// The echo did not arrive within the timeout.
+    struct TimeoutError: Error {}
 
     /// Returns the time from connect() to the last byte of an echo of `size` bytes.
     static func time(
@@ -15,7 +15,7 @@ enum EchoClient {
         let eventLoop = group.next()
         let done = eventLoop.makePromise(of: NIODeadline.self)
         let start = NIODeadline.now()
-        let timer = eventLoop.scheduleTask(in: timeout) { done.fail(TimedOut()) }
+        let timer = eventLoop.scheduleTask(in: timeout) { done.fail(TimeoutError()) }
         defer { timer.cancel() }
         do {
             let channel = try await ClientBootstrap(group: eventLoop)

@@ -2,4 +2,4 @@
 //
 //  Owns: an echo server, a client that times one echo, the comparison of a profile's figures with measured times.
 //
-//  Does not own: how long anything takes (ProxyServer, LinkModel), output and arguments (the command).
+//  Does not own: the delays (ProxyServer, LinkModel, TCPModel), output and arguments (the command).

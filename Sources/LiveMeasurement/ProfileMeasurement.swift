@@ -11,7 +11,7 @@ public struct ProfileMeasurement: Sendable {
     public let profile: String
     /// The bytes echoed.
     public let size: Int
-    /// The time by arithmetic, see ``LinkWorkload/EchoEstimate``.
+    /// The computed time, see ``LinkWorkload/EchoEstimate``.
     public let expected: Nanoseconds
     /// The median of the measured times.
     public let measured: Nanoseconds
@@ -22,7 +22,7 @@ public struct ProfileMeasurement: Sendable {
         return abs((measured - expected).count) <= tolerance.count
     }
 
-    /// Why a profile cannot be measured, or a measurement failed.
+    /// The reason why a profile cannot be measured, or a measurement failed.
     public struct MeasurementError: Error, CustomStringConvertible {
         public let description: String
         /// Whether the profile itself lets no echo through.
@@ -31,11 +31,11 @@ public struct ProfileMeasurement: Sendable {
 
     /// Sizes of the echoed transfers in bytes: both fit into TCP's initial window of ten segments.
     private static let sizes = [200, 10_240]
-    /// Transfers expected to be shorter than this are repeated `shortFactor` times as often: scheduling delays of the machine
-    /// weigh more on them.
+    /// Transfers expected to be shorter than this are repeated `shortFactor` times as often: scheduling delays of the
+    /// machine weigh more on them.
     private static let shortMax = Nanoseconds.milliseconds(100)
     private static let shortFactor = 7
-    /// The shortest time-out of one echo.
+    /// The shortest timeout of one echo.
     private static let timeoutMin = Nanoseconds.seconds(60)
 
     /// Throws if no echo can pass under a profile.
@@ -45,7 +45,7 @@ public struct ProfileMeasurement: Sendable {
         switch conditions.connectionPolicy {
         case .refuse: reason = "it refuses all connections (ECONNREFUSED)"
         case .dns: reason = "its DNS failure refuses all connections (ECONNREFUSED)"
-        case .portal: reason = "its captive portal answers instead of the server"
+        case .portal: reason = "its captive portal responds instead of the server"
         case .open:
             guard conditions.up.loss == .one || conditions.down.loss == .one else { return }
             reason = "it loses all packets (100 % loss)"
@@ -95,7 +95,7 @@ public struct ProfileMeasurement: Sendable {
                         ofBytes: size, through: proxy.address, timeout: .nanoseconds(timeout.count), on: group))
             } catch {
                 let reason =
-                    error is EchoClient.TimedOut
+                    error is EchoClient.TimeoutError
                     ? "no complete echo within \(timeout.count / 1_000_000_000) s" : "\(SystemErrorDescription(error))"
                 throw MeasurementError(
                     description: "measuring '\(profile.id)' failed: an echo of \(size) B through the proxy: \(reason)",

@@ -5,7 +5,7 @@ internal import Synchronization
 /// A capture file that is written in the background, so that its caller never waits for the disk.
 ///
 /// Packets that do not fit into the bounded buffer are dropped and counted. After an error nothing more is written, and
-/// the file is valid up to there.
+/// the packets before it remain readable.
 public final class CaptureFile: Sendable {
     private struct State {
         var pending: [UInt8] = []
@@ -40,7 +40,7 @@ public final class CaptureFile: Sendable {
         append(header)
     }
 
-    /// The number of packets that were dropped, and the write error; `nil` if the disk was too slow.
+    /// The number of dropped packets, and the write error; without an error, the disk was too slow.
     public var loss: (packets: Int, reason: String?) { state.withLock { ($0.dropped, $0.failure) } }
 
     /// Appends a packet.

@@ -14,11 +14,11 @@ public struct CapturedExchange: Sendable {
     public let requestBytes: Int64
     /// Bytes of the response, including its head.
     public let responseBytes: Int64
-    /// When the request's first byte was sent.
+    /// The time at which the request's first byte was sent.
     public let start: Int64
-    /// When the response's first byte was sent.
+    /// The time at which the response's first byte was sent.
     public let firstByte: Int64?
-    /// When the response's last byte was sent, or the connection ended.
+    /// The time at which the response's last byte was sent, or the connection ended.
     public let end: Int64
 }
 
@@ -26,7 +26,7 @@ public struct CapturedExchange: Sendable {
 public enum CaptureEvent: Sendable {
     /// A connection was opened (SYN).
     case opened(client: TCPSegment.Endpoint, server: TCPSegment.Endpoint, at: Int64)
-    /// A connection ended, after so many payload bytes in each direction.
+    /// A connection ended; `up` and `down` are the payload bytes of each direction.
     case closed(
         client: TCPSegment.Endpoint, server: TCPSegment.Endpoint, up: Int64, down: Int64, isReset: Bool, at: Int64)
     /// An exchange ended.

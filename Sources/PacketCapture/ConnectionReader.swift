@@ -60,7 +60,7 @@ public struct ConnectionReader: Sendable {
             : Key(client: segment.destination, server: segment.source)
         var events: [CaptureEvent] = []
         if segment.isSYN && !segment.isACK && isUp {
-            // A repeated SYN belongs to the same connection; a SYN after data reuses the port for another.
+            // A repeated SYN belongs to the same connection; a SYN after a SYN-ACK or data reuses the port for another.
             if connections[key].map({ $0.bytesUp + $0.bytesDown > 0 || $0.down.hasStarted }) ?? true {
                 dropIdlestIfFull()
                 connections[key] = Connection(lastSeen: time)

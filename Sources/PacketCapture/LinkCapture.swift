@@ -61,7 +61,7 @@ public final class LinkCapture: Sendable {
         // This end does not see packets that are lost on their way to it.
         if record.fate != .arrives && !isOutbound { return }
         // The bytes of lost packets follow in retransmissions. Without the first copy, a reader reassembles the stream
-        // from those.
+        // from the retransmissions.
         let payload = record.fate == .arrives ? payload : nil
         let bytes = IPv4PacketEncoder(ports: ports).encode(record, payload: payload.map { Array($0.readableBytesView) })
         let block = PcapNG.packet(

@@ -1,8 +1,8 @@
 internal import NIOCore
 internal import SpliceRelay
 
-/// A proxy's fast path: the relays that forward its connections past the model while no conditions apply. One relay accepts, all
-/// forward. Before conditions apply the connections are taken back.
+/// A proxy's fast path: the relays that forward its connections without the model while no conditions apply. One relay
+/// accepts, all forward. Before conditions apply, the proxy takes the connections back.
 ///
 /// Used on its proxy's event loop only.
 final class FastPath {
@@ -23,7 +23,7 @@ final class FastPath {
     /// Succeeds when every earlier request is complete.
     private var lastRequest: EventLoopFuture<Void>
 
-    /// Returns `nil` if this machine has no relays.
+    /// Creates a closed fast path, or `nil` if this machine has no relays.
     init?(on eventLoop: any EventLoop, _ makeConfiguration: @escaping () -> RelayPortConfiguration) {
         guard let acceptor = Relay.forNextProxy() else { return nil }
         self.acceptor = acceptor
@@ -39,7 +39,7 @@ final class FastPath {
     /// Whether the relays have connections that are to be taken back.
     var isDraining: Bool { frozen != nil }
 
-    /// Lets a relay accept the listener's clients, if the port is closed and the listener can lend its socket.
+    /// Makes a relay accept the listener's clients, if the port is closed and the listener can lend its socket.
     func open(_ listener: Listener) {
         guard port == nil, let descriptor = listener.lend() else { return }
         self.listener = listener
@@ -101,7 +101,7 @@ final class FastPath {
         }.assumeIsolated()
     }
 
-    /// Lets the accepting relay accept waiting clients after a slot was released.
+    /// Makes the accepting relay accept waiting clients after a slot was released.
     func slotReleased() {
         if let port { acceptor.perform { $0.slotReleased(port) } }
     }
@@ -175,8 +175,8 @@ final class FastPath {
 
     // MARK: Requests
 
-    /// Runs a job at every relay where the port is open: first at the accepting one, after which the others know every connection
-    /// that it has accepted before.
+    /// Runs a job at every relay where the port is open: first at the accepting one, so that the connections that it
+    /// has handed over are at the others by then.
     private func request<Output: Sendable, Result: Sendable>(
         _ job: @escaping @Sendable (RelayLoop, RelayToken) -> Output,
         then body: @escaping ([(relay: Relay, output: Output)]) -> Result
@@ -202,8 +202,8 @@ final class FastPath {
         afterEarlierRequests { Relay.all[connection.relay].submit(on: self.eventLoop, job) }
     }
 
-    /// Runs requests one after the other: the relays reply at different times, and no connection may move between a relay and the
-    /// link in between.
+    /// Runs requests one after the other: the relays reply at different times, and no connection may move between a
+    /// relay and the link in between.
     private func afterEarlierRequests<Output: Sendable>(
         _ request: @escaping () -> EventLoopFuture<Output>
     ) -> EventLoopFuture<Output> {

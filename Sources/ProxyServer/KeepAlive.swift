@@ -12,7 +12,7 @@ public import NIOCore
 ///
 /// With the defaults an idle connection ends after two minutes. A connection with unacknowledged data is not probed:
 /// the kernel retransmits for some 15 minutes (`tcp_retries2`). `TCP_USER_TIMEOUT` would shorten that, but stays unset,
-/// because on Linux it also ends connections whose receiver does not read, which a proxy must keep.
+/// because on Linux it would also end connections whose receiver does not read, which a proxy must keep open.
 public struct KeepAlive: Hashable, Sendable {
     /// Idle time before the first probe, in whole seconds (`TCP_KEEPIDLE`).
     public var idle: TimeAmount

@@ -23,7 +23,7 @@ final class LinkDriver {
     private var deferredReads: [SocketHandler] = []
     private var backlogPromise: EventLoopPromise<Void>?
     private let timerQueue: TimerQueue
-    private var timerSlot = 0
+    private var timerIndex = 0
     /// The deadline of the armed timer; `nil` if none is armed.
     private(set) var timerDeadline: NIODeadline?
     private var isExecutingActions = false
@@ -31,7 +31,7 @@ final class LinkDriver {
     /// Sessions with unflushed writes.
     private var unflushedSessions: [Session] = []
 
-    /// What the configuration's callbacks need, besides the observers.
+    /// The observation that the configuration's callbacks need, without the observers'.
     private let configuredObservation: SharedLink.Observation
     private var observers: [ProxyObserver] = []
     private var lastConditions: Conditions
@@ -77,7 +77,7 @@ final class LinkDriver {
         if let timeline = configuration.timeline { link.startTimeline(timeline, at: .start) }
         lastReachability = link.reachability
         lastConditions = link.conditions
-        timerSlot = timerQueue.register(self)
+        timerIndex = timerQueue.register(self)
         // A timeline changes the conditions, and with them the treatment of new connections, before anything has
         // connected.
         armTimer()
@@ -91,7 +91,7 @@ final class LinkDriver {
     /// The conditions for packets that enter the link now.
     var conditions: Conditions { link.conditions }
 
-    /// How new connections are treated.
+    /// The treatment of new connections.
     var reachability: Reachability { link.reachability }
 
     /// Whether connections may bypass the link.
@@ -103,7 +103,7 @@ final class LinkDriver {
 
     var toxics: [Toxic] { link.toxics }
 
-    /// Bytes of a connection that have not been written to a socket.
+    /// Returns the bytes of a connection that have not been written to a socket.
     func bytesHeld(_ id: FlowID) -> Int { link.bytesHeld(id, .up) + link.bytesHeld(id, .down) }
 
     /// Returns the link's status after everything that is due has been processed.
@@ -150,7 +150,7 @@ final class LinkDriver {
         flush()
     }
 
-    /// Whether a connection needs a socket to the upstream.
+    /// Returns whether a connection needs a socket to the upstream.
     func needsUpstream(_ id: FlowID) -> Bool { link.needsUpstream(id) }
 
     /// Passes a socket event to the link. Resulting writes are sent by the next ``flush()``.
@@ -239,7 +239,7 @@ final class LinkDriver {
         updateObservation()
     }
 
-    /// Whether an observer is attached.
+    /// Returns whether an observer is attached.
     func isObserved(by observer: ProxyObserver) -> Bool { observers.contains { $0 === observer } }
 
     private func updateObservation() {
@@ -283,7 +283,7 @@ final class LinkDriver {
 
     /// Releases all sessions and stops driving the link.
     func shutDown() {
-        if !isShutDown { timerQueue.unregister(timerSlot) }
+        if !isShutDown { timerQueue.unregister(timerIndex) }
         isShutDown = true
         timerDeadline = nil
         sessions = []
@@ -322,15 +322,15 @@ final class LinkDriver {
     private func executeActions() {
         isExecutingActions = true
         var budget = TurnBudget()
-        while !budget.isSpent, let order = link.takeAction() {
+        while !budget.isSpent, let timedAction = link.takeAction() {
             if isShutDown { continue }
-            guard let session = session(of: order) else { continue }
-            budget.spend(order.action)
-            if session.execute(order.action) {
+            guard let session = session(of: timedAction) else { continue }
+            budget.spend(timedAction.action)
+            if session.execute(timedAction.action) {
                 unflushedSessions.append(session)
                 budget.spendFlush()
             }
-            if onLateness != nil, case .write = order.action { unflushedTimes.append(order.time) }
+            if onLateness != nil, case .write = timedAction.action { unflushedTimes.append(timedAction.time) }
         }
         isExecutingActions = false
         if !isShutDown, link.hasActions || link.isBehind {
@@ -340,13 +340,13 @@ final class LinkDriver {
     }
 
     /// Returns the session of an action, and releases it with its last action.
-    private func session(of order: SharedLink.TimedAction) -> Session? {
-        let isLast = if case .ended = order.action { true } else { false }
-        if let (flow, session) = sessions[order.flow.index], flow == order.flow {
-            if isLast { sessions[order.flow.index] = nil }
+    private func session(of timedAction: SharedLink.TimedAction) -> Session? {
+        let isLast = if case .ended = timedAction.action { true } else { false }
+        if let (flow, session) = sessions[timedAction.flow.index], flow == timedAction.flow {
+            if isLast { sessions[timedAction.flow.index] = nil }
             return session
         }
-        return isLast ? displaced.removeValue(forKey: order.flow) : displaced[order.flow]
+        return isLast ? displaced.removeValue(forKey: timedAction.flow) : displaced[timedAction.flow]
     }
 
     private func publishEvents() {
@@ -381,7 +381,7 @@ final class LinkDriver {
         let deadline = origin + .nanoseconds(next.sinceStart.count)
         if let timerDeadline, timerDeadline <= deadline { return }
         timerDeadline = deadline
-        timerQueue.schedule(timerSlot, at: deadline)
+        timerQueue.schedule(timerIndex, at: deadline)
     }
 
     /// Processes what is due. Called by the timer queue.

@@ -28,7 +28,7 @@ public enum ListenAddress {
     }
 
     /// Parses an upstream address whose port is a number or a service name. Text that is neither becomes a host that
-    /// cannot be resolved, so that dials fail and not the call.
+    /// cannot be resolved, so that dials fail instead of the call.
     public static func upstream(_ text: String) async -> Endpoint {
         if let endpoint = Endpoint(text), text.contains(":") { return endpoint }
         let (host, service) = split(text)
@@ -56,7 +56,7 @@ public enum ListenAddress {
         return try? await NIOThreadPool.singleton.runIfActive { NameLookup.port(ofService: service) }
     }
 
-    /// The wildcard address: IPv6's if the system has IPv6, since it includes IPv4.
+    /// The wildcard address: `::`, which includes IPv4, if the system has IPv6.
     private static let wildcardHost =
         (try? PortHold(SocketAddress(ipAddress: "::", port: 0))) == nil ? "0.0.0.0" : "::"
 }

@@ -47,7 +47,7 @@ final class Listener {
 
     /// The `listen()` backlog; the system limits it further (`net.core.somaxconn`).
     static let backlog: CInt = 4096
-    /// How long an unneeded filler is kept if it is not accepted.
+    /// The time for which an unneeded filler is kept if it is not accepted.
     private static let fillerTimeMax = TimeAmount.seconds(5)
     /// Time between attempts to listen again.
     private static let retryInterval = TimeAmount.seconds(1)
@@ -64,7 +64,7 @@ final class Listener {
         self.logger = logger
     }
 
-    /// How SYNs are dropped; `nil` while they are not.
+    /// The method by which SYNs are dropped; `nil` while they are not.
     var activeSYNDropMethod: SYNDropMethod? { current == .blackholed ? method : nil }
 
     /// Reserves the port. Returns its number.
@@ -120,13 +120,13 @@ final class Listener {
         updateAutoRead()
     }
 
-    /// A read of a listening channel is an accept.
+    /// Updates whether the channel accepts connections: a read of a listening channel is an accept.
     private func updateAutoRead() {
         let queueIsKeptFull = current == .blackholed && method == .acceptQueue
         try? channel?.syncOptions?.setOption(.autoRead, value: accepts && !queueIsKeptFull && !isLent)
     }
 
-    /// Whether `channel` is a filler connection; the filler is released then.
+    /// Returns whether `channel` is a filler connection, and releases the filler if it is.
     func isFiller(_ channel: any Channel) -> Bool {
         guard !fillers.isEmpty, let remote = channel.remoteAddress,
             let index = fillers.firstIndex(where: {

@@ -9,7 +9,7 @@ internal import SystemSockets
     import Musl
 #endif
 
-/// How SYNs of new connections are dropped during an outage.
+/// The method of dropping SYNs of new connections during an outage.
 public enum SYNDropMethod: String, Hashable, Sendable, CaseIterable {
     /// A socket filter on the listening socket drops all packets (Linux; some kernels require CAP_NET_ADMIN).
     case socketFilter = "socket filter"

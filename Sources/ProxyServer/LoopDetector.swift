@@ -95,7 +95,8 @@ final class LoopDetector: Sendable {
         return passed
     }
 
-    /// Whether both ends of a connection are on this machine: they have the same address, or both a loopback address.
+    /// Returns whether both ends of a connection are on this machine: they have the same address, or both a loopback
+    /// address.
     private static func isSameMachine(_ peer: SocketAddress, _ local: SocketAddress) -> Bool {
         guard let peer = host(peer), let local = host(local) else { return false }
         return peer == local || (isLoopback(peer) && isLoopback(local))

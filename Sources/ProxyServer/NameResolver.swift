@@ -97,7 +97,7 @@ final class NameResolver: Sendable {
         }
         guard case .newLookup(let pool) = admission else {
             if case .sharedLookup = admission { return }
-            let reason = "\(Self.lookupsMax) other lookups are under way, the limit"
+            let reason = "\(Self.lookupsMax) other lookups are under way (the limit)"
             return done(.failure(ProxyError(code: .cannotResolve, endpoint: endpoint, reason: reason)))
         }
         let resolve = resolve

@@ -7,7 +7,7 @@ public import NIOCore
 internal import NIOPosix
 internal import SpliceRelay
 
-/// A TCP proxy that delays traffic as its ``LinkModel/Conditions`` say.
+/// A TCP proxy that impairs traffic according to its ``LinkModel/Conditions``.
 ///
 /// ```swift
 /// let proxy = try await Proxy.start(
@@ -23,8 +23,8 @@ public final class Proxy: Sendable {
     private let core: NIOLoopBound<ProxyCore>
     private let failure: NIOLockedValueBox<String?>
 
-    /// Why the proxy cannot listen, for instance because another process has bound the port while connections were
-    /// refused; `nil` if it can. The proxy retries every second.
+    /// The reason why the proxy cannot listen, for instance because another process has bound the port while
+    /// connections were refused; `nil` if it can. The proxy retries every second.
     public var listenFailure: String? { failure.withLockedValue { $0 } }
 
     private init(
@@ -143,8 +143,8 @@ public final class Proxy: Sendable {
 
     // MARK: Observation
 
-    /// Starts an observation of the running proxy. Observing exchanges or packets moves all connections off the fast path,
-    /// and keeps new ones off it until the observation ends.
+    /// Starts an observation of the running proxy. Observing exchanges or packets moves all connections off the fast
+    /// path, and keeps new ones off it until the observation ends.
     ///
     /// - Parameter bufferedEventsMax: The most events that wait to be read; further ones are dropped and counted.
     public func observe(
@@ -171,8 +171,8 @@ public final class Proxy: Sendable {
         return (try? await done.get()) ?? false
     }
 
-    /// Closes the port and all connections at once, with a FIN after the bytes that the kernel has; bytes in flight on
-    /// the link are dropped. Returns the last status when all sockets are closed.
+    /// Closes the port and all connections at once, with a FIN after the bytes in the kernel's send buffer; bytes in
+    /// flight on the link are dropped. Returns the last status when all sockets are closed.
     @discardableResult
     public func close() async -> ProxyStatus {
         let core = core
@@ -206,12 +206,12 @@ public final class Proxy: Sendable {
         return try await NameResolver.shared.addresses(of: endpoint)
     }
 
-    /// Whether a dial to `address` reaches a listener on `listen`. ``LoopDetector`` finds the loops that addresses do
-    /// not show.
+    /// Returns whether a dial to `address` reaches a listener on `listen`. ``LoopDetector`` finds the loops that
+    /// addresses do not show.
     static func reaches(_ listen: SocketAddress, from address: SocketAddress) -> Bool {
         guard listen.port == address.port, var host = LoopDetector.host(address), let own = LoopDetector.host(listen)
         else { return false }
-        // The kernel connects a dial to the wildcard address to the loopback.
+        // The kernel routes a dial to the wildcard address to the loopback interface.
         if host == "0.0.0.0" { host = "127.0.0.1" }
         if host == "::" { host = "::1" }
         if host == own { return true }
@@ -219,7 +219,7 @@ public final class Proxy: Sendable {
         return LoopDetector.isLoopback(host) || ownAddresses.contains(host)
     }
 
-    /// Whether an address is a loopback or wildcard address or one of this machine's.
+    /// Returns whether an address is a loopback or wildcard address or one of this machine's.
     static func isOnThisMachine(_ address: SocketAddress) -> Bool {
         guard let host = LoopDetector.host(address) else { return false }
         return LoopDetector.isLoopback(host) || host == "0.0.0.0" || host == "::" || ownAddresses.contains(host)

@@ -18,9 +18,9 @@ public struct ProxyConfiguration: Sendable {
     public var connectTimeout: TimeAmount
     /// The limits on bytes held in memory.
     public var buffers: BufferLimits
-    /// When idle connections are probed, on both sides.
+    /// The keep-alive settings of the sockets on both sides.
     public var keepAlive = KeepAlive()
-    /// The limits on connections that have lost one of their sockets.
+    /// The limits on orphaned connections: those of which one socket is gone.
     public var orphans = OrphanLimits()
     /// Random seed: the same seed loses the same packets of the same connections.
     public var seed: UInt64 = 1
@@ -32,9 +32,9 @@ public struct ProxyConfiguration: Sendable {
     public var linkName = "link"
     /// A timeline that starts with the proxy and replaces ``conditions``.
     public var timeline: Timeline?
-    /// How SYNs of new connections are dropped during an outage; `nil` selects the best available method.
+    /// The method of dropping SYNs of new connections during an outage; `nil` selects the best available one.
     public var synDropMethod: SYNDropMethod?
-    /// How HTTP exchanges are tracked, and the faults to inject into them; `nil` disables tracking.
+    /// The tracking of HTTP exchanges, and the faults to inject into them; `nil` disables tracking.
     public var exchangeTracking: ExchangeTracking?
     /// Called on the proxy's event loop for each event of an exchange; must not block.
     public var onExchange: (@Sendable (ExchangeEvent) -> Void)?
@@ -43,7 +43,7 @@ public struct ProxyConfiguration: Sendable {
     public var toxics: [Toxic] = []
     /// Whether the upstream's name is looked up for each connection, instead of at the start and then periodically.
     public var resolvesPerConnection = false
-    /// How a client is disconnected if the upstream cannot be reached.
+    /// The way in which a client is disconnected if the upstream cannot be reached.
     public var unreachableUpstream = UnreachableUpstream.reset
 
     /// Whether connections without conditions may use the fast path, on systems that have it.

@@ -147,7 +147,7 @@ extension ProxyCore {
             "upstream \(configuration.upstream) loops back to this proxy; connection reset; change --upstream")
     }
 
-    /// Whether a dial to `address` reaches this proxy.
+    /// Returns whether a dial to `address` reaches this proxy.
     func isOwnAddress(_ address: SocketAddress) -> Bool {
         listener?.address.map { Proxy.reaches($0, from: address) } ?? false
     }
@@ -167,10 +167,10 @@ extension ProxyCore {
         if slots.availability == .processLimit {
             let count = FileBudget.shared.connectionsMax
             return logger.warning(
-                "\(count) connections are open in all proxies, the limit; new ones wait; raise 'ulimit -n'")
+                "\(count) connections are open in all proxies (the limit); new ones wait; raise 'ulimit -n'")
         }
         logger.warning(
-            "\(configuration.connectionsMax) connections are open, the limit (--max-connections); new ones wait")
+            "\(configuration.connectionsMax) connections are open (limit: --max-connections); new ones wait")
     }
 
     private func warnThatDialFailed(_ error: any Error) {
@@ -181,7 +181,7 @@ extension ProxyCore {
         logger.warning("cannot connect to the upstream \(upstream): \(cause); \(advice) (\(dialsFailed) failed so far)")
     }
 
-    /// Whether the last warning of a kind was at least a second ago; if so, records a warning now.
+    /// Returns whether the last warning of a kind was at least a second ago; if so, records a warning now.
     private func warningIsDue(_ last: inout NIODeadline?) -> Bool {
         let now = NIODeadline.now()
         if let last, now - last < .seconds(1) { return false }

@@ -6,7 +6,7 @@ internal import SystemSockets
 
 /// The fast path: the relays carry connections while no conditions apply, and return them to the link before a change.
 extension ProxyCore {
-    /// Returns `nil` if the system has no fast path or the link is observed.
+    /// Creates the fast path; returns `nil` if the system has none or the link is observed.
     func makeFastPath() -> FastPath? {
         guard configuration.allowsFastPath, configuration.isUnobserved else { return nil }
         return FastPath(on: eventLoop) { [unowned self] in

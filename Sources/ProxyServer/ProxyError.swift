@@ -36,7 +36,7 @@ public struct ProxyError: Error, CustomStringConvertible {
         case .cannotResolve:
             "cannot resolve the upstream '\(endpoint.host)': \(cause); check --upstream HOST:PORT"
         case .upstreamIsProxy:
-            "the upstream \(endpoint) is the proxy's own address, which would make a loop; change --listen or --upstream"
+            "the upstream \(endpoint) is the proxy's own address (a loop); change --listen or --upstream"
         }
     }
 

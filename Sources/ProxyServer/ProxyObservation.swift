@@ -83,7 +83,8 @@ final class ProxyObserver {
         self.droppedTotal = droppedTotal
     }
 
-    /// Sends an event, or drops it if the stream is full. The stream drops new events, so that each gap has one position.
+    /// Sends an event, or drops it if the stream is full. The stream drops new events, so that each gap has one
+    /// position.
     func send(_ event: ProxyEvent) {
         if droppedNow > 0 {
             guard case .enqueued = continuation.yield(.dropped(droppedNow)) else { return drop() }

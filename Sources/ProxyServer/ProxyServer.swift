@@ -6,5 +6,5 @@
 //  FastPath moves connections without conditions to the relays of SpliceRelay, which forward them on threads of their
 //  own.
 //
-//  Does not own: decisions about bytes or time (Impairment, LinkModel). Everything of a proxy except the fast path runs
-//  on one event loop, so its state needs no locks.
+//  Does not own: decisions about bytes or time (Impairment, TCPModel, LinkModel). Everything of a proxy except the fast
+//  path runs on one event loop, so its state needs no locks.

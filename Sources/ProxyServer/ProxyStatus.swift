@@ -13,7 +13,7 @@ public struct ProxyStatus: Hashable, Sendable {
     public var isFull = false
     /// Failed dials to the upstream.
     public var dialsFailed = 0
-    /// How SYNs of new connections are dropped; `nil` while they are not.
+    /// The method by which SYNs of new connections are dropped; `nil` while they are not.
     public var synDropMethod: SYNDropMethod?
     /// The link.
     public var link: LinkStatus
@@ -52,7 +52,7 @@ public struct LinkStatus: Hashable, Sendable {
     public let conditions: Conditions
     /// Payload bytes read from sockets since the start.
     public private(set) var bytesRead: PerDirection<Int>
-    /// Times reading from a sender was paused (back-pressure) since the start.
+    /// The number of times that reading from a sender was paused (back-pressure) since the start.
     public private(set) var readPauses: PerDirection<Int>
     /// Payload bytes written to sockets since the start.
     public private(set) var bytesCarried: PerDirection<Int>
@@ -62,7 +62,7 @@ public struct LinkStatus: Hashable, Sendable {
     public let queueDepth: PerDirection<Int>
     /// Packet counters since the start.
     public let counters: PerDirection<PipeCounters>
-    /// Connections with one closed socket whose close has not reached the other side.
+    /// Orphaned connections: one socket is gone, and its RST has not reached the other one.
     public let orphans: Int
     /// Payload bytes held in memory.
     public private(set) var bytesHeld: Int
@@ -90,5 +90,5 @@ public struct LinkStatus: Hashable, Sendable {
     }
 
     /// Whether no packets pass in at least one direction.
-    public var isStalled: Bool { hasOutage.up || hasOutage.down }
+    public var hasAnyOutage: Bool { hasOutage.up || hasOutage.down }
 }

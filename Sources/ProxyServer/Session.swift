@@ -7,8 +7,8 @@ internal import TCPModel
 
 /// One proxied connection: the client's socket, the upstream's socket, and its flow on the link.
 ///
-/// Translates socket events into ``Impairment/SocketEvent`` and ``Impairment/SocketAction`` into calls on channels. All decisions
-/// are the conduit's.
+/// Translates socket events into ``Impairment/SocketEvent`` and ``Impairment/SocketAction`` into calls on channels. All
+/// decisions are the conduit's.
 final class Session {
     private let driver: LinkDriver
     private let dial: (Session) -> Void
@@ -27,7 +27,7 @@ final class Session {
     private var recordedDials: [DialRecord] = []
     private var dialIsFinished = false
     private var hasEnded = false
-    /// When the client connected.
+    /// The time at which the client connected.
     let startedAt: NIODeadline
     /// Payload bytes read from the client (`up`) and from the upstream (`down`).
     private(set) var bytesRead: PerDirection<Int>

@@ -39,7 +39,7 @@ public struct SystemErrorDescription: Hashable, Sendable, CustomStringConvertibl
 
     public var description: String { errnoName.map { "\(text) (\($0))" } ?? text }
 
-    /// Whether the error is a lack of file descriptors.
+    /// Returns whether the error is a lack of file descriptors.
     static func isFileLimit(_ error: any Error) -> Bool {
         guard let code = (error as? IOError)?.errnoCode else { return false }
         return code == EMFILE || code == ENFILE

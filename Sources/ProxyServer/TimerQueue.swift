@@ -11,7 +11,7 @@ final class TimerQueue {
     /// Two words without references, so that heap operations do no reference counting.
     private struct Timer: Comparable {
         let deadline: NIODeadline
-        let slot: Int
+        let index: Int
 
         static func < (left: Timer, right: Timer) -> Bool { left.deadline < right.deadline }
     }
@@ -21,7 +21,7 @@ final class TimerQueue {
     /// replace their timers far more often than timers fire.
     private var timers = Heap<Timer>()
     private var drivers: [LinkDriver?] = []
-    private var freeSlots: [Int] = []
+    private var freeIndices: [Int] = []
     private var scheduledTask: Scheduled<Void>?
     private var scheduledDeadline = NIODeadline.distantFuture
     private var isFiring = false
@@ -42,21 +42,21 @@ final class TimerQueue {
 
     private init(_ eventLoop: any EventLoop) { self.eventLoop = eventLoop }
 
-    /// Registers a link driver. Returns its slot.
+    /// Registers a link driver. Returns its index.
     func register(_ driver: LinkDriver) -> Int {
-        if let slot = freeSlots.popLast() {
-            drivers[slot] = driver
-            return slot
+        if let index = freeIndices.popLast() {
+            drivers[index] = driver
+            return index
         }
         drivers.append(driver)
         return drivers.count - 1
     }
 
-    /// Releases the link driver in `slot`.
-    func unregister(_ slot: Int) {
-        precondition(drivers[slot] != nil, "timer slot \(slot) is not in use")
-        drivers[slot] = nil
-        freeSlots.append(slot)
+    /// Releases the link driver at `index`.
+    func unregister(_ index: Int) {
+        precondition(drivers[index] != nil, "no link driver is registered at index \(index)")
+        drivers[index] = nil
+        freeIndices.append(index)
     }
 
     /// Runs `work` in a later turn, after the event loop's sockets and the work deferred before it.
@@ -71,7 +71,7 @@ final class TimerQueue {
         yieldToTasks(roundsLeft: Self.taskRoundsMax)
     }
 
-    /// Schedules a turn after the tasks that opening and closing channels has submitted. NIO polls its sockets only
+    /// Schedules a turn after the tasks that NIO has submitted to open and close channels. NIO polls its sockets only
     /// when no task is due.
     private func yieldToTasks(roundsLeft: Int) {
         let start = NIODeadline.now()
@@ -97,18 +97,18 @@ final class TimerQueue {
         scheduleTurn()
     }
 
-    /// Arms the timer of the driver in `slot`. The driver's ``LinkDriver/timerDeadline`` must equal `deadline`; an
+    /// Arms the timer of the driver at `index`. The driver's ``LinkDriver/timerDeadline`` must equal `deadline`; an
     /// entry that differs from it is stale.
-    func schedule(_ slot: Int, at deadline: NIODeadline) {
-        timers.insert(Timer(deadline: deadline, slot: slot))
+    func schedule(_ index: Int, at deadline: NIODeadline) {
+        timers.insert(Timer(deadline: deadline, index: index))
         if timers.count > Self.timersMin + 4 * drivers.count { removeStaleTimers() }
         if !isFiring { scheduleTask() }
     }
 
     private func removeStaleTimers() {
         timers = Heap(
-            drivers.indices.compactMap { slot in
-                drivers[slot]?.timerDeadline.map { Timer(deadline: $0, slot: slot) }
+            drivers.indices.compactMap { index in
+                drivers[index]?.timerDeadline.map { Timer(deadline: $0, index: index) }
             })
     }
 
@@ -129,7 +129,7 @@ final class TimerQueue {
         var driversLeft = Self.driversPerTurn
         while driversLeft > 0, now < turnEnd, let timer = timers.min, timer.deadline <= now {
             timers.removeMin()
-            if let driver = drivers[timer.slot], driver.timerDeadline == timer.deadline {
+            if let driver = drivers[timer.index], driver.timerDeadline == timer.deadline {
                 driver.timerFired()
                 driversLeft -= 1
             }

@@ -1,4 +1,4 @@
-/// How a client is disconnected if the upstream cannot be reached.
+/// The way in which a client is disconnected if the upstream cannot be reached.
 public enum UnreachableUpstream: Hashable, Sendable {
     /// With a RST, as from a port without a listener. The RST may arrive before the client's `connect()` returns, which
     /// then fails.

@@ -5,7 +5,7 @@ package import SystemSockets
 /// A connection taken out of a relay, with everything needed to continue it elsewhere.
 package struct DetachedConnection: Sendable {
     package let status: RelayedConnectionStatus
-    /// The random seed that the connection's number belongs to.
+    /// The random seed of the connection.
     package let seed: UInt64
     package let client: OwnedSocket
     /// `nil` if no dial was established.

@@ -21,7 +21,7 @@
         }
     }
 
-    /// A relay's pipes. A direction of a connection has one only while bytes are in it.
+    /// A relay's pipes. A direction of a connection holds one only while bytes are in it.
     final class PipePool {
         private var free: [Pipe] = []
         private var count = 0
@@ -33,7 +33,7 @@
         /// The capacity requested in bytes: what Linux grants an unprivileged process by default (`fs.pipe-max-size`).
         private static let size = 1 << 20
 
-        /// - Parameter poolCount: How many pools share the process's open files.
+        /// - Parameter poolCount: The number of pools that share the process's open files.
         init(poolCount: Int) {
             // A pipe takes two files.
             countMax = max(8, FileBudget.filesMax / FileBudget.pipeShare / 2) / poolCount

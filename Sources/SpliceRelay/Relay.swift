@@ -11,22 +11,23 @@
         import Musl
     #endif
 
-    /// A handle to a relay thread, which forwards connections from socket to socket by `splice(2)`, without copying the bytes to
-    /// user space, while no conditions apply.
+    /// A handle to a relay thread, which forwards connections from socket to socket by `splice(2)`, without copying the
+    /// bytes to user space, while no conditions apply.
     ///
-    /// All proxies of the process share the relays: one of them accepts a proxy's clients, and each connection is forwarded by the
-    /// relay with the fewest. Other threads send closures to a relay.
+    /// All proxies of the process share the relays: one of them accepts a proxy's clients, and each connection is
+    /// forwarded by the relay with the fewest. Other threads send closures to a relay.
     package final class Relay: Sendable {
         /// The position in ``all``.
         package let index: Int
-        /// Not a `Mutex`: contended, that does not report its happens-before edges to ThreadSanitizer.
+        /// Not a `Mutex`, because a contended one does not report its happens-before edges to ThreadSanitizer.
         private let jobs = NIOLockedValueBox<[@Sendable (RelayLoop) -> Void]>([])
         /// Connections forwarded here, including those handed over and not yet received.
         private let connectionCount = Atomic<Int>(0)
         /// An eventfd that wakes the thread when there are jobs.
         private let wakeupFD: CInt
 
-        /// One relay for each processor, at most four, started on first use; fewer or none if the system cannot provide them.
+        /// One relay for each processor, at most four, started on first use; fewer or none if the system cannot provide
+        /// them.
         package static let all: [Relay] = {
             var relays: [Relay] = []
             for index in 0..<min(System.coreCount, countMax) {
@@ -95,8 +96,8 @@
         }
 
         /// Returns the relay for one more connection accepted here, and counts the connection there until
-        /// ``connectionClosed()``. That is this relay unless another has more than a fifth fewer connections, because a handover
-        /// costs a wakeup.
+        /// ``connectionClosed()``. That is this relay unless another has more than a fifth fewer connections, because a
+        /// handover costs a wakeup.
         func assignConnection(allowOthers: Bool) -> Relay {
             var (chosen, least) = (self, connectionCount.load(ordering: .relaxed))
             for other in Self.all where allowOthers && other !== self {
@@ -107,7 +108,7 @@
             return chosen
         }
 
-        /// Counts one connection less.
+        /// Removes one connection from the count.
         func connectionClosed() {
             let before = connectionCount.subtract(1, ordering: .relaxed).oldValue
             precondition(before > 0, "a relayed connection was closed twice")

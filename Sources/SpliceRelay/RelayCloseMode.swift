@@ -1,4 +1,4 @@
-/// What happens to a port's connections when the port closes.
+/// The treatment of a port's connections when the port closes.
 package enum RelayCloseMode: Sendable {
     /// A connection with undelivered bytes is detached; any other is closed with a FIN on both sockets.
     case drain

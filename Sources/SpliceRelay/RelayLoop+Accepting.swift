@@ -12,9 +12,9 @@
     #endif
 
     extension RelayLoop {
-        /// Clients of one port accepted in one turn.
+        /// The most clients of one port that are accepted in one turn.
         private static let acceptsPerTurn = 16
-        /// How long accepting pauses after it failed for lack of a resource.
+        /// The time for which accepting pauses after it failed for lack of a resource.
         private static let acceptPause = TimeAmount.milliseconds(100)
 
         /// Accepts clients while there are slots.
@@ -35,7 +35,7 @@
                 }
                 switch errno {
                 case EAGAIN: return
-                // The client has gone; the next one may be there.
+                // This client is gone; another one may be in the backlog.
                 case ECONNABORTED, EINTR, EPROTO: continue
                 // EMFILE, ENFILE, ENOBUFS, ENOMEM and others.
                 default:

@@ -48,7 +48,8 @@
             }
             connection.closeEarlierDials()
             let server = connection.sockets.down.descriptor
-            // A dial may be established before its event is handled. It is kept, so that the server gets one connection.
+            // A dial may be established before its event is handled. It is kept, so that the server gets one
+            // connection.
             let isDialling = connection.isDialling && (try? SystemSocket.remoteAddress(of: server)) == nil
             if isDialling && server >= 0 { SystemSocket.close(server) }
             let pending = connection.takeHeldBytes(buffers.pipes)

@@ -107,7 +107,7 @@
             return false
         }
 
-        /// Dials the next address when no dial is pending; fails if there is none or the time is over.
+        /// Dials the next address when no dial is pending; fails if there is none or the connect timeout has expired.
         private func dialNextAddress(_ connection: RelayedConnection, _ failure: IOError) {
             if connection.remainingAddresses.isEmpty || connection.connectDeadline <= .now() {
                 dialFailed(connection, failure)
@@ -139,7 +139,7 @@
             dialsWithoutTimer.removeAll(keepingCapacity: true)
         }
 
-        /// Dials the next address, or gives up at the connection's deadline.
+        /// Dials the next address, or fails at the connection's deadline.
         func dialTimerFired(_ connection: RelayedConnection, at deadline: NIODeadline) {
             if deadline < connection.connectDeadline, !connection.remainingAddresses.isEmpty {
                 dial(connection, connection.remainingAddresses)

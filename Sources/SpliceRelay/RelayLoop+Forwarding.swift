@@ -12,7 +12,7 @@
     #endif
 
     extension RelayLoop {
-        /// How often a connection is checked for unacknowledged bytes before it is aborted.
+        /// The time between checks for unacknowledged bytes before a connection is aborted.
         private static let drainCheckInterval = TimeAmount.milliseconds(10)
 
         /// Handles one epoll event.
@@ -83,8 +83,8 @@
             }
         }
 
-        /// Closes a connection of which one peer is gone, with a RST to the other, once that has acknowledged everything received
-        /// before, or after ``RelayedConnection/abortDelayMax``.
+        /// Closes a connection of which one peer is gone, with a RST to the other, once that has acknowledged
+        /// everything received before, or after ``RelayedConnection/abortDelayMax``.
         private func abortWhenDrained(_ connection: RelayedConnection) {
             let now = NIODeadline.now()
             let deadline = connection.abortDeadline ?? now + RelayedConnection.abortDelayMax

@@ -10,7 +10,8 @@
         import Musl
     #endif
 
-    /// What other threads request by ``Relay/perform(_:)`` and ``Relay/submit(on:_:)``. A port must be open where it is used.
+    /// The requests of other threads, made by ``Relay/perform(_:)`` and ``Relay/submit(on:_:)``. A port must be open
+    /// where it is used.
     extension RelayLoop {
         /// Opens a port for a proxy's connections. With a listening socket, the relay also accepts them.
         package func open(
@@ -27,8 +28,8 @@
             }
         }
 
-        /// Stops accepting, and reading from the port's connections, until ``detach(from:upTo:)`` or ``close(_:_:connectionsMax:)``
-        /// removes them. Does nothing on a frozen port.
+        /// Stops accepting, and reading from the port's connections, until ``detach(from:upTo:)`` or
+        /// ``close(_:_:connectionsMax:)`` removes them. Does nothing on a frozen port.
         package func freeze(_ token: RelayToken) {
             let port = openPort(token)
             if port.isFrozen { return }
@@ -38,7 +39,8 @@
             }
         }
 
-        /// Detaches connections of a frozen port, the most recently active first; removes the port with the last of them.
+        /// Detaches connections of a frozen port, the most recently active first; removes the port with the last of
+        /// them.
         package func detach(from token: RelayToken, upTo count: Int) -> RelayDetachment {
             let port = openPort(token)
             precondition(port.isFrozen, "connections are detached from a port that is not frozen")
@@ -50,7 +52,8 @@
             return detachment
         }
 
-        /// Freezes the port and closes or detaches up to `connectionsMax` connections; removes the port with the last of them.
+        /// Freezes the port and closes or detaches up to `connectionsMax` connections; removes the port with the last
+        /// of them.
         package func close(_ token: RelayToken, _ mode: RelayCloseMode, connectionsMax: Int) -> RelayDetachment {
             freeze(token)
             let port = openPort(token)
@@ -85,7 +88,8 @@
             openPort(token).connections.compactMap { connections[$0]?.token }
         }
 
-        /// Sets the random seed of later connections and restarts their numbers at 0; does nothing unless this relay accepts.
+        /// Sets the random seed of later connections and restarts their numbers at 0; does nothing unless this relay
+        /// accepts.
         package func reseed(_ token: RelayToken, _ seed: UInt64) {
             let port = openPort(token)
             if port.listener == nil { return }

@@ -12,8 +12,8 @@
 
     /// A relay thread's event loop: one epoll instance for the listening sockets and connections of all proxies.
     ///
-    /// Sockets are registered edge-triggered: the loop remembers what a socket was last ready for until a call returns `EAGAIN`.
-    /// Used on its thread only.
+    /// Sockets are registered edge-triggered: a socket counts as ready until a call returns `EAGAIN`. Used on its
+    /// thread only.
     package final class RelayLoop {
         let relay: Relay
         let epoll: CInt
@@ -67,8 +67,8 @@
             }
         }
 
-        /// Leaves signals to other threads; a write to a closed socket returns `EPIPE` here. Signals that report a defect stay
-        /// unblocked, so that it ends the process with a backtrace.
+        /// Leaves signals to other threads; a write to a closed socket returns `EPIPE` here. Signals that a defect
+        /// raises (`SIGSEGV` and others) stay unblocked and end the process with a backtrace.
         private func blockSignals() {
             var signals = sigset_t()
             sigfillset(&signals)

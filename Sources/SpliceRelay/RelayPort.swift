@@ -10,13 +10,13 @@
         let acceptor: Relay
         /// The listening socket, if this relay is the acceptor.
         let listener: CInt?
-        /// The random seed that the next connection's number belongs to.
+        /// The random seed of the next connection.
         var seed: UInt64
         var traffic = RelayedTraffic()
         /// Indices in the relay's table of connections.
         var connections: Set<Int> = []
-        /// Set once the port is frozen (it neither reads nor accepts): the connections left to detach, the most recently active
-        /// last.
+        /// Set once the port is frozen (it neither reads nor accepts): the connections left to detach, the most
+        /// recently active last.
         var detachQueue: [Int]?
         /// Whether accepting waits for a free slot.
         var isWaitingForSlot = false
@@ -37,10 +37,10 @@
         /// Whether the port is frozen.
         var isFrozen: Bool { detachQueue != nil }
 
-        /// How many bytes one direction of a connection may hold now.
+        /// The most bytes that one direction of a connection may hold now.
         var bytesHeldMax: Int { configuration.bytesHeldMax() }
 
-        /// The traffic so far, with the bytes held now.
+        /// Returns the traffic so far, with the bytes held now.
         func traffic(_ table: [RelayedConnection?]) -> RelayedTraffic {
             var traffic = traffic
             for index in connections {

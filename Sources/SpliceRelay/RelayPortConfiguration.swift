@@ -1,16 +1,16 @@
 package import NIOCore
 package import SystemSockets
 
-/// An entry in a register of dials, withdrawn when its last reference goes.
+/// An entry in a register of dials, withdrawn when its last reference is released.
 package typealias DialRecord = any AnyObject & Sendable
 
-/// How relays treat one proxy's connections. The closures are called on relay threads and must not block.
+/// The treatment of one proxy's connections by the relays. The closures are called on relay threads and must not block.
 package struct RelayPortConfiguration: Sendable {
     /// The upstream's addresses; `nil` requests them for each connection by ``resolveUpstream``.
     let addresses: [SocketAddress]?
-    /// How long all dials of one connection may take together.
+    /// The time limit of all dials of one connection together.
     let connectTimeout: TimeAmount
-    /// How long after one dial the next address is dialled (RFC 8305, Connection Attempt Delay).
+    /// The time between dials to one address and the next (RFC 8305, Connection Attempt Delay).
     let attemptDelay: TimeAmount
     /// Whether a client gets a RST if the upstream cannot be reached; otherwise it gets a FIN.
     let resetsClientOnDialFailure: Bool
@@ -18,23 +18,25 @@ package struct RelayPortConfiguration: Sendable {
     let slots: ConnectionSlots
     /// The source of connection numbers.
     let numbers: ConnectionNumbers
-    /// The random seed that the numbers belong to.
+    /// The random seed of the connections.
     let seed: UInt64
-    /// Returns how many bytes one direction of a connection may hold now.
+    /// Returns the most bytes that one direction of a connection may hold now.
     let bytesHeldMax: @Sendable () -> Int
-    /// Decides about an accepted socket: returns the numbers of the proxies of this process that its connection has passed, or
-    /// `nil` to reset it.
+    /// Returns the numbers of the proxies of this process through which the connection of an accepted socket has
+    /// passed, or `nil` if the connection must be reset.
     let admit: @Sendable (CInt) -> [Int]?
     /// Sets options of an upstream socket before it connects.
     let configureUpstreamSocket: @Sendable (CInt) -> Void
-    /// Records a dial before it starts, and binds its socket if the record needs a local port. Takes the socket, the address and
-    /// the result of ``admit``; returns `nil` if the dial needs no record. The record lives until the socket closes.
+    /// Records a dial before it starts, and binds its socket if the record needs a local port. Takes the socket, the
+    /// address and the result of ``admit``; returns `nil` if the dial needs no record. The record lives until the
+    /// socket closes.
     let recordDial: @Sendable (CInt, SocketAddress, [Int]) -> DialRecord?
     /// Requests the upstream's addresses for a connection; they are passed to ``RelayLoop/dial(_:_:)``.
     let resolveUpstream: @Sendable (RelayToken) -> Void
     /// Called when all dials of a connection have failed, with the last error.
     let onDialFailed: @Sendable (any Error) -> Void
-    /// Called when clients wait in the kernel's backlog: with `nil` if no slot is free, with the error if `accept` failed.
+    /// Called when clients wait in the kernel's backlog: with `nil` if no slot is free, with the error if `accept`
+    /// failed.
     let onAcceptPaused: @Sendable (IOError?) -> Void
 
     /// Creates a configuration; the parameters are described at the properties.

@@ -1,5 +1,5 @@
-/// Identifies a port, a socket or the wakeup descriptor in epoll events and requests. A port or connection never reuses the token
-/// of an earlier one.
+/// Identifies a port, a socket or the wakeup descriptor in epoll events and requests. A port or connection never reuses
+/// the token of an earlier one.
 package struct RelayToken: Hashable, Sendable {
     enum Kind: UInt64 {
         case wakeup, listener, client, server

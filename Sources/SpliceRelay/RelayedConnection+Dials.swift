@@ -36,8 +36,8 @@
             }
         }
 
-        /// Selects the first established dial among several and closes those that failed. Returns the last failure if none is
-        /// left.
+        /// Selects the first established dial among several and closes those that failed. Returns the last failure if
+        /// none is left.
         func selectEstablishedDial() -> DialState {
             var failure: CInt = ETIMEDOUT
             var pending: [CInt] = []

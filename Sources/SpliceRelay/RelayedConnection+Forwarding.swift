@@ -10,9 +10,9 @@
     #endif
 
     extension RelayedConnection {
-        /// How forwarding one direction stopped.
+        /// The reason why forwarding in one direction stopped.
         enum Progress {
-            /// Until a socket is ready again.
+            /// A socket is not ready.
             case blocked
             /// More can be forwarded after other connections had their turn.
             case yielded
@@ -22,7 +22,7 @@
             case peerGone
         }
 
-        /// Reads of one direction in one turn.
+        /// The most reads of one direction in one turn.
         private static let readsPerTurn = 4
 
         /// Forwards what can be read and written in one direction.
@@ -47,7 +47,7 @@
                 }
                 if readsLeft == 0 { return .yielded }
                 readsLeft -= 1
-                // At urgent data splice returns 0 or EAGAIN although bytes follow; recv passes over them.
+                // At urgent data splice returns 0 or EAGAIN although bytes follow; recv skips the urgent data.
                 if streams[direction].usesPipe && !sockets[direction].hasUrgentData {
                     splice(direction, buffers)
                 } else {
@@ -93,7 +93,7 @@
             }
             let limit = min(pipe.size, port.bytesHeldMax)
             let count = crelay_splice(sockets[direction].descriptor, pipe.entry, limit)
-            // 0 means the end of the stream or urgent data; recv tells them apart.
+            // 0 means the end of the stream or urgent data; recv distinguishes them.
             guard count != 0 else {
                 streams[direction].usesPipe = false
                 return

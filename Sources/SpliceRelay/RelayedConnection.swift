@@ -11,18 +11,18 @@
 
     /// A connection that a relay forwards: the client's and the server's socket, and the bytes held between them.
     final class RelayedConnection {
-        /// What is known of a socket.
+        /// The state of a socket.
         struct Socket {
             var descriptor: CInt
             var isReadable = false
             var isWritable = false
-            /// The peer has sent a FIN or a RST, or the socket has failed; a read returns which.
+            /// Whether the peer has sent a FIN or a RST, or the socket has failed; a read tells which.
             var hasHangup = false
-            /// The kernel has reported an error; bytes received before it can still be read.
+            /// Whether the kernel has reported an error; bytes received before it can still be read.
             var hasError = false
-            /// The peer is gone, so that writes fail; bytes received before can still be read.
+            /// Whether the peer is gone, so that writes fail; bytes received before can still be read.
             var isPeerGone = false
-            /// Urgent data (TCP's URG) have arrived: a read stops before them although more bytes follow.
+            /// Whether urgent data (TCP's URG) have arrived: a read stops before them although more bytes follow.
             var hasUrgentData = false
         }
 
@@ -62,18 +62,19 @@
         var dialsClosedInRound: UInt64?
         /// Whether the connection continues in the relay's next round.
         var isYielded = false
-        /// When the next address is dialled, or the connection is given up; timers with another deadline are obsolete.
+        /// The time at which the next address is dialled or the connection attempt fails; timers with another deadline
+        /// are obsolete.
         var dialTimer: NIODeadline?
-        /// When the connection is given up unless a dial is established.
+        /// The time at which the connection attempt fails unless a dial is established.
         var connectDeadline: NIODeadline { startedAt + port.configuration.connectTimeout }
         /// The relay's round of the last event.
         var lastActiveRound: UInt64 = 0
-        /// When a connection with a peer gone is aborted at the latest.
+        /// The latest time at which a connection of which one peer is gone is aborted.
         var abortDeadline: NIODeadline?
         /// Whether a timer is pending that checks if the connection can be aborted.
         var hasAbortTimer = false
-        /// How long the remaining peer has to acknowledge what was received before the other was gone: as long as TCP's
-        /// retransmissions need on a lossy network. A receiver that does not read gets no more time.
+        /// The time that the remaining peer has to acknowledge the bytes received before the other one was gone: enough
+        /// for TCP's retransmissions on a lossy network. A receiver that does not read gets no more time.
         static let abortDelayMax = TimeAmount.seconds(5)
 
         init(_ accepted: AcceptedConnection, token: RelayToken, port: RelayPort) {
@@ -94,7 +95,7 @@
         /// Whether bytes were read and not written.
         var holdsBytes: Bool { streams.up.bytesHeld > 0 || streams.down.bytesHeld > 0 }
 
-        /// Whether a peer has not acknowledged all bytes written to its socket.
+        /// Returns whether a peer has not acknowledged all bytes written to its socket.
         func hasUnacknowledgedBytes(to side: Side) -> Bool {
             SystemSocket.unacknowledgedBytes(of: sockets[side.sendDirection].descriptor) > 0
         }

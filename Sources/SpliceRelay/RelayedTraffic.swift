@@ -8,7 +8,7 @@ package struct RelayedTraffic: Sendable {
     package var bytesRead = PerDirection(up: 0, down: 0)
     /// Payload bytes written, by direction.
     package var bytesCarried = PerDirection(up: 0, down: 0)
-    /// Times a receiving socket was full, so that reading from the sender was paused (back-pressure).
+    /// The number of times that reading from a sender was paused because the receiving socket was full (back-pressure).
     package var readPauses = PerDirection(up: 0, down: 0)
     /// Payload bytes read and not written.
     package var bytesHeld = 0

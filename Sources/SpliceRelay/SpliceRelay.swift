@@ -2,9 +2,10 @@
 //
 //  Owns: relay threads; accepting, dialling, forwarding and closing while no conditions apply.
 //
-//  Does not own: any decision about when that is so, proxy loops, name lookup, logging (ProxyServer), conditions
-//  (Impairment, LinkModel). TLS, SOCKS5 and UDP do not pass here.
+//  Does not own: the decision whether conditions apply, the detection of proxy loops, name lookup, logging
+//  (ProxyServer), conditions (Impairment, LinkModel). The relays do not interpret the bytes.
 //
-//  The seam: `Relay.perform` and `Relay.submit` run a closure on a relay thread, which calls `RelayLoop`. In: a listening
-//  socket and a `RelayPortConfiguration`. Out: `RelayedTraffic`, `RelayedConnectionStatus`, and after `freeze` or `close` each
-//  connection as a `DetachedConnection` with the bytes that the relay still held. Linux only; elsewhere `Relay.all` is empty.
+//  Interface: `Relay.perform` and `Relay.submit` run a closure on a relay thread, which calls `RelayLoop`. Inputs: a
+//  listening socket and a `RelayPortConfiguration`. Outputs: `RelayedTraffic`, `RelayedConnectionStatus`, and after
+//  `freeze` or `close` each connection as a `DetachedConnection` with the bytes that the relay still held. Linux only;
+//  elsewhere `Relay.all` is empty.

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// The source of a proxy's connection numbers, in accept order, on the fast path and on the link together. A connection's random
-/// streams are derived from its number.
+/// The source of a proxy's connection numbers, in accept order, on the fast path and on the link together. A
+/// connection's random streams are derived from its number.
 package final class ConnectionNumbers: Sendable {
     private let nextNumber = Atomic<Int>(0)
 

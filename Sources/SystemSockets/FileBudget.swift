@@ -14,13 +14,13 @@ internal import Synchronization
 package final class FileBudget: Sendable {
     package static let shared = FileBudget(files: FileBudget.filesMax)
 
-    /// Files reserved for everything but proxied connections (the API's connections, listening sockets, event loops, databases,
-    /// logs), at most half of all.
+    /// Files reserved for everything but proxied connections (the API's connections, listening sockets, event loops,
+    /// databases, logs), at most half of all.
     package static let filesReserved = 1024
     /// The fast path's pipes may take one in this many files.
     package static let pipeShare = 8
 
-    /// The limit.
+    /// The most connections of all proxies.
     package let connectionsMax: Int
     private let connectionCount = Atomic<Int>(0)
 

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// A socket descriptor that is closed when its last reference goes, unless its ownership was transferred.
+/// A socket descriptor that is closed when its last reference is released, unless its ownership was transferred.
 package final class OwnedSocket: Sendable {
     private let descriptor: Atomic<CInt>
 

@@ -8,7 +8,7 @@ package import NIOCore
     import Musl
 #endif
 
-/// Makes closing a socket send a RST instead of a FIN (`SO_LINGER` with a time of 0 s).
+/// The socket option that makes closing send a RST instead of a FIN (`SO_LINGER` with a time of 0 s).
 package enum ResetOnClose {
     private static let zeroLinger = linger(l_onoff: 1, l_linger: 0)
 

@@ -32,7 +32,7 @@ public struct PacketRecord: Sendable {
     public let kind: Kind
     /// The fate of the packet.
     public let fate: Fate
-    /// The bytes of the stream, the FIN counted as one; empty at the next byte for a segment without bytes.
+    /// The bytes of the stream, the FIN counted as one; for a segment without bytes, an empty range at the next byte.
     public let range: Range<Int64>
     /// Whether the last of these bytes is the FIN.
     public let isFIN: Bool
@@ -40,11 +40,11 @@ public struct PacketRecord: Sendable {
     public let isPSH: Bool
     /// Whether the segment probes a zero window.
     public let isWindowProbe: Bool
-    /// Whether the sender has sent nothing before, as in a RST that answers a SYN.
+    /// Whether it is the first packet of its sender, as a RST in response to a SYN is.
     public let isFirstOfSender: Bool
     /// Whether some of the bytes, or the SYN, have been sent before.
     public let isRetransmission: Bool
-    /// The acknowledgment number: the first byte that the sender has not received.
+    /// The acknowledgment number: the next byte that this packet's sender expects.
     public let ackNumber: Int64
     /// The ranges of the SACK option.
     public let sackRanges: [Range<Int64>]

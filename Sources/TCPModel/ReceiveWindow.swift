@@ -2,13 +2,14 @@
 ///
 /// Linux opens the window by two segments for each segment received (`tcp_grow_window`), up to the size of the receive
 /// buffer, and grows the buffer with the bytes that the application read in the last round trip
-/// (`tcp_rcv_space_adjust`). Each step sets the quick-ACK flag. On a slow link nearly every segment of a transfer of some
-/// 100 kB is therefore acknowledged and yields a round-trip sample, which determines the sender's RTO in mid-transfer, and
-/// so its first retransmission after an outage.
+/// (`tcp_rcv_space_adjust`). Each step sets the quick-ACK flag. On a slow link nearly every segment of a transfer of
+/// some 100 kB is therefore acknowledged and yields a round-trip sample, which determines the sender's RTO in
+/// mid-transfer, and so its first retransmission after an outage.
 struct ReceiveWindow: Sendable {
     /// The current window (`rcv_ssthresh`), 64 KiB at first.
     private(set) var size: Int64 = 65_535
-    /// The limit that the buffer sets: `tcp_rmem` of 128 KiB at first, in which a full segment takes 2304 bytes for 1448.
+    /// The limit that the buffer sets: `tcp_rmem` of 128 KiB at first, in which a full segment takes 2304 bytes for
+    /// 1448.
     private var sizeMax: Int64 = 131_072 * 1448 / 2304
     /// The bytes that the application read in the last measured round trip (`rcvq_space.space`).
     private var bytesReadBefore: Int64 = 10 * Int64(PacketSize.segmentMax)
@@ -23,8 +24,8 @@ struct ReceiveWindow: Sendable {
     /// Shorter segments do not open the window.
     private static let segmentMin: Int64 = 128
 
-    /// Takes a segment received in order, and the position up to which the application has read. Returns whether the
-    /// window has grown.
+    /// Updates the window after a segment received in order, when the application has read up to `readUpTo`. Returns
+    /// whether the window has grown.
     mutating func grow(with segment: Segment, readUpTo: Int64, at now: Int64) -> Bool {
         let bytes = segment.end - segment.start
         if bytes >= Int64(PacketSize.segmentMax), segment.timestampEcho > 0, segment.timestampEcho != lastTimestampEcho
@@ -38,7 +39,8 @@ struct ReceiveWindow: Sendable {
             // buffer does not change the result and keeps the product below 2^52.
             let read = min(readUpTo - measuredFrom, Self.bufferMax)
             if read > bytesReadBefore {
-                // Twice the bytes read, plus twice the growth since the last measurement: the sender may be in slow start.
+                // Twice the bytes read, plus twice the growth since the last measurement: the sender may be in slow
+                // start.
                 let wanted = 2 * read + 2 * (2 * read * (read - bytesReadBefore) / bytesReadBefore)
                 sizeMax = max(sizeMax, min(wanted, Self.bufferMax))
                 bytesReadBefore = read

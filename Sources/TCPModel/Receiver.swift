@@ -35,7 +35,7 @@ struct Receiver: Sendable {
     /// The end of the advertised window, which never shrinks.
     private var advertisedEnd: Int64 = 0
     /// Whether the next ACK reports a duplicate segment.
-    private(set) var owesDSACK = false
+    private(set) var needsDSACK = false
 
     /// `TCP_MAX_QUICKACKS`.
     private static let quickAcksMax = 16
@@ -65,18 +65,19 @@ struct Receiver: Sendable {
     /// Processes a segment without bytes.
     mutating func receiveEmpty(_ segment: Segment) { updateTimestamp(segment) }
 
-    /// Processes a segment with bytes. Returns the number of bytes (without a FIN) that are new in order, whether the FIN
-    /// is among them, and when to acknowledge.
+    /// Processes a segment with bytes. Returns the number of bytes (without a FIN) that are new in order, whether the
+    /// FIN is among them, and when to acknowledge.
     mutating func receive(
         _ segment: Segment, rto: Int64, delayedAck: Int64, at now: Int64
     ) -> (delivered: Int64, isFinal: Bool, acknowledgment: Acknowledgment) {
         hasUnacknowledged = true
         if segment.end <= rcvNxt {
-            // A duplicate at or below the last ACK updates the timestamp and is acknowledged at once (D-SACK, RFC 2883).
+            // A duplicate at or below the last ACK updates the timestamp and is acknowledged at once (D-SACK, RFC
+            // 2883).
             updateTimestamp(segment)
             quickAcks = Self.quickAcksMax
             isInteractive = false
-            owesDSACK = true
+            needsDSACK = true
             return (0, false, .immediate)
         }
         updateTimestamp(segment)
@@ -116,7 +117,7 @@ struct Receiver: Sendable {
     /// Records that an ACK is sent, alone or with data. Returns its SACK blocks.
     mutating func acknowledge() -> SACKBlocks {
         lastAckNumber = rcvNxt
-        owesDSACK = false
+        needsDSACK = false
         hasPushed = false
         if hasUnacknowledged && quickAcks > 0 { quickAcks -= 1 }
         hasUnacknowledged = false

@@ -3,8 +3,8 @@ internal import Determinism
 /// The estimator of SRTT, RTTVAR and the retransmission timeout (RTO): Jacobson's algorithm with Linux's details
 /// (`tcp_rtt_estimator`).
 ///
-/// The mean deviation rises at once and falls slowly; within one window only its maximum counts, with a floor. RTO = SRTT +
-/// max(4 RTTVAR, 200 ms): 3 round trips after the handshake, SRTT + 200 ms in the steady state.
+/// The mean deviation rises at once and falls slowly; within one window only its maximum counts, with a floor. RTO =
+/// SRTT + max(4 RTTVAR, 200 ms): 3 round trips after the handshake, SRTT + 200 ms in the steady state.
 struct RoundTripEstimator: Sendable {
     /// The smoothed round trip; zero before the first sample.
     private(set) var srtt: Int64 = 0

@@ -9,11 +9,11 @@ struct Segment: Sendable {
     var end: Int64 = 0
     /// Whether the last byte is the FIN.
     var isFIN = false
-    /// Whether the segment probes a zero window: it repeats an acknowledged byte's number, without the byte.
+    /// Whether the segment probes a zero window: it has the sequence number of an acknowledged byte and no payload.
     var isWindowProbe = false
     /// Whether the segment ends a write of the application (PSH).
     var isPSH = false
-    /// The acknowledgment number: the first byte that the sender has not received.
+    /// The acknowledgment number: the next byte that this segment's sender expects.
     var ackNumber: Int64 = 0
     /// The SACK option (RFC 2018), the latest block first.
     var sackBlocks = SACKBlocks()
@@ -40,8 +40,8 @@ struct Segment: Sendable {
     }
 }
 
-/// Up to three SACK blocks, as many as fit beside timestamps. They are stored relative to the acknowledgment number, since
-/// a packet in flight is copied several times.
+/// Up to three SACK blocks, as many as fit beside timestamps. They are stored relative to the acknowledgment number,
+/// since a packet in flight is copied several times.
 struct SACKBlocks: Sendable {
     private var offsets: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32) = (0, 0, 0, 0, 0, 0)
     private var blocks: UInt8 = 0
@@ -59,7 +59,7 @@ struct SACKBlocks: Sendable {
         return base + Int64(start)..<base + Int64(end)
     }
 
-    /// Appends a block above `base`. A fourth block, or one out of the header's range, is omitted.
+    /// Appends a block above `base`. A fourth block, or one whose offsets exceed 32 bits, is omitted.
     mutating func append(_ block: Range<Int64>, from base: Int64) {
         guard let start = UInt32(exactly: block.lowerBound - base), let end = UInt32(exactly: block.upperBound - base)
         else { return }

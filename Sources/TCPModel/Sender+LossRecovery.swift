@@ -87,8 +87,8 @@ extension Sender {
         hasUndoMarker && (undoRetrans == 0 || isDelayed(ack))
     }
 
-    /// Returns whether the ACK echoes a timestamp from before the first retransmission, and so acknowledges the original
-    /// (Eifel; `tcp_packet_delayed`).
+    /// Returns whether the ACK echoes a timestamp from before the first retransmission, and so acknowledges the
+    /// original (Eifel; `tcp_packet_delayed`).
     func isDelayed(_ ack: Segment) -> Bool {
         retransStamp > 0 && ack.timestampEcho > 0 && ack.timestampEcho <= retransStamp
     }

@@ -80,8 +80,8 @@ extension Sender {
         (outstanding.first?.sentAt ?? now) + estimator.rto - now
     }
 
-    /// Arms the RTO (`tcp_rearm_rto`). After a loss probe or reordering timer it counts from the transmission of the first
-    /// outstanding segment.
+    /// Arms the RTO (`tcp_rearm_rto`). After a loss probe or reordering timer it counts from the transmission of the
+    /// first outstanding segment.
     mutating func rearmRTO(from previous: Timer, at now: Int64) {
         if outstanding.isEmpty { return stopTimer() }
         let isElapsing = previous == .lossProbe || previous == .reordering

@@ -60,7 +60,7 @@ extension Sender {
         _ = scheduleLossProbe(isAdvancing: false, at: now)
     }
 
-    /// The end of the payload; the FIN after it may ride on a full segment.
+    /// The end of the payload, without the FIN, which a full segment may carry as well.
     var payloadEnd: Int64 { isFinished ? writeEnd - 1 : writeEnd }
 
     /// Whether there is a new segment that fits entirely into the send window (`tcp_snd_wnd_test`).

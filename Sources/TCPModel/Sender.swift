@@ -3,11 +3,11 @@ internal import Determinism
 
 /// The sending half of an endpoint: outstanding segments, loss detection and congestion control.
 ///
-/// Inputs are ACKs, writes and timer expiries; outputs are segments to send. RACK (RFC 8985) marks a segment lost when one
-/// sent after it has been delivered; a tail loss probe (TLP) detects the loss of the last segments, and the retransmission
-/// timeout (RTO) everything else. F-RTO (RFC 5682) and timestamps (Eifel, RFC 4015) undo a spurious RTO. During recovery,
-/// proportional rate reduction (PRR, RFC 6937) reduces the window. The order of steps follows Linux (`tcp_ack` in
-/// `tcp_input.c`), and names follow its `struct tcp_sock`.
+/// Inputs are ACKs, writes and timer expiries; outputs are segments to send. RACK (RFC 8985) marks a segment lost when
+/// one sent after it has been delivered; a tail loss probe (TLP) detects the loss of the last segments, and the
+/// retransmission timeout (RTO) everything else. F-RTO (RFC 5682) and timestamps (Eifel, RFC 4015) undo a spurious RTO.
+/// During recovery, proportional rate reduction (PRR, RFC 6937) reduces the window. The order of steps follows Linux
+/// (`tcp_ack` in `tcp_input.c`), and names follow its `struct tcp_sock`.
 struct Sender: Sendable {
     /// A segment that has been sent and not acknowledged.
     struct SentSegment: Sendable {
@@ -112,7 +112,8 @@ struct Sender: Sendable {
 
     let stack: StackPreset
     static let segmentMax = Int64(PacketSize.segmentMax)
-    /// The longest stream, so that sequence numbers and windows above them fit into 64 bits: 4 EiB, 11 years at 100 Gbit/s.
+    /// The longest stream, so that sequence numbers and windows above them fit into 64 bits: 4 EiB, 11 years at 100
+    /// Gbit/s.
     static let streamMax: Int64 = 1 << 62
     static let millisecond: Int64 = 1_000_000
     /// The recoveries for which a widened reordering window is kept (`TCP_RACK_RECOVERY_THRESH`).
@@ -244,7 +245,7 @@ struct Sender: Sendable {
         checkCounters()
     }
 
-    /// Checks what only a defect of this model can violate.
+    /// Checks the invariants of the model.
     private func checkCounters() {
         precondition(sndUna <= sndNxt && sndNxt <= writeEnd, "SND.UNA \(sndUna), SND.NXT \(sndNxt), end \(writeEnd)")
         precondition(
@@ -264,7 +265,7 @@ struct Sender: Sendable {
 
     // MARK: ACK processing
 
-    /// The findings of one ACK.
+    /// The results of processing one ACK.
     struct AckFacts {
         /// The send time of the first newly acknowledged segment that was sent only once.
         var firstSentAt: Int64?

@@ -1,6 +1,6 @@
 public import Determinism
 
-/// The TCP parameters of an end's kernel. The source of each number is given beside it.
+/// The TCP parameters of an end's kernel, each with the source of its value.
 public struct StackPreset: Hashable, Sendable {
     /// The initial congestion window in segments.
     public var initialWindow: Int
@@ -8,7 +8,7 @@ public struct StackPreset: Hashable, Sendable {
     public var synTimeouts: [Nanoseconds]
     /// The minimum of the RTO's variance term.
     public var rtoVarianceMin: Nanoseconds
-    /// The slop added to SRTT + 4 RTTVAR.
+    /// The margin added to SRTT + 4 RTTVAR (`TCPTV_REXMTSLOP`).
     public var rtoSlop: Nanoseconds
     /// The minimum RTO.
     public var rtoMin: Nanoseconds

@@ -19,7 +19,7 @@ struct TCPEndpoint: Sendable {
     var outbox: [Segment] = []
     private var outgoing: [Sender.OutgoingSegment] = []
 
-    /// The deadline of the sender's timer; `.max` is none.
+    /// The deadline of the sender's timer; `.max` means none.
     private(set) var senderDeadline = Int64.max
     private var senderTimerGeneration = 0
     /// The deadline of a delayed ACK.
@@ -34,17 +34,18 @@ struct TCPEndpoint: Sendable {
     /// Whether a RST follows once all written data has been sent.
     private var abortsAfterSending = false
     /// Whether an ACK must be sent now, alone or with data.
-    private var owesAck = false
+    private var needsAck = false
 
-    /// `tcp_sndbuf_expand`: twice the congestion window, at 4352 bytes per segment; 10 segments at first, `tcp_wmem[2]` at
-    /// most.
+    /// `tcp_sndbuf_expand`: twice the congestion window, at 4352 bytes per segment; 10 segments at first, `tcp_wmem[2]`
+    /// at most.
     private static let sendBufferSizeInitial: Int64 = 2 * 10 * segmentTruesize
     private static let sendBufferSizeMax: Int64 = 4 << 20
     private static let segmentTruesize: Int64 = 4352
 
     /// Creates an endpoint.
     ///
-    /// - Parameter first: The sequence number of the first byte of both streams; other than 0 in tests of long streams only.
+    /// - Parameter first: The sequence number of the first byte of both streams; other than 0 in tests of long streams
+    ///   only.
     init(_ side: Side, _ stack: StackPreset, clockPhase: Nanoseconds, readsImmediately: Bool, first: Int64 = 0) {
         self.side = side
         self.stack = stack
@@ -53,7 +54,7 @@ struct TCPEndpoint: Sendable {
         sender = Sender(stack, first: first)
     }
 
-    /// The consequences of a segment for the application.
+    /// The effects of a received segment on the application.
     struct ReceiveResult: Sendable {
         var isEstablished = false
         var bytes: Int64 = 0
@@ -151,7 +152,7 @@ struct TCPEndpoint: Sendable {
             sender.receive(segment, at: now, &outgoing)
             updateSendBuffer(&result)
             if segment.isWindowProbe {
-                owesAck = true
+                needsAck = true
             } else if segment.kind == .data {
                 receiveData(segment, &result, at: now)
             } else {
@@ -160,7 +161,7 @@ struct TCPEndpoint: Sendable {
             // Data carries the ACK. Without data, the ACK is sent alone, before the application responds.
             sendOutgoing(at: now)
             if result.isEstablished { push(at: now) }
-            if owesAck { sendAck(at: now) }
+            if needsAck { sendAck(at: now) }
         }
         return result
     }
@@ -227,7 +228,7 @@ struct TCPEndpoint: Sendable {
         result.bytes = received.delivered
         result.isFinal = received.isFinal
         switch received.acknowledgment {
-        case .immediate: owesAck = true
+        case .immediate: needsAck = true
         case .delayed: if ackDeadline == .max { ackDeadline = expiry(stack.delayedAck.count, at: now) }
         }
     }
@@ -272,9 +273,9 @@ struct TCPEndpoint: Sendable {
     private mutating func acknowledging(_ segment: Segment, at now: Int64) -> Segment {
         var segment = stamped(segment, at: now)
         segment.ackNumber = receiver.rcvNxt
-        segment.isDSACK = receiver.owesDSACK
+        segment.isDSACK = receiver.needsDSACK
         segment.sackBlocks = receiver.acknowledge()
-        owesAck = false
+        needsAck = false
         ackDeadline = .max
         return segment
     }

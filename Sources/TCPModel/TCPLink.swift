@@ -12,8 +12,8 @@ public import LinkModel
 /// delivered bytes are always the next of the stream. All randomness follows from the seed; each connection has its own
 /// random streams (`link/up/conn/7/loss`), so that the losses of one do not shift those of another.
 public struct TCPLink: ~Copyable {
-    /// A box that keeps an endpoint, some kilobytes that each packet accesses, in place. Only the link refers to it, and the
-    /// link cannot be copied.
+    /// A box that keeps an endpoint, some kilobytes that each packet accesses, in place. Only the link refers to it,
+    /// and the link cannot be copied.
     private final class EndpointBox {
         var endpoint: TCPEndpoint
 
@@ -33,14 +33,14 @@ public struct TCPLink: ~Copyable {
         var scheduled = PerDirection(up: ScheduledTimers(), down: ScheduledTimers())
         /// The number of the connection, from 0.
         var number = 0
-        /// The byte after the last that each end has sent.
+        /// The sequence number after the last byte that each end has sent.
         var dataSentUpTo = PerDirection(up: Int64(0), down: Int64(0))
-        /// The same for records, with -1 before the SYN.
+        /// The same for recorded packets; -1 before the SYN.
         var recordedUpTo = PerDirection(up: Int64(-1), down: Int64(-1))
     }
 
-    /// The times of an endpoint's two entries in the timer heap; `.max` is none. Timers are moved to a later time far more
-    /// often than they fire, so that an entry stays in the heap and is checked when it fires.
+    /// The times of an endpoint's two entries in the timer heap; `.max` means none. Timers are moved to a later time
+    /// far more often than they fire, so that an entry stays in the heap and is checked when it fires.
     private struct ScheduledTimers {
         var main = Int64.max
         var ack = Int64.max
@@ -82,8 +82,8 @@ public struct TCPLink: ~Copyable {
     ///   - name: The prefix of the names of random streams: `link/A`.
     ///   - client: The TCP parameters of the clients' kernels.
     ///   - server: The TCP parameters of the servers' kernels.
-    ///   - readsImmediately: Whether applications read data as soon as it arrives. Otherwise ``read(_:on:_:at:)`` must be
-    ///     called, and the receive window closes if it is not.
+    ///   - readsImmediately: Whether applications read data as soon as it arrives. Otherwise ``read(_:on:_:at:)`` must
+    ///     be called, and the receive window closes if it is not.
     ///   - recordsPackets: Whether ``takeRecord()`` returns every packet; no bytes bypass the model then.
     public init(
         _ conditions: Conditions, seed: UInt64, name: String = "link", client: StackPreset = .linux,
@@ -103,12 +103,12 @@ public struct TCPLink: ~Copyable {
     /// The timeline that changes the conditions, if there is one.
     public var timeline: TimelineRun? { link.timeline }
 
-    /// The directions in which no packet passes, whatever the conditions.
+    /// Whether a direction has an outage: no packet passes, whatever the conditions.
     public var hasOutage: PerDirection<Bool> { link.hasOutage }
 
     /// The time of the next event; `nil` if no event is due.
     public var nextDeadline: Instant? {
-        let time = min(min(timers.min?.time ?? .max, link.nextArrival.time), link.nextChange)
+        let time = min(min(timers.min?.time ?? .max, link.nextArrival.time), link.timelineDeadline)
         return time == .max ? nil : Instant(Nanoseconds(time))
     }
 
@@ -142,7 +142,8 @@ public struct TCPLink: ~Copyable {
         contains(id) && connections[id.index].endpoints.down.endpoint.state != .closed
     }
 
-    /// Returns whether bytes may bypass the model, because the model would deliver them at once and after no others.
+    /// Returns whether bytes may bypass the model, because the model would deliver them at once and no earlier bytes
+    /// are outstanding.
     public func canBypassModel(_ id: FlowID, _ direction: Direction, at now: Instant) -> Bool {
         guard !recordsPackets, contains(id),
             link.passesAtOnce(connections[id.index].flows[direction], direction, at: now.bounded)
@@ -160,7 +161,7 @@ public struct TCPLink: ~Copyable {
         return Int(connections[id.index].endpoints[direction].endpoint.sender.bytesUnsent)
     }
 
-    /// The state of an end's sender, as a kernel's `TCP_INFO`.
+    /// The state of an end's sender, as in the kernel's `TCP_INFO`.
     public struct Info: Hashable, Sendable {
         /// The congestion window in segments.
         public let congestionWindow: Int
@@ -196,8 +197,8 @@ public struct TCPLink: ~Copyable {
 
     // MARK: Conditions
 
-    /// Changes the conditions for packets that enter from now on, and ends the timeline. A change of rate empties the queue:
-    /// connections do not wait for packets sent before.
+    /// Changes the conditions for packets that enter from now on, and ends the timeline. A change of rate empties the
+    /// queue: connections do not wait for packets sent before.
     public mutating func setConditions(_ new: Conditions) { link.setConditions(new) }
 
     /// Starts a timeline that changes the conditions.
@@ -210,7 +211,8 @@ public struct TCPLink: ~Copyable {
     /// Starts or ends an outage of each direction. The conditions and the timeline stay as they are.
     public mutating func setOutage(_ hasOutage: PerDirection<Bool>) { link.setOutage(hasOutage) }
 
-    /// Switches to another random seed and numbers connections from 0 again. Open connections keep their random streams.
+    /// Switches to another random seed and numbers connections from 0 again. Open connections keep their random
+    /// streams.
     public mutating func reseed(_ seed: UInt64) {
         link.reseed(seed)
         connectionsOpened = 0
@@ -228,7 +230,7 @@ public struct TCPLink: ~Copyable {
     ///
     /// - Parameters:
     ///   - seed: The number and the seed of the connection's random streams; by default the next ones of this link.
-    ///   - isEstablished: Whether the handshake has taken place elsewhere, in no time.
+    ///   - isEstablished: Whether the connection is established at once, without a handshake over the link.
     public mutating func open(
         at now: Instant, seed connectionSeed: ConnectionSeed? = nil, isEstablished: Bool = false
     ) -> FlowID {
@@ -317,14 +319,14 @@ public struct TCPLink: ~Copyable {
 
     // MARK: Time
 
-    /// Runs the first event due at or before `now`. Returns `false` if there is none; call it until then, and take the flow
-    /// events after each call.
+    /// Runs the first event due at or before `now`. Returns `false` if there is none; call it until then, and take the
+    /// flow events after each call.
     public mutating func advance(to now: Instant) -> Bool {
         let limit = now.bounded
         let timer = timers.min
         let timerTime = timer?.time ?? .max
         let arrival = link.nextArrival
-        if link.nextChange <= limit, link.nextChange <= timerTime, link.nextChange <= arrival.time {
+        if link.timelineDeadline <= limit, link.timelineDeadline <= timerTime, link.timelineDeadline <= arrival.time {
             link.advanceTimeline()
             return true
         }
@@ -467,8 +469,8 @@ public struct TCPLink: ~Copyable {
         }
     }
 
-    /// Returns whether one of the connection's own loss processes loses the next segment. Each process advances with every
-    /// segment.
+    /// Returns whether one of the connection's own loss processes loses the next segment. Each process advances with
+    /// every segment.
     private mutating func losesSegment(_ id: FlowID, _ direction: Direction) -> Bool {
         guard !connections[id.index].losses[direction].isEmpty else { return false }
         var isLost = false

@@ -86,7 +86,7 @@ import Testing
         ("HTTP/1.2 200 OK\r\n\r\n", .badVersion), ("HTTP/1.1 20 OK\r\n\r\n", .badStartLine),
         ("HTTP/1.1\r\n\r\n", .badStartLine), ("ICY 200 OK\r\n\r\n", .badStartLine),
         ("<html>\r\n\r\n", .badStartLine),
-    ]) func aStatusLineOfAnotherVersionIsReportedAsSuch(_ text: String, _ error: HTTPError) {
+    ]) func malformedStatusLinesAreRejectedWithTheirCause(_ text: String, _ error: HTTPError) {
         #expect(throws: error) { try parts(.responses, text, methods: ["GET"]) }
     }
 

@@ -116,7 +116,7 @@ import Testing
             ])
         // The capture states the cause of the RST.
         let resets = sockets.packets.filter { $0.record.kind == .reset }
-        #expect(resets.first?.cause == "fault: the response is cut")
+        #expect(resets.first?.cause == "fault: response withheld, connection aborted")
         // The rule applies once.
         let next = sockets.open()
         sockets.send(Self.request("GET", "n1"), from: .client, next)
@@ -244,7 +244,7 @@ import Testing
     }
 
     /// A client that closes after an early response.
-    @Test func anUploadGivenUpAfterItsResponseIsNotLost() {
+    @Test func anUploadClosedAfterItsEarlyResponseIsReported() {
         var sockets = VirtualSockets(Self.late, exchangeTracking: Self.tracking())
         let id = sockets.open()
         sockets.send(Array(Self.request("PUT", "n1", "0123456789").dropLast(5)), from: .client, id)

@@ -121,14 +121,14 @@ import Testing
                 #expect(!sockets.socket(direction.receiver, id).gotReset, comment)
             }
         }
-        Self.expectTruePayloads(peers, sockets, comment)
+        Self.expectPayloadsMatchSentBytes(peers, sockets, comment)
         #expect(sockets.box.link.bytesHeld == 0, comment)
         #expect(sockets.box.link.nextDeadline == nil, comment)
         #expect(sockets.box.link.connectionCount == 0, comment)
     }
 
     /// A recorded payload is the bytes that were sent; only a retransmission may have none.
-    private static func expectTruePayloads(
+    private static func expectPayloadsMatchSentBytes(
         _ peers: [FlowID: PerDirection<Peer>], _ sockets: VirtualSockets, _ comment: Comment
     ) {
         for packet in sockets.packets where packet.record.payloadBytes > 0 {

@@ -177,7 +177,7 @@ import Testing
         return packets.map { pipe.offer(bytes: $0.bytes, flow: &flow, at: $0.at * ms).arrival.map { $0 / ms } }
     }
 
-    @Test func aTraceOfOneIsTwelveMegabits() throws {
+    @Test func oneOpportunityPerMillisecondCarriesTwelveMegabitsPerSecond() throws {
         #expect(try DeliveryTrace(milliseconds: [1]).averageBitsPerSecond == 12_000_000)
         #expect(try arrivals([1], (0..<5).map { _ in (1500, 0) }) == [1, 2, 3, 4, 5])
     }

@@ -116,7 +116,7 @@ import Testing
                 for timeline in [try Timeline([.init(at: .zero, flap)]), rounds] {
                     var link = PacketLink<Int>(.clear, seed: 1, name: "link")
                     link.follow(timeline, from: offset, at: .start)
-                    #expect(link.nextChange < .max)
+                    #expect(link.timelineDeadline < .max)
                 }
             }
         }
@@ -154,11 +154,11 @@ import Testing
         let timeline = try Timeline([.init(at: .zero, .hold(slow)), .init(at: .seconds(1), .hold(fast))])
         var link = PacketLink<Int>(.clear, seed: 1, name: "link")
         link.follow(timeline, from: .zero, at: .start)
-        #expect(link.nextChange == 1_000_000_000)
+        #expect(link.timelineDeadline == 1_000_000_000)
         #expect(link.conditions == slow.conditions)
         link.advanceTimeline()
         #expect(link.conditions == fast.conditions)
-        #expect(link.nextChange == .max)
+        #expect(link.timelineDeadline == .max)
         link.follow(timeline, from: .seconds(3), at: Instant(.seconds(2)))
         #expect(link.conditions == fast.conditions)
         link.setConditions(.clear)

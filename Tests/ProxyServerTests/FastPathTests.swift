@@ -543,7 +543,7 @@ import Testing
     }
 
     /// A client's RST is noticed while the bytes it sent before cannot be written.
-    @Test func aRSTIsNoticedBehindAFullPipe() async throws {
+    @Test func aRSTIsDetectedBehindAFullPipe() async throws {
         try await withProxy(.clear) { proxy, listener in
             let (client, server) = try await Self.connect(proxy, listener)
             server.shrinkReceiveBuffer()

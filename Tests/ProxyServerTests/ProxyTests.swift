@@ -165,7 +165,7 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
                 return (client, server)
             }
             await proxy.setConditions(dead)
-            #expect(await proxy.status().link.isStalled)
+            #expect(await proxy.status().link.hasAnyOutage)
             try await blocking {
                 try client.send(message)
                 try server.send(message)

@@ -48,7 +48,7 @@ private final class Recorder {
 
     /// A handshake under clear conditions leaves the same state as an established connection added later: later packets have
     /// the same times under any conditions.
-    @Test(arguments: [threeG, steady, dead]) func anEstablishedConnectionMayJoinLater(_ later: Conditions) {
+    @Test(arguments: [threeG, steady, dead]) func aConnectionMayOpenWithoutAHandshake(_ later: Conditions) {
         let (before, after) = (Recorder(.clear), Recorder(.clear))
         let (first, second) = (before.link.open(at: .start), PerDirection(up: 50_000, down: 300_000))
         before.run(until: .start)

@@ -1,5 +1,5 @@
-// Linux system calls that the Swift overlay of the C library does not import, or that other C modules define too, so that which
-// of them Swift finds depends on the order of imports. Empty on other systems.
+// Linux system calls that the Swift overlay of the C library does not import, or that other C modules also define, so
+// that the order of imports would select the definition. Empty on other systems.
 #ifndef CRELAY_H
 #define CRELAY_H
 
@@ -15,8 +15,8 @@ void crelay_name_thread(const char *name);
 /// accept4(2): returns a connection with SOCK_NONBLOCK and SOCK_CLOEXEC, or -1.
 int crelay_accept(int listener);
 
-/// pipe2(2): creates a pipe with O_NONBLOCK and O_CLOEXEC, with a capacity of `size` bytes if the kernel allows it. Returns the
-/// capacity, or -1.
+/// pipe2(2): creates a pipe with O_NONBLOCK and O_CLOEXEC, with a capacity of `size` bytes if the kernel allows it.
+/// Returns the capacity, or -1.
 int crelay_pipe(int ends[2], int size);
 
 /// splice(2): moves bytes from a socket to a pipe or from a pipe to a socket, without blocking.

@@ -1,7 +1,7 @@
 internal import Determinism
 internal import NIOCore
 
-/// A rate limit: each byte takes its time before it leaves, and an idle stream saves nothing up.
+/// A rate limit: each slice leaves after its transmission time, and an idle stream accumulates no credit.
 struct BandwidthToxic: ToxicMachine {
     /// Bytes per millisecond, which is kB/s.
     let rate: Int64

@@ -1,12 +1,13 @@
 internal import Determinism
 
-/// A delay: each chunk leaves some time after its arrival, in order; the throughput stays the same.
+/// A delay: each chunk leaves a fixed time, varied by the jitter, after its arrival, in order; the throughput stays the
+/// same.
 struct LatencyToxic: ToxicMachine {
     let latency: Nanoseconds
     /// In whole milliseconds.
     let jitter: Int64
     var random: RandomStream
-    /// When the first chunk leaves, once its jitter has been drawn.
+    /// The time at which the first chunk leaves, once its jitter has been drawn.
     private var deadline: Instant?
 
     init(latency: Int64, jitter: Int64, random: RandomStream) {

@@ -1,6 +1,7 @@
 internal import Determinism
 
-/// Passes everything on: `noop`, a toxic that does not apply to a connection, and `packet_loss`, whose losses the link models.
+/// A toxic that passes everything: `noop`, a toxic that does not apply to a connection, and `packet_loss`, whose losses
+/// the link models.
 struct NoopToxic: ToxicMachine {
     mutating func step(_ input: inout ToxicInput, at now: Instant) -> ToxicStep {
         if let bytes = input.take() { return .pass(bytes) }

@@ -1,7 +1,7 @@
 internal import Determinism
 internal import NIOCore
 
-/// Small pieces: chunks are split, each piece is sent by itself, and a pause follows it.
+/// A split of chunks into small pieces: each piece is sent separately, and a pause follows it.
 struct SlicerToxic: ToxicMachine {
     let averageSize: Int
     let sizeVariation: Int
@@ -11,8 +11,8 @@ struct SlicerToxic: ToxicMachine {
     private var lengths: [Int] = []
     private var pauseEnd: Instant?
 
-    /// A variation above the average counts as the average, because pieces would have a length of 0. With an average of 0 chunks
-    /// are not split.
+    /// A variation above the average counts as the average, because pieces would have a length of 0. With an average of
+    /// 0 chunks are not split.
     init(averageSize: Int64, sizeVariation: Int64, delay: Int64, random: RandomStream) {
         self.averageSize = Int(min(max(0, averageSize), 1 << 40))
         self.sizeVariation = min(self.averageSize, Int(min(max(0, sizeVariation), 1 << 40)))

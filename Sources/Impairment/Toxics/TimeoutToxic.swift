@@ -1,9 +1,9 @@
 internal import Determinism
 
-/// A black hole: every byte is discarded, and both sockets are closed when none has arrived for a while. The end of the stream
-/// passes.
+/// A black hole: every byte is discarded, and both sockets are closed when none has arrived for `timeout`. The end of
+/// the stream passes.
 struct TimeoutToxic: ToxicMachine {
-    /// `nil` is forever.
+    /// `nil` means forever.
     let timeout: Nanoseconds?
     /// The arrival of the last byte, or the creation of the toxic.
     private var idleSince: Instant

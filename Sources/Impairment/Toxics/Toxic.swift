@@ -3,15 +3,15 @@ public import LinkModel
 
 /// A change to one stream of a proxy's connections, before their bytes enter the link.
 ///
-/// Names, attributes and units are Toxiproxy's. The toxics of a stream form a chain in the order in which they were added; the
-/// last one is next to the link. Each effect is a ``ToxicMachine`` in a file of its own.
+/// Names, attributes and units are Toxiproxy's. The toxics of a stream form a chain in the order in which they were
+/// added; the last one is next to the link. Each effect is a ``ToxicMachine`` in a file of its own.
 public struct Toxic: Hashable, Sendable {
     /// The name, unique among the proxy's toxics of both streams.
     public let name: String
     /// The stream that the toxic changes.
     public let stream: Direction
-    /// The probability that the toxic applies to a connection: less than 0 counts as 0, more than 1 as 1. Drawn for each
-    /// connection when it is opened, when the toxic is added and when it is updated.
+    /// The probability that the toxic applies to a connection: less than 0 counts as 0, more than 1 as 1. Drawn for
+    /// each connection when it is opened, when the toxic is added and when it is updated.
     public var toxicity: Double
     /// The effect.
     public var effect: Effect
@@ -40,14 +40,14 @@ public struct Toxic: Hashable, Sendable {
         case slicer(averageSize: Int64, sizeVariation: Int64, delay: Int64)
         /// `bytes` bytes pass, then both sockets are closed.
         case limitData(bytes: Int64)
-        /// Each packet is lost with probability `lossRate`, plus `correlation` after a lost packet. TCP retransmits, so bytes
-        /// are late and none is missing.
+        /// Each packet is lost with probability `lossRate`, plus `correlation` after a lost packet. TCP retransmits, so
+        /// bytes are late and none is missing.
         case packetLoss(lossRate: Double, correlation: Double)
         /// No effect.
         case noop
     }
 
-    /// Chunks that ``Effect/latency(latency:jitter:)`` holds; when it is full, reading from the sender pauses.
+    /// The most chunks that ``Effect/latency(latency:jitter:)`` holds; beyond them, reading from the sender pauses.
     public static let latencyChunksMax = 1024
     /// The longest time of an attribute: some 31 years, so that sums stay within 64 bits.
     static let millisecondsMax: Int64 = 1_000_000_000_000

@@ -6,8 +6,8 @@ internal import NIOCore
 ///
 ///     socket -> [input toxic] -> [input toxic] -> ... -> the link
 ///
-/// A machine: ``append(_:at:)``, ``finish(_:)``, ``hasRoom`` and the changes of toxics are its inputs; ``takeAction()`` returns
-/// its output as of the time given to ``advance(to:)``.
+/// A state machine: ``append(_:at:)``, ``finish(_:)``, ``hasRoom`` and the changes of toxics are its inputs;
+/// ``takeAction()`` returns its output as of the time given to ``advance(to:)``.
 struct ToxicChain {
     /// An output at the link's end of the chain.
     enum Action {
@@ -26,9 +26,9 @@ struct ToxicChain {
         var isApplied = false
         /// Bytes that `limit_data` has passed, across updates.
         var bytesPassed: Int64 = 0
-        /// A `timeout` has applied: bytes of the stream are missing.
+        /// Whether a `timeout` has applied, so that bytes of the stream are missing.
         var hasDiscardedBytes = false
-        /// When the machine runs again; `nil` is at the next input.
+        /// The time at which the machine runs again; `nil` means at the next input.
         var deadline: Instant?
         var hasEnded = false
 
@@ -63,7 +63,8 @@ struct ToxicChain {
     /// Whether ``takeAction()`` returns outputs of changed or removed toxics.
     var hasReleasedActions: Bool { !released.isEmpty }
 
-    /// When ``advance(to:)`` must be called next. A toxic that has no room behind it has no deadline unless it is urgent.
+    /// The time at which ``advance(to:)`` must be called next. A toxic that has no room behind it has no deadline
+    /// unless it is urgent.
     var nextDeadline: Instant? {
         var earliest: Instant?
         for (index, stage) in stages.enumerated() {
@@ -92,7 +93,8 @@ struct ToxicChain {
         updateLosses()
     }
 
-    /// Changes the settings of a toxic: a chunk that it has begun with leaves at once; the settings apply to the chunks behind.
+    /// Changes the settings of a toxic: a chunk that it has begun with leaves at once; the settings apply to the chunks
+    /// behind.
     mutating func update(_ toxic: Toxic, at time: Instant) {
         guard let index = stages.firstIndex(where: { $0.toxic.name == toxic.name }) else { return }
         advance(to: time)
@@ -111,8 +113,8 @@ struct ToxicChain {
         updateLosses()
     }
 
-    /// Removes a toxic: all chunks of its input move on at once, in order. Returns whether the connection must be closed because
-    /// bytes are missing.
+    /// Removes a toxic: all chunks of its input move on at once, in order. Returns whether the connection must be
+    /// closed because bytes are missing.
     mutating func remove(_ name: String, at time: Instant) -> Bool {
         guard let index = stages.firstIndex(where: { $0.toxic.name == name }) else { return false }
         advance(to: time)
@@ -211,7 +213,8 @@ struct ToxicChain {
         index + 1 < stages.count ? stages[index + 1].hasRoom : hasRoom
     }
 
-    /// The result of running one toxic: it did nothing, it passed something to the toxic behind it, or the chain has an output.
+    /// The result of running one toxic: it did nothing, it passed something to the toxic behind it, or the chain has an
+    /// output.
     private enum StepResult {
         case nothing, moved
         case output(Action)

@@ -9,8 +9,8 @@ struct ToxicList {
     private let name: String
     /// The number of times that a toxic of a name has been added: each time it draws from a random stream of its own.
     private var additions: [String: Int] = [:]
-    /// The last `timeout` toxics that were removed; connections that come from the fast path later may have been subject to
-    /// them.
+    /// The last `timeout` toxics that were removed; connections that come from the fast path later may have been
+    /// subject to them.
     private var removedTimeouts = Deque<RemovedTimeout>()
     private static let removedTimeoutsMax = 64
 
@@ -24,7 +24,7 @@ struct ToxicList {
 
     /// Creates the list of a link.
     ///
-    /// - Parameter name: The name of the link, which begins the names of its random streams.
+    /// - Parameter name: The name of the link, the prefix of the names of its random streams.
     init(_ toxics: [Toxic], seed: UInt64, name: String) {
         self.toxics = toxics
         self.seed = seed
@@ -72,8 +72,8 @@ struct ToxicList {
             seed: seed, "\(name)/toxic/\(toxic.name)/\(addition)/\(toxic.stream)/conn/\(connection)")
     }
 
-    /// Returns the stream of a `timeout` toxic that has been removed since `opening` and would have applied to a connection
-    /// opened then, if there is one.
+    /// Returns the stream of a `timeout` toxic that has been removed since `opening` and would have applied to a
+    /// connection opened then, if there is one.
     func streamOfRemovedTimeout(since opening: Instant, connection: Int) -> Direction? {
         removedTimeouts.first { removed in
             var random = random(

@@ -7,7 +7,7 @@ protocol ToxicMachine {
     /// ``ToxicStep/wait(until:)``.
     mutating func step(_ input: inout ToxicInput, at now: Instant) -> ToxicStep
 
-    /// Chunks that the input queue holds; when it is full, the toxic before it stops.
+    /// The most chunks that the input queue holds; when it is full, the toxic before it stops.
     var chunksMax: Int { get }
     /// Whether the toxic runs while there is no room behind it.
     var isUrgent: Bool { get }

@@ -48,7 +48,7 @@ struct ToxicScheduler {
         timers = Heap(current)
     }
 
-    /// Whether a timer is the one that its stream's toxics wait for.
+    /// Returns whether a timer is the one that its stream's toxics wait for.
     static func isCurrent(_ timer: Timer, in conduits: borrowing ConduitTable) -> Bool {
         conduits.contains(timer.flow) && conduits[timer.flow][timer.direction].toxics?.timer == timer.time
     }
