@@ -2,9 +2,14 @@ internal import NIOCore
 
 /// The network addresses of this machine.
 public enum LocalAddresses {
-    /// Returns whether a host name or address is that of the loopback interface.
+    /// Returns whether a host is `localhost` or an address of the loopback interface. A name such as `127.example.org` is not.
     public static func isLoopback(_ host: String) -> Bool {
-        host == "localhost" || host == "::1" || host.hasPrefix("127.")
+        if host == "localhost" { return true }
+        switch try? SocketAddress(ipAddress: host, port: 0) {
+        case .v4: return host.hasPrefix("127.")
+        case .v6: return host == "::1"
+        default: return false
+        }
     }
 
     /// Returns the addresses under which other devices of the network reach a listener on `host`.

@@ -59,6 +59,9 @@ struct ExchangeTracker {
     /// Bytes that are kept: those that the parsers have not parsed, and the sample of the request being read.
     var bytesKept: Int { requests.bytesKept + responses.bytesKept + bodySample.count }
 
+    /// Whether the connection must be aborted once the bytes before a withheld response have passed.
+    private var mustAbortAfterPassing = false
+
     /// Whether a fault withholds everything from the client while the connection lasts.
     var isMuted: Bool { mutedFrom != nil }
 
@@ -70,6 +73,10 @@ struct ExchangeTracker {
     /// Reports bytes read from the client.
     mutating func receivedRequestBytes(_ bytes: ByteBuffer, _ registry: inout ExchangeRegistry) {
         if hasStoppedTracking { return }
+        defer {
+            if mustAbortAfterPassing { actions.append(.abort) }
+            mustAbortAfterPassing = false
+        }
         do {
             requests.received(bytes)
             while let part = try requests.takePart() {
@@ -112,7 +119,7 @@ struct ExchangeTracker {
         let start = responseBytes
         responseBytes += Int64(bytes.readableBytes)
         if !hasStoppedTracking && !isMuted { responses.received(bytes) }
-        let mustAbort = parseResponses(&registry)
+        var mustAbort = parseResponses(&registry)
         // A faulted response is withheld from its first byte, before its end is known.
         var limit = mutedFrom ?? responseBytes
         if let next = exchanges.first(where: { $0.responseEnd == nil }), next.fault != nil, !hasStoppedTracking {
@@ -122,6 +129,8 @@ struct ExchangeTracker {
         if passing > 0, let piece = bytes.getSlice(at: bytes.readerIndex, length: passing) {
             actions.append(.pass(piece))
         }
+        mustAbort = mustAbort || mustAbortAfterPassing
+        mustAbortAfterPassing = false
         if mustAbort { actions.append(.abort) }
     }
 
@@ -216,6 +225,13 @@ struct ExchangeTracker {
 
     private mutating func stopTracking(_ reason: String) {
         hasStoppedTracking = true
+        if let next = exchanges.first(where: { $0.responseEnd == nil }), let fault = next.fault,
+            responseBytes > lastResponseEnd
+        {
+            // Part of the faulted response has been withheld, so nothing after it may pass.
+            mutedFrom = lastResponseEnd
+            mustAbortAfterPassing = fault.action == .abort
+        }
         exchanges = []
         head = nil
         bodySample = []

@@ -50,7 +50,8 @@ struct BurstLossProcess: Sendable {
             } else if (now - stateEnd) / (good + bad) > Self.transitionsMax {
                 // After a long pause the state has its stationary distribution.
                 isBad = transitions.integer(below: good + bad) < bad
-                stateEnd = now
+                // The remaining time in a state has the distribution of its whole time.
+                stateEnd = now + max(1, transitions.exponential(mean: isBad ? bad : good))
             }
             while stateEnd <= now {
                 if stateEnd > 0 { isBad.toggle() }

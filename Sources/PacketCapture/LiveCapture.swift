@@ -76,13 +76,14 @@ public final class LiveCapture: @unchecked Sendable {
             }
         }
         var program = bpf_program()
-        guard pcap_compile(handle, &program, filter, 1, bpf_u_int32.max) == 0, pcap_setfilter(handle, &program) == 0
-        else {
+        let isCompiled = pcap_compile(handle, &program, filter, 1, bpf_u_int32.max) == 0
+        let isSet = isCompiled && pcap_setfilter(handle, &program) == 0
+        if isCompiled { pcap_freecode(&program) }
+        guard isSet else {
             let reason = String(cString: pcap_geterr(handle))
             pcap_close(handle)
             throw .failed("filter '\(filter)': \(reason)")
         }
-        pcap_freecode(&program)
         linkType = Int(pcap_datalink(handle))
         nanosecondsPerTick = pcap_get_tstamp_precision(handle) == PCAP_TSTAMP_PRECISION_NANO ? 1 : 1000
         if let path {

@@ -65,9 +65,11 @@ public enum PcapNG {
         }
 
         mutating func option(_ code: UInt16, _ value: [UInt8]) {
+            // The length of an option has 16 bits.
+            let value = value.prefix(Int(UInt16.max))
             append(code)
             append(UInt16(value.count))
-            appendPadded(value)
+            appendPadded(Array(value))
         }
 
         mutating func endOptions() { append(UInt32(0)) }

@@ -252,7 +252,8 @@ struct ExpectationEvaluator {
     /// Returns the number of attempts allowed in one outage of D seconds: 2 + ceil(log2(cap / base)) + D / (cap / 2),
     /// with a cap of 60 s and a base of 1 s.
     static func budget(ofOutage duration: Nanoseconds) -> Int {
-        2 + 6 + Int((duration.count + 29_999_999_999) / 30_000_000_000)
+        let (count, remainder) = duration.count.quotientAndRemainder(dividingBy: 30_000_000_000)
+        return 2 + 6 + Int(count) + (remainder > 0 ? 1 : 0)
     }
 }
 

@@ -42,7 +42,7 @@ struct LinkCommand: ControlCommand {
     func validate() throws {
         let given = [profile != nil, timeline != nil, netemDown != nil || netemUp != nil, clear]
         if given.count(where: { $0 }) > 1 {
-            throw ValidationError("give one of a profile, --timeline, --netem-down with --netem-up, or --clear")
+            throw ValidationError("give one of a profile, --timeline, --netem-down and --netem-up, or --clear")
         }
     }
 

@@ -74,7 +74,7 @@ extension NotesCommand {
             switch outcome {
             case .complete: break
             case .paused(let reason): console.error(reason)
-            case .foreignServer(let error): console.error("\(server ?? "the server") is \(error)")
+            case .foreignServer(let error): console.error("\(address) is \(error)")
             case .timedOut:
                 console.error("the sync is not complete after \(JSONText.number(timeout)) s; pending changes are kept")
             }

@@ -5,6 +5,13 @@ import Testing
 @testable import CommandSupport
 
 @Suite struct TextTests {
+    @Test func onlyLocalhostAndLoopbackAddressesAreLoopback() {
+        for host in ["localhost", "127.0.0.1", "127.9.9.9", "::1"] { #expect(LocalAddresses.isLoopback(host)) }
+        for host in ["127.example.org", "127.", "127.0.0.1.example.org", "10.0.0.1", "::", "localhost.example.org"] {
+            #expect(!LocalAddresses.isLoopback(host), "\(host)")
+        }
+    }
+
     @Test func columnsAreAligned() {
         #expect(TextTable.lines([["A", "BB"], ["ccc", ""], ["d", "e"]]) == ["A    BB", "ccc", "d    e"])
     }

@@ -148,6 +148,21 @@ import Testing
         #expect(sockets.box.link.bytesHeld == 0)
     }
 
+    /// The end of a withheld response may never be found. What comes after it does not pass either.
+    @Test(arguments: [FaultAction.mute, .abort]) func aMalformedWithheldResponseLeavesNoGap(_ action: FaultAction) {
+        var sockets = VirtualSockets(Self.late, exchangeTracking: Self.tracking(FaultRule(nth: 2, action: action)))
+        let id = sockets.open()
+        sockets.send(Self.request("GET", "n1") + Self.request("GET", "n2"), from: .client, id)
+        sockets.runToQuiet()
+        sockets.send(Self.response(200, "one"), from: .server, id)
+        sockets.send(Array("HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n".utf8), from: .server, id)
+        sockets.send(Array("no chunk\r\n".utf8), from: .server, id)
+        sockets.send(Array("later".utf8), from: .server, id)
+        sockets.runToQuiet()
+        #expect(sockets.socket(.client, id).received == Self.response(200, "one"))
+        #expect(sockets.socket(.client, id).gotReset == (action == .abort))
+    }
+
     @Test(arguments: [nil, FaultAction.mute, .abort], [late, .clear])
     func aResponseMayEndWithItsConnection(fault: FaultAction?, conditions: Conditions) {
         let rules = fault.map { [FaultRule(action: $0)] } ?? []

@@ -101,6 +101,18 @@ import Testing
             .filter { slow.offer(bytes: 100, flow: &flow, at: Int64($0) * 100_000_000).arrival == nil }.count
         #expect(abs(Double(gone) / 100_000 - 0.1) < 0.02)
     }
+
+    @Test func afterALongPauseBurstsLoseTheShareOfTheirMeans() {
+        let timed = BurstLoss.timed(good: .seconds(9), bad: .seconds(1), lossInBad: .one, lossInGood: .zero)
+        let lost = (0..<2000).filter { seed in
+            var pipe = PacketPipe(DirectionConditions(bursts: timed), seed: UInt64(seed), name: "link/up")
+            var flow = PacketPipe.FlowState(seed: UInt64(seed), name: "link/up/conn/0")
+            _ = pipe.offer(bytes: 100, flow: &flow, at: 0)
+            // More than 10 000 mean cycles of 10 s later.
+            return pipe.offer(bytes: 100, flow: &flow, at: 200_000_000_000_000).arrival == nil
+        }
+        #expect(abs(Double(lost.count) / 2000 - 0.1) < 0.03)
+    }
 }
 
 /// Changes of conditions with packets queued or in flight.
