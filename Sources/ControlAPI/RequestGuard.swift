@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import JSON
 
 /// The authorization of requests: rejects web pages that reach a local server through a browser, and clients without
 /// the token.
@@ -44,7 +45,7 @@ public struct RequestGuard: Sendable {
         }
         if let token {
             let given = request.headerFields[.authorization]?.split(separator: " ", maxSplits: 1) ?? []
-            guard given.count == 2, given[0].lowercased() == "bearer", Self.isEqual(String(given[1]), token) else {
+            guard given.count == 2, given[0].lowercased() == "bearer", given[1].matchesSecret(token) else {
                 return APIError(
                     .unauthorized, "send 'Authorization: Bearer TOKEN' with the token that --token gave the server")
             }
@@ -69,12 +70,5 @@ public struct RequestGuard: Sendable {
             return String(authority[authority.index(after: authority.startIndex)..<close])
         }
         return String(authority.prefix { $0 != ":" })
-    }
-
-    /// Returns whether two texts are equal, in a time that depends on their lengths only.
-    private static func isEqual(_ left: String, _ right: String) -> Bool {
-        let (left, right) = (Array(left.utf8), Array(right.utf8))
-        guard left.count == right.count else { return false }
-        return zip(left, right).reduce(UInt8(0)) { $0 | ($1.0 ^ $1.1) } == 0
     }
 }

@@ -84,16 +84,3 @@ struct IdempotencyFingerprint {
         for tag in tags { add(String(decoding: tag, as: UTF8.self)) }
     }
 }
-
-/// The hash function FNV-1a with 64 bits. It is not cryptographic.
-struct FNV1a {
-    private(set) var value: UInt64 = 0xCBF2_9CE4_8422_2325
-
-    mutating func add(_ byte: UInt8) { value = (value ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
-
-    static func digest(_ bytes: [UInt8]) -> UInt64 {
-        var hash = FNV1a()
-        for byte in bytes { hash.add(byte) }
-        return hash.value
-    }
-}

@@ -160,7 +160,7 @@ final class HistoryRecorder: Sendable {
             record(
                 .request(
                     number, actor: device, method: head.method, row: row,
-                    key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: Self.digest(body)),
+                    key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: FNV1a.digest(body)),
                 line: "\(device)  \(subject)")
         case .requestDelivered(let id): record(.arrived(exchange(device, id.number)))
         case .committed(let id, let status):
@@ -209,12 +209,5 @@ final class HistoryRecorder: Sendable {
 
     private static func short(_ target: String) -> String {
         target == NotesHTTP.indexPath ? "index" : target == NotesHTTP.notesPath ? "notes" : String(target.prefix(40))
-    }
-
-    /// Returns the FNV-1a hash of a body.
-    private static func digest(_ bytes: [UInt8]) -> UInt64 {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
-        return hash
     }
 }
