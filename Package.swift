@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Every target of ours: warnings are errors, and an import says whether it shows in the API.
+/// The settings of every target: warnings are errors, and each import states whether it is part of the API.
 let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("InternalImportsByDefault"),
@@ -39,7 +39,7 @@ let package = Package(
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
     ],
     targets: [
-        // Layer 0: decides. No socket, no clock, no thread, no chance of its own.
+        // Layer 0: decisions. No sockets, clocks, threads or randomness of its own.
         .target(name: "Determinism", swiftSettings: settings),
         .target(
             name: "LinkModel",
@@ -89,7 +89,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // Layer 1: carries out.
+        // Layer 1: drivers, files and system calls.
         .target(
             name: "LinkWorkload",
             dependencies: [
@@ -151,7 +151,7 @@ let package = Package(
             dependencies: [
                 "HTTPWire", httpTypes, nioCore, nioPosix,
             ], swiftSettings: settings),
-        // Layer 2: whole programs.
+        // Layer 2: servers and clients.
         .target(
             name: "NotesServer",
             dependencies: [
@@ -181,7 +181,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // Layer 3: worlds.
+        // Layer 3: scenarios.
         .target(
             name: "ScenarioRunner",
             dependencies: [
@@ -198,7 +198,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // Layer 4: arguments, wiring, exit status.
+        // Layer 4: arguments, wiring, exit statuses.
         .executableTarget(
             name: "slowlane",
             dependencies: [

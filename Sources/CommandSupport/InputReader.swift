@@ -10,7 +10,8 @@ internal import Foundation
 
 /// A thread that reads lines from standard input.
 ///
-/// A blocking read works on terminals, pipes, files and /dev/null alike. The thread ends with the input or with the process.
+/// A blocking read works on terminals, pipes, files and /dev/null alike. The thread ends with the input or with the
+/// process.
 enum InputReader {
     /// The longest line in bytes; the rest of a longer one is dropped.
     static let lineBytesMax = 4096

@@ -50,7 +50,7 @@ public struct InteractiveProxy {
         playback = timeline.map { TimelinePlayback($0, startingAt: .now) }
     }
 
-    /// Carries out commands until `quit` or a signal, then stops the proxy.
+    /// Executes commands until `quit` or a signal, then stops the proxy.
     public mutating func run() async {
         let restore = InputReader.start(console) { [events] in events.receive(command: $0) }
         defer { restore?() }
@@ -85,7 +85,7 @@ public struct InteractiveProxy {
         console.flush()
     }
 
-    /// Carries out a command and returns its reply; `nil` for `quit`.
+    /// Executes a command and returns its reply; `nil` for `quit`.
     mutating func reply(to line: String) async -> String? {
         let words = line.split(separator: " ", maxSplits: 1).map(String.init)
         let argument = words.count > 1 ? words[1].trimmingCharacters(in: .whitespaces) : nil
@@ -126,7 +126,7 @@ public struct InteractiveProxy {
             return "ok heal\(await conditionsNote())"
         case ("reset", nil):
             await proxy.abortConnections()
-            return "ok reset: all connections closed with RST"
+            return "ok reset: all connections aborted (RST)"
         case ("clear", nil):
             await apply(.clear, named: "none")
             return "ok clear: no conditions\(outageNote)"

@@ -79,7 +79,7 @@ public enum SystemCheck {
         case .none:
             .limitation(
                 "at 100 % loss new connections open and stall; this system offers no way to drop a SYN",
-                remedy: "use Linux to test the connect time-out of a client")
+                remedy: "use Linux to test the connect timeout of a client")
         }
     }
 

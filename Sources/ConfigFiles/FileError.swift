@@ -15,7 +15,7 @@ public struct Problem: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "\(location): \(message)" }
 }
 
-/// Reason a file is rejected: all its errors, in the order of their lines.
+/// The reason why a file is rejected: all its errors, in the order of their lines.
 public struct FileError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The errors; never empty.
     public let problems: [Problem]

@@ -10,7 +10,7 @@ public import LinkModel
 /// (``TrafficControlUnits``). The default `limit` is netem's, 1000 packets. Jitter keeps packets in order, as netem
 /// with `rate` does; only `reorder` lets packets overtake.
 public enum NetemExpression {
-    /// Reason an expression is rejected, with the position of the invalid word.
+    /// The reason why an expression is rejected, with the position of the invalid word.
     public struct ParseError: Error, CustomStringConvertible {
         /// The expression.
         public let expression: String

@@ -1,6 +1,6 @@
 /// The built-in profiles and timelines, and those in files.
 public enum ProfileCatalogue {
-    /// Reason a profile or timeline is not available.
+    /// The reason why a profile or timeline is not available.
     public enum LookupError: Error, CustomStringConvertible {
         /// No built-in profile has that name.
         case unknownProfile(name: String, nearest: [String])

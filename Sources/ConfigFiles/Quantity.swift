@@ -5,7 +5,7 @@ internal import LinkModel
 ///
 /// Decimals are exact, without floating point.
 enum Quantity {
-    /// Reason a text is not the expected quantity.
+    /// The reason why a text is not the expected quantity.
     struct ParseError: Error {
         let message: String
     }

@@ -1,6 +1,6 @@
 /// The built-in scenarios, and those in files.
 public enum ScenarioCatalogue {
-    /// Reason a scenario is not available.
+    /// The reason why a scenario is not available.
     public enum LookupError: Error, CustomStringConvertible {
         /// No built-in scenario has that name.
         case unknown(name: String, nearest: [String])

@@ -2,7 +2,7 @@ internal import Foundation
 
 /// Text files with a size limit.
 enum TextFile {
-    /// Reason a file could not be read.
+    /// The reason why a file could not be read.
     struct ReadError: Error {
         let reason: String
     }

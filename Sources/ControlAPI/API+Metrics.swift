@@ -66,13 +66,13 @@ extension API {
         perProxy("slowlane_proxy_held_bytes", "gauge", "Payload bytes held in memory.") { _, status in
             status?.link.bytesHeld ?? 0
         }
-        perDirection("slowlane_link_lost_packets_total", "counter", "Packets lost or dropped on the simulated link.") {
+        perDirection("slowlane_link_lost_packets_total", "counter", "Packets lost or dropped on the modelled link.") {
             traffic, _ in traffic.packetsLost
         }
-        perDirection("slowlane_link_retransmissions_total", "counter", "Packets retransmitted on the simulated link.") {
+        perDirection("slowlane_link_retransmissions_total", "counter", "Packets retransmitted on the modelled link.") {
             traffic, _ in traffic.retransmissions
         }
-        perDirection("slowlane_link_queue_packets", "gauge", "Packets in the queue of the simulated link.") {
+        perDirection("slowlane_link_queue_packets", "gauge", "Packets in the queue of the modelled link.") {
             _, status in
             status?.link.queueDepth
         }

@@ -11,7 +11,7 @@ public struct APIClient: Sendable {
     private let token: String?
     private let userAgent: String
 
-    /// Reason a call failed.
+    /// The reason why a call failed.
     public enum CallError: Error, CustomStringConvertible {
         /// A failed connection: the call, the address that was tried first and the system's reason.
         case noConnection(method: String, url: String, address: String?, reason: String)

@@ -16,7 +16,7 @@ public final class APIServer: Sendable {
     /// The API's own event loop, so that proxy traffic does not delay responses.
     private static let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
-    /// Reason the server cannot start.
+    /// The reason why the server cannot start.
     public struct StartError: Error, CustomStringConvertible {
         public let description: String
     }

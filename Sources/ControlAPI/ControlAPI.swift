@@ -4,5 +4,5 @@
 //
 //  Does not own: proxying (ProxyServer), the effects of toxics (Impairment), the command line.
 //
-//  `API.respond` maps a request and its body to a response without a socket; `APIServer` serves it over HTTP. A call waits
-//  only for event loops and for the name lookups that it needs itself.
+//  `API.respond` maps a request and its body to a response without a socket; `APIServer` serves it over HTTP. A call
+//  waits only for event loops and for the name lookups that it needs itself.

@@ -3,8 +3,8 @@ internal import Determinism
 internal import JSON
 public import LinkModel
 
-// The JSON of conditions, profiles and timelines: one schema for the API and for `--json` of the command line. Units stand in the
-// names: `rate_bps` (bit/s), `..._ms`, `..._percent`. Keys are in a fixed order.
+// The JSON of conditions, profiles and timelines: one schema for the API and for `--json` of the command line. Units
+// stand in the names: `rate_bps` (bit/s), `..._ms`, `..._percent`. Keys are in a fixed order.
 
 extension Conditions {
     /// Conditions as a JSON object.
@@ -15,7 +15,8 @@ extension Conditions {
     ///  "up":{"rate_bps":330000,"delay_ms":100,"loss_percent":0,"queue":"50 packets"},"dns_delay_ms":0}
     /// ```
     ///
-    /// A `rate_bps` of `null` is unlimited. Directions have more keys for impairments that apply: `trace`, `jitter`, `bursts`,
+    /// A `rate_bps` of `null` is unlimited. Directions have more keys for impairments that apply: `trace`, `jitter`,
+    /// `bursts`,
     /// `lost_packets`, `duplicate_percent`, `reorder_percent`.
     public var json: String { JSONText.object(jsonMembers) }
 

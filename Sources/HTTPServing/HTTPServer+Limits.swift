@@ -41,7 +41,7 @@ extension HTTPServer {
         public var keepAliveIdleSeconds = 60
         /// Seconds between two keep-alive probes (`TCP_KEEPINTVL`).
         public var keepAliveIntervalSeconds = 10
-        /// Unanswered keep-alive probes before the kernel closes the connection (`TCP_KEEPCNT`).
+        /// Unacknowledged keep-alive probes before the kernel closes the connection (`TCP_KEEPCNT`).
         public var keepAliveProbesMax = 6
 
         /// The maximum number of pipelined requests per second of all unauthenticated connections together, so that

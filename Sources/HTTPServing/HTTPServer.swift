@@ -1,6 +1,7 @@
 //  HTTPServing: an HTTP/1.1 server for the programs of this package.
 //
-//  Owns: binding, starting and stopping; connections and their slots; response framing; limits of size, time and number.
+//  Owns: binding, starting and stopping; connections and their slots; response framing; limits of size, time and
+//  number.
 //
 //  Does not own: message boundaries (HTTPWire), the content of responses.
 

@@ -6,8 +6,9 @@ public import NIOCore
 /// A state machine without deadlines: the bytes received, the requests sent and the end of the stream are its inputs;
 /// ``takePart()`` returns the parts of messages.
 ///
-/// Strict where lenient parsers disagree about the end of a message (RFC 9112, 11.2): lines end with CR LF,
-/// Content-Length with Transfer-Encoding and folded lines are rejected. After an error every call throws that error.
+/// The parser is strict where lenient parsers disagree about the end of a message (RFC 9112, 11.2): lines end with
+/// CR LF; Content-Length with Transfer-Encoding and folded lines are rejected. After an error every call throws that
+/// error.
 public struct HTTPParser: Sendable {
     /// The kind of messages in the stream.
     public enum Side: Hashable, Sendable { case requests, responses }
@@ -36,7 +37,7 @@ public struct HTTPParser: Sendable {
     /// The framing of the current message's body.
     public private(set) var framing = HTTPBodyFraming.none
 
-    /// The most empty lines before a request that are skipped (RFC 9112, 2.2).
+    /// The maximum number of empty lines before a request that are skipped (RFC 9112, 2.2).
     private static let emptyLinesMax = 4
     /// Bytes at the front of the buffer that are kept after parsing. A chunked body rarely leaves the buffer empty.
     private static let readBytesKeptMax = 16 << 10

@@ -11,7 +11,7 @@ internal import NIOCore
 struct Conduit {
     var up = Stream()
     var down = Stream()
-    /// The captive portal that takes the place of the server, if there is one.
+    /// The captive portal that responds instead of the server, if there is one.
     var portal: CaptivePortal?
     /// The injected fault that ended the connection, for captures.
     var faultCause: String?

@@ -23,16 +23,16 @@ struct ConnectionBudget {
 
     /// Returns the bytes that a stream may hold behind its toxics.
     ///
-    /// That is its share, but no more than the other streams leave of the total, because shares were larger when there
-    /// were fewer connections. All streams together therefore hold at most `bytesMaxTotal`, plus one smallest share and
+    /// That is its share, limited to the unused part of the total: other streams may hold more than their shares,
+    /// because shares were larger when there were fewer connections. All streams together therefore hold at most `bytesMaxTotal`, plus one smallest share and
     /// one read per stream.
     func streamShare(connections: Int) -> Int {
         let left = limits.bytesMaxTotal - (bytesHeld - toxicBytesHeld)
         return min(limits.bytesMax(connections: connections), max(limits.bytesMinPerDirection, left))
     }
 
-    /// Returns the bytes that may wait before the toxics of a stream: its share, but no more than the other streams
-    /// leave of the total.
+    /// Returns the bytes that may wait before the toxics of a stream: its share, limited to the unused part of
+    /// the total.
     func toxicShare(connections: Int) -> Int {
         let left = limits.toxicBytesMaxTotal - toxicBytesHeld
         return min(limits.toxicBytesMax(connections: connections), max(limits.bytesMinPerDirection, left))

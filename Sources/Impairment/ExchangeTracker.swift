@@ -53,7 +53,7 @@ struct ExchangeTracker {
     private var mutedFrom: Int64?
     private var written = (up: Int64(0), down: Int64(0))
 
-    /// The most requests without a response; beyond it the connection is not tracked.
+    /// The maximum number of requests without a response; beyond it the connection is not tracked.
     private static let exchangesMax = 1024
 
     /// Bytes that are kept: those that the parsers have not parsed, and the sample of the request being read.

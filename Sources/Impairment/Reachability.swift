@@ -1,9 +1,9 @@
 /// The treatment of a client's SYN.
 public enum Reachability: Hashable, Sendable {
-    /// The SYN is answered with a SYN-ACK.
+    /// The SYN gets a SYN-ACK.
     case open
     /// The SYN or its SYN-ACK is lost: connecting times out.
     case blackholed
-    /// The SYN is answered with a RST.
+    /// The SYN gets a RST.
     case refused
 }

@@ -9,7 +9,7 @@ extension SharedLink {
         guard conduits.contains(id) else { return }
         switch event {
         case .connected:
-            // The server's end of the connection has been closed by a RST already.
+            // The server's end of the connection has been aborted already.
             if conduits[id].isGone(.server) { return emit(.reset(.server), id) }
             conduits[id].up.isConnected = true
             if let direction = conduits[id].streamClosedOnConnect { return closeBothSockets(id, direction) }

@@ -35,7 +35,7 @@ public struct SharedLink: ~Copyable {
     /// The policy under which the open connections were accepted.
     private var policy: ConnectionPolicy
     private var actions = Deque<TimedAction>()
-    /// Events of captive portals, which take the place of servers; they are processed after the current event.
+    /// Events of captive portals, which respond instead of servers; they are processed after the current event.
     private var portalEvents = Deque<(flow: FlowID, event: SocketEvent)>()
     /// Connections that are still to be aborted.
     private var pendingAborts = Deque<FlowID>()
@@ -292,7 +292,7 @@ public struct SharedLink: ~Copyable {
     /// Takes the next action.
     public mutating func takeAction() -> TimedAction? { actions.popFirst() }
 
-    /// Emits an action; an action for a server's socket goes to the captive portal in its place.
+    /// Emits an action. With a captive portal, actions for the server's socket go to the portal.
     mutating func emit(_ action: SocketAction, _ id: FlowID) {
         if action.side == .server && conduits[id].portal != nil { return passToPortal(action, id) }
         actions.append(TimedAction(flow: id, action: action, time: now))
@@ -303,7 +303,7 @@ public struct SharedLink: ~Copyable {
         actions.append(TimedAction(flow: id, action: .ended, time: now))
     }
 
-    /// Passes an action for the server's socket to the captive portal in its place.
+    /// Passes an action for the server's socket to the captive portal.
     private mutating func passToPortal(_ action: SocketAction, _ id: FlowID) {
         let mayRespond = bytesHeld(id, .down) < budget.limits.bytesMax(connections: tcp.connectionCount)
         for event in conduits[id].portal?.process(action, mayRespond: mayRespond) ?? [] {

@@ -13,9 +13,9 @@ public enum SocketAction: Sendable {
     case close(Side)
     /// Send all bytes written so far now, so that later writes do not share a packet with them.
     case flush(Side)
-    /// Close with a RST; unsent bytes are dropped.
+    /// Abort (RST); unsent bytes are dropped.
     case reset(Side)
-    /// Close with a RST when the peer has acknowledged all bytes written, or after a timeout.
+    /// Abort (RST) when the peer has acknowledged all bytes written, or after a timeout.
     case resetAfterWrites(Side)
     /// Pause reading from this socket.
     case pauseReading(Side)

@@ -19,7 +19,7 @@ struct BurstLossProcess: Sendable {
     private var losses: RandomStream
     /// The shortest mean time in a state, in nanoseconds: about one packet on a fast link.
     private static let meanMin: Int64 = 10_000
-    /// The most transitions that are simulated one by one.
+    /// The maximum number of transitions that are simulated one by one.
     private static let transitionsMax: Int64 = 10_000
     /// The end of the current timed state. With `.min` the next packet starts a good state.
     private var stateEnd: Int64 = 0

@@ -12,7 +12,7 @@ public struct DeliveryTrace: Hashable, Sendable {
 
     /// The bytes that leave at one opportunity.
     public static let bytesPerOpportunity = 1500
-    /// The most opportunities of a trace.
+    /// The maximum number of opportunities of a trace.
     public static let countMax = 4_000_000
     /// The longest trace: a day.
     public static let millisecondsMax: UInt32 = 86_400_000

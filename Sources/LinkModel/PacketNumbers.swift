@@ -3,7 +3,7 @@ public struct PacketNumbers: Hashable, Sendable, CustomStringConvertible {
     /// The ranges in ascending order, without overlap.
     private let ranges: [ClosedRange<Int>]
 
-    /// The most ranges of a list.
+    /// The maximum number of ranges of a list.
     public static let rangesMax = 10_000
     /// The highest packet number.
     public static let numberMax = 1_000_000_000

@@ -65,7 +65,7 @@ public struct Timeline: Hashable, Sendable {
 
     /// The longest timeline: a day.
     public static let timeMax = Nanoseconds.seconds(86_400)
-    /// The most entries of a timeline, and intervals of a flap.
+    /// The maximum number of entries of a timeline, and of intervals of a flap.
     public static let entriesMax = 10_000
     /// The shortest interval of a flap, and the shortest repetition.
     public static let intervalMin = Nanoseconds.milliseconds(10)

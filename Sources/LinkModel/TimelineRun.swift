@@ -26,11 +26,11 @@ public struct TimelineRun: Sendable {
     private var rampStart: Conditions
     private var random: RandomStream
 
-    /// The most steps of a ramp, and the shortest step.
+    /// The maximum number of steps of a ramp, and the shortest step.
     private static let rampStepsMax: Int64 = 100
     private static let rampStepMin: Int64 = 10_000_000
-    /// The most intervals of a flap with jitter whose lengths are drawn in one call: two days of the shortest
-    /// intervals.
+    /// The maximum number of intervals of a flap with jitter whose lengths are drawn in one call: two days of the
+    /// shortest intervals.
     private static let intervalsDrawnMax: Int64 = 1 << 24
 
     /// Starts a timeline.

@@ -1,8 +1,9 @@
 //  NotesService: the notes server as a function from request to response.
 //
-//  Owns: the store; the API contracts (APIContract.swift); one file per resource (Resources); test hooks; the OpenAPI document.
+//  Owns: the store; the API contracts (APIContract.swift); one file per resource (Resources); test hooks; the OpenAPI
+//  document.
 //
-//  Does not own: sockets, connection limits, time-outs (HTTPServing, NotesServer).
+//  Does not own: sockets, connection limits, timeouts (HTTPServing, NotesServer).
 
 internal import Foundation
 internal import GRDB

@@ -19,7 +19,7 @@ public final class CaptureFile: Sendable {
     private let file: FileHandle
     private let queue = DispatchQueue(label: "slowlane.capture")
 
-    /// The most bytes that wait to be written.
+    /// The maximum number of bytes that wait to be written.
     public static let pendingBytesMax = 64 << 20
 
     /// An error that prevents the file from being created.

@@ -37,7 +37,7 @@ public struct ConnectionReader: Sendable {
     private let readsHTTP: Bool
     private var connections: [Key: Connection] = [:]
 
-    /// The most connections that are tracked at once; beyond it the one idle for longest is dropped.
+    /// The maximum number of connections that are tracked at once; beyond it the one idle for longest is dropped.
     public static let connectionsMax = 20_000
 
     /// Creates a reader.

@@ -8,9 +8,9 @@ struct StreamReassembler: Sendable {
     /// Whether bytes are missing that were not captured. Nothing can be reassembled after them.
     private(set) var isBroken = false
 
-    /// The most bytes held beyond a gap.
+    /// The maximum number of bytes held beyond a gap.
     static let heldBytesMax = 1 << 20
-    /// The minimum that a held segment counts, for its memory overhead.
+    /// The minimum number of bytes counted for a held segment, because of its memory overhead.
     private static let segmentCostMin = 64
     /// The sequence number of the FIN, once it has been seen.
     private var fin: UInt32?

@@ -2,7 +2,7 @@ internal import NIOCore
 internal import SpliceRelay
 
 /// A proxy's fast path: the relays that forward its connections without the model while no conditions apply. One relay
-/// accepts, all forward. Before conditions apply, the proxy takes the connections back.
+/// accepts, all forward. Before conditions apply, the proxy detaches the connections from the relays.
 ///
 /// Used on its proxy's event loop only.
 final class FastPath {
@@ -15,7 +15,7 @@ final class FastPath {
     private var port: RelayToken?
     /// The relays at which the port is open.
     private var openRelays: [Relay] = []
-    /// Set while connections are to be taken back; succeeds when the relays have stopped reading and accepting.
+    /// Set while connections are to be detached; succeeds when the relays have stopped reading and accepting.
     private var frozen: EventLoopFuture<Void>?
     private weak var listener: Listener?
     /// The traffic of ports that are closed.
@@ -36,10 +36,11 @@ final class FastPath {
     /// Whether the relays accept and forward the proxy's connections.
     var isOpen: Bool { port != nil && frozen == nil }
 
-    /// Whether the relays have connections that are to be taken back.
+    /// Whether the relays have connections that are to be detached.
     var isDraining: Bool { frozen != nil }
 
-    /// Makes a relay accept the listener's clients, if the port is closed and the listener can lend its socket.
+    /// Makes a relay accept the listener's clients, if the port is closed and the listener can duplicate its socket for
+    /// it.
     func open(_ listener: Listener) {
         guard port == nil, let descriptor = listener.lend() else { return }
         self.listener = listener
@@ -53,7 +54,7 @@ final class FastPath {
         acceptor.perform { $0.open(port, configuration, acceptor: acceptor, listener: descriptor) }
     }
 
-    /// Stops the relays from accepting and reading. The connections are then taken back by ``detach(upTo:)``.
+    /// Stops the relays from accepting and reading. ``detach(upTo:)`` then detaches the connections.
     func freeze() -> EventLoopFuture<Void> {
         if port == nil { return eventLoop.makeSucceededVoidFuture() }
         if let frozen { return frozen }
@@ -66,7 +67,7 @@ final class FastPath {
         return done
     }
 
-    /// Takes connections of a frozen port back, each relay's most recently active first.
+    /// Detaches connections of a frozen port, each relay's most recently active first.
     func detach(upTo count: Int) -> EventLoopFuture<[DetachedConnection]>.Isolated {
         let share = max(1, count / max(1, openRelays.count))
         return requestDetachment { $0.detach(from: $1, upTo: share) }
@@ -80,7 +81,7 @@ final class FastPath {
         }
     }
 
-    /// The most connections that a relay closes before its other connections have their turn.
+    /// The maximum number of connections that a relay closes before its other connections have their turn.
     private static let connectionsPerRequest = 64
 
     private func requestDetachment(
@@ -168,7 +169,7 @@ final class FastPath {
         request(about: connection) { $0.abort(connection) }
     }
 
-    /// Takes one connection back; `nil` if it is gone.
+    /// Detaches one connection; `nil` if it is gone.
     func detach(_ connection: RelayToken) -> EventLoopFuture<DetachedConnection?> {
         request(about: connection) { $0.detach(connection) }
     }

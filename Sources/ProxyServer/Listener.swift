@@ -40,7 +40,7 @@ final class Listener {
     var onFailure: (String?) -> Void = { _ in }
     /// Called when the system has closed the socket.
     var onSocketClosed: () -> Void = {}
-    /// Called when the socket may be lent again.
+    /// Called when ``lend()`` may succeed again.
     var onReady: () -> Void = {}
     /// The proxy's own connections that keep the accept queue full, until they are accepted.
     private var fillers: [PortHold.Filler] = []
@@ -114,7 +114,7 @@ final class Listener {
         return OwnedSocket(copy)
     }
 
-    /// Ends the loan: the listener accepts connections itself again.
+    /// Ends the effect of ``lend()``: the listener accepts connections itself again.
     func takeBack() {
         isLent = false
         updateAutoRead()

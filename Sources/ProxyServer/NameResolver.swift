@@ -11,7 +11,7 @@ final class NameResolver: Sendable {
     /// The resolver of the process.
     static let shared = NameResolver()
 
-    /// The most concurrent lookups.
+    /// The maximum number of concurrent lookups.
     static let lookupsMax = 32
     /// The default time limit of a call.
     static let timeMax = TimeAmount.seconds(10)

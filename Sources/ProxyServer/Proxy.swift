@@ -125,7 +125,8 @@ public final class Proxy: Sendable {
         await query { $0.connections() }
     }
 
-    /// Closes one connection: with a RST to both sockets, or with a FIN after the bytes that have arrived. Returns
+    /// Closes one connection: aborts it (RST to both sockets), or sends a FIN after the bytes that have arrived.
+    /// Returns
     /// `false` if it is closed already.
     public func closeConnection(_ id: ConnectionID, abortively: Bool) async -> Bool {
         await query { $0.closeConnection(id, abortively: abortively) }
@@ -146,7 +147,8 @@ public final class Proxy: Sendable {
     /// Starts an observation of the running proxy. Observing exchanges or packets moves all connections off the fast
     /// path, and keeps new ones off it until the observation ends.
     ///
-    /// - Parameter bufferedEventsMax: The most events that wait to be read; further ones are dropped and counted.
+    /// - Parameter bufferedEventsMax: The maximum number of events that wait to be read; further ones are dropped and
+    ///   counted.
     public func observe(
         _ set: ObservationSet, bufferedEventsMax: Int = ProxyObservation.bufferedEventsMaxDefault
     ) async -> ProxyObservation {

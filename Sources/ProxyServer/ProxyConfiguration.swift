@@ -12,7 +12,7 @@ public struct ProxyConfiguration: Sendable {
     public var upstream: Endpoint
     /// The initial conditions.
     public var conditions: Conditions
-    /// The most open connections; further ones wait in the kernel's backlog.
+    /// The maximum number of open connections; further ones wait in the kernel's backlog.
     public var connectionsMax: Int
     /// The time limit of a dial to the upstream, with the lookup of its name and all of its addresses.
     public var connectTimeout: TimeAmount

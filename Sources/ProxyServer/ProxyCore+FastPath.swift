@@ -4,7 +4,8 @@ internal import NIOPosix
 internal import SpliceRelay
 internal import SystemSockets
 
-/// The fast path: the relays carry connections while no conditions apply, and return them to the link before a change.
+/// The fast path: the relays carry connections while no conditions apply. Before a change the connections move to the
+/// link.
 extension ProxyCore {
     /// Creates the fast path; returns `nil` if the system has none or the link is observed.
     func makeFastPath() -> FastPath? {

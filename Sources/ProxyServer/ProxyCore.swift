@@ -30,7 +30,7 @@ final class ProxyCore {
     private var slotCheckIsScheduled = false
 
     var fastPath: FastPath?
-    /// Whether connections are being retrieved from the fast path.
+    /// Whether connections are being detached from the fast path.
     var isRetrieving = false
 
     var isStopping = false
@@ -45,12 +45,13 @@ final class ProxyCore {
     var lastLoopWarning: NIODeadline?
     var lastFullWarning: NIODeadline?
 
-    /// The most bytes of one read. Reads start with 4 KiB and grow with the data that arrives.
+    /// The maximum number of bytes of one read. Reads start with 4 KiB and grow with the data that arrives.
     static let readBytesMax = 256 << 10
     /// Reads of one socket per read cycle. A pause takes effect at the end of a cycle, so this bounds how far a
     /// connection can exceed its share of the buffers.
     static let readsPerCycle: UInt = 4
-    /// The most bytes of one read, with one read per cycle, for connections that are opened under conditions.
+    /// The maximum number of bytes of one read, with one read per cycle, for connections that are opened under
+    /// conditions.
     static let conditionedReadBytesMax = 16 << 10
     /// Kernel buffers of connections that are opened under conditions: small, so that the model and not the kernel
     /// determines back-pressure and memory.
@@ -98,7 +99,7 @@ final class ProxyCore {
         linkDriver.onReachabilityChange = { [weak listener] in _ = listener?.set($0) }
         listener.onReady = { [weak self] in self?.openFastPath() }
         listener.onSocketClosed = { [weak self] in
-            // The fast path has a duplicate of the closed socket; an empty change retrieves its connections.
+            // The fast path has a duplicate of the closed socket; an empty change detaches its connections.
             self?.change(impairs: true) { _ in }.whenFailure { _ in }
         }
         do {

@@ -12,7 +12,7 @@ struct ReadBufferAllocator: RecvByteBufferAllocator {
 
         init(_ bytes: Int) { self.bytes = Atomic(bytes) }
 
-        /// The most bytes of one read.
+        /// The maximum number of bytes of one read.
         var value: Int {
             get { bytes.load(ordering: .relaxed) }
             set { bytes.store(newValue, ordering: .relaxed) }
@@ -27,7 +27,7 @@ struct ReadBufferAllocator: RecvByteBufferAllocator {
     private static let minimum = 1024
     private static let initial = 4096
 
-    /// - Parameter maximum: The most bytes of one read, however high the shared limit is.
+    /// - Parameter maximum: The maximum number of bytes of one read, however high the shared limit is.
     init(_ limit: Limit, maximum: Int) {
         self.limit = limit
         self.maximum = maximum

@@ -30,12 +30,12 @@ final class TimerQueue {
     private var turnIsScheduled = false
     /// Whether timers are due that did not fit into an earlier turn.
     private var hasOverdueTimers = false
-    /// The most times a turn waits for tasks that other tasks have submitted.
+    /// The maximum number of times that a turn waits for tasks that other tasks have submitted.
     private static let taskRoundsMax = 8
 
     /// Heap entries that are kept before stale ones are removed, however few drivers there are.
     private static let timersMin = 64
-    /// The most link drivers that run in one turn.
+    /// The maximum number of link drivers that run in one turn.
     private static let driversPerTurn = 64
     /// The time after which a turn starts no further link driver; each driver is bounded by its ``TurnBudget``.
     private static let turnTimeMax = TimeAmount.milliseconds(2)

@@ -6,13 +6,13 @@ internal import NIOCore
 ///
 /// The rest continues in the proxy's next turn. Until then none of its sockets is read, which bounds the backlog.
 struct TurnBudget {
-    /// The most events of the model in one call: packets, timers, pieces of toxics.
+    /// The maximum number of events of the model in one call: packets, timers, pieces of toxics.
     static let eventsMax = 1024
-    /// The most actions in one turn, in units of a write to a channel.
+    /// The maximum number of actions in one turn, in units of a write to a channel.
     static let actionsMax = 512
-    /// The most payload bytes written in one turn.
+    /// The maximum number of payload bytes written in one turn.
     static let bytesMax = 1 << 20
-    /// The most connections that are closed, or moved from the fast path to the link, in one turn.
+    /// The maximum number of connections that are closed, or moved from the fast path to the link, in one turn.
     static let connectionsMax = 16
     /// The pause before a proxy with a backlog continues. NIO runs due tasks before it polls its sockets, so a
     /// continuation without a pause would starve them.

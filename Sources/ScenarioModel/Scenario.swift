@@ -123,7 +123,7 @@ public struct Scenario: Sendable {
         }
     }
 
-    /// The loss of a response at the fault point `committed`: the server has carried the request out.
+    /// The loss of a response at the fault point `committed`: the server has executed the request.
     public struct Fault: Hashable, Sendable {
         /// The effect on the connection.
         public enum Action: String, CaseIterable, Hashable, Sendable {

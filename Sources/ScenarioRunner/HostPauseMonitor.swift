@@ -10,7 +10,7 @@ internal import Synchronization
     import Musl
 #endif
 
-/// A monitor of host pauses. It detects a thread that wakes late, and a one-byte write that the disk completes late.
+/// A monitor of host pauses. It detects late wake-ups of a thread and late completions of one-byte writes.
 ///
 /// It is independent of the run, so that a slow client or server does not count as a host pause.
 final class HostPauseMonitor: Sendable {

@@ -24,7 +24,7 @@ internal import Synchronization
 /// A run of a scenario in real time: one notes server, and one proxy and one client per device, on free ports of the
 /// loopback interface, with all files in a temporary folder.
 public final class LiveRun: Sendable {
-    /// Reason a scenario could not be run.
+    /// The reason why a scenario could not be run.
     public struct SetupError: Error, CustomStringConvertible {
         /// What failed, where and why.
         public let description: String

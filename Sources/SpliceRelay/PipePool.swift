@@ -51,7 +51,7 @@
             return Pipe(entry: ends[1], exit: ends[0], size: Int(size))
         }
 
-        /// Takes a stream's pipe back. A pipe with bytes in it is closed, not reused.
+        /// Returns a pipe to the pool. A pipe with bytes in it is closed, not reused.
         func recycle(from stream: inout RelayedConnection.Stream) {
             guard let pipe = stream.pipe else { return }
             stream.pipe = nil

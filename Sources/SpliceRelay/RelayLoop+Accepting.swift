@@ -12,7 +12,7 @@
     #endif
 
     extension RelayLoop {
-        /// The most clients of one port that are accepted in one turn.
+        /// The maximum number of clients of one port that are accepted in one turn.
         private static let acceptsPerTurn = 16
         /// The time for which accepting pauses after it failed for lack of a resource.
         private static let acceptPause = TimeAmount.milliseconds(100)

@@ -59,10 +59,10 @@
         /// Forwards both directions until each is blocked, ended or has used up its turn.
         func forward(_ connection: RelayedConnection, first: Direction) {
             guard forward(connection, first), forward(connection, first.opposite) else { return }
-            // A peer found gone in the second direction ends the first.
+            // The second direction may have found that a peer is gone, which ends the first, too.
             if connection.hasPeerGone, !forward(connection, first) { return }
             if connection.isYielded { return }
-            // A full receiver stops the reads that would report that the sender is gone.
+            // While the receiver is full, no read reports that the sender is gone.
             let hasError = Direction.allCases.contains { connection.sockets[$0].hasError }
             if hasError || connection.hasPeerGone { abortWhenDrained(connection) }
         }
@@ -83,7 +83,7 @@
             }
         }
 
-        /// Closes a connection of which one peer is gone, with a RST to the other, once that has acknowledged
+        /// Aborts a connection of which one peer is gone: sends a RST to the other peer once that has acknowledged
         /// everything received before, or after ``RelayedConnection/abortDelayMax``.
         private func abortWhenDrained(_ connection: RelayedConnection) {
             let now = NIODeadline.now()

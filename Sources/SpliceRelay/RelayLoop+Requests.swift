@@ -76,7 +76,7 @@
             connection(token).flatMap { detach($0) }
         }
 
-        /// Closes one connection with a RST on both sockets; `false` if it is gone.
+        /// Aborts one connection (RST to both sockets); `false` if it is gone.
         package func abort(_ token: RelayToken) -> Bool {
             guard let connection = connection(token) else { return false }
             close(connection, resetting: [.client, .server])

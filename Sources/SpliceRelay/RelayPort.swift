@@ -37,7 +37,7 @@
         /// Whether the port is frozen.
         var isFrozen: Bool { detachQueue != nil }
 
-        /// The most bytes that one direction of a connection may hold now.
+        /// The maximum number of bytes that one direction of a connection may hold now.
         var bytesHeldMax: Int { configuration.bytesHeldMax() }
 
         /// Returns the traffic so far, with the bytes held now.

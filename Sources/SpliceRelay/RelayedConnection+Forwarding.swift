@@ -22,7 +22,7 @@
             case peerGone
         }
 
-        /// The most reads of one direction in one turn.
+        /// The maximum number of reads of one direction in one turn.
         private static let readsPerTurn = 4
 
         /// Forwards what can be read and written in one direction.

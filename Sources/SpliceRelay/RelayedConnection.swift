@@ -69,7 +69,7 @@
         var connectDeadline: NIODeadline { startedAt + port.configuration.connectTimeout }
         /// The relay's round of the last event.
         var lastActiveRound: UInt64 = 0
-        /// The latest time at which a connection of which one peer is gone is aborted.
+        /// The deadline of the abort, once one peer is gone.
         var abortDeadline: NIODeadline?
         /// Whether a timer is pending that checks if the connection can be aborted.
         var hasAbortTimer = false

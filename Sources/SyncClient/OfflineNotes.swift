@@ -9,7 +9,7 @@ public struct OfflineNotes {
     private let store: SyncStore
     private var engine: SyncEngine
 
-    /// Reason a note was not found or a change was rejected.
+    /// The reason why a note was not found or a change was rejected.
     public struct NoteError: Error, CustomStringConvertible {
         public let description: String
     }

@@ -4,7 +4,8 @@ public import SyncEngine
 public struct SyncClientConfiguration: Sendable {
     /// The server's host name or address.
     public var host: String
-    /// Returns whether the host name resolves at present; called before each connection. `false` simulates a DNS failure.
+    /// Returns whether the host name resolves at present; called before each connection. `false` simulates a DNS
+    /// failure.
     public var isHostResolvable: @Sendable () -> Bool = { true }
     /// The server's port.
     public var port: Int

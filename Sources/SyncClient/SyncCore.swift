@@ -7,7 +7,7 @@ internal import NIOPosix
 internal import SyncEngine
 internal import SyncStore
 
-/// The driver of a ``SyncMachine`` on an event loop: carries out its actions with sockets, the store and a timer.
+/// The driver of a ``SyncMachine`` on an event loop: executes its actions with sockets, the store and a timer.
 final class SyncCore {
     private let configuration: SyncClientConfiguration
     private let eventLoop: any EventLoop
@@ -48,7 +48,7 @@ final class SyncCore {
         try? update { machine, now in machine.started(isOnline: isOnline, at: now) }
     }
 
-    /// Passes an input to the machine and carries out its actions. Throws if a commit fails; the input is then undone.
+    /// Passes an input to the machine and executes its actions. Throws if a commit fails; the input is then undone.
     @discardableResult
     func update<Value>(_ input: (inout SyncMachine, Instant) throws -> Value) throws -> Value {
         let value = try input(&machine, now)
@@ -93,7 +93,7 @@ final class SyncCore {
                     try channel.pipeline.syncOperations.addHandler(SyncConnection(id, of: bound.value))
                 }
             }
-            // Longer than the machine's own time-out.
+            // Longer than the machine's own timeout.
             .connectTimeout(.seconds(60))
             .connect(host: configuration.host, port: configuration.port)
             .assumeIsolated()

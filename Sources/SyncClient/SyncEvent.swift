@@ -19,7 +19,7 @@ public enum SyncEvent: Sendable {
 public struct SyncStatus: Sendable {
     /// Whether nothing is in flight and nothing is ready to be sent.
     public let isSettled: Bool
-    /// Reason nothing is sent until a sync is requested; `nil` if not paused.
+    /// The reason why nothing is sent until a sync is requested; `nil` if not paused.
     public let pauseReason: String?
     /// Set while the last response came from a peer that is not a notes server. The client keeps retrying; a program
     /// that syncs once may stop here.

@@ -57,7 +57,7 @@ public struct LocalNote: Hashable, Sendable {
     public var edits: Int
     /// The server's side of a conflict; `nil` without a conflict.
     public var theirs: Theirs?
-    /// Reason the server rejects the note; `nil` if it does not.
+    /// The reason why the server rejects the note; `nil` if it does not.
     public var problem: String?
 
     /// Creates a note.

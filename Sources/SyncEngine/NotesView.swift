@@ -28,7 +28,7 @@ public struct NotesView: Hashable, Sendable {
         public let revision: String?
         /// Every text stored for the note: the user's and, in a conflict, the server's and their common base.
         public let kept: [String]
-        /// Reason the server rejects the note.
+        /// The reason why the server rejects the note.
         public let problem: String?
     }
 

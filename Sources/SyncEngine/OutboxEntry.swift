@@ -5,7 +5,7 @@ public struct OutboxEntry: Hashable, Sendable {
     /// The kind of change.
     public enum Kind: String, Hashable, Sendable { case create, update, delete }
 
-    /// The operation id, sent as `Idempotency-Key`: the server carries the operation out once, however often it arrives.
+    /// The operation id, sent as `Idempotency-Key`: the server executes the operation once, however often it arrives.
     public let operation: String
     /// The position in the queue.
     public let sequence: Int

@@ -51,7 +51,7 @@ extension SyncEngine {
         recordFailure(at: now)
     }
 
-    /// Schedules a failed read again. A pushed entry needs nothing: it is still in the outbox.
+    /// Schedules a failed read again. An entry needs no new schedule, because it is still in the outbox.
     private mutating func restore(_ activity: Activity) {
         switch activity {
         case .push, .reconcile: break

@@ -20,7 +20,7 @@ internal import NotesContract
 /// and so on. After each input, and after ``advance(to:)`` at ``nextDeadline``, the driver takes every action with
 /// ``takeAction()``.
 ///
-/// The engine is a value. A driver that cannot carry out ``Action/commit(_:)`` discards the copy that requested it and
+/// The engine is a value. A driver that cannot execute ``Action/commit(_:)`` discards the copy that requested it and
 /// continues with the previous one.
 public struct SyncEngine: Sendable {
     /// An action for the driver.
@@ -41,7 +41,7 @@ public struct SyncEngine: Sendable {
         case mine
     }
 
-    /// Reason a change by the user is rejected.
+    /// The reason why a change by the user is rejected.
     public enum NoteError: Error, Hashable, Sendable, CustomStringConvertible {
         /// No note has that identifier.
         case unknownNote
@@ -88,7 +88,7 @@ public struct SyncEngine: Sendable {
     private var retryAt: Instant?
     /// Entries whose last attempt ended in a server error (500).
     var serverErrors: [Int: (count: Int, retryAt: Instant)] = [:]
-    /// Reason nothing is sent until ``syncRequested(at:)``; `nil` if not paused.
+    /// The reason why nothing is sent until ``syncRequested(at:)``; `nil` if not paused.
     public private(set) var pauseReason: String?
     /// Whether the last exchange succeeded; `nil` before the first.
     public private(set) var isReachable: Bool?

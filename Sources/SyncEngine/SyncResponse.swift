@@ -36,11 +36,11 @@ public struct SyncResponse: Sendable {
     }
 }
 
-/// Reason an exchange ended without a response.
+/// The reason why an exchange ended without a response.
 public enum SyncFailure: Hashable, Sendable {
     /// No byte of the request can have reached the server.
     case notSent(String)
-    /// The server may have carried the request out.
+    /// The server may have executed the request.
     case outcomeUnknown(String)
     /// The peer sent bytes that are not HTTP.
     case notHTTP(String)

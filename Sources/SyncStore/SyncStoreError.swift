@@ -1,6 +1,6 @@
 internal import GRDB
 
-/// Reason the store is unusable or a commit failed.
+/// The reason why the store is unusable or a commit failed.
 public struct SyncStoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of error; decides the exit status.
     public enum Kind: Hashable, Sendable {

@@ -20,7 +20,7 @@ package final class FileBudget: Sendable {
     /// The fast path's pipes may take one in this many files.
     package static let pipeShare = 8
 
-    /// The most connections of all proxies.
+    /// The maximum number of connections of all proxies.
     package let connectionsMax: Int
     private let connectionCount = Atomic<Int>(0)
 

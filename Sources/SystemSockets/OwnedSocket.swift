@@ -15,7 +15,7 @@ package final class OwnedSocket: Sendable {
     /// Transfers the descriptor to the caller, which must close it; returns -1 if it was transferred before.
     package func take() -> CInt { descriptor.exchange(-1, ordering: .relaxed) }
 
-    /// Closes the socket with a RST.
+    /// Aborts the connection (RST).
     package func reset() {
         let descriptor = take()
         if descriptor < 0 { return }

@@ -300,7 +300,7 @@ public struct TCPLink: ~Copyable {
         perform(id, direction.sender, at: now) { $0.finish(at: $1) }
     }
 
-    /// Aborts a connection at one end: a RST is sent, and answers segments that arrive later.
+    /// Aborts a connection at one end: a RST is sent, now and in response to segments that arrive later.
     ///
     /// - Parameter afterSending: Whether all written data is sent first, as far as the windows permit. Losses are not
     ///   repaired then: the RST does not wait for acknowledgments.

@@ -90,7 +90,7 @@ struct InspectCommand: ControlCommand {
               slowlane inspect redis --json
 
             On a terminal the first lines show the proxy and its link. Elsewhere each line is a toxic, separated by tabs. \
-            JSON has 'link', 'seed' and 'connections' beside Toxiproxy's fields.
+            JSON has 'link', 'seed' and 'connections_open' beside Toxiproxy's fields.
             """, aliases: ["i", "ins"])
 
     @Argument(help: "Name of the proxy.") var name: String
@@ -125,7 +125,7 @@ struct InspectCommand: ControlCommand {
         }
     }
 
-    /// Returns Toxiproxy's fields of a proxy with Slowlane's fields `link`, `seed` and `connections`.
+    /// Returns Toxiproxy's fields of a proxy with Slowlane's fields `link`, `seed` and `connections_open`.
     private static func json(_ proxy: JSONValue, _ details: JSONValue?) -> String {
         guard case .object(var members) = proxy, let details else { return proxy.json }
         for key in ["link", "seed", "connections_open"] { members[key] = details[key] }

@@ -21,8 +21,8 @@ struct NotesCommand: AsyncParsableCommand {
               slowlane notes resolve Milk --text '3 l, oat'
               slowlane notes list --store ada.notes    # another store
 
-            NOTE is the title of a note, or the first characters of its uuid. The environment variables SLOWLANE_STORE, \
-            SLOWLANE_SERVER and SLOWLANE_USER are the defaults of --store, --server and --user.
+            NOTE is the title of a note, or the first 4 or more characters of its uuid. The environment variables \
+            SLOWLANE_STORE, SLOWLANE_SERVER and SLOWLANE_USER are the defaults of --store, --server and --user.
             """,
         subcommands: [
             List.self, New.self, Edit.self, Delete.self, Sync.self, Conflicts.self, Resolve.self, Status.self,

@@ -17,7 +17,7 @@ extension NotesCommand {
                   slowlane notes sync --server 127.0.0.1:8000 --user ada:ada
 
                 Exit status: 0 complete; 64 wrong arguments; 65 invalid store; 69 not complete within --timeout, credentials \
-                rejected, no notes server, or the store cannot be used. Pending changes are kept.
+                rejected, not a notes server, or the store cannot be used. Pending changes are kept.
                 """)
 
         @Option(

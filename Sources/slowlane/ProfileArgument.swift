@@ -3,7 +3,8 @@ internal import CommandSupport
 internal import ConfigFiles
 
 extension Profile {
-    /// Returns the profile of an argument, a name or a path; prints an error and throws an exit status if there is none.
+    /// Returns the profile of an argument, a name or a path; prints an error and throws an exit status if there is
+    /// none.
     static func forArgument(_ text: String, _ console: Console) throws -> Profile {
         do {
             return try ProfileCatalogue.profile(text)
@@ -14,7 +15,8 @@ extension Profile {
 }
 
 extension TimelineFile {
-    /// Returns the timeline of an argument: a name, a path or times. Prints an error and throws an exit status if there is none.
+    /// Returns the timeline of an argument: a name, a path or times. Prints an error and throws an exit status if there
+    /// is none.
     static func forArgument(_ text: String, _ console: Console) throws -> TimelineFile {
         do {
             return try ProfileCatalogue.timeline(text)

@@ -34,14 +34,14 @@ struct ProxyCommand: AsyncParsableCommand {
               seek TIME           continue the timeline at a time ('seek 20s')
               cut [up|down]       drop all packets until 'heal', with any profile
               heal                end 'cut'
-              reset               close all connections with RST
+              reset               abort all connections (RST)
               clear               remove all conditions
               status              print conditions, connections and byte counts
               quit                stop when data in flight has arrived, at the
                                   latest after --grace
               help                list the commands
 
-            Connection-level faults are profiles too: 'refuse' (connections closed,
+            Connection-level faults are profiles too: 'refuse' (connections aborted,
             new ones refused), 'portal' (a sign-in page responds), 'dns' (as 'refuse'),
             'updead' and 'downdead' (one direction loses all packets),
             'high-latency-dns' (a delay of 3 s before each handshake).

@@ -371,7 +371,7 @@ private let hello = Array("hello".utf8)
         sockets.setConditions(slow)
         sockets.runToQuiet()
         #expect(sockets.socket(.server, id).received == hello)
-        // A probe, then time-outs that double: after about 5 s, 10 s and 20 s.
+        // A probe, then timeouts that double: after about 5 s, 10 s and 20 s.
         let came = sockets.socket(.server, id).times.last.map { $0 - cut.sinceStart } ?? .zero
         #expect(came > .seconds(15) && came < .seconds(25), "\(came)")
     }

@@ -1,6 +1,6 @@
 internal import Determinism
 
-/// A RST to both sockets, some time after the first byte or the end of the stream; bytes on their way are lost.
+/// A RST to both sockets, some time after the first byte or the end of the stream; bytes in flight are lost.
 struct ResetPeerToxic: ToxicMachine {
     let timeout: Nanoseconds
     private var deadline: Instant?

@@ -34,7 +34,7 @@ public struct Toxic: Hashable, Sendable {
         case slowClose(delay: Int64)
         /// All bytes are discarded, and both sockets are closed when no byte has arrived for `timeout` ms; 0 is never.
         case timeout(timeout: Int64)
-        /// Both sockets are closed with a RST `timeout` ms after the first byte or the end of the stream.
+        /// Both sockets are aborted (RST) `timeout` ms after the first byte or the end of the stream.
         case resetPeer(timeout: Int64)
         /// Chunks are split into pieces of about `averageSize` bytes, with a pause of `delay` µs after each.
         case slicer(averageSize: Int64, sizeVariation: Int64, delay: Int64)
@@ -47,7 +47,8 @@ public struct Toxic: Hashable, Sendable {
         case noop
     }
 
-    /// The most chunks that ``Effect/latency(latency:jitter:)`` holds; beyond them, reading from the sender pauses.
+    /// The maximum number of chunks that ``Effect/latency(latency:jitter:)`` holds; beyond them, reading from the
+    /// sender pauses.
     public static let latencyChunksMax = 1024
     /// The longest time of an attribute: some 31 years, so that sums stay within 64 bits.
     static let millisecondsMax: Int64 = 1_000_000_000_000

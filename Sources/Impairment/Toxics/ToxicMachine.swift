@@ -7,7 +7,7 @@ protocol ToxicMachine {
     /// ``ToxicStep/wait(until:)``.
     mutating func step(_ input: inout ToxicInput, at now: Instant) -> ToxicStep
 
-    /// The most chunks that the input queue holds; when it is full, the toxic before it stops.
+    /// The maximum number of chunks that the input queue holds; when it is full, the toxic before it stops.
     var chunksMax: Int { get }
     /// Whether the toxic runs while there is no room behind it.
     var isUrgent: Bool { get }
@@ -38,6 +38,6 @@ enum ToxicStep {
     case finish
     /// Closes both sockets when all bytes passed so far have left the toxics behind.
     case close
-    /// Closes both sockets with a RST.
+    /// Aborts both sockets (RST).
     case reset
 }

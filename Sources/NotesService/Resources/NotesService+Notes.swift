@@ -139,7 +139,7 @@ extension NotesService {
             .created, StoredNote(note).save(database, owner: user, at: now(), uptime: uptimeNow()), sentDate: date.sent)
     }
 
-    /// Returns the stored note with this `uuid`, of the user or, where a `uuid` is unique among all users, of anyone.
+    /// Returns the stored note with this `uuid`, of the user or, where a `uuid` is unique among all users, of any user.
     private func existing(_ uuid: String, _ user: String, _ database: Database) throws -> StoredNote? {
         switch contract.idFormat {
         case .uuid: try StoredNote.find(database, owner: user, uuid: uuid)

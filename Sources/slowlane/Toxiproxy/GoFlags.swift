@@ -1,7 +1,7 @@
 internal import Foundation
 
-/// A command line parsed as by Go's `flag` package: one dash or two, values after a space or `=`, and no flags after the first
-/// argument that is not one.
+/// A command line parsed as by Go's `flag` package: one dash or two, values after a space or `=`, and no flags after
+/// the first argument that is not one.
 struct GoFlags {
     /// A flag that a command accepts.
     struct Flag {

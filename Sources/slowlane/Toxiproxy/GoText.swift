@@ -2,7 +2,8 @@ internal import Foundation
 
 /// Go's formats of numbers, booleans and strings.
 enum GoText {
-    /// Formats a number as Go's `%v`: the shortest digits that identify it, with an exponent from 1e+06 on and below 1e-04.
+    /// Formats a number as Go's `%v`: the shortest digits that identify it, with an exponent from 1e+06 on and below
+    /// 1e-04.
     static func format(_ value: Double) -> String {
         guard value.isFinite else { return value.isNaN ? "NaN" : value < 0 ? "-Inf" : "+Inf" }
         if value == 0 { return value.sign == .minus ? "-0" : "0" }

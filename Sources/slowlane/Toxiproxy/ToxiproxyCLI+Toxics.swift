@@ -19,7 +19,8 @@ extension ToxiproxyCLI {
         return .number(number)
     }
 
-    /// Returns the attributes given as `k=v`. Values that parse as numbers are numbers; arguments without `=` are ignored.
+    /// Returns the attributes given as `k=v`. Values that parse as numbers are numbers; arguments without `=` are
+    /// ignored.
     private static func attributes(_ flags: GoFlags, orFailWith failure: String) throws(Exit) -> JSONValue {
         var attributes: JSONObject = [:]
         for pair in flags.list("attribute") {

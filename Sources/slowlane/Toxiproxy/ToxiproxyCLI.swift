@@ -3,8 +3,8 @@ internal import Foundation
 
 /// `toxiproxy-cli`, with the commands, flags, output, error texts and exit statuses of Toxiproxy's client.
 ///
-/// As in the original, usage errors go to standard output with exit status 0, errors from the server exit with 1, and unknown
-/// commands with 3.
+/// As in the original, usage errors go to standard output with exit status 0, errors from the server exit with 1, and
+/// unknown commands with 3.
 struct ToxiproxyCLI {
     /// A command, or a group of commands.
     struct Entry {

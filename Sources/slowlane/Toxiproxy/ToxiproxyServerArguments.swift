@@ -16,8 +16,8 @@ enum ToxiproxyServerArguments {
         case exit(String, status: Int32)
     }
 
-    /// Parses a command line as Go's `flag` package does: one dash or two, values after a space or `=`. The first argument
-    /// that is not a flag ends the parsing, and the rest is ignored.
+    /// Parses a command line as Go's `flag` package does: one dash or two, values after a space or `=`. The first
+    /// argument that is not a flag ends the parsing, and the rest is ignored.
     static func parse(_ arguments: [String]) -> Action {
         var result = ["server"]
         var rest = arguments[...]
