@@ -285,7 +285,7 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
                 try other.send(message)
                 #expect(try otherServer.receive(exactly: message.count) == message)
                 // The transfer continues when the client reads.
-                #expect(try client.receive(exactly: 300_000).allSatisfy { $0 == 9 })
+                #expect(try client.receive(exactly: 150_000).allSatisfy { $0 == 9 })
             }
             await proxy.stop(grace: .zero)
             _ = await sending.value
