@@ -6,7 +6,7 @@ enum RequestWarnings {
     /// The maximum number of warnings about one request.
     static let countMax = 8
 
-    /// `logger` is part of the original's responses, which clients send back.
+    /// Toxiproxy's responses contain `logger`; clients that send them back include it.
     private static let proxyFields = [
         "name", "listen", "upstream", "enabled", "toxics", "link", "seed", "logger",
     ]

@@ -324,12 +324,12 @@ public struct HTTPParser: Sendable {
 
     // MARK: Lines
 
-    /// Reads lines up to an empty one, and the empty one; `nil` if it has not been received.
+    /// Reads lines up to and including the first empty line; returns `nil` if it has not arrived.
     private mutating func readLines(
         max: Int, what: String
     ) throws(HTTPError) -> (lines: [[UInt8]], range: Range<Int64>)? {
         let view = buffer.readableBytesView
-        // The empty line is the LF CR LF after another line, or the first line.
+        // The head ends at LF CR LF, or at once if its first line is empty.
         var index = view.index(view.startIndex, offsetBy: Swift.max(0, searched - 3))
         var end: Int?
         if view.count >= 2, view[view.startIndex] == 13, view[view.startIndex + 1] == 10 {

@@ -26,7 +26,7 @@ extension Conduit {
         var inputIsClosed = false
         /// The toxics that bytes pass before they enter the link; `nil` if there are none.
         var toxics: ToxicChain?
-        /// The bytes before the toxics that ``ConnectionBudget`` has counted.
+        /// The bytes queued in the toxics, as last reported to ``ConnectionBudget``.
         var toxicBytes = 0
         /// Whether the stream accepts no more bytes from its toxics or, without toxics, from its sender.
         var isFull = false { didSet { toxics?.hasRoom = !isFull } }

@@ -94,7 +94,7 @@ extension SharedLink {
     }
 
     /// Closes both sockets for a toxic of `direction`: bytes on the link arrive, then a FIN; nothing more is read.
-    /// Bytes before the other direction's toxics still pass them.
+    /// Bytes queued in the other direction's toxics still pass through them.
     mutating func closeBothSockets(_ id: FlowID, _ direction: Direction) {
         if conduits[id].isClosing { return }
         conduits[id].isClosing = true
@@ -119,7 +119,7 @@ extension SharedLink {
     mutating func endIfOver(_ id: FlowID) {
         if conduits[id].hasEnded {
             if conduits[id].isClosing {
-                // A socket whose peer had sent its FIN before is still open for writing.
+                // If a peer had already sent its FIN, its socket is still open for writing.
                 for side in [Side.client, .server] where !conduits[id].isGone(side) { emit(.close(side), id) }
             }
             end(id)

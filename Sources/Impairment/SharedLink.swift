@@ -205,7 +205,7 @@ public struct SharedLink: ~Copyable {
     /// Opens the connection of a client that has connected.
     ///
     /// - Parameters:
-    ///   - seed: The connection's number and random seed, if not the link's next number and its seed.
+    ///   - seed: The connection's number and random seed; by default the link's next number and its seed.
     ///   - isEstablished: Whether the connection comes from the fast path; it is aborted if the policy would not accept
     ///     it.
     ///   - openedAt: When the connection was opened, if it comes from the fast path. A `timeout` toxic that has been

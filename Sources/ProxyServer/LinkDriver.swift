@@ -31,7 +31,7 @@ final class LinkDriver {
     /// Sessions with unflushed writes.
     private var unflushedSessions: [Session] = []
 
-    /// The observation that the configuration's callbacks need, without the observers'.
+    /// The events needed by the configuration's callbacks; those of observers are added separately.
     private let configuredObservation: SharedLink.Observation
     private var observers: [ProxyObserver] = []
     private var lastConditions: Conditions

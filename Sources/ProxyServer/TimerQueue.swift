@@ -30,7 +30,7 @@ final class TimerQueue {
     private var turnIsScheduled = false
     /// Whether timers are due that did not fit into an earlier turn.
     private var hasOverdueTimers = false
-    /// The maximum number of times that a turn waits for tasks that other tasks have submitted.
+    /// The maximum number of times that a turn is postponed because tasks keep the event loop busy.
     private static let taskRoundsMax = 8
 
     /// Heap entries that are kept before stale ones are removed, however few drivers there are.

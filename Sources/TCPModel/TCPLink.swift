@@ -35,7 +35,7 @@ public struct TCPLink: ~Copyable {
         var number = 0
         /// The sequence number after the last byte that each end has sent.
         var dataSentUpTo = PerDirection(up: Int64(0), down: Int64(0))
-        /// The same for recorded packets; -1 before the SYN.
+        /// The same among recorded packets; -1 before the SYN is recorded.
         var recordedUpTo = PerDirection(up: Int64(-1), down: Int64(-1))
     }
 
@@ -346,7 +346,7 @@ public struct TCPLink: ~Copyable {
         if !recordsPackets { return }
         for index in connections.indices where connections[index].isInUse {
             for direction in Direction.allCases {
-                // Before the handshake the first recorded packet counts as the first one.
+                // An end that has sent at most its SYN counts its next recorded packet as its first.
                 switch connections[index].endpoints[direction].endpoint.state {
                 case .closed, .synSent: break
                 case .synReceived, .established, .reset:

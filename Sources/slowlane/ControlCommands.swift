@@ -89,7 +89,7 @@ struct InspectCommand: ControlCommand {
               slowlane inspect redis
               slowlane inspect redis --json
 
-            On a terminal the first lines show the proxy and its link. Elsewhere each line is a toxic, separated by tabs. \
+            On a terminal the first lines show the proxy and its link. Otherwise each line is a toxic with tab-separated fields. \
             JSON has 'link', 'seed' and 'connections_open' beside Toxiproxy's fields.
             """, aliases: ["i", "ins"])
 

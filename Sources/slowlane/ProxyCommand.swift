@@ -32,7 +32,7 @@ struct ProxyCommand: AsyncParsableCommand {
                                   ('timeline 0s: 3g, 20s: 100-loss, 50s: edge')
               pause               pause the timeline; 'resume' continues it
               seek TIME           continue the timeline at a time ('seek 20s')
-              cut [up|down]       drop all packets until 'heal', with any profile
+              cut [up|down]       drop all packets until 'heal', whatever the profile
               heal                end 'cut'
               reset               abort all connections (RST)
               clear               remove all conditions

@@ -11,7 +11,7 @@ internal import ProxyServer
 struct ServerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "server",
-        abstract: "Run a server of proxies with an HTTP API: Toxiproxy's with Slowlane's additions.",
+        abstract: "Run proxies that are controlled over HTTP (Toxiproxy's API plus Slowlane's extensions).",
         discussion: """
             Examples:
               slowlane server
