@@ -102,7 +102,16 @@ public struct ProfileMeasurement: Sendable {
                     isUnsuitableProfile: false)
             }
             // The next connection needs the link to itself, so the FINs of this one must arrive first.
-            while await proxy.status().connectionsOpen > 0 { try await Task.sleep(for: .milliseconds(5)) }
+            let deadline = ContinuousClock.now + .nanoseconds(timeout.count)
+            while await proxy.status().connectionsOpen > 0 {
+                guard ContinuousClock.now < deadline else {
+                    throw MeasurementError(
+                        description: "measuring '\(profile.id)' failed: a connection was still open "
+                            + "\(timeout.count / 1_000_000_000) s after its echo",
+                        isUnsuitableProfile: false)
+                }
+                try await Task.sleep(for: .milliseconds(5))
+            }
         }
         return ProfileMeasurement(
             profile: profile.id, size: size, expected: expected, measured: times.sorted()[times.count / 2])

@@ -45,7 +45,7 @@ struct ToxicList {
         return true
     }
 
-    /// Removes a toxic and returns it; `nil` if there is none of that name.
+    /// Removes a toxic and returns it; `nil` if no toxic has that name.
     mutating func remove(_ name: String, at now: Instant) -> Toxic? {
         guard let index = toxics.firstIndex(where: { $0.name == name }) else { return nil }
         let toxic = toxics.remove(at: index)
