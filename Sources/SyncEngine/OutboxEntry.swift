@@ -1,39 +1,47 @@
-public import NotesContract
-
 /// A local change that the server has not acknowledged.
 public struct OutboxEntry: Hashable, Sendable {
     /// The kind of change.
-    public enum Kind: String, Hashable, Sendable { case create, update, delete }
+    public enum Kind: Hashable, Sendable {
+        case create, update, delete
+        /// A kind that this version does not know, by its stored name. The entry is parked.
+        case unknown(String)
+    }
 
     /// The operation id, sent as `Idempotency-Key`: the server executes the operation once, however often it arrives.
     public let operation: String
     /// The position in the queue.
     public let sequence: Int
-    /// The note's identifier.
-    public var uuid: String
+    /// The record's identifier.
+    public let id: RecordID
     /// The kind of change.
     public var kind: Kind
     /// The content to send; unused by a deletion.
-    public var draft: NoteDraft
-    /// The value of ``LocalNote/edits`` that this entry sends.
+    public var content: RecordContent
+    /// The value of ``LocalRecord/edits`` that this entry sends.
     public var edits: Int
     /// The base revision of the first attempt; repeated attempts are identical.
-    public var base: Revision?
-    /// The number of attempts so far.
+    public var base: RecordRevision?
+    /// The number of attempts so far. An entry that was attempted is never changed.
     public var attempts: Int
+    /// Whether an attempt may have been executed although no response acknowledged it.
+    public var mayBeCommitted: Bool
+    /// The reason why the entry is not sent until the user decides; `nil` if it is not parked.
+    public var parked: String?
 
     /// Creates an entry.
     public init(
-        operation: String, sequence: Int, uuid: String, kind: Kind, draft: NoteDraft, edits: Int, base: Revision? = nil,
-        attempts: Int = 0
+        operation: String, sequence: Int, id: RecordID, kind: Kind, content: RecordContent, edits: Int,
+        base: RecordRevision? = nil, attempts: Int = 0, mayBeCommitted: Bool = false, parked: String? = nil
     ) {
         self.operation = operation
         self.sequence = sequence
-        self.uuid = uuid
+        self.id = id
         self.kind = kind
-        self.draft = draft
+        self.content = content
         self.edits = edits
         self.base = base
         self.attempts = attempts
+        self.mayBeCommitted = mayBeCommitted
+        self.parked = parked
     }
 }

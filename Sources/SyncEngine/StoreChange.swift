@@ -1,33 +1,91 @@
 /// An atomic change of the store. It must be durable before the actions that follow it.
 public struct StoreChange: Hashable, Sendable {
-    /// Notes to insert or replace.
-    public var notes: [LocalNote] = []
-    /// Identifiers of the notes to delete.
-    public var deletedNotes: [String] = []
-    /// Entries to insert or replace.
-    public var entries: [OutboxEntry] = []
-    /// Sequence numbers of the entries to delete.
-    public var deletedEntries: [Int] = []
+    /// Records to insert or replace; `nil` deletes.
+    public var records: [RecordID: LocalRecord?] = [:]
+    /// Entries to insert or replace, by sequence; `nil` deletes.
+    public var entries: [Int: OutboxEntry?] = [:]
+    /// Records that cannot be read, with the reason; `nil` deletes.
+    public var quarantine: [RecordID: String?] = [:]
+    /// The account to store.
+    public var account: SyncAccount?
+    /// The state of the index to store.
+    public var index: IndexState?
 
     /// Creates an empty change.
     public init() {}
 
     /// Whether there is nothing to commit.
     public var isEmpty: Bool {
-        notes.isEmpty && deletedNotes.isEmpty && entries.isEmpty && deletedEntries.isEmpty
+        records.isEmpty && entries.isEmpty && quarantine.isEmpty && account == nil && index == nil
+    }
+
+    /// Adds a later change.
+    mutating func append(_ later: StoreChange) {
+        records.merge(later.records) { $1 }
+        entries.merge(later.entries) { $1 }
+        quarantine.merge(later.quarantine) { $1 }
+        account = later.account ?? account
+        index = later.index ?? index
+    }
+}
+
+/// What the client knows of the server's index.
+public struct IndexState: Hashable, Sendable {
+    /// The position from which later changes are requested; `nil` requests the whole index.
+    public var cursor: String?
+    /// The entity tag of the last whole index.
+    public var entityTag: String?
+    /// Whether the store was adopted and no whole index was read since: an absent record is then a conflict with a
+    /// deletion and is not deleted.
+    public var isAdopting: Bool
+
+    /// Creates a state, empty by default.
+    public init(cursor: String? = nil, entityTag: String? = nil, isAdopting: Bool = false) {
+        self.cursor = cursor
+        self.entityTag = entityTag
+        self.isAdopting = isAdopting
     }
 }
 
 /// The content of the store when a client starts.
 public struct StoredState: Sendable {
-    /// All notes.
-    public var notes: [LocalNote]
+    /// All records.
+    public var records: [LocalRecord]
     /// The outbox in order.
     public var entries: [OutboxEntry]
+    /// Records that cannot be read, with the reason.
+    public var quarantine: [RecordID: String]
+    /// The account that the store belongs to; `nil` before the first sync.
+    public var account: SyncAccount?
+    /// The state of the index.
+    public var index: IndexState
 
     /// Creates a state, empty by default.
-    public init(notes: [LocalNote] = [], entries: [OutboxEntry] = []) {
-        self.notes = notes
+    public init(
+        records: [LocalRecord] = [], entries: [OutboxEntry] = [], quarantine: [RecordID: String] = [:],
+        account: SyncAccount? = nil, index: IndexState = IndexState()
+    ) {
+        self.records = records
+        self.entries = entries
+        self.quarantine = quarantine
+        self.account = account
+        self.index = index
+    }
+}
+
+/// A record that another process changed in the store, as it is stored now.
+public struct ForeignChange: Hashable, Sendable {
+    /// The identifier.
+    public var id: RecordID
+    /// The record; `nil` if it was deleted.
+    public var record: LocalRecord?
+    /// The record's entries in order.
+    public var entries: [OutboxEntry]
+
+    /// Creates a change.
+    public init(id: RecordID, record: LocalRecord?, entries: [OutboxEntry]) {
+        self.id = id
+        self.record = record
         self.entries = entries
     }
 }

@@ -6,24 +6,42 @@ public struct SyncExchangeID: Hashable, Sendable, Comparable {
     public static func < (left: SyncExchangeID, right: SyncExchangeID) -> Bool { left.number < right.number }
 }
 
-/// A request to send.
-public struct SyncRequest: Hashable, Sendable {
-    /// The exchange that the response or failure refers to.
-    public let id: SyncExchangeID
-    /// `GET`, `POST`, `PUT` or `DELETE`.
-    public let method: String
+/// The parts of a request that its ``SyncResource`` decides.
+public struct SyncRequestContent: Sendable {
+    /// The method.
+    public var method: String
     /// The path and query.
-    public let target: String
+    public var target: String
     /// Headers in addition to those of HTTP framing and authentication.
-    public let headers: [(name: String, value: String)]
+    public var headers: [(name: String, value: String)]
     /// The body; empty for none.
-    public let body: String
+    public var body: [UInt8]
 
-    public static func == (left: SyncRequest, right: SyncRequest) -> Bool {
-        left.id == right.id && left.method == right.method && left.target == right.target && left.body == right.body
-            && left.headers.map(\.name) == right.headers.map(\.name)
-            && left.headers.map(\.value) == right.headers.map(\.value)
+    /// Creates a request.
+    public init(method: String, target: String, headers: [(name: String, value: String)] = [], body: [UInt8] = []) {
+        self.method = method
+        self.target = target
+        self.headers = headers
+        self.body = body
+    }
+}
+
+/// A request to send.
+public struct SyncRequest: Sendable {
+    /// A sequence of exchanges, each with its own connection.
+    public enum Lane: Int, Hashable, Sendable, CaseIterable {
+        /// Reads and small changes.
+        case small
+        /// Large changes.
+        case large
     }
 
-    public func hash(into hasher: inout Hasher) { hasher.combine(id) }
+    /// The exchange that the response or failure refers to.
+    public let id: SyncExchangeID
+    /// The lane.
+    public let lane: Lane
+    /// The operation.
+    public let operation: SyncOperation
+    /// The request.
+    public let content: SyncRequestContent
 }

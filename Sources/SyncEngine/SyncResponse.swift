@@ -1,5 +1,4 @@
-internal import Determinism
-internal import NotesContract
+public import Determinism
 
 /// A complete response.
 public struct SyncResponse: Sendable {
@@ -17,22 +16,28 @@ public struct SyncResponse: Sendable {
         self.body = body
     }
 
-    func header(_ name: String) -> String? {
-        let name = name.lowercased()
-        return headers.first { $0.name.lowercased() == name }?.value
+    /// Returns the value of a header; the first if there are several.
+    public func header(_ name: String) -> String? {
+        headers.first { $0.name.utf8.count == name.utf8.count && $0.name.lowercased() == name.lowercased() }?.value
     }
 
-    /// Whether the response comes from a notes server and not from an intermediary.
-    var isFromNotesServer: Bool {
-        guard header(NotesHTTP.markerName) == NotesHTTP.markerValue else { return false }
-        if status == 204 || status == 304 { return true }
-        return header("Content-Type")?.lowercased().hasPrefix("application/json") ?? false
+    /// Whether the media type is JSON.
+    public var isJSON: Bool {
+        guard let type = header("Content-Type") else { return false }
+        let essence = type.prefix { $0 != ";" && $0 != " " && $0 != "\t" }
+        return essence.lowercased() == "application/json"
     }
 
-    /// The delay requested by `Retry-After`, at most an hour.
-    var retryAfter: Nanoseconds {
-        guard let text = header("Retry-After"), let seconds = Int64(text), seconds > 0 else { return .zero }
-        return .seconds(min(seconds, 3600))
+    /// The delay requested by `Retry-After` (RFC 9110, 10.2.3): seconds, or a date relative to the response's `Date`.
+    /// `nil` if there is none, or a date without a readable `Date`.
+    public var retryAfter: Nanoseconds? {
+        guard let text = header("Retry-After") else { return nil }
+        if !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) {
+            // More digits than Int64 has are more than any limit of the policy.
+            return .seconds(min(Int64(text) ?? .max, 1 << 32))
+        }
+        guard let time = HTTPDate.seconds(text), let date = header("Date").flatMap(HTTPDate.seconds) else { return nil }
+        return time > date ? .seconds(min(time - date, 1 << 32)) : .zero
     }
 }
 
@@ -46,23 +51,25 @@ public enum SyncFailure: Hashable, Sendable {
     case notHTTP(String)
 }
 
-/// A peer that is not a notes server: another server, or a captive portal or proxy on the way.
+/// A peer that is not the expected server: another server, or a captive portal or proxy on the way.
 public struct ForeignServerError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The status of its response; `nil` if the bytes were not HTTP.
     public let status: Int?
     /// The content type of its response.
     public let contentType: String?
+    /// The name of the expected server, such as "notes server".
+    public let expected: String
 
     /// Creates the error.
-    public init(status: Int?, contentType: String?) {
+    public init(status: Int?, contentType: String?, expected: String) {
         self.status = status
         self.contentType = contentType
+        self.expected = expected
     }
 
     public var description: String {
-        guard let status else { return "not a notes server: the response is not HTTP" }
+        guard let status else { return "not a \(expected): the response is not HTTP" }
         let type = contentType.map { "content type \($0.prefix(60))" } ?? "no content type"
-        return "not a notes server: the response has status \(status) and \(type); expected application/json and the "
-            + "header '\(NotesHTTP.markerName): \(NotesHTTP.markerValue)'"
+        return "not a \(expected): the response has status \(status) and \(type)"
     }
 }

@@ -1,0 +1,105 @@
+public import Determinism
+
+/// Delays, limits and rules of a sync client. The default values are those that the client publishes.
+public struct SyncPolicy: Hashable, Sendable {
+    /// The network interfaces on which the client may send.
+    public enum AllowedInterfaces: String, Hashable, Sendable, CaseIterable {
+        /// Every interface.
+        case any
+        /// Interfaces without a charge for data, such as Wi-Fi.
+        case unmetered
+    }
+
+    /// The delay after the first failure.
+    public var firstDelay: Nanoseconds
+    /// The longest delay. Delays double up to it; each is then reduced at random to between 50 % and 100 %.
+    public var longestDelay: Nanoseconds
+    /// The interval between index fetches.
+    public var poll: Nanoseconds
+    /// Attempts per entry that end in a server error (500) before the entry is parked.
+    public var serverErrorsMax: Int
+    /// The longest random delay of the first request after an interface has come up, so that many clients do not send
+    /// at once.
+    public var recoverySpread: Nanoseconds
+    /// The longest `Retry-After` that is respected; a longer one is reduced to it.
+    public var retryAfterMax: Nanoseconds
+    /// The number of bytes from which a change is large: large changes are sent on a connection of their own, and only
+    /// while no smaller one is ready.
+    public var largeBytes: Int
+    /// The network interfaces on which the client may send.
+    public var interfaces: AllowedInterfaces
+
+    /// Creates a policy.
+    public init(
+        firstDelay: Nanoseconds = .seconds(1), longestDelay: Nanoseconds = .seconds(60),
+        poll: Nanoseconds = .seconds(60), serverErrorsMax: Int = 5, recoverySpread: Nanoseconds = .seconds(2),
+        retryAfterMax: Nanoseconds = .seconds(86_400), largeBytes: Int = 16 << 10,
+        interfaces: AllowedInterfaces = .any
+    ) {
+        self.firstDelay = firstDelay
+        self.longestDelay = longestDelay
+        self.poll = poll
+        self.serverErrorsMax = serverErrorsMax
+        self.recoverySpread = recoverySpread
+        self.retryAfterMax = retryAfterMax
+        self.largeBytes = largeBytes
+        self.interfaces = interfaces
+    }
+
+    /// Returns the greatest number of attempts of the whole queue during an outage:
+    /// 2 + ceil(log2(longest / first)) + duration / (longest / 2).
+    public func attemptsMax(duringOutage duration: Nanoseconds) -> Int {
+        var doublings = 0
+        var delay = max(1, firstDelay.count)
+        while delay < longestDelay.count {
+            let (next, overflow) = delay.multipliedReportingOverflow(by: 2)
+            delay = overflow ? .max : next
+            doublings += 1
+        }
+        let half = max(1, longestDelay.count / 2)
+        return 2 + doublings + Int(clamping: max(0, duration.count) / half)
+    }
+
+    /// Returns the delay after a number of failures in a row.
+    func delay(afterFailures failures: Int, random: inout RandomStream) -> Nanoseconds {
+        var whole = max(1, firstDelay.count)
+        var doublings = failures - 1
+        while doublings > 0 && whole < longestDelay.count {
+            let (next, overflow) = whole.multipliedReportingOverflow(by: 2)
+            whole = overflow ? .max : next
+            doublings -= 1
+        }
+        whole = min(whole, max(1, longestDelay.count))
+        return Nanoseconds(whole - random.integer(below: whole / 2 + 1))
+    }
+}
+
+/// The network interface of the device.
+public struct NetworkInterface: Hashable, Sendable {
+    /// Whether it is up.
+    public var isUp: Bool
+    /// Whether its data are charged, as on a cellular network.
+    public var isMetered: Bool
+
+    /// Creates an interface.
+    public init(isUp: Bool, isMetered: Bool = false) {
+        self.isUp = isUp
+        self.isMetered = isMetered
+    }
+}
+
+/// The client's belief about its connectivity.
+public enum Connectivity: Hashable, Sendable {
+    /// No exchange has ended yet.
+    case unknown
+    /// The last exchange reached the server.
+    case online
+    /// The interface is down.
+    case interfaceDown
+    /// The policy does not allow the interface.
+    case interfaceNotAllowed
+    /// The last exchange failed; a probe decides whether the path or one request is the cause.
+    case suspected
+    /// Exchanges fail; only probes are sent, with growing delays.
+    case unreachable(failures: Int)
+}
