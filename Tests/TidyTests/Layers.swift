@@ -25,7 +25,10 @@ enum Layers {
         .init(name: "HTTPWire", layer: 0, targets: ["Determinism", "LinkModel"], packages: ["HTTPTypes", "NIOCore"]),
         .init(name: "JSON", layer: 0, targets: [], packages: []),
         .init(name: "NotesContract", layer: 0, targets: ["JSON"], packages: []),
-        .init(name: "SyncEngine", layer: 0, targets: ["Determinism", "NotesContract"], packages: []),
+        .init(
+            name: "SyncEngine", layer: 0,
+            targets: ["Determinism", "HTTPWire", "JSON", "NotesContract"],
+            packages: ["DequeModule", "HeapModule", "NIOCore"]),
         .init(name: "ScenarioModel", layer: 0, targets: ["Determinism", "LinkModel"], packages: []),
         .init(
             name: "Impairment", layer: 0,
