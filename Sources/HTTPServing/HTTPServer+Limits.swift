@@ -32,8 +32,9 @@ extension HTTPServer {
 
         // MARK: Connections
 
-        /// The maximum number of open connections. A further connection evicts the unauthenticated one with the oldest
-        /// progress, or else the idle one with the oldest progress; without a candidate it gets 503.
+        /// The maximum number of open connections. At the limit, a new connection evicts the unauthenticated connection
+        /// whose last progress is the oldest; if all connections are authenticated, the idle one whose last progress is
+        /// the oldest. If none is idle, the new connection gets 503.
         public var connectionsMax = 256
         /// The length of the accept queue (the `backlog` of `listen`).
         public var backlogMax = 512

@@ -122,7 +122,7 @@ extension HTTPServerConnection {
         read.continuation.resume(returning: .failure(error))
     }
 
-    /// Discards an unread body as far as it has arrived.
+    /// Discards the bytes of an unread body that have arrived.
     func discardBody() {
         guard case .unread = body else { return }
         body = .abandoned

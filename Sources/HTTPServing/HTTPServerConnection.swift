@@ -32,7 +32,7 @@ final class HTTPServerConnection: ChannelInboundHandler {
         case reading(BodyRead)
         /// The whole body has been taken from the input.
         case done
-        /// The rest of the body stays in the input, so the connection cannot be reused.
+        /// Part of the body was not read, so the connection cannot be reused.
         case abandoned
     }
 

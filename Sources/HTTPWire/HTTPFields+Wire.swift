@@ -16,7 +16,7 @@ extension HTTPFields {
     /// Returns whether a comma-separated list of a name contains an element (`Connection: close`); case is ignored.
     public func isListed(_ element: String, in name: HTTPField.Name) -> Bool {
         self[values: name].contains { value in
-            // By bytes: a Character may be as long as the value, and is slow to compare then.
+            // The comparison is by bytes, because a Character may be as long as the value and is then slow to compare.
             value.utf8.split(separator: UInt8(ascii: ",")).contains { part in
                 HTTPSyntax.isSame(HTTPSyntax.trimmed(Substring(part)), element)
             }

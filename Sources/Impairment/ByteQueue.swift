@@ -3,17 +3,17 @@ internal import NIOCore
 
 /// A queue of bytes, taken from the front in pieces of any size.
 ///
-/// Small chunks are copied together, so that the memory used stays in proportion to the bytes counted: a socket read of
-/// one byte arrives in a buffer of a kilobyte or more.
+/// Small chunks are coalesced, so that the memory used stays in proportion to the bytes counted: a read of one byte
+/// arrives in a buffer of a kilobyte or more.
 struct ByteQueue {
     private var chunks = Deque<ByteBuffer>()
     /// Bytes in the queue.
     private(set) var count = 0
 
-    /// Whether the last chunk is a copy made by the queue, to which further bytes are appended.
+    /// Whether the last chunk is a copy made by the queue, to which further bytes may be appended.
     private var lastIsGathered = false
 
-    /// The maximum size of a copy that gathers chunks. A chunk that fills less than half of its buffer is copied.
+    /// The maximum size of a coalesced chunk. A chunk that fills less than half of its buffer is copied.
     static let gatherBytes = 16 * 1024
 
     /// Appends a chunk.

@@ -34,7 +34,7 @@ extension SharedLink {
 
     /// Sends the RST of a socket that is gone over the link, behind the bytes that were read from the socket before.
     ///
-    /// - Parameter dropsUnsent: Whether the RST goes first, and bytes that TCP has not sent are dropped.
+    /// - Parameter dropsUnsent: Whether bytes that TCP has not sent are dropped, so that the RST precedes them.
     mutating func peerGone(_ side: Side, _ id: FlowID, dropsUnsent: Bool = false) {
         if conduits[id].resetSockets[side.sendDirection] { return }
         conduits[id].resetSockets[side.sendDirection] = true
@@ -59,7 +59,7 @@ extension SharedLink {
         if conduits.contains(id) { trackOrphan(id) }
     }
 
-    /// Limits the lifetime of a connection of which one socket is gone: its RST may be lost.
+    /// Limits the lifetime of a connection with one socket left, because the RST of the other may be lost.
     private mutating func trackOrphan(_ id: FlowID) {
         if let oldest = orphans.insert(id, at: now, in: conduits) { resetBothSockets(oldest) }
     }
@@ -109,13 +109,13 @@ extension SharedLink {
             runToxics(id, opposite)
         }
         if conduits.contains(id), !conduits[id].up.isConnected {
-            // The upstream is not connected: nothing of it remains to be closed.
+            // The upstream is not connected, so only the client's socket is closed.
             conduits[id].recordGoneAndInputClosed(.server)
             endIfOver(id)
         }
     }
 
-    /// Ends a connection if no event of its sockets can have an effect any more.
+    /// Removes a connection if further events of its sockets would have no effect.
     mutating func endIfOver(_ id: FlowID) {
         if conduits[id].hasEnded {
             if conduits[id].isClosing {

@@ -109,7 +109,7 @@ extension SharedLink {
         endIfOver(id)
     }
 
-    /// Pauses and resumes reading, so that a stream holds at most its share and one read.
+    /// Pauses or resumes reading, so that a stream holds at most its share plus one read.
     mutating func regulateReading(_ id: FlowID, _ direction: Direction) {
         let share = budget.streamShare(connections: tcp.connectionCount)
         let hasSendRoom = tcp.sendBufferSpace(id, direction) > 0

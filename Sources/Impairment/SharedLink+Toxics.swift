@@ -6,7 +6,7 @@ extension SharedLink {
     /// The number of pieces that the toxics of one stream pass on before other events run.
     private static let toxicPiecesMax = 256
 
-    /// Adds a toxic next to the link, to open and new connections. Its name must be new.
+    /// Adds a toxic to open and new connections, as the last one before the link. Its name must not be in use.
     public mutating func add(_ toxic: Toxic, at time: Instant) {
         advance(to: time)
         toxicList.add(toxic)
@@ -17,7 +17,7 @@ extension SharedLink {
         advance(to: now)
     }
 
-    /// Changes the settings of the toxic of that name; its stream stays the same.
+    /// Changes the settings of the toxic with the same name; its stream stays the same.
     public mutating func update(_ toxic: Toxic, at time: Instant) {
         advance(to: time)
         guard toxicList.update(toxic) else { return }

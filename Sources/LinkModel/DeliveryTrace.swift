@@ -67,8 +67,8 @@ public struct DeliveryTrace: Hashable, Sendable {
             : Opportunity(round: opportunity.round + 1, index: 0)
     }
 
-    /// Returns the time of an opportunity, saturated: a full queue on a trace of one opportunity a day would exceed 64
-    /// bits.
+    /// Returns the time of an opportunity. The arithmetic saturates: with a full queue and one opportunity a day, the
+    /// time would exceed 64 bits.
     func time(of opportunity: Opportunity) -> Int64 {
         opportunity.round.multipliedSaturating(by: length.count)
             .addingSaturating(Int64(stamps[opportunity.index]) * 1_000_000)
@@ -99,8 +99,8 @@ struct TraceCursor: Sendable {
     /// The unused bytes of `current`.
     private var bytesLeft = 0
 
-    /// Transmits `bytes` after the queued bytes, the last of which leaves at `busyUntil`. Returns the time at which the
-    /// last byte leaves.
+    /// Transmits `bytes` after the queued bytes, which have all left at `busyUntil`. Returns the time at which the last
+    /// byte leaves.
     mutating func send(_ bytes: Int, on trace: DeliveryTrace, busyUntil: Int64, at now: Int64) -> Int64 {
         var opportunity: DeliveryTrace.Opportunity
         if let current, busyUntil > now {

@@ -10,7 +10,7 @@ public struct TimelineRun: Sendable {
     public private(set) var name: String
     /// The time of the next change; `nil` if the conditions stay as they are.
     public private(set) var nextDeadline: Instant?
-    /// Whether the current conditions result from a ramp, so that the queue is kept.
+    /// Whether the current conditions result from a step of a ramp; the queue is kept then.
     public var isRamping: Bool {
         if case .ramp = timeline.entries[index].phase { true } else { false }
     }

@@ -4,12 +4,13 @@ internal import TCPModel
 
 /// The time of one echo, computed from a profile's figures alone.
 ///
-/// The estimate checks the TCP model, so that it shares only the figures and the packet sizes with the model.
+/// The estimate is a check of the TCP model and therefore independent of it: both have only the figures and the packet
+/// sizes in common.
 public enum EchoEstimate {
     /// Returns the time from connect() to the last byte of an echo of `size` bytes, on a connection that has the link
     /// to itself.
     ///
-    /// It is exact for sizes within TCP's initial window of ten segments and for links without loss or jitter.
+    /// The result is exact for sizes within TCP's initial window of ten segments on links without loss or jitter.
     public static func time(ofBytes size: Int, under conditions: Conditions) -> Nanoseconds {
         let (up, down) = (conditions.up, conditions.down)
         func serializationTime(_ bytes: Int, on direction: DirectionConditions) -> Nanoseconds {

@@ -16,13 +16,13 @@ public struct TrialResult: Hashable, Sendable {
     public var exchanges: [Nanoseconds] = []
     /// The time from the end of the outage to the first new byte.
     public var resume: Nanoseconds?
-    /// The time from the end of the outage until no data is overdue.
+    /// The time from the end of the outage until the received data has caught up with the schedule of the sender.
     public var caught: Nanoseconds?
     /// The time from the end of the outage to the last byte.
     public var after: Nanoseconds?
-    /// The bytes received before the first new one.
+    /// The bytes received before the first new byte after the outage.
     public var got: Int?
-    /// Whether the data stays overdue because the link is slower than its sender.
+    /// Whether the received data has not caught up in time, because the link is slower than the sender.
     public var isBehind = false
     /// Whether the transfer ended before the outage.
     public var isEarly = false

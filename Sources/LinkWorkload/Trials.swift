@@ -9,10 +9,10 @@ public struct Trials: ~Copyable {
     private var random: RandomStream
     private var now = Instant(.seconds(1))
 
-    /// The time without progress after which a trial has failed. A trial with an outage has at least three times the
-    /// outage's length, plus a minute.
+    /// The time without progress after which a trial fails, for trials without an outage. With an outage of duration D
+    /// it is the larger of this time and 3 D + 60 s, plus D.
     public static let progressTimeout = Nanoseconds.seconds(120)
-    /// The longest time for draining the link.
+    /// The longest wait until the link has drained.
     private static let drainMax = Nanoseconds.seconds(15)
     private static let requestBytes = 100
 

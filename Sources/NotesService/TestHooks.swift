@@ -70,8 +70,8 @@ public final class TestHooks: Sendable {
         set { state.withLock { $0.fixedTime = newValue } }
     }
 
-    /// Adds a rule and returns its number; `nil` if there are too many. Only the first rule that takes effect on a
-    /// request is applied.
+    /// Adds a rule and returns its number; `nil` if there are too many. A request is affected by the first rule that
+    /// matches it with the right ``Rule/nth``.
     @discardableResult
     public func add(_ rule: Rule) -> Int? {
         state.withLock { state in

@@ -16,7 +16,7 @@ public struct IPv4PacketEncoder: Sendable {
     private static let addresses = PerDirection<[UInt8]>(up: [10, 0, 0, 2], down: [10, 0, 0, 1])
     private static let windowScale = 7
 
-    /// Returns a packet's bytes; fewer than its ``PacketRecord/bytes`` if it has a payload that is not given.
+    /// Returns a packet's bytes. Without a payload that the packet has, they are fewer than its ``PacketRecord/bytes``.
     public func encode(_ record: PacketRecord, payload: [UInt8]?) -> [UInt8] {
         let direction = record.direction
         let first = initialSequenceNumber(record.connectionNumber)

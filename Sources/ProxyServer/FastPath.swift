@@ -39,8 +39,8 @@ final class FastPath {
     /// Whether the relays have connections that are to be detached.
     var isDraining: Bool { frozen != nil }
 
-    /// Makes a relay accept the listener's clients, if the port is closed and the listener can duplicate its socket for
-    /// it.
+    /// Opens the port: a relay accepts the listener's clients from now on. Does nothing if the port is open or the
+    /// listener cannot duplicate its socket.
     func open(_ listener: Listener) {
         guard port == nil, let descriptor = listener.lend() else { return }
         self.listener = listener
@@ -73,7 +73,7 @@ final class FastPath {
         return requestDetachment { $0.detach(from: $1, upTo: share) }
     }
 
-    /// Closes the port and its connections, some at a time; returns those that are to continue elsewhere.
+    /// Closes the port and its connections in batches. Returns the detached connections, which continue on the link.
     func close(_ mode: RelayCloseMode) -> EventLoopFuture<[DetachedConnection]>.Isolated {
         requestDetachment { $0.close($1, mode, connectionsMax: Self.connectionsPerRequest) }.flatMap { connections in
             if self.port == nil { return self.eventLoop.makeSucceededFuture(connections) }
@@ -81,7 +81,7 @@ final class FastPath {
         }
     }
 
-    /// The maximum number of connections that a relay closes before its other connections have their turn.
+    /// The maximum number of connections that a relay closes in one request, before it handles other events.
     private static let connectionsPerRequest = 64
 
     private func requestDetachment(
@@ -120,7 +120,7 @@ final class FastPath {
         }
     }
 
-    /// Aborts every connection that exists now, some at a time.
+    /// Aborts every connection that exists now, in batches.
     func abortAll() -> EventLoopFuture<Void> {
         request {
             $0.connectionTokens(of: $1)
@@ -176,8 +176,8 @@ final class FastPath {
 
     // MARK: Requests
 
-    /// Runs a job at every relay where the port is open: first at the accepting one, so that the connections that it
-    /// has handed over are at the others by then.
+    /// Runs a job at every relay where the port is open. The accepting relay runs it first, so that the connections
+    /// that it has handed over have reached the other relays before they run it.
     private func request<Output: Sendable, Result: Sendable>(
         _ job: @escaping @Sendable (RelayLoop, RelayToken) -> Output,
         then body: @escaping ([(relay: Relay, output: Output)]) -> Result
@@ -203,8 +203,8 @@ final class FastPath {
         afterEarlierRequests { Relay.all[connection.relay].submit(on: self.eventLoop, job) }
     }
 
-    /// Runs requests one after the other: the relays reply at different times, and no connection may move between a
-    /// relay and the link in between.
+    /// Runs requests one after the other. The relays reply at different times, and no connection may move between a
+    /// relay and the link until all have replied.
     private func afterEarlierRequests<Output: Sendable>(
         _ request: @escaping () -> EventLoopFuture<Output>
     ) -> EventLoopFuture<Output> {

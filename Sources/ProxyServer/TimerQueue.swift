@@ -17,8 +17,8 @@ final class TimerQueue {
     }
 
     private let eventLoop: any EventLoop
-    /// Contains stale entries: a timer that was replaced stays in the heap and is ignored when it is due, since drivers
-    /// replace their timers far more often than timers fire.
+    /// The heap contains stale entries: a replaced timer stays in it and is ignored when it is due, since drivers
+    /// replace timers far more often than timers fire.
     private var timers = Heap<Timer>()
     private var drivers: [LinkDriver?] = []
     private var freeIndices: [Int] = []

@@ -30,7 +30,7 @@
         /// The limit on free pipes.
         private let freeMax: Int
 
-        /// The capacity requested in bytes: what Linux grants an unprivileged process by default (`fs.pipe-max-size`).
+        /// The requested capacity in bytes: Linux's default maximum for an unprivileged process (`fs.pipe-max-size`).
         private static let size = 1 << 20
 
         /// - Parameter poolCount: The number of pools that share the process's open files.
@@ -40,7 +40,7 @@
             freeMax = 16 / poolCount
         }
 
-        /// Returns a free or new pipe; `nil` at the limit, or if the system refuses one.
+        /// Returns a free or new pipe; `nil` at the limit, or if the system cannot create one.
         func take() -> Pipe? {
             if let pipe = free.popLast() { return pipe }
             guard count < countMax else { return nil }

@@ -73,8 +73,8 @@
         var abortDeadline: NIODeadline?
         /// Whether a timer is pending that checks if the connection can be aborted.
         var hasAbortTimer = false
-        /// The time that the remaining peer has to acknowledge the bytes received before the other one was gone: enough
-        /// for TCP's retransmissions on a lossy network. A receiver that does not read gets no more time.
+        /// The time in which the remaining peer must acknowledge the bytes received before the other one was gone:
+        /// enough for TCP's retransmissions on a lossy network, and a bound for a receiver that does not read.
         static let abortDelayMax = TimeAmount.seconds(5)
 
         init(_ accepted: AcceptedConnection, token: RelayToken, port: RelayPort) {

@@ -12,8 +12,8 @@ public import LinkModel
 /// delivered bytes are always the next of the stream. All randomness follows from the seed; each connection has its own
 /// random streams (`link/up/conn/7/loss`), so that the losses of one do not shift those of another.
 public struct TCPLink: ~Copyable {
-    /// A box that keeps an endpoint, some kilobytes that each packet accesses, in place. Only the link refers to it,
-    /// and the link cannot be copied.
+    /// A reference to an endpoint, so that its kilobytes are accessed in place for each packet. Only the link refers to
+    /// it, and the link cannot be copied.
     private final class EndpointBox {
         var endpoint: TCPEndpoint
 
@@ -35,7 +35,8 @@ public struct TCPLink: ~Copyable {
         var number = 0
         /// The sequence number after the last byte that each end has sent.
         var dataSentUpTo = PerDirection(up: Int64(0), down: Int64(0))
-        /// The same among recorded packets; -1 before the SYN is recorded.
+        /// The sequence number after the last byte that each end has sent in a recorded packet; -1 before its SYN is
+        /// recorded.
         var recordedUpTo = PerDirection(up: Int64(-1), down: Int64(-1))
     }
 

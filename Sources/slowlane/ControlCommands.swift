@@ -89,8 +89,8 @@ struct InspectCommand: ControlCommand {
               slowlane inspect redis
               slowlane inspect redis --json
 
-            On a terminal the first lines show the proxy and its link. Otherwise each line is a toxic with tab-separated fields. \
-            JSON has 'link', 'seed' and 'connections_open' beside Toxiproxy's fields.
+            On a terminal, the first lines show the proxy and its link. Toxics are printed one per line, with \
+            tab-separated fields. JSON has 'link', 'seed' and 'connections_open' in addition to Toxiproxy's fields.
             """, aliases: ["i", "ins"])
 
     @Argument(help: "Name of the proxy.") var name: String

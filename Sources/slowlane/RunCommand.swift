@@ -17,7 +17,7 @@ struct RunCommand: AsyncParsableCommand {
               slowlane run scenarios/*.yaml
               slowlane run create-retried-after-lost-response --variant orig
 
-            With a deliberate defect of the client, its scenario must fail:
+            With a deliberate defect in the client, the scenario must fail:
               slowlane run edit-conflict-after-subway \\
                   --mutant overwrites-on-conflict
 

@@ -7,7 +7,8 @@ import TCPModel
 @main struct LinkBenchmark {
     static func main() {
         if CommandLine.arguments.count == 3, let count = Int(CommandLine.arguments[2]), (1...1_000_000).contains(count) {
-            // For counting instructions: a number of downloads in one scene. Prints the number of packets.
+            // A run for counting instructions: a number of downloads under one set of conditions. Prints the number of
+            // packets.
             guard let scene = Scene.all.first(where: { $0.name == CommandLine.arguments[1] }) else { return usage() }
             print(scene.downloads(count))
             return
@@ -49,7 +50,7 @@ import TCPModel
     }
 }
 
-/// The conditions of a measurement.
+/// A measurement: a name and the conditions of the link.
 struct Scene: Sendable {
     let name: String
     let conditions: Conditions

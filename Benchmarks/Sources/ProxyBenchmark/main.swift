@@ -1,7 +1,7 @@
 // Measures the lateness of a live proxy relative to its model, and its CPU time: 1, 50 and 500 saturated links on one event
 // loop, and one link without a rate limit. A second process generates the load, on another core if possible.
 //
-//     ProxyBenchmark [seconds [word]] runs all scenes, or those with the word in their name
+//     ProxyBenchmark [seconds [word]] runs all workloads, or those with the word in their name
 //     ProxyBenchmark load [ticks]     generates the load: a server, and clients for the ports on standard input; with
 //                                     'ticks' the server sends 100 bytes every 250 ms instead of as much as possible
 
@@ -74,7 +74,7 @@ func load(ticks: Bool) throws {
     exit(0)
 }
 
-/// The lateness of writes; used on the event loop of all proxies only.
+/// The lateness of writes. Used only on the event loop that all proxies share.
 final class Lateness: @unchecked Sendable {
     private var histogram = Histogram<UInt64>(highestTrackableValue: 60_000_000_000, numberOfSignificantValueDigits: .two)
     private var isCounting = false

@@ -20,7 +20,8 @@ struct ToxicChain {
         var toxic: Toxic
         var machine: any ToxicMachine
         var input: ToxicInput
-        /// The random stream that decides about toxicity and seeds the toxic's own stream, again after each update.
+        /// The random stream for the toxicity and for the seed of the toxic's own stream. Both are drawn again after
+        /// each update.
         var random: RandomStream
         /// Whether the toxic applies to this connection.
         var isApplied = false
@@ -45,7 +46,7 @@ struct ToxicChain {
     private(set) var count = 0
     /// The losses that `packet_loss` toxics add on the link for this stream.
     private(set) var losses: [CorrelatedLoss] = []
-    /// Whether the link takes more bytes of this stream.
+    /// Whether the link accepts more bytes of this stream.
     var hasRoom: Bool
     /// The time of the ``ToxicScheduler`` timer that has been set for the chain, if any.
     var timer: Instant?
@@ -54,7 +55,7 @@ struct ToxicChain {
 
     var isEmpty: Bool { stages.isEmpty }
 
-    /// Whether the first toxic takes no more chunks.
+    /// Whether the first toxic accepts no more chunks.
     var isFull: Bool { stages.first.map { !$0.hasRoom } ?? false }
 
     /// Whether the chain holds bytes or an end that has not been passed on.
@@ -63,8 +64,8 @@ struct ToxicChain {
     /// Whether ``takeAction()`` returns outputs of changed or removed toxics.
     var hasReleasedActions: Bool { !released.isEmpty }
 
-    /// The time at which ``advance(to:)`` must be called next. A toxic that has no room behind it has no deadline
-    /// unless it is urgent.
+    /// The time at which ``advance(to:)`` must be called next. A toxic whose successor is full has no deadline, unless
+    /// it ignores back-pressure.
     var nextDeadline: Instant? {
         var earliest: Instant?
         for (index, stage) in stages.enumerated() {
@@ -93,8 +94,8 @@ struct ToxicChain {
         updateLosses()
     }
 
-    /// Changes the settings of a toxic: a chunk that it has begun with leaves at once; the settings apply to the chunks
-    /// behind.
+    /// Changes the settings of a toxic. A chunk that it has begun to process is released at once; the new settings
+    /// apply to later chunks.
     mutating func update(_ toxic: Toxic, at time: Instant) {
         guard let index = stages.firstIndex(where: { $0.toxic.name == toxic.name }) else { return }
         advance(to: time)
@@ -113,8 +114,8 @@ struct ToxicChain {
         updateLosses()
     }
 
-    /// Removes a toxic: all chunks of its input move on at once, in order. Returns whether the connection must be
-    /// closed because bytes are missing.
+    /// Removes a toxic and releases all chunks of its input at once, in order. Returns whether the connection must be
+    /// closed because the toxic has discarded bytes.
     mutating func remove(_ name: String, at time: Instant) -> Bool {
         guard let index = stages.firstIndex(where: { $0.toxic.name == name }) else { return false }
         advance(to: time)
@@ -201,7 +202,7 @@ struct ToxicChain {
         while index >= 0 {
             switch step(index) {
             case .output(let action): return action
-            // The toxics behind it may run now, and those before it afterwards.
+            // The toxics after it may run now, and then those before it.
             case .moved: index = stages.count - 1
             case .nothing: index -= 1
             }
@@ -213,8 +214,7 @@ struct ToxicChain {
         index + 1 < stages.count ? stages[index + 1].hasRoom : hasRoom
     }
 
-    /// The result of running one toxic: it did nothing, it passed something to the toxic behind it, or the chain has an
-    /// output.
+    /// The result of running one toxic: no change, an input for the next toxic, or an output of the chain.
     private enum StepResult {
         case nothing, moved
         case output(Action)
@@ -250,7 +250,7 @@ struct ToxicChain {
 
     private mutating func end(_ end: ToxicInput.End, _ index: Int) -> StepResult {
         stages[index].hasEnded = true
-        // Bytes behind the end are discarded.
+        // Bytes after the end are discarded.
         for before in 0...index {
             count -= stages[before].input.count
             stages[before].input.dropAll()

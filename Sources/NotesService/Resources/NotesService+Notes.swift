@@ -104,7 +104,7 @@ extension NotesService {
                         return (bytes.text, used)
                     }
                 } catch {
-                    // The status has been sent already, so the connection is aborted.
+                    // The error aborts the connection, because the status has been sent already.
                     recordDatabaseError(error)
                     throw error
                 }
