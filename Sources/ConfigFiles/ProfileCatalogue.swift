@@ -95,7 +95,7 @@ public enum ProfileCatalogue {
     }
 
     /// A profile or a timeline.
-    public enum Either: Sendable {
+    public enum ProfileOrTimeline: Sendable {
         /// A profile.
         case profile(Profile)
         /// A timeline.
@@ -103,14 +103,14 @@ public enum ProfileCatalogue {
     }
 
     /// Returns the profile or timeline given by a built-in name or the path of a file.
-    public static func either(_ nameOrPath: String) throws(LookupError) -> Either {
-        if isPath(nameOrPath) { return try either(atPath: nameOrPath) }
+    public static func profileOrTimeline(_ nameOrPath: String) throws(LookupError) -> ProfileOrTimeline {
+        if isPath(nameOrPath) { return try profileOrTimeline(atPath: nameOrPath) }
         if let timeline = builtInTimeline(named: nameOrPath) { return .timeline(timeline) }
         return .profile(try profile(nameOrPath))
     }
 
     /// Returns the profile or timeline in the file at a path, depending on the file's text.
-    public static func either(atPath path: String) throws(LookupError) -> Either {
+    public static func profileOrTimeline(atPath path: String) throws(LookupError) -> ProfileOrTimeline {
         TimelineFile.isTimeline(try read(path))
             ? .timeline(try timeline(atPath: path)) : .profile(try profile(atPath: path))
     }

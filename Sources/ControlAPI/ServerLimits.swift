@@ -13,7 +13,7 @@ public struct ServerLimits: Hashable, Sendable {
     /// The maximum number of connections to the API. At the limit, a new connection evicts the unauthenticated
     /// connection whose last progress is the oldest; if all connections are authenticated, the idle one whose last
     /// progress is the oldest.
-    public var callersMax = 256
+    public var apiConnectionsMax = 256
     /// The minimum rate of a request body, averaged over each ``bodyWindowSeconds``.
     public var bodyBytesPerSecondMin = 250
     /// The seconds over which the rate of a request body is averaged.

@@ -33,7 +33,7 @@ final class HTTPServerConnection: ChannelInboundHandler {
         /// The whole body has been taken from the input.
         case done
         /// Part of the body was not read, so the connection cannot be reused.
-        case abandoned
+        case unconsumed
     }
 
     /// A read of a request body in progress.

@@ -11,10 +11,10 @@ struct ByteQueue {
     private(set) var count = 0
 
     /// Whether the last chunk is a copy made by the queue, to which further bytes may be appended.
-    private var lastIsGathered = false
+    private var lastIsCoalesced = false
 
     /// The maximum size of a coalesced chunk. A chunk that fills less than half of its buffer is copied.
-    static let gatherBytes = 16 * 1024
+    static let coalescedBytesMax = 16 * 1024
 
     /// Appends a chunk.
     mutating func append(_ chunk: ByteBuffer) {
@@ -23,15 +23,15 @@ struct ByteQueue {
         count += size
         var chunk = chunk
         if chunk.isCompact {
-            lastIsGathered = false
+            lastIsCoalesced = false
             chunks.append(chunk)
-        } else if lastIsGathered, let last = chunks.indices.last, chunks[last].readableBytes + size <= Self.gatherBytes
+        } else if lastIsCoalesced, let last = chunks.indices.last, chunks[last].readableBytes + size <= Self.coalescedBytesMax
         {
             chunks[last].writeBuffer(&chunk)
         } else {
             var gathered = ByteBufferAllocator().buffer(capacity: size)
             gathered.writeBuffer(&chunk)
-            lastIsGathered = true
+            lastIsCoalesced = true
             chunks.append(gathered)
         }
     }

@@ -7,7 +7,7 @@ extension SharedLink {
     mutating func closeInput(_ side: Side, _ id: FlowID) {
         if side == .server && trackResponseStreamEnd(id) { return }
         conduits[id][side.sendDirection].inputIsClosed = true
-        if side == .server && conduits[id].isMuted { return endIfOver(id) }
+        if side == .server && conduits[id].isMuted { return removeIfEnded(id) }
         tcp.finish(id, side.sendDirection, at: now)
     }
 
@@ -15,12 +15,12 @@ extension SharedLink {
     mutating func socketGone(_ side: Side, _ id: FlowID) {
         if side == .server && conduits[id].isMuted {
             conduits[id].recordGoneAndInputClosed(.server)
-            return endIfOver(id)
+            return removeIfEnded(id)
         }
         if conduits[id].isClosedByLink(side) {
             // The other socket is closed separately.
             conduits[id].recordGone(side)
-            return endIfOver(id)
+            return removeIfEnded(id)
         }
         guard conduits[id][side.sendDirection].toxics?.isHolding == true else { return peerGone(side, id) }
         // The bytes that wait before the toxics are delivered first.
@@ -55,7 +55,7 @@ extension SharedLink {
         conduits[id][side.sendDirection].deliversBeforeReset = !dropsUnsent
         tcp.abort(id, from: side, afterSending: !dropsUnsent, at: now)
         deliver(id, side.opposite.sendDirection)
-        if conduits.contains(id) { endIfOver(id) }
+        if conduits.contains(id) { removeIfEnded(id) }
         if conduits.contains(id) { trackOrphan(id) }
     }
 
@@ -111,12 +111,12 @@ extension SharedLink {
         if conduits.contains(id), !conduits[id].up.isConnected {
             // The upstream is not connected, so only the client's socket is closed.
             conduits[id].recordGoneAndInputClosed(.server)
-            endIfOver(id)
+            removeIfEnded(id)
         }
     }
 
     /// Removes a connection if further events of its sockets would have no effect.
-    mutating func endIfOver(_ id: FlowID) {
+    mutating func removeIfEnded(_ id: FlowID) {
         if conduits[id].hasEnded {
             if conduits[id].isClosing {
                 // If a peer had already sent its FIN, its socket is still open for writing.

@@ -178,7 +178,7 @@ public struct SharedLink: ~Copyable {
     /// Starts a timeline, which changes the conditions from `time` on, at `offset` from its beginning.
     public mutating func startTimeline(_ timeline: Timeline, from offset: Nanoseconds = .zero, at time: Instant) {
         advance(to: time)
-        tcp.follow(timeline, from: offset, at: now)
+        tcp.startTimeline(timeline, from: offset, at: now)
         if tcp.conditions.connectionPolicy != policy { applyPolicy() }
     }
 

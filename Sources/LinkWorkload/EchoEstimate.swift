@@ -20,15 +20,15 @@ public enum EchoEstimate {
         let established =
             conditions.dnsDelay + serializationTime(PacketSize.handshake, on: up) + up.delay
             + serializationTime(PacketSize.handshake, on: down) + down.delay
-        var upIsFree = established + serializationTime(PacketSize.header, on: up)
-        var downIsFree = Nanoseconds.zero
+        var upFreeAt = established + serializationTime(PacketSize.header, on: up)
+        var downFreeAt = Nanoseconds.zero
         var left = size
         while left > 0 {
             let packet = PacketSize.header + min(left, PacketSize.segmentMax)
             left -= min(left, PacketSize.segmentMax)
-            upIsFree = upIsFree + serializationTime(packet, on: up)
-            downIsFree = max(downIsFree, upIsFree + up.delay) + serializationTime(packet, on: down)
+            upFreeAt = upFreeAt + serializationTime(packet, on: up)
+            downFreeAt = max(downFreeAt, upFreeAt + up.delay) + serializationTime(packet, on: down)
         }
-        return downIsFree + down.delay
+        return downFreeAt + down.delay
     }
 }

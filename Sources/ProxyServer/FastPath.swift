@@ -42,7 +42,7 @@ final class FastPath {
     /// Opens the port: a relay accepts the listener's clients from now on. Does nothing if the port is open or the
     /// listener cannot duplicate its socket.
     func open(_ listener: Listener) {
-        guard port == nil, let descriptor = listener.lend() else { return }
+        guard port == nil, let descriptor = listener.delegateAccepting() else { return }
         self.listener = listener
         let port = Relay.makePortToken()
         self.port = port
@@ -61,7 +61,7 @@ final class FastPath {
         let done = request {
             $0.freeze($1)
         } then: { _ in
-            self.listener?.takeBack() ?? ()
+            self.listener?.endDelegation() ?? ()
         }
         frozen = done
         return done
@@ -96,7 +96,7 @@ final class FastPath {
             if self.port != nil && self.openRelays.isEmpty {
                 self.port = nil
                 self.frozen = nil
-                self.listener?.takeBack()
+                self.listener?.endDelegation()
             }
             return results.flatMap { $0.output.connections }
         }.assumeIsolated()

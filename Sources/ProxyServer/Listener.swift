@@ -34,7 +34,7 @@ final class Listener {
     private var accepts = true
     private var isClosed = false
     /// Whether the fast path accepts the connections.
-    private var isLent = false
+    private var isDelegated = false
     private var transitionPromises: [EventLoopPromise<Void>] = []
     /// Called with the cause when the socket cannot listen, and with `nil` when it listens again.
     var onFailure: (String?) -> Void = { _ in }
@@ -104,26 +104,26 @@ final class Listener {
 
     /// Duplicates the listening socket for the fast path, which accepts connections until ``endDelegation()``. Returns
     /// `nil` if the socket does not listen or not all connections are to be accepted.
-    func lend() -> OwnedSocket? {
+    func delegateAccepting() -> OwnedSocket? {
         guard current == .open, target == .open, !isTransitioning, !isClosed, fillers.isEmpty else { return nil }
         var copy: CInt = -1
         withDescriptor { copy = fcntl($0, F_DUPFD_CLOEXEC, 0) }
         guard copy >= 0 else { return nil }
-        isLent = true
+        isDelegated = true
         updateAutoRead()
         return OwnedSocket(copy)
     }
 
     /// Ends the effect of ``delegateAccepting()``: the listener accepts connections itself again.
-    func takeBack() {
-        isLent = false
+    func endDelegation() {
+        isDelegated = false
         updateAutoRead()
     }
 
     /// Updates whether the channel accepts connections: a read of a listening channel is an accept.
     private func updateAutoRead() {
         let queueIsKeptFull = current == .blackholed && method == .acceptQueue
-        try? channel?.syncOptions?.setOption(.autoRead, value: accepts && !queueIsKeptFull && !isLent)
+        try? channel?.syncOptions?.setOption(.autoRead, value: accepts && !queueIsKeptFull && !isDelegated)
     }
 
     /// Returns whether `channel` is a filler connection, and releases the filler if it is.

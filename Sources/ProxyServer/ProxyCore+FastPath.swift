@@ -33,18 +33,18 @@ extension ProxyCore {
     }
 
     /// Moves the connections of the frozen fast path to the link, a limited number per turn.
-    func retrieveConnections() {
-        guard let fastPath, fastPath.isDraining, !isRetrieving else { return }
-        isRetrieving = true
+    func moveConnectionsToLink() {
+        guard let fastPath, fastPath.isDraining, !isMovingConnections else { return }
+        isMovingConnections = true
         fastPath.detach(upTo: TurnBudget.connectionsMax).whenSuccess { connections in
-            self.isRetrieving = false
+            self.isMovingConnections = false
             // The sockets of connections without a session are closed by their owners.
             if self.isClosed { return connections.forEach { _ in self.slots.release() } }
             for connection in connections { self.resume(connection) }
             self.updateReadSizes()
             self.updateAccepting()
             if fastPath.isDraining {
-                self.linkDriver.runLater { _ in self.retrieveConnections() }
+                self.linkDriver.runLater { _ in self.moveConnectionsToLink() }
             } else {
                 self.openFastPath()
             }

@@ -31,7 +31,7 @@ final class ProxyCore {
 
     var fastPath: FastPath?
     /// Whether connections are being detached from the fast path.
-    var isRetrieving = false
+    var isMovingConnections = false
 
     var isStopping = false
     var isClosed = false
@@ -172,7 +172,7 @@ final class ProxyCore {
             let areAborted =
                 (self.linkDriver.conditions.connectionPolicy == .open ? nil : self.fastPath?.abortAll())
                 ?? self.eventLoop.makeSucceededVoidFuture()
-            areAborted.assumeIsolated().whenComplete { _ in self.retrieveConnections() }
+            areAborted.assumeIsolated().whenComplete { _ in self.moveConnectionsToLink() }
             let isExecuted = self.withTimeout(
                 TurnBudget.waitMax, areAborted.and(self.linkDriver.whenCaughtUp()).map { _ in })
             return self.applyReachability().and(isExecuted).assumeIsolated().map { _ in

@@ -10,14 +10,14 @@
 
     /// A kernel pipe through which bytes are spliced from one socket to another.
     struct Pipe {
-        let entry: CInt
-        let exit: CInt
+        let writeEnd: CInt
+        let readEnd: CInt
         /// Its capacity in bytes.
         let size: Int
 
         func close() {
-            SystemSocket.close(entry)
-            SystemSocket.close(exit)
+            SystemSocket.close(writeEnd)
+            SystemSocket.close(readEnd)
         }
     }
 
@@ -48,7 +48,7 @@
             let size = crelay_pipe(&ends, CInt(Self.size))
             guard size > 0 else { return nil }
             count += 1
-            return Pipe(entry: ends[1], exit: ends[0], size: Int(size))
+            return Pipe(writeEnd: ends[1], readEnd: ends[0], size: Int(size))
         }
 
         /// Returns a pipe to the pool. A pipe with bytes in it is closed, not reused.

@@ -205,8 +205,8 @@ public struct TCPLink: ~Copyable {
     /// Starts a timeline that changes the conditions.
     ///
     /// - Parameter offset: The part of the timeline that has passed already.
-    public mutating func follow(_ timeline: Timeline, from offset: Nanoseconds = .zero, at now: Instant) {
-        link.follow(timeline, from: offset, at: Instant(Nanoseconds(now.bounded)))
+    public mutating func startTimeline(_ timeline: Timeline, from offset: Nanoseconds = .zero, at now: Instant) {
+        link.startTimeline(timeline, from: offset, at: Instant(Nanoseconds(now.bounded)))
     }
 
     /// Starts or ends an outage of each direction. The conditions and the timeline stay as they are.

@@ -29,7 +29,7 @@ extension JSONValue {
     subscript(key: String) -> JSONValue { object?[key] ?? .null }
 
     /// The value as text; strings have no quotes.
-    var shown: String { text ?? json }
+    var displayText: String { text ?? json }
 
     /// The value of a number.
     var number: Double? {
@@ -64,7 +64,7 @@ struct ListCommand: ControlCommand {
         if server.json { return console.print(proxies.json) }
         let rows = (proxies.object ?? [:]).map { name, proxy in
             [
-                name, proxy["listen"].shown, proxy["upstream"].shown,
+                name, proxy["listen"].displayText, proxy["upstream"].displayText,
                 proxy["enabled"] == .bool(true) ? "enabled" : "disabled", "\(proxy["toxics"].array.count)",
             ]
         }
@@ -106,11 +106,11 @@ struct InspectCommand: ControlCommand {
         if server.json { return console.print(Self.json(proxy, details)) }
         if Terminal.isStandardOutput {
             let state = proxy["enabled"] == .bool(true) ? "enabled" : "disabled"
-            console.print("\(name): \(proxy["listen"].shown) -> \(proxy["upstream"].shown), \(state)")
+            console.print("\(name): \(proxy["listen"].displayText) -> \(proxy["upstream"].displayText), \(state)")
             if let details {
                 let connections = Int(details["connections_open"].number ?? 0)
                 console.print(
-                    "link: \(LinkCommand.description(of: details["link"])); seed \(details["seed"].shown); "
+                    "link: \(LinkCommand.description(of: details["link"])); seed \(details["seed"].displayText); "
                         + "\(TextTable.count(connections, "open connection"))")
             }
         }
@@ -119,9 +119,9 @@ struct InspectCommand: ControlCommand {
             let attributes = toxic["attributes"].object ?? [:]
             console.print(
                 ([
-                    toxic["name"].shown, "type=\(toxic["type"].shown)", "stream=\(toxic["stream"].shown)",
+                    toxic["name"].displayText, "type=\(toxic["type"].displayText)", "stream=\(toxic["stream"].displayText)",
                     "toxicity=\(String(format: "%.2f", toxicity))", "attributes=[",
-                ] + attributes.map { "\($0.key)=\($0.value.shown)" } + ["]"]).joined(separator: "\t"))
+                ] + attributes.map { "\($0.key)=\($0.value.displayText)" } + ["]"]).joined(separator: "\t"))
         }
     }
 
@@ -167,7 +167,7 @@ struct CreateCommand: ControlCommand {
         let proxy = try await client.call("POST", "/proxies", .object(body))
         if server.json { return console.print(proxy.json) }
         console.print("Created new proxy \(name)")
-        if listen.hasSuffix(":0") { console.print("listening on \(proxy["listen"].shown)") }
+        if listen.hasSuffix(":0") { console.print("listening on \(proxy["listen"].displayText)") }
     }
 }
 

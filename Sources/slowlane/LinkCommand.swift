@@ -71,7 +71,7 @@ struct LinkCommand: ControlCommand {
         func direction(_ conditions: JSONValue) -> String {
             let rate = conditions["rate_bps"].number.map { JSONText.number($0 / 1000) + " kbit/s" }
             let loss = conditions["loss_percent"].number ?? 0
-            return "\(rate ?? "no rate limit") \(conditions["delay_ms"].shown) ms"
+            return "\(rate ?? "no rate limit") \(conditions["delay_ms"].displayText) ms"
                 + (loss == 0 ? "" : " \(JSONText.number(loss)) % loss")
         }
         return "\(source)down \(direction(link["down"])), up \(direction(link["up"]))"

@@ -40,7 +40,7 @@ struct ModelCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Name in the output lines. (default: the profile or timeline)", valueName: "name"))
     var name: String?
 
-    @Option(help: ArgumentHelp("Transfers to run, separated by commas.", valueName: "items"))
+    @Option(help: ArgumentHelp("Transfers to run, separated by commas.", valueName: "transfers"))
     var plan = "ttfb,down:10240,up:10240,pp:20"
 
     @Option(help: ArgumentHelp("Number of runs of the plan.", valueName: "count"))
@@ -58,14 +58,14 @@ struct ModelCommand: ParsableCommand {
 
     func run() throws {
         let console = Console()
-        let items = try plan.split(separator: ",").map { word in
-            guard let item = PlanItem(word) else {
+        let transfers = try plan.split(separator: ",").map { word in
+            guard let transfer = Transfer(word) else {
                 console.error(
                     "--plan '\(word.prefix(40))' must be ttfb, down:N, up:N (N >= 100), pp:K[:S], conn, odrip:D, "
                         + "obulk:D:N[:A], oreq:D or oconn:D")
                 throw ExitStatus.usage
             }
-            return item
+            return transfer
         }
         let label: String
         var link: Trials
@@ -82,8 +82,8 @@ struct ModelCommand: ParsableCommand {
         }
         let start = ContinuousClock.now
         for repetition in 0..<trials {
-            for item in items {
-                console.print(link.run(item).json(profile: name ?? label, repetition: repetition))
+            for transfer in transfers {
+                console.print(link.run(transfer).json(profile: name ?? label, repetition: repetition))
             }
         }
         if stats { printStatistics(link.packetsOffered, ContinuousClock.now - start, console) }

@@ -86,9 +86,9 @@ struct ProfilesCommand: ParsableCommand {
             }
         }
 
-        private func find(_ console: Console) throws -> ProfileCatalogue.Either {
+        private func find(_ console: Console) throws -> ProfileCatalogue.ProfileOrTimeline {
             do {
-                return try ProfileCatalogue.either(profile)
+                return try ProfileCatalogue.profileOrTimeline(profile)
             } catch {
                 throw error.exitCode(reportingTo: console)
             }
@@ -159,7 +159,7 @@ struct ProfilesCommand: ParsableCommand {
             var isValid = true
             for file in files {
                 do {
-                    guard case .profile(let profile) = try ProfileCatalogue.either(atPath: file) else {
+                    guard case .profile(let profile) = try ProfileCatalogue.profileOrTimeline(atPath: file) else {
                         console.print("\(file): ok: timeline")
                         continue
                     }

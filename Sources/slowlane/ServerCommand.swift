@@ -96,7 +96,7 @@ struct ServerCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Maximum number of open API connections; a further one replaces the one that has been idle longest.",
             valueName: "count"))
-    var maxCallers = ServerLimits().callersMax
+    var maxCallers = ServerLimits().apiConnectionsMax
 
     @Flag(name: .shortAndLong, help: "Print results only.")
     var quiet = false
@@ -127,11 +127,11 @@ struct ServerCommand: AsyncParsableCommand {
         }
         if level == nil && !levelName.isEmpty { logger.error("unknown LOG_LEVEL value: \"\(levelName.prefix(40))\"") }
         // Toxiproxy has no tokens, and its container image listens on all interfaces.
-        let isOpen = try Self.boolean("SLOWLANE_NO_TOKEN", environment) || noToken || isToxiproxy
+        let needsNoToken = try Self.boolean("SLOWLANE_NO_TOKEN", environment) || noToken || isToxiproxy
         if isToxiproxy { logger.info("Starting Toxiproxy", metadata: ["version": "\(API.toxiproxyVersion)"]) }
         let address = try await resolvedAddress(console)
         let isReachable = !LocalAddresses.isLoopback(address.host)
-        if isReachable && token == nil && !isOpen {
+        if isReachable && token == nil && !needsNoToken {
             console.error(
                 "\(address) accepts requests from other machines, and requests can open ports and connections on this one; "
                     + "add --token TOKEN, or --no-token (SLOWLANE_NO_TOKEN=1)")
@@ -195,7 +195,7 @@ struct ServerCommand: AsyncParsableCommand {
             Terminal.connections(withOpenFiles: Terminal.raiseOpenFileLimit()))
         limits.bodyBytesMax = maxBody
         limits.headerBytesMax = maxHeaders
-        limits.callersMax = maxCallers
+        limits.apiConnectionsMax = maxCallers
         return limits
     }
 

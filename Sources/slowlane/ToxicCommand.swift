@@ -80,7 +80,7 @@ struct ToxicCommand: AsyncParsableCommand {
                     "toxicity": .number(toxicity), "attributes": try ToxicCommand.attributes(attribute, ofType: type),
                 ]))
             if server.json { return console.print(toxic.json) }
-            console.print("Added \(stream) \(type) toxic '\(toxic["name"].shown)' on proxy '\(proxy)'")
+            console.print("Added \(stream) \(type) toxic '\(toxic["name"].displayText)' on proxy '\(proxy)'")
         }
     }
 

@@ -21,7 +21,7 @@ struct SlicerToxic: ToxicMachine {
         self.random = random
     }
 
-    var holdsFirst: Bool { !lengths.isEmpty }
+    var hasBegunFirstChunk: Bool { !lengths.isEmpty }
 
     mutating func step(_ input: inout ToxicInput, at now: Instant) -> ToxicStep {
         if let pauseEnd, pauseEnd > now { return .wait(until: pauseEnd) }

@@ -69,7 +69,7 @@ struct ToxicChain {
     var nextDeadline: Instant? {
         var earliest: Instant?
         for (index, stage) in stages.enumerated() {
-            guard let deadline = stage.deadline, deadline < .never, hasRoom(behind: index) || stage.machine.isUrgent
+            guard let deadline = stage.deadline, deadline < .never, hasRoom(after: index) || stage.machine.ignoresBackPressure
             else { continue }
             earliest = min(earliest ?? deadline, deadline)
         }
@@ -99,9 +99,9 @@ struct ToxicChain {
     mutating func update(_ toxic: Toxic, at time: Instant) {
         guard let index = stages.firstIndex(where: { $0.toxic.name == toxic.name }) else { return }
         advance(to: time)
-        if stages[index].deadline != nil, stages[index].machine.holdsFirst, let held = stages[index].input.take() {
+        if stages[index].deadline != nil, stages[index].machine.hasBegunFirstChunk, let held = stages[index].input.take() {
             count -= held.readableBytes
-            release(held, behind: index)
+            release(held, after: index)
         }
         if let limit = stages[index].machine as? LimitDataToxic { stages[index].bytesPassed = limit.bytesPassed }
         if stages[index].machine.mustCloseOnRemoval { stages[index].hasDiscardedBytes = true }
@@ -122,15 +122,15 @@ struct ToxicChain {
         let mustClose = stages[index].machine.mustCloseOnRemoval || stages[index].hasDiscardedBytes
         while let chunk = stages[index].input.take() {
             count -= chunk.readableBytes
-            release(chunk, behind: index)
+            release(chunk, after: index)
         }
-        if let end = stages[index].input.end, !stages[index].hasEnded { releaseEnd(end, behind: index) }
+        if let end = stages[index].input.end, !stages[index].hasEnded { releaseEnd(end, after: index) }
         stages.remove(at: index)
         updateLosses()
         return mustClose
     }
 
-    private mutating func release(_ bytes: ByteBuffer, behind index: Int) {
+    private mutating func release(_ bytes: ByteBuffer, after index: Int) {
         if index + 1 < stages.count {
             count += bytes.readableBytes
             stages[index + 1].input.append(bytes, at: now)
@@ -139,7 +139,7 @@ struct ToxicChain {
         }
     }
 
-    private mutating func releaseEnd(_ end: ToxicInput.End, behind index: Int) {
+    private mutating func releaseEnd(_ end: ToxicInput.End, after index: Int) {
         if index + 1 < stages.count {
             stages[index + 1].input.finish(end)
         } else {
@@ -210,7 +210,7 @@ struct ToxicChain {
         return nil
     }
 
-    private func hasRoom(behind index: Int) -> Bool {
+    private func hasRoom(after index: Int) -> Bool {
         index + 1 < stages.count ? stages[index + 1].hasRoom : hasRoom
     }
 
@@ -222,8 +222,8 @@ struct ToxicChain {
 
     private mutating func step(_ index: Int) -> StepResult {
         guard !stages[index].hasEnded else { return .nothing }
-        guard hasRoom(behind: index) || stages[index].machine.isUrgent else { return .nothing }
-        if let deadline = stages[index].deadline, deadline > now, !stages[index].machine.isUrgent { return .nothing }
+        guard hasRoom(after: index) || stages[index].machine.ignoresBackPressure else { return .nothing }
+        if let deadline = stages[index].deadline, deadline > now, !stages[index].machine.ignoresBackPressure { return .nothing }
         stages[index].deadline = nil
         let before = stages[index].input.count
         let step = stages[index].step(at: now)
@@ -233,15 +233,15 @@ struct ToxicChain {
         case .wait(until: let deadline):
             stages[index].deadline = deadline
             return .nothing
-        case .pass(let bytes): return pass(bytes, alone: false, behind: index)
-        case .passAlone(let bytes): return pass(bytes, alone: true, behind: index)
+        case .pass(let bytes): return pass(bytes, alone: false, after: index)
+        case .passAlone(let bytes): return pass(bytes, alone: true, after: index)
         case .finish: return end(stages[index].input.end ?? .finished, index)
         case .close: return end(.closed, index)
         case .reset: return .output(.reset)
         }
     }
 
-    private mutating func pass(_ bytes: ByteBuffer, alone: Bool, behind index: Int) -> StepResult {
+    private mutating func pass(_ bytes: ByteBuffer, alone: Bool, after index: Int) -> StepResult {
         if index + 1 == stages.count { return .output(.bytes(bytes, alone: alone)) }
         count += bytes.readableBytes
         stages[index + 1].input.append(bytes, at: now)

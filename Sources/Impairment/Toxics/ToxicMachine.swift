@@ -10,17 +10,17 @@ protocol ToxicMachine {
     /// The maximum number of chunks that the input queue holds; when it is full, the toxic before it stops.
     var chunksMax: Int { get }
     /// Whether the toxic runs even if the next toxic or the link is full.
-    var isUrgent: Bool { get }
+    var ignoresBackPressure: Bool { get }
     /// Whether the toxic has begun to process the first chunk of its input, so that an update releases that chunk.
-    var holdsFirst: Bool { get }
+    var hasBegunFirstChunk: Bool { get }
     /// Whether the toxic discards bytes, so that its removal must close the connection.
     var mustCloseOnRemoval: Bool { get }
 }
 
 extension ToxicMachine {
     var chunksMax: Int { 1 }
-    var isUrgent: Bool { false }
-    var holdsFirst: Bool { true }
+    var ignoresBackPressure: Bool { false }
+    var hasBegunFirstChunk: Bool { true }
     var mustCloseOnRemoval: Bool { false }
 }
 
