@@ -59,7 +59,8 @@ public final class API: Sendable {
         self.logger = logger
     }
 
-    /// The longest path in bytes: two names of ``JSONFields/wordBytesMax``, each byte percent-encoded, and the rest.
+    /// The longest path in bytes: two names of ``JSONFields/wordBytesMax`` percent-encoded bytes, and 256 bytes for the
+    /// rest.
     static let pathBytesMax = 2 * 3 * JSONFields.wordBytesMax + 256
 
     /// An HTTP response.

@@ -24,7 +24,7 @@ extension HTTPServer {
         /// The maximum number of bytes of a request target or header value that is not ASCII. Comparing such strings is
         /// slow.
         public var nonASCIIBytesMax = 1024
-        /// The maximum number of bytes of one read, and therefore of input buffered behind a request.
+        /// The maximum number of bytes of one read, and therefore of buffered input after a request.
         public var readBytesMax = 16 << 10
 
         /// The send buffer of a connection (`SO_SNDBUF`; Linux doubles it for bookkeeping).

@@ -13,7 +13,7 @@ extension HTTPFields {
         }
     }
 
-    /// Returns whether a comma-separated list of a name contains an element (`Connection: close`); case is ignored.
+    /// Returns whether the comma-separated list in a field contains an element (`Connection: close`); case is ignored.
     public func isListed(_ element: String, in name: HTTPField.Name) -> Bool {
         self[values: name].contains { value in
             // The comparison is by bytes, because a Character may be as long as the value and is then slow to compare.
@@ -23,7 +23,7 @@ extension HTTPFields {
         }
     }
 
-    /// Writes the field lines and the empty line behind them.
+    /// Writes the field lines and the empty line after them.
     func write(into buffer: inout ByteBuffer) {
         for field in self {
             buffer.writeString(field.name.rawName)

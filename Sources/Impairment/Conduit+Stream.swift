@@ -80,7 +80,7 @@ extension Conduit {
             arrived = 0
         }
 
-        /// Writes bytes that have arrived, as far as the receiving socket accepts them. Returns how many of them passed
+        /// Writes bytes that have arrived until the receiving socket accepts no more. Returns how many of them passed
         /// through the TCP model.
         mutating func writeArrived(to receiver: Side, limit: Int, into actions: inout [SocketAction]) -> Int {
             let before = arrived

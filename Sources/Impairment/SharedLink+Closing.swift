@@ -32,7 +32,7 @@ extension SharedLink {
         if conduits.contains(id) { deliver(id, side.opposite.sendDirection) }
     }
 
-    /// Sends the RST of a socket that is gone over the link, behind the bytes that were read from the socket before.
+    /// Sends the RST of a socket that is gone over the link, after the bytes that were read from that socket.
     ///
     /// - Parameter dropsUnsent: Whether bytes that TCP has not sent are dropped, so that the RST precedes them.
     mutating func peerGone(_ side: Side, _ id: FlowID, dropsUnsent: Bool = false) {

@@ -72,7 +72,8 @@ extension SharedLink {
         budget.changeToxicBytes(by: conduits[id][direction].updateToxicBytes())
     }
 
-    /// Runs a stream's toxics as far as they go now, and sets the timer for their next deadline.
+    /// Runs a stream's toxics until they have no more output or have passed on ``toxicPiecesMax`` pieces, and sets the
+    /// timer for their next deadline.
     mutating func runToxics(_ id: FlowID, _ direction: Direction) {
         var piecesLeft = Self.toxicPiecesMax
         conduits[id][direction].toxics?.advance(to: now)

@@ -37,7 +37,7 @@ public struct SharedLink: ~Copyable {
     private var actions = Deque<TimedAction>()
     /// Events of captive portals, which respond instead of servers; they are processed after the current event.
     private var portalEvents = Deque<(flow: FlowID, event: SocketEvent)>()
-    /// Connections that are still to be aborted.
+    /// Connections to be aborted by later calls.
     private var pendingAborts = Deque<FlowID>()
     /// The time of the link; it never goes back.
     public private(set) var now = Instant.start
@@ -182,7 +182,7 @@ public struct SharedLink: ~Copyable {
         if tcp.conditions.connectionPolicy != policy { applyPolicy() }
     }
 
-    /// Starts or ends an outage in each direction, whatever the conditions are.
+    /// Starts or ends an outage in each direction, independently of the conditions.
     public mutating func setOutage(_ isOut: PerDirection<Bool>, at time: Instant) {
         advance(to: time)
         tcp.setOutage(isOut)

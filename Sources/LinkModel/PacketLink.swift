@@ -21,7 +21,7 @@ package struct PacketLink<Payload: Sendable>: Sendable {
     /// The time of the timeline's next change; `.max` if there is none.
     @usableFromInline
     package internal(set) var timelineDeadline = Int64.max
-    /// Whether a direction has an outage: no packet passes, whatever the conditions.
+    /// Whether a direction has an outage, in which no packet passes under any conditions.
     package private(set) var hasOutage = PerDirection(up: false, down: false)
     /// The random seed.
     package private(set) var seed: UInt64

@@ -54,8 +54,8 @@ public struct TimelineRun: Sendable {
 
     /// Advances the time. Returns whether the conditions have changed.
     ///
-    /// The cost is linear in the number of entries, however much time has passed: rounds, steps of ramps and intervals
-    /// of flaps are skipped by arithmetic. Only the lengths of intervals with jitter are drawn one by one.
+    /// The cost is linear in the number of entries and independent of the elapsed time: rounds, steps of ramps and
+    /// intervals of flaps are skipped by arithmetic. Only the lengths of intervals with jitter are drawn one by one.
     public mutating func advance(to now: Instant) -> Bool {
         let limit = min(now, .end).sinceStart.count
         guard let deadline = nextDeadline, deadline.sinceStart.count <= limit else { return false }

@@ -2,7 +2,7 @@ public import Determinism
 
 /// The measurements of one transfer, as an application would take them.
 public struct TrialResult: Hashable, Sendable {
-    /// The kind of transfer.
+    /// The transfer.
     public let transfer: Transfer
     /// The time from `connect()` to its return.
     public var connect: Nanoseconds?

@@ -25,7 +25,7 @@ public struct ProfileMeasurement: Sendable {
     /// The reason why a profile cannot be measured, or a measurement failed.
     public struct MeasurementError: Error, CustomStringConvertible {
         public let description: String
-        /// Whether the profile itself lets no echo through.
+        /// Whether no echo can pass under the profile.
         public let isUnsuitableProfile: Bool
     }
 

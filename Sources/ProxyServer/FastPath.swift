@@ -15,7 +15,8 @@ final class FastPath {
     private var port: RelayToken?
     /// The relays at which the port is open.
     private var openRelays: [Relay] = []
-    /// Set while connections are to be detached; succeeds when the relays have stopped reading and accepting.
+    /// A future that succeeds when the relays have stopped reading and accepting; `nil` unless connections are to be
+    /// detached.
     private var frozen: EventLoopFuture<Void>?
     private weak var listener: Listener?
     /// The traffic of ports that are closed.

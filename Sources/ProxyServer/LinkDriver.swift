@@ -31,7 +31,7 @@ final class LinkDriver {
     /// Sessions with unflushed writes.
     private var unflushedSessions: [Session] = []
 
-    /// The events needed by the configuration's callbacks; those of observers are added separately.
+    /// The events that the configuration's callbacks need, without those of observers.
     private let configuredObservation: SharedLink.Observation
     private var observers: [ProxyObserver] = []
     private var lastConditions: Conditions

@@ -282,7 +282,7 @@ final class Session {
         handlers.down?.flush()
     }
 
-    /// Stops reading both sockets for good, whatever actions follow.
+    /// Stops reading both sockets permanently. Later actions to resume reading have no effect.
     func stopReading() {
         readingIsStopped = true
         handlers.up?.pauseReading()

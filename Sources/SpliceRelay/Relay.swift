@@ -19,7 +19,7 @@
     package final class Relay: Sendable {
         /// The position in ``all``.
         package let index: Int
-        /// Not a `Mutex`, because a contended one does not report its happens-before edges to ThreadSanitizer.
+        /// A `Mutex` is not used, because a contended one does not report its happens-before edges to ThreadSanitizer.
         private let jobs = NIOLockedValueBox<[@Sendable (RelayLoop) -> Void]>([])
         /// Connections forwarded here, including those handed over and not yet received.
         private let connectionCount = Atomic<Int>(0)

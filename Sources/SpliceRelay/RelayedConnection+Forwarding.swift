@@ -217,7 +217,7 @@
         }
     }
 
-    /// Buffers that all connections of a relay use in turn.
+    /// The buffers of a relay, shared by its connections.
     struct RelayBuffers: ~Copyable {
         /// Holds the bytes of one copying read.
         let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 << 10, alignment: 4096)

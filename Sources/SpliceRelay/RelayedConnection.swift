@@ -16,7 +16,7 @@
             var descriptor: CInt
             var isReadable = false
             var isWritable = false
-            /// Whether the peer has sent a FIN or a RST, or the socket has failed; a read tells which.
+            /// Whether the peer has sent a FIN or a RST, or the socket has failed; a read distinguishes the cases.
             var hasHangup = false
             /// Whether the kernel has reported an error; bytes received before it can still be read.
             var hasError = false

@@ -104,7 +104,7 @@ public struct TCPLink: ~Copyable {
     /// The timeline that changes the conditions, if there is one.
     public var timeline: TimelineRun? { link.timeline }
 
-    /// Whether a direction has an outage: no packet passes, whatever the conditions.
+    /// Whether a direction has an outage, in which no packet passes under any conditions.
     public var hasOutage: PerDirection<Bool> { link.hasOutage }
 
     /// The time of the next event; `nil` if no event is due.
@@ -303,8 +303,8 @@ public struct TCPLink: ~Copyable {
 
     /// Aborts a connection at one end: a RST is sent, now and in response to segments that arrive later.
     ///
-    /// - Parameter afterSending: Whether all written data is sent first, as far as the windows permit. Losses are not
-    ///   repaired then: the RST does not wait for acknowledgments.
+    /// - Parameter afterSending: Whether all written data is sent first, within the windows. The RST does not wait for
+    ///   acknowledgments, so losses are not repaired.
     public mutating func abort(_ id: FlowID, from side: Side, afterSending: Bool = false, at now: Instant) {
         guard contains(id) else { return }
         perform(id, side, at: now) { $0.abort(afterSending: afterSending, at: $1) }

@@ -4,7 +4,7 @@ internal import Determinism
 /// not limited.
 struct LatencyToxic: ToxicMachine {
     let latency: Nanoseconds
-    /// In whole milliseconds.
+    /// The maximum offset in milliseconds.
     let jitter: Int64
     var random: RandomStream
     /// The time at which the first chunk leaves, once its jitter has been drawn.

@@ -40,7 +40,7 @@ struct ToxicChain {
 
     private var stages: [Stage] = []
     private var now = Instant.start
-    /// Outputs of changed and removed toxics; they come first.
+    /// Outputs of changed and removed toxics, which precede all others.
     private var released: [Action] = []
     /// Bytes in the input queues.
     private(set) var count = 0
