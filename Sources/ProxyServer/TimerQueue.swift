@@ -33,7 +33,7 @@ final class TimerQueue {
     /// The maximum number of times that a turn is postponed because tasks keep the event loop busy.
     private static let taskRoundsMax = 8
 
-    /// The minimum number of heap entries at which stale ones are removed.
+    /// The number of heap entries, in addition to four per driver, above which stale ones are removed.
     private static let timersMin = 64
     /// The maximum number of link drivers that run in one turn.
     private static let driversPerTurn = 64
