@@ -149,7 +149,8 @@ enum Quantity {
             let ends = word.split(separator: "-", omittingEmptySubsequences: false).map { Int($0.trimmed) }
             guard ends.count <= 2, let first = ends.first ?? nil, let last = ends.last ?? nil, first <= last else {
                 throw ParseError(
-                    message: "'\(abbreviated(word))' is not a packet number; expected numbers from 1, as in '3, 7, 12-15'")
+                    message:
+                        "'\(abbreviated(word))' is not a packet number; expected numbers from 1, as in '3, 7, 12-15'")
             }
             ranges.append(first...last)
         }
@@ -177,7 +178,8 @@ enum Quantity {
             ]
             guard let scale = scales[unit] else { throw unitError(text, String(unit), expected) }
             guard scale < lastScale, let count = number.scaled(by: scale), count <= Timeline.timeMax.count else {
-                throw ParseError(message: "'\(abbreviated(text))' is out of range; expected \(expected), up to 24 hours")
+                throw ParseError(
+                    message: "'\(abbreviated(text))' is out of range; expected \(expected), up to 24 hours")
             }
             lastScale = scale
             total += count

@@ -25,7 +25,8 @@ struct ByteQueue {
         if chunk.isCompact {
             lastIsCoalesced = false
             chunks.append(chunk)
-        } else if lastIsCoalesced, let last = chunks.indices.last, chunks[last].readableBytes + size <= Self.coalescedBytesMax
+        } else if lastIsCoalesced, let last = chunks.indices.last,
+            chunks[last].readableBytes + size <= Self.coalescedBytesMax
         {
             chunks[last].writeBuffer(&chunk)
         } else {

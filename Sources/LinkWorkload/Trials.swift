@@ -289,7 +289,11 @@ private struct Trial {
     private mutating func finish() {
         // Exchanges are measured from the first request.
         let requestAt = result.connect.map { connectAt + $0 } ?? connectAt
-        if case .outageRequest = transfer { result.lastByte = now - requestedAt } else { result.lastByte = now - requestAt }
+        if case .outageRequest = transfer {
+            result.lastByte = now - requestedAt
+        } else {
+            result.lastByte = now - requestAt
+        }
         if case .ttfb = transfer { result.firstByte = firstAt.map { $0 - requestAt } }
         if case .down = transfer { result.firstByte = firstAt.map { $0 - requestAt } }
         result.total = now - connectAt

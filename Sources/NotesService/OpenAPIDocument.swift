@@ -84,7 +84,8 @@ struct OpenAPIDocument {
                     "getPin", "Whether the note is pinned", reading([200: .of("Pin")].merging(notFoundErrors) { $1 })),
                 [
                     "put": operation(
-                        "pin", "Pins the note", writing([204: .none].merging(notFoundErrors) { $1 }), parameters: ["Operation"]
+                        "pin", "Pins the note", writing([204: .none].merging(notFoundErrors) { $1 }),
+                        parameters: ["Operation"]
                     ),
                     "delete": operation(
                         "unpin", "Unpins the note", writing([204: .none].merging(notFoundErrors) { $1 }),
@@ -240,7 +241,9 @@ struct OpenAPIDocument {
     }
 
     private func reading(_ shapes: [Int: Shape]) -> [Int: Shape] {
-        shapes.merging(commonErrors) { own, _ in own }.merging([unauthenticatedStatus: .of("Failure"), 406: .of("Failure")]) {
+        shapes.merging(commonErrors) { own, _ in own }.merging([
+            unauthenticatedStatus: .of("Failure"), 406: .of("Failure"),
+        ]) {
             own, _ in own
         }
     }

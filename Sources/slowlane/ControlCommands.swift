@@ -119,7 +119,8 @@ struct InspectCommand: ControlCommand {
             let attributes = toxic["attributes"].object ?? [:]
             console.print(
                 ([
-                    toxic["name"].displayText, "type=\(toxic["type"].displayText)", "stream=\(toxic["stream"].displayText)",
+                    toxic["name"].displayText, "type=\(toxic["type"].displayText)",
+                    "stream=\(toxic["stream"].displayText)",
                     "toxicity=\(String(format: "%.2f", toxicity))", "attributes=[",
                 ] + attributes.map { "\($0.key)=\($0.value.displayText)" } + ["]"]).joined(separator: "\t"))
         }

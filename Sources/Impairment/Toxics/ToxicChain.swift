@@ -69,7 +69,8 @@ struct ToxicChain {
     var nextDeadline: Instant? {
         var earliest: Instant?
         for (index, stage) in stages.enumerated() {
-            guard let deadline = stage.deadline, deadline < .never, hasRoom(after: index) || stage.machine.ignoresBackPressure
+            guard let deadline = stage.deadline, deadline < .never,
+                hasRoom(after: index) || stage.machine.ignoresBackPressure
             else { continue }
             earliest = min(earliest ?? deadline, deadline)
         }
@@ -99,7 +100,9 @@ struct ToxicChain {
     mutating func update(_ toxic: Toxic, at time: Instant) {
         guard let index = stages.firstIndex(where: { $0.toxic.name == toxic.name }) else { return }
         advance(to: time)
-        if stages[index].deadline != nil, stages[index].machine.hasBegunFirstChunk, let held = stages[index].input.take() {
+        if stages[index].deadline != nil, stages[index].machine.hasBegunFirstChunk,
+            let held = stages[index].input.take()
+        {
             count -= held.readableBytes
             release(held, after: index)
         }
@@ -223,7 +226,9 @@ struct ToxicChain {
     private mutating func step(_ index: Int) -> StepResult {
         guard !stages[index].hasEnded else { return .nothing }
         guard hasRoom(after: index) || stages[index].machine.ignoresBackPressure else { return .nothing }
-        if let deadline = stages[index].deadline, deadline > now, !stages[index].machine.ignoresBackPressure { return .nothing }
+        if let deadline = stages[index].deadline, deadline > now, !stages[index].machine.ignoresBackPressure {
+            return .nothing
+        }
         stages[index].deadline = nil
         let before = stages[index].input.count
         let step = stages[index].step(at: now)

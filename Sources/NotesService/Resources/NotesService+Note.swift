@@ -82,7 +82,8 @@ extension NotesService {
         stored.note = Note(
             uuid: old.uuid, revision: Revision(number: old.revision.number + 1, suffix: makeUUID()), date: date.stored,
             title: title, text: text)
-        return try writeResponse(.ok, stored.save(database, owner: user, at: now(), uptime: uptimeNow()), sentDate: date.sent)
+        return try writeResponse(
+            .ok, stored.save(database, owner: user, at: now(), uptime: uptimeNow()), sentDate: date.sent)
     }
 
     private func remove(_ request: APIRequest, _ user: String, _ uuid: String, _ database: Database) throws -> Response

@@ -42,7 +42,8 @@ extension ToxiproxyCLI {
             .sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
         let toxicity = String(format: "%.2f", toxic["toxicity"].double ?? 0)
         var text = isTerminal ? "\(ANSIColor.blue)\(name):\(ANSIColor.none)" : name
-        text += "\ttype=\(toxic["type"].displayText)\tstream=\(toxic["stream"].displayText)\ttoxicity=\(toxicity)\tattributes=["
+        text +=
+            "\ttype=\(toxic["type"].displayText)\tstream=\(toxic["stream"].displayText)\ttoxicity=\(toxicity)\tattributes=["
         for (key, value) in attributes {
             text += "\t\(key)=\(value.double.map(GoText.format) ?? value.displayText)"
         }
