@@ -10,18 +10,18 @@ internal import NIOPosix
 struct MeasureCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "measure",
-        abstract: "Measure transfers through a proxy and compare them with its profile's figures.",
+        abstract: "Time transfers through a proxy and compare them with its profile's figures.",
         discussion: """
             Example:
               slowlane measure edge 3g wifi
 
-            The transfers go through a proxy to an echo server on this machine. Each row is a transfer on a new \
-            connection, timed from connect() to the last byte of the echo: the time expected from the profile's figures, \
-            and the median of --trials measured times (seven times as many trials below 100 ms). A row passes if both \
-            times agree within 3 % or 2 ms.
+            The command sends bytes through a proxy to an echo server on this machine, on a new connection each time. The \
+            time counts from connect() to the last byte of the echo. Each row shows the time expected from the profile's \
+            figures and the median of --trials measured times (seven times as many if less than 100 ms is expected). A row \
+            passes if the two times differ by at most 3 % or 2 ms.
 
-            Exit status: 0 all rows pass; 1 a row does not, or a transfer failed; 64 wrong arguments, or a profile with \
-            which no echo can arrive; 65 invalid file.
+            Exit status: 0 all rows pass; 1 a row does not pass, or a transfer failed; 64 wrong arguments, or no echo can \
+            arrive with the profile; 65 invalid file.
             """)
 
     @Argument(help: "Built-in profiles or paths of profile files.")
