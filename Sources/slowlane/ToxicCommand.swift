@@ -111,7 +111,7 @@ struct ToxicCommand: AsyncParsableCommand {
 
         func run(_ client: APIClient, _ console: Console) async throws {
             let path = APIClient.path("proxies", proxy, "toxics", name)
-            // The type decides which attributes exist.
+            // The valid attributes depend on the type.
             let type = attribute.isEmpty ? nil : try await client.call("GET", path)["type"].text
             let toxic = try await client.call(
                 "PATCH", path,
