@@ -4,7 +4,7 @@ internal import Synchronization
 /// The events that a foreground command waits for: lines of standard input and signals.
 ///
 /// The first SIGINT or SIGTERM is an event. A second one restores the terminal and ends the process immediately with
-/// status 130. The thread that reads lines blocks while the replies to 16 of them are unwritten.
+/// status 130. The thread that reads lines blocks while the replies to 16 lines are unwritten.
 public final class ForegroundEvents: Sendable {
     /// An event.
     public enum Event: Sendable {

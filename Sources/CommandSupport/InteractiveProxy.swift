@@ -120,7 +120,7 @@ public struct InteractiveProxy {
         case ("cut", let direction) where [nil, "up", "down", "both"].contains(direction):
             await setOutage(PerDirection(up: direction != "down", down: direction != "up"))
             return "ok cut \(direction ?? "both")"
-        case ("cut", _): return "error cut takes up, down or nothing for both: 'cut', 'cut up', 'cut down'"
+        case ("cut", _): return "error cut takes up, down or no argument (both directions): 'cut', 'cut up', 'cut down'"
         case ("heal", nil):
             await setOutage(PerDirection(up: false, down: false))
             return "ok heal\(await conditionsNote())"

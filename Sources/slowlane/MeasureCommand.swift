@@ -10,7 +10,7 @@ internal import NIOPosix
 struct MeasureCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "measure",
-        abstract: "Measure transfers through a proxy and compare them with its profile's figures.",
+        abstract: "Time transfers through a proxy and compare them with its profile's figures.",
         discussion: """
             Example:
               slowlane measure edge 3g wifi
