@@ -251,7 +251,9 @@ let package = Package(
         .testTarget(
             name: "SyncEngineTests",
             dependencies: [
-                "Determinism", "LinkModel", "JSON", "NotesContract", "SyncEngine", "TestSupport",
+                "Determinism", "HTTPWire", "JSON", "NotesContract", "NotesService", "SyncEngine", "TestSupport",
+                httpTypes, nioCore,
+                .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings),
         .testTarget(
