@@ -56,12 +56,15 @@ final class HistoryModel {
         case .conflict:
             guard let theirs = device.machine?.engine.record(row.id)?.theirs else { return }
             // I9: somebody else wrote.
-            let isByAnother =
-                if let revision = theirs.revision {
-                    server.issued[row.id]?[revision].map { server.writes[$0].device != device.name } ?? false
-                } else {
-                    server.writes.contains { $0.id == row.id && $0.revision == nil && $0.device != device.name }
+            let isByAnother: Bool
+            if let revision = theirs.revision {
+                let write = server.issued[row.id]?[revision].map { server.writes[$0] }
+                isByAnother = write.map { $0.device != device.name } ?? false
+            } else {
+                isByAnother = server.writes.contains {
+                    $0.id == row.id && $0.revision == nil && $0.device != device.name
                 }
+            }
             if !isByAnother { report("I9: \(device.name) shows a conflict of \(row.id) with itself") }
         case .none:
             // I8: what is shown as synchronised was issued by the server.
@@ -69,8 +72,11 @@ final class HistoryModel {
                 return report("I15: \(device.name) shows \(row.id) as synchronised without a revision")
             }
             let text = NoteContent(row.content).text
-            let issued = server.issued[row.id]?[revision].map { server.writes[$0].content?.text }
-            if issued != text { report("I8: \(device.name) shows \(row.id) as \(text ?? "-"), the server has \(issued.map { $0 ?? "-" } ?? "no such revision")") }
+            guard let index = server.issued[row.id]?[revision] else { return }
+            let issued = server.writes[index].content?.text
+            if issued != text {
+                report("I8: \(device.name) shows \(row.id) as \(text ?? "-"), the server has \(issued ?? "-")")
+            }
         case .upload, .error:
             // I8: the user's last change is shown.
             if !row.isDeleted, let last = acts.last(where: { $0.device == device.name && $0.id == row.id }),
@@ -148,9 +154,9 @@ final class HistoryModel {
 
     /// Returns the last act of a device before a write that explains it.
     private func act(of write: WorldServer.Write) -> Act? {
-        acts.last { act in
-            act.device == write.device && act.id == write.id && act.at <= write.at
-                && (write.content == nil ? act.text == nil : act.text == write.content?.text)
+        let text = write.content?.text
+        return acts.last { act in
+            act.device == write.device && act.id == write.id && act.at <= write.at && act.text == text
         }
     }
 
@@ -215,10 +221,9 @@ final class HistoryModel {
 
     private func checkConvergence(_ devices: [Device]) {
         let texts = server.texts
-        let logged = server.latest.values.compactMap { index in
-            server.writes[index].content.flatMap { content in content.text.map { (server.writes[index].id, $0) } }
-        }
-        if Dictionary(uniqueKeysWithValues: logged) != texts { report("the reference of the server is wrong") }
+        var logged: [RecordID: String] = [:]
+        for (id, index) in server.latest { logged[id] = server.writes[index].content?.text }
+        if logged != texts { report("the reference of the server is wrong") }
         for device in devices {
             if device.texts != texts { report("I4: \(device.name) has \(device.texts), the server has \(texts)") }
             for row in device.rows where row.icon != .none { report("I4: \(device.name) \(row.id) is \(row.icon)") }

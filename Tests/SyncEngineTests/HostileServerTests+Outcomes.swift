@@ -158,7 +158,7 @@ extension HostileServerTests {
                 }
                 world.server.rules = [
                     HostileRule(operation, nth: 1...1, .cutResponse(after: 0)),
-                    HostileRule(nth: 1...4, .cutRequest),
+                    HostileRule(.cutRequest, nth: 1...4),
                 ]
                 if operation == "PUT" { device.edit(note, "b") } else { note = device.create("n", "b") }
                 world.run(for: .milliseconds(200))

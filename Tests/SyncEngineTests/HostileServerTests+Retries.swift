@@ -364,7 +364,7 @@ extension HostileServerTests {
         let device = world.startDevice()
         let note = device.create("n", "a")
         world.settle()
-        world.server.rules = [HostileRule(nth: 1...6, .raw(Array(text.utf8)))]
+        world.server.rules = [HostileRule(.raw(Array(text.utf8)), nth: 1...6)]
         device.edit(note, "b")
         world.run(for: .seconds(1))
         #expect(device.icon(note) == .upload)

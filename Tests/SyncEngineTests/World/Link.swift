@@ -1,6 +1,8 @@
 import Determinism
+import HTTPTypes
 import HTTPWire
 import NIOCore
+import SyncEngine
 
 /// The network between one device and the server.
 final class Link {
@@ -249,7 +251,7 @@ final class Connection {
         case .raw(let bytes): finish(ByteBuffer(bytes: bytes))
         case .cutRequest: reset(after: link.latency)
         case .cutResponse(let count):
-            bytes(of: execute(), count).map(write)
+            bytes(of: execute(), count).map(deliver)
             cutAfterBytes()
         case .endResponse(let count): finish(bytes(of: execute(), count) ?? ByteBuffer())
         case .silence(let executes): if executes { _ = execute() }
@@ -265,9 +267,9 @@ final class Connection {
         return all.readSlice(length: size)
     }
 
-    private func send(_ response: WireResponse) { write(response.serialised(date: world.server.date)) }
+    private func send(_ response: WireResponse) { deliver(response.serialised(date: world.server.date)) }
 
-    private func write(_ bytes: ByteBuffer) {
+    private func deliver(_ bytes: ByteBuffer) {
         guard isServerOpen, !isReset else { return }
         var bytes = bytes
         streams[1].bytes.writeBuffer(&bytes)
@@ -276,7 +278,7 @@ final class Connection {
 
     private func finish(_ bytes: ByteBuffer) {
         streams[1].hasEnded = true
-        write(bytes)
+        deliver(bytes)
     }
 
     private func cutAfterBytes() {

@@ -1,3 +1,4 @@
+import Determinism
 import HTTPWire
 import NIOCore
 import NotesContract
@@ -85,8 +86,10 @@ struct HostileRule {
     var effect: Effect
     var matchedRequests = 0
 
+    init(_ effect: Effect, nth: ClosedRange<Int> = 1...Int.max) { self.init(nil, nth: nth, effect) }
+
     init(
-        _ method: String? = nil, from devices: Set<String>? = nil, nth: ClosedRange<Int> = 1...Int.max,
+        _ method: String?, from devices: Set<String>? = nil, nth: ClosedRange<Int> = 1...Int.max,
         _ effect: Effect, where matches: @escaping (String) -> Bool = { _ in true }
     ) {
         self.method = method

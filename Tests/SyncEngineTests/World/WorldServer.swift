@@ -5,6 +5,7 @@ import JSON
 import NIOCore
 import NotesContract
 import NotesService
+import SyncEngine
 import Synchronization
 
 /// The real notes service with a database in memory, behind rules that make it hostile.
