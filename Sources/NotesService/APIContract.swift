@@ -43,7 +43,7 @@ public struct APIContract: Hashable, Sendable, CustomStringConvertible {
 
         /// The treatment of a `revision` in a POST.
         enum Revision {
-            /// The first revision has the next number.
+            /// The first revision of the note has the number after that of the given `revision`.
             case continued
             case ignored, rejected
         }

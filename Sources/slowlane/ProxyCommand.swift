@@ -26,7 +26,7 @@ struct ProxyCommand: AsyncParsableCommand {
             While the proxy runs, it reads commands from standard input, one per
             line. It replies 'ok ...' when the command has taken effect, or
             'error ...':
-              profile NAME|FILE   switch to a profile ('100-loss' is a tunnel)
+              profile NAME|FILE   switch to a profile ('100-loss' loses all packets)
               timeline NAME|FILE|TIMES
                                   start a timeline
                                   ('timeline 0s: 3g, 20s: 100-loss, 50s: edge')
