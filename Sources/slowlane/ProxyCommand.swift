@@ -32,9 +32,9 @@ struct ProxyCommand: AsyncParsableCommand {
                                   ('timeline 0s: 3g, 20s: 100-loss, 50s: edge')
               pause               pause the timeline; 'resume' continues it
               seek TIME           continue the timeline at a time ('seek 20s')
-              cut [up|down]       lose all packets, in both directions or in one, until
+              outage [up|down]    lose all packets, in both directions or in one, until
                                   'heal', even if the profile changes
-              heal                end the outage of 'cut'
+              heal                end the outage of 'outage'
               reset               abort all connections (RST)
               clear               remove all conditions
               status              print conditions, connections and byte counts
