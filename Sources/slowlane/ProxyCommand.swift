@@ -31,7 +31,7 @@ struct ProxyCommand: AsyncParsableCommand {
                                   start a timeline
                                   ('timeline 0s: 3g, 20s: 100-loss, 50s: edge')
               pause               pause the timeline; 'resume' continues it
-              seek TIME           continue the timeline at a time ('seek 20s')
+              seek TIME           jump to a time of the timeline ('seek 20s')
               cut [up|down]       lose all packets, in both directions or in one, until
                                   'heal', even if the profile changes
               heal                end the outage of 'cut'
