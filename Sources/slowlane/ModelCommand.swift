@@ -21,7 +21,7 @@ struct ModelCommand: ParsableCommand {
             The plan is a comma-separated list:
               ttfb                a request of 100 B and a response of 200 B
               down:N, up:N        N bytes in one direction (N >= 100)
-              pp:K[:S]            K exchanges of S bytes each way (default for S: 200)
+              pp:K[:S]            K round trips of S bytes each way (default for S: 200)
               conn                a handshake
               odrip:D             1 kB down every 100 ms, with an outage of D seconds
               obulk:D:N[:A]       N bytes down, with an outage of D seconds that

@@ -31,10 +31,10 @@ struct ProxyCommand: AsyncParsableCommand {
                                   start a timeline
                                   ('timeline 0s: 3g, 20s: 100-loss, 50s: edge')
               pause               pause the timeline; 'resume' continues it
-              seek TIME           continue the timeline at a time ('seek 20s')
+              seek TIME           jump to a time of the timeline ('seek 20s')
               outage [up|down]    lose all packets, in both directions or in one, until
                                   'heal', even if the profile changes
-              heal                end the outage of 'outage'
+              heal                end the outage
               reset               abort all connections (RST)
               clear               remove all conditions
               status              print conditions, connections and byte counts

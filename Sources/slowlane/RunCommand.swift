@@ -17,7 +17,7 @@ struct RunCommand: AsyncParsableCommand {
               slowlane run scenarios/*.yaml
               slowlane run create-retried-after-lost-response --variant orig
 
-            With a mutant (a client with a deliberate defect) a scenario must fail:
+            With --mutant the client has a deliberate defect, and the scenario must fail:
               slowlane run edit-conflict-after-subway \\
                   --mutant overwrites-on-conflict
 

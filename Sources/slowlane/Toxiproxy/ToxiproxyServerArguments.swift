@@ -61,7 +61,7 @@ enum ToxiproxyServerArguments {
           -runtime-metrics     include process metrics in /metrics
           -token string        token that requests must send as 'Authorization: Bearer'
           -no-token            accept requests from other machines without a token
-          -allow-host string   additional host name that requests may use
+          -allow-host string   also accept this name in the Host header
           -version             print the version and exit
 
         """
