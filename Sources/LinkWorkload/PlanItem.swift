@@ -26,6 +26,25 @@ public enum PlanItem: Hashable, Sendable {
     /// The longest outage in seconds.
     public static let secondsMax = 3600
 
+    /// An unknown or invalid item of a plan.
+    public struct PlanError: Error, CustomStringConvertible {
+        public let description: String
+    }
+
+    /// Parses items separated by commas.
+    public static func plan(_ text: String) throws(PlanError) -> [PlanItem] {
+        var items: [PlanItem] = []
+        for word in text.split(separator: ",") {
+            guard let item = PlanItem(word) else {
+                throw PlanError(
+                    description: "'\(word.prefix(40))' must be ttfb, down:N, up:N (N >= 100), pp:K[:S], conn, odrip:D, "
+                        + "obulk:D:N[:A], oreq:D or oconn:D")
+            }
+            items.append(item)
+        }
+        return items
+    }
+
     /// Parses `ttfb`, `down:N`, `up:N`, `pp:K[:S]`, `conn`, `odrip:D`, `obulk:D:N[:A]`, `oreq:D`, `oconn:D`.
     public init?(_ text: some StringProtocol) {
         let words = text.split(separator: ":", omittingEmptySubsequences: false)

@@ -1,6 +1,5 @@
 internal import ArgumentParser
 internal import CommandSupport
-internal import ConfigFiles
 internal import Foundation
 internal import LinkModel
 internal import Logging
@@ -126,19 +125,7 @@ struct ProxyCommand: AsyncParsableCommand {
         configuration.seed = self.link.seed
         configuration.clientStack = self.link.client
         configuration.serverStack = self.link.server
-        let description: String
-        let conditionsName: String
-        var timeline: TimelineFile?
-        switch link {
-        case .unconditioned: (description, conditionsName) = ("no conditions", "none")
-        case .constant(let conditions, let name):
-            configuration.conditions = conditions
-            (description, conditionsName) = ("profile \(name) (\(Units.conditions(conditions)))", name)
-        case .timeline(let file):
-            configuration.timeline = file.timeline
-            timeline = file
-            (description, conditionsName) = ("timeline \(file.id)", file.id)
-        }
+        link.apply(to: &configuration)
         let capture = try pcapng.map { try linkCapture($0, listen: listen, upstream: upstream, console) }
         if let capture {
             configuration.onPacket = {
@@ -157,18 +144,12 @@ struct ProxyCommand: AsyncParsableCommand {
             if let error = error as? ProxyError, error.code == .upstreamIsProxy { throw ExitStatus.usage }
             throw ExitStatus.unavailable
         }
-        console.print("listening on \(proxy.address)\(otherAddresses(proxy.address)) -> \(upstream), \(description)")
-        if !LocalAddresses.isLoopback(proxy.address.host) {
-            console.print(
-                "warning: other machines can reach the upstream through port \(proxy.address.port); "
-                    + "use --listen 127.0.0.1:\(proxy.address.port) for this machine only", to: .progress)
-        }
+        var session = InteractiveProxy(
+            proxy, console: console, events: events, conditionsName: link.name, timeline: link.timeline,
+            grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet)
+        session.announce(upstream: upstream, conditions: link.text)
         // The event loop logs, and must not wait for the reader of the output.
         console.writeAsynchronously()
-
-        var session = InteractiveProxy(
-            proxy, console: console, events: events, conditionsName: conditionsName, timeline: timeline,
-            grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet)
         await session.run()
         if let capture {
             let loss = capture.close()
@@ -193,13 +174,6 @@ struct ProxyCommand: AsyncParsableCommand {
             console.error("--pcapng \(error)")
             throw ExitStatus.unavailable
         }
-    }
-
-    /// Returns the addresses for other devices, for the line "listening".
-    private func otherAddresses(_ address: Endpoint) -> String {
-        if LocalAddresses.isLoopback(address.host) { return "" }
-        let hosts = LocalAddresses.reachable(through: address.host).map { "\(Endpoint(host: $0, port: address.port))" }
-        return hosts.isEmpty ? "" : " (from another device \(hosts.joined(separator: " or ")))"
     }
 
     private func connectionsMax(_ console: Console) -> Int {
