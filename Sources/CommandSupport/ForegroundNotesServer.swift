@@ -45,7 +45,9 @@ public struct ForegroundNotesServer {
         console.print(
             "listening on http://\(Endpoint(host: endpoint.host, port: port))/api/notes/, contract \(contract), "
                 + "notes in \(databasePath ?? "memory (lost when the server stops; --db FILE keeps them)")")
-        if hasDefaultUsers { console.print("note: no --user was given; the users are ada:ada and bo:bo", to: .progress) }
+        if hasDefaultUsers {
+            console.print("note: no --user was given; the users are ada:ada and bo:bo", to: .progress)
+        }
         if hasTestHooks {
             console.print("note: test hooks are enabled; any program on this machine can use /levers", to: .progress)
         }

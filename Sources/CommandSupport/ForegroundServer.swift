@@ -178,7 +178,8 @@ public struct ForegroundServer {
                 metadata: ["address": "\(address)", "seed": "\(seed)", "slowlane": "\(SlowlaneVersion.current)"])
             if needsWarning { logger.warning("\(warning)") }
         } else if logger.logLevel <= .warning || isQuiet {
-            console.print("listening on http://\(address) (Toxiproxy \(API.toxiproxyVersion)), seed \(seed)\(configured)")
+            console.print(
+                "listening on http://\(address) (Toxiproxy \(API.toxiproxyVersion)), seed \(seed)\(configured)")
             if needsWarning { console.print("warning: \(warning)", to: .progress) }
         }
     }

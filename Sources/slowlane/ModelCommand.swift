@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
-internal import Foundation
 internal import LinkWorkload
 
 /// `slowlane model`.
@@ -83,13 +82,8 @@ struct ModelCommand: ParsableCommand {
                 console.print(link.run(item).json(profile: name ?? source.name, repetition: repetition))
             }
         }
-        if stats { printStatistics(link.packetsOffered, ContinuousClock.now - start, console) }
-    }
-
-    private func printStatistics(_ packets: Int, _ span: Duration, _ console: Console) {
-        let seconds = span / .seconds(1)
-        let rate = String(format: "%.2f", Double(packets) / seconds / 1e6)
-        console.print(
-            "\(packets) packets in \(String(format: "%.3f", seconds)) s: \(rate) million packets/s", to: .progress)
+        if stats {
+            console.print(Units.throughput(link.packetsOffered, in: ContinuousClock.now - start), to: .progress)
+        }
     }
 }

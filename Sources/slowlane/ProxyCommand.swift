@@ -177,14 +177,13 @@ struct ProxyCommand: AsyncParsableCommand {
     }
 
     private func connectionsMax(_ console: Console) -> Int {
-        let files = Terminal.raiseOpenFileLimit()
-        let limit = Terminal.connections(withOpenFiles: files)
-        guard let maxConnections else { return min(limit, ProxyConfiguration.connectionsMaxDefault) }
-        if limit < maxConnections {
+        let wanted = maxConnections ?? ProxyConfiguration.connectionsMaxDefault
+        let (count, files) = Terminal.connectionsMax(wanted)
+        if maxConnections != nil && count < wanted {
             console.print(
-                "note: the limit of open files (ulimit -n) is \(files), so --max-connections is \(limit)", to: .progress
+                "note: the limit of open files (ulimit -n) is \(files), so --max-connections is \(count)", to: .progress
             )
         }
-        return min(limit, maxConnections)
+        return count
     }
 }

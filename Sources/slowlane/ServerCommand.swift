@@ -118,7 +118,11 @@ struct ServerCommand: AsyncParsableCommand {
         server.limits = limits
         if proxyMetrics || runtimeMetrics { server.metrics = .init(proxies: proxyMetrics, process: runtimeMetrics) }
         server.token = token
-        server.isOpen = try Self.boolean("SLOWLANE_NO_TOKEN", environment) || noToken
+        do {
+            server.isOpen = try EnvironmentVariable.boolean("SLOWLANE_NO_TOKEN", in: environment) || noToken
+        } catch {
+            throw ValidationError("\(error)")
+        }
         let named = environment["SLOWLANE_ALLOW_HOST"]?.split(separator: ",").map(String.init) ?? []
         server.allowedHosts = allowHost + named
         server.logLevel = environment["LOG_LEVEL"] ?? ""
@@ -138,21 +142,10 @@ struct ServerCommand: AsyncParsableCommand {
         var limits = ServerLimits()
         limits.proxiesMax = maxProxies
         limits.toxicsMax = maxToxics
-        limits.connectionsMax = min(
-            maxConnections ?? limits.connectionsMax,
-            Terminal.connections(withOpenFiles: Terminal.raiseOpenFileLimit()))
+        limits.connectionsMax = Terminal.connectionsMax(maxConnections ?? limits.connectionsMax).count
         limits.bodyBytesMax = maxBody
         limits.headerBytesMax = maxHeaders
         limits.callersMax = maxCallers
         return limits
-    }
-
-    /// Returns the value of a boolean environment variable.
-    private static func boolean(_ name: String, _ environment: [String: String]) throws -> Bool {
-        switch environment[name]?.lowercased() {
-        case nil, "", "0", "false", "no": return false
-        case "1", "true", "yes": return true
-        case let text?: throw ValidationError("\(name) '\(text.prefix(40))' must be 0 or 1")
-        }
     }
 }

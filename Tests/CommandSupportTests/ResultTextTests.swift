@@ -77,7 +77,8 @@ import Testing
 
     @Test func theLineOfAnExchangeHasNoQueryAndNoControlCharacters() {
         let (client, server) = (
-            TCPSegment.Endpoint(address: [10, 0, 0, 1], port: 4000), TCPSegment.Endpoint(address: [10, 0, 0, 2], port: 80)
+            TCPSegment.Endpoint(address: [10, 0, 0, 1], port: 4000),
+            TCPSegment.Endpoint(address: [10, 0, 0, 2], port: 80)
         )
         let start: Int64 = 1_700_000_000_000_001_500
         let exchange = CapturedExchange(
@@ -108,7 +109,8 @@ import Testing
         #expect(LinkSource.unconditioned.connectionProblem == nil)
         let refusing = LinkSource.timeline(try ProfileCatalogue.timeline("0s: edge, 20s: refuse"))
         #expect(
-            refusing.connectionProblem == "'refuse': no connection to the server is possible (all connections refused); "
+            refusing.connectionProblem
+                == "'refuse': no connection to the server is possible (all connections refused); "
                 + "choose a profile that lets connections through")
     }
 

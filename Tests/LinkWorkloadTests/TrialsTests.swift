@@ -53,7 +53,8 @@ private let threeG = Conditions(
     }
 
     @Test func aPlanIsAListOfItems() throws {
-        #expect(try PlanItem.plan("ttfb,down:10240,pp:3") == [.ttfb, .down(bytes: 10_240), .pingPong(count: 3, bytes: 200)])
+        #expect(
+            try PlanItem.plan("ttfb,down:10240,pp:3") == [.ttfb, .down(bytes: 10_240), .pingPong(count: 3, bytes: 200)])
         let error = #expect(throws: PlanItem.PlanError.self) { try PlanItem.plan("ttfb,down:0") }
         #expect(error?.description.hasPrefix("'down:0' must be ttfb, down:N") == true)
     }
