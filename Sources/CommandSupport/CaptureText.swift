@@ -41,7 +41,7 @@ public enum CaptureText {
     public static func advice(_ error: LiveCapture.CaptureError) -> String {
         guard case .notPermitted = error else { return "" }
         let path = Bundle.main.executablePath ?? "PATH/slowlane"
-        return "; run it as root, or once 'sudo setcap cap_net_raw,cap_net_admin=eip \(path)'"
+        return "; run the command as root, or run once 'sudo setcap cap_net_raw,cap_net_admin=eip \(path)'"
     }
 
     private static func milliseconds(_ nanoseconds: Int64) -> String {

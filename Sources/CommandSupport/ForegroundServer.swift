@@ -38,7 +38,7 @@ public struct ForegroundServer {
     /// The token that requests must have.
     public var token: String?
     /// Whether requests from other machines need no token.
-    public var isOpen = false
+    public var needsNoToken = false
     /// Names that are accepted in the Host header, besides those of the address.
     public var allowedHosts: [String] = []
     /// The name of the log level, Toxiproxy's or Slowlane's; empty for the default.
@@ -68,10 +68,10 @@ public struct ForegroundServer {
         let address = try await resolvedAddress(console)
         let isReachable = !LocalAddresses.isLoopback(address.host)
         // Toxiproxy has no tokens, and its container image listens on all interfaces.
-        if isReachable && token == nil && !isOpen && !isToxiproxy {
+        if isReachable && token == nil && !needsNoToken && !isToxiproxy {
             console.error(
-                "\(address) accepts requests from other machines, and requests can open ports and connections on this one; "
-                    + "add --token TOKEN, or --no-token (SLOWLANE_NO_TOKEN=1)")
+                "cannot listen on \(address) without a token: other machines could open ports and connections on this one; "
+                    + "add --token TOKEN, or --no-token (SLOWLANE_NO_TOKEN=1) to allow it")
             throw .unsuitableAddress
         }
         let api = API(

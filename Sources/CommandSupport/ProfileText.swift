@@ -67,7 +67,7 @@ public enum ProfileText {
     }
 
     /// Returns the result of a successful check of a file.
-    public static func checked(_ file: ProfileCatalogue.Either) -> String {
+    public static func checked(_ file: ProfileCatalogue.ProfileOrTimeline) -> String {
         guard case .profile(let profile) = file else { return "ok: timeline" }
         let unsourced = profile.figures.count { $0.source == nil || $0.grade == nil }
         let note = unsourced == 0 ? "" : " (\(TextTable.count(unsourced, "figure")) without source or grade)"

@@ -7,7 +7,7 @@ public enum ProxyText {
     public static func list(_ proxies: JSONValue, isTerminal: Bool) -> [String] {
         let rows = (proxies.object ?? [:]).map { name, proxy in
             [
-                name, proxy["listen"].shown, proxy["upstream"].shown, state(proxy),
+                name, proxy["listen"].displayText, proxy["upstream"].displayText, state(proxy),
                 "\(proxy["toxics"].array.count)",
             ]
         }
@@ -19,12 +19,12 @@ public enum ProxyText {
     ///
     /// - Parameter details: Slowlane's fields of the proxy; `nil` if the server has none.
     public static func heading(_ name: String, _ proxy: JSONValue, details: JSONValue?) -> [String] {
-        let heading = "\(name): \(proxy["listen"].shown) -> \(proxy["upstream"].shown), \(state(proxy))"
+        let heading = "\(name): \(proxy["listen"].displayText) -> \(proxy["upstream"].displayText), \(state(proxy))"
         guard let details else { return [heading] }
         let connections = Int(exactly: details["connections_open"].number ?? 0) ?? 0
         return [
             heading,
-            "link: \(link(details["link"])); seed \(details["seed"].shown); "
+            "link: \(link(details["link"])); seed \(details["seed"].displayText); "
                 + TextTable.count(connections, "open connection"),
         ]
     }
@@ -32,10 +32,10 @@ public enum ProxyText {
     /// Returns the line of a toxic, with tab-separated fields.
     public static func toxic(_ toxic: JSONValue) -> String {
         let toxicity = String(format: "%.2f", toxic["toxicity"].number ?? 1)
-        let attributes = (toxic["attributes"].object ?? [:]).map { "\($0.key)=\($0.value.shown)" }
+        let attributes = (toxic["attributes"].object ?? [:]).map { "\($0.key)=\($0.value.displayText)" }
         return
             ([
-                toxic["name"].shown, "type=\(toxic["type"].shown)", "stream=\(toxic["stream"].shown)",
+                toxic["name"].displayText, "type=\(toxic["type"].displayText)", "stream=\(toxic["stream"].displayText)",
                 "toxicity=\(toxicity)", "attributes=[",
             ] + attributes + ["]"]).joined(separator: "\t")
     }
@@ -60,7 +60,7 @@ public enum ProxyText {
     private static func direction(_ conditions: JSONValue) -> String {
         let rate = conditions["rate_bps"].number.map { JSONText.number($0 / 1000) + " kbit/s" }
         let loss = conditions["loss_percent"].number ?? 0
-        return "\(rate ?? "no rate limit") \(conditions["delay_ms"].shown) ms"
+        return "\(rate ?? "no rate limit") \(conditions["delay_ms"].displayText) ms"
             + (loss == 0 ? "" : " \(JSONText.number(loss)) % loss")
     }
 }

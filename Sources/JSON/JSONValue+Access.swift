@@ -3,7 +3,7 @@ extension JSONValue {
     public subscript(name: String) -> JSONValue { object?[name] ?? .null }
 
     /// The value as text; strings have no quotes.
-    public var shown: String { text ?? json }
+    public var displayText: String { text ?? json }
 
     /// The value of an integer or a fraction.
     public var number: Double? {

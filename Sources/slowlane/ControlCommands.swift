@@ -56,8 +56,8 @@ struct InspectCommand: ControlCommand {
               slowlane inspect redis
               slowlane inspect redis --json
 
-            On a terminal the first lines show the proxy and its link. Otherwise each line is a toxic with tab-separated fields. \
-            JSON has 'link', 'seed' and 'connections_open' beside Toxiproxy's fields.
+            Each line is a toxic, with tab-separated fields. On a terminal, lines about the proxy and its link come first. With \
+            --json the proxy has the fields 'link', 'seed' and 'connections_open' in addition to Toxiproxy's.
             """, aliases: ["i", "ins"])
 
     @Argument(help: "Name of the proxy.") var name: String
@@ -81,7 +81,7 @@ struct InspectCommand: ControlCommand {
 /// `slowlane create`.
 struct CreateCommand: ControlCommand {
     static let configuration = CommandConfiguration(
-        commandName: "create", abstract: "Create a proxy.",
+        commandName: "create", abstract: "Create a proxy, which starts to listen at once.",
         discussion: """
             Examples:
               slowlane create redis --listen 127.0.0.1:26379 --upstream 127.0.0.1:6379
@@ -98,7 +98,7 @@ struct CreateCommand: ControlCommand {
     ) var upstream: String
     @Option(
         help: ArgumentHelp(
-            "Built-in profile to start with ('slowlane profiles' lists all). (default: no conditions)",
+            "Built-in profile to start with ('slowlane profiles' lists them). (default: no conditions)",
             valueName: "name"))
     var profile: String?
     @OptionGroup(title: "Server") var server: ServerOptions
@@ -112,7 +112,7 @@ struct CreateCommand: ControlCommand {
         let proxy = try await client.call("POST", "/proxies", .object(body))
         if server.json { return console.print(proxy.json) }
         console.print("Created new proxy \(name)")
-        if listen.hasSuffix(":0") { console.print("listening on \(proxy["listen"].shown)") }
+        if listen.hasSuffix(":0") { console.print("listening on \(proxy["listen"].displayText)") }
     }
 }
 

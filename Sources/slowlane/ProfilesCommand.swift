@@ -7,7 +7,7 @@ internal import ControlAPI
 struct ProfilesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "profiles",
-        abstract: "List, show and check profiles: named network conditions.",
+        abstract: "List, show and check profiles (named network conditions) and timelines.",
         discussion: """
             Examples:
               slowlane profiles
@@ -26,7 +26,7 @@ struct ProfilesCommand: ParsableCommand {
                 Example:
                   slowlane profiles list --json
 
-                Rates are in kbit/s = 1000 bit/s and count whole IP packets. Delays are one way.
+                1 kbit/s is 1000 bit/s. Rates count whole packets, headers included. Delays are one way.
                 """)
 
         @Flag(help: "Print JSON, one object per line.")
@@ -62,9 +62,9 @@ struct ProfilesCommand: ParsableCommand {
 
         func run() throws {
             let console = Console()
-            let found: ProfileCatalogue.Either
+            let found: ProfileCatalogue.ProfileOrTimeline
             do {
-                found = try ProfileCatalogue.either(profile)
+                found = try ProfileCatalogue.profileOrTimeline(profile)
             } catch {
                 throw error.exitCode(reportingTo: console)
             }
@@ -96,7 +96,7 @@ struct ProfilesCommand: ParsableCommand {
             var isValid = true
             for file in files {
                 do {
-                    let found = try ProfileCatalogue.either(atPath: file)
+                    let found = try ProfileCatalogue.profileOrTimeline(atPath: file)
                     console.print("\(file): \(ProfileText.checked(found))")
                 } catch {
                     console.print("\(error)", to: .progress)

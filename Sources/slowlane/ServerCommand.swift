@@ -20,9 +20,9 @@ struct ServerCommand: AsyncParsableCommand {
               slowlane toxic add -t latency -a latency=1000 redis
               slowlane link redis edge
 
-            All Toxiproxy clients work with the server; GET /version reports 2.12.0. Slowlane's own calls for links, seeds \
-            and single connections are under /slowlane/v1 (see docs/server.md). Invoked as 'toxiproxy-server' or \
-            'toxiproxy', the program accepts the flags of that program; as 'toxiproxy-cli', those of Toxiproxy's client.
+            The server works with all Toxiproxy clients; GET /version reports 2.12.0. Slowlane's own calls for links, seeds \
+            and single connections have paths under /slowlane/v1 (see docs/server.md). A symbolic link to slowlane with the \
+            name 'toxiproxy-server', 'toxiproxy' or 'toxiproxy-cli' accepts the flags of that program.
 
             Environment variables:
               SLOWLANE_NO_TOKEN=1             same as --no-token
@@ -44,7 +44,10 @@ struct ServerCommand: AsyncParsableCommand {
             "Port to listen on, a number or a service name; 0 picks a free port and prints it.", valueName: "port"))
     var port = "8474"
 
-    @Option(help: ArgumentHelp("JSON file of proxies to create, in the format of POST /populate.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "JSON file of proxies to create at startup, in the format of POST /populate (see docs/server.md).",
+            valueName: "file"))
     var config: String?
 
     @Option(
@@ -79,7 +82,7 @@ struct ServerCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Maximum number of open connections of a proxy; further ones wait. (default: 10000, or what 'ulimit -n' allows)",
+            "Maximum number of open connections of a proxy; further connections wait. (default: 10000, or what 'ulimit -n' allows)",
             valueName: "count"))
     var maxConnections: Int?
 
@@ -91,9 +94,9 @@ struct ServerCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Maximum number of open API connections; a further one replaces the one that has been idle longest.",
+            "Maximum number of open API connections; a further connection replaces the one that has been idle longest.",
             valueName: "count"))
-    var maxCallers = ServerLimits().callersMax
+    var maxCallers = ServerLimits().apiConnectionsMax
 
     @Flag(name: .shortAndLong, help: "Print results only.")
     var quiet = false
@@ -119,7 +122,7 @@ struct ServerCommand: AsyncParsableCommand {
         if proxyMetrics || runtimeMetrics { server.metrics = .init(proxies: proxyMetrics, process: runtimeMetrics) }
         server.token = token
         do {
-            server.isOpen = try EnvironmentVariable.boolean("SLOWLANE_NO_TOKEN", in: environment) || noToken
+            server.needsNoToken = try EnvironmentVariable.boolean("SLOWLANE_NO_TOKEN", in: environment) || noToken
         } catch {
             throw ValidationError("\(error)")
         }
@@ -145,7 +148,7 @@ struct ServerCommand: AsyncParsableCommand {
         limits.connectionsMax = Terminal.connectionsMax(maxConnections ?? limits.connectionsMax).count
         limits.bodyBytesMax = maxBody
         limits.headerBytesMax = maxHeaders
-        limits.callersMax = maxCallers
+        limits.apiConnectionsMax = maxCallers
         return limits
     }
 }

@@ -11,7 +11,8 @@ import Testing
         let value = try #require(Self.parse(#"{"a":[1,2.5],"b":"x"}"#))
         #expect(value["a"].array.map(\.number) == [1, 2.5])
         #expect(value["b"].number == nil && value["b"].array.isEmpty && value["b"]["c"] == .null)
-        #expect(value["b"].shown == "x" && value["a"].shown == "[1,2.5]" && value["c"].shown == "null")
+        #expect(
+            value["b"].displayText == "x" && value["a"].displayText == "[1,2.5]" && value["c"].displayText == "null")
     }
 
     @Test(

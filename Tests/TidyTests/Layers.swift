@@ -1,6 +1,6 @@
 /// The targets with their layers and the modules they may import; see docs/architecture.md.
 ///
-/// A target imports targets above it in this table only, so there are no cycles, and never a higher layer.
+/// A target imports only targets above it in this table, so there are no cycles, and no targets of a higher layer.
 enum Layers {
     /// A target of `Sources`.
     struct Target: Sendable {
