@@ -50,6 +50,22 @@ public struct InteractiveProxy {
         playback = timeline.map { TimelinePlayback($0, startingAt: .now) }
     }
 
+    /// Prints the addresses of the proxy, and a warning if other machines can reach the upstream through it.
+    public func announce(upstream: Endpoint, conditions: String) {
+        let address = proxy.address
+        guard !LocalAddresses.isLoopback(address.host) else {
+            return console.print("listening on \(address) -> \(upstream), \(conditions)")
+        }
+        let others = LocalAddresses.reachable(through: address.host).map {
+            "\(Endpoint(host: $0, port: address.port))"
+        }
+        let note = others.isEmpty ? "" : " (from another device \(others.joined(separator: " or ")))"
+        console.print("listening on \(address)\(note) -> \(upstream), \(conditions)")
+        console.print(
+            "warning: other machines can reach the upstream through port \(address.port); "
+                + "use --listen 127.0.0.1:\(address.port) for this machine only", to: .progress)
+    }
+
     /// Executes commands until `quit` or a signal, then stops the proxy.
     public mutating func run() async {
         let restore = InputReader.start(console) { [events] in events.receive(command: $0) }
