@@ -81,7 +81,10 @@ enum Layers {
             packages: ["NIOCore", "NIOPosix"]),
         .init(
             name: "CommandSupport", layer: 2,
-            targets: ["Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "ProxyServer"],
+            targets: [
+                "Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "NotesService", "ProxyServer",
+                "PacketCapture", "NotesServer", "ControlAPI", "LiveMeasurement",
+            ],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
         .init(
             name: "ScenarioRunner", layer: 3,
@@ -90,12 +93,13 @@ enum Layers {
                 "NotesService", "ProxyServer", "NotesServer", "SyncClient",
             ],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
+        .init(name: "ToxiproxyCLI", layer: 3, targets: ["JSON", "ControlAPI", "CommandSupport"], packages: []),
         .init(
             name: "slowlane", layer: 4,
             targets: [
-                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
-                "ConfigFiles", "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient",
-                "ControlAPI", "LiveMeasurement", "CommandSupport", "ScenarioRunner",
+                "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload", "ConfigFiles",
+                "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient",
+                "ControlAPI", "LiveMeasurement", "CommandSupport", "ScenarioRunner", "ToxiproxyCLI",
             ],
             packages: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix"]),
     ]
