@@ -111,6 +111,12 @@ struct SyncMachine {
         runHTTP(at: now)
     }
 
+    /// The kernel has accepted bytes of a request.
+    mutating func written(_ count: Int, on id: HTTPConnectionID, at now: Instant) {
+        http.written(count, on: id, at: now)
+        runHTTP(at: now)
+    }
+
     /// Bytes have arrived on a connection.
     mutating func received(_ bytes: ByteBuffer, on id: HTTPConnectionID, at now: Instant) {
         responsePrefix += bytes.readableBytesView.prefix(Self.httpPrefix.count - responsePrefix.count)
