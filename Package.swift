@@ -62,7 +62,7 @@ let package = Package(
         .target(
             name: "HTTPWire",
             dependencies: [
-                "Determinism", "LinkModel", httpTypes, nioCore,
+                "Determinism", httpTypes, nioCore, .product(name: "DequeModule", package: "swift-collections"),
             ], swiftSettings: settings),
         .target(name: "JSON", swiftSettings: settings),
         .target(

@@ -22,7 +22,10 @@ enum Layers {
             name: "TCPModel", layer: 0,
             targets: ["Determinism", "LinkModel"],
             packages: ["DequeModule", "HeapModule"]),
-        .init(name: "HTTPWire", layer: 0, targets: ["Determinism", "LinkModel"], packages: ["HTTPTypes", "NIOCore"]),
+        .init(
+            name: "HTTPWire", layer: 0,
+            targets: ["Determinism"],
+            packages: ["DequeModule", "HTTPTypes", "NIOCore"]),
         .init(name: "JSON", layer: 0, targets: [], packages: []),
         .init(name: "NotesContract", layer: 0, targets: ["JSON"], packages: []),
         .init(
