@@ -231,7 +231,8 @@ extension SyncEngine {
         let failures = min((schedules[id]?.failures ?? 0) + 1, 1 << 20)
         schedules[id]?.failures = failures
         schedules[id]?.hasFailedOnPath = hasFailedOnPath
-        schedules[id]?.retryAt = now + policy.delay(afterFailures: failures, random: &jitter)
+        let delay = policy.delay(afterFailures: failures, random: &jitter)
+        schedules[id]?.retryAt = now + delay
         schedule(id)
     }
 
