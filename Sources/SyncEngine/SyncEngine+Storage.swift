@@ -230,8 +230,7 @@ extension SyncEngine {
             }
             // The outcome of an earlier attempt is not known here.
             if let head = schedules[id]?.queue.first.flatMap({ entries[$0] }) {
-                let followers = (schedules[id]?.queue.count ?? 1) - 1
-                let mustReconcile = mustReconcile(head, followers: followers)
+                let mustReconcile = mustReconcile(head, followers: (schedules[id]?.queue.count ?? 1) - 1)
                 schedules[id]?.mustReconcile = mustReconcile
             }
             changedRows.insert(id)
