@@ -85,6 +85,8 @@ struct IndexWork: Sendable {
     var fetchedAt: Instant?
     /// The identifiers on the pages read so far, if they began at the beginning of the index; `nil` otherwise.
     var listed: Set<RecordID>?
+    /// Records that are to be fetched.
+    var awaited: Set<RecordID> = []
     /// Whether every entry of the pages read so far could be read.
     var isComplete = true
     /// The position of the next page; `nil` between two reads.

@@ -271,7 +271,7 @@ extension SyncEngine {
         case .notModified: finishIndex()
         case .cursorExpired:
             index.cursor = nil
-            pendingChange.index = index
+            storeIndex()
             indexWork.page = nil
             indexWork.want()
         case .forbidden(let status): pause(because: "the server rejects the user (\(status))")
@@ -303,12 +303,10 @@ extension SyncEngine {
             let state = IndexState(
                 cursor: isAdopting ? nil : page.cursor ?? index.cursor,
                 entityTag: isWhole && !isAdopting ? page.entityTag : index.entityTag, isAdopting: isAdopting)
-            if state != index {
-                index = state
-                pendingChange.index = state
-            }
+            index = state
         }
         finishIndex()
+        storeIndex()
     }
 
     private mutating func finishIndex() {
@@ -347,7 +345,7 @@ extension SyncEngine {
     }
 
     private mutating func fetch(_ id: RecordID) {
-        schedules[id, default: Schedule()].wantsFetch = true
+        requestFetch(of: id)
         schedule(id)
     }
 
@@ -402,7 +400,9 @@ extension SyncEngine {
     private mutating func finishFetch(_ id: RecordID) {
         resetFailures(of: id)
         schedules[id]?.wantsFetch = false
+        indexWork.awaited.remove(id)
         schedule(id)
+        storeIndex()
     }
 
     /// Ends the attempts to read a record until the next index.

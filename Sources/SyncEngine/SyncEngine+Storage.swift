@@ -70,6 +70,7 @@ extension SyncEngine {
         remember(id)
         for sequence in schedules[id]?.queue ?? [] { drop(sequence) }
         schedules[id]?.wantsFetch = false
+        indexWork.awaited.remove(id)
         if records.removeValue(forKey: id) != nil { pendingChange.records[id] = .some(nil) }
         changedRows.insert(id)
         schedule(id)
@@ -100,6 +101,28 @@ extension SyncEngine {
                     edits: record.edits))
             nextSequence += 1
         }
+    }
+
+    /// Requests the server's record.
+    mutating func requestFetch(of id: RecordID) {
+        schedules[id, default: Schedule()].wantsFetch = true
+        indexWork.awaited.insert(id)
+    }
+
+    /// Stores the position in the index when all records listed before it have been fetched: the next process reads the
+    /// index from there.
+    mutating func storeIndex() {
+        guard indexWork.awaited.isEmpty, storedIndex != index else { return }
+        storedIndex = index
+        pendingChange.index = index
+    }
+
+    /// Stores that the next process reads the index from its beginning.
+    mutating func resetStoredIndex() {
+        let beginning = IndexState(isAdopting: index.isAdopting)
+        guard storedIndex != beginning else { return }
+        storedIndex = beginning
+        pendingChange.index = beginning
     }
 
     /// Records that a record cannot be read.
@@ -145,9 +168,11 @@ extension SyncEngine {
             let isInFlight = schedules[id]?.isInFlight ?? false
             schedules[id] = old.schedule
             if schedules[id] != nil { schedules[id]?.isInFlight = isInFlight }
+            if old.schedule?.wantsFetch != true { indexWork.awaited.remove(id) }
             changedRows.insert(id)
             schedule(id)
         }
+        storedIndex = nil
         pendingChange = undo.change
         commit.change = StoreChange()
         if !undo.change.isEmpty { recordCommitFailure() }
