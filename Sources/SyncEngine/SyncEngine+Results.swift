@@ -163,10 +163,11 @@ extension SyncEngine {
         return "the revision in the response is not newer than the base"
     }
 
-    /// Records a response that shows nothing: the server's record is fetched before the next attempt.
+    /// Records a response that shows nothing: the server's record is fetched before the next attempt. A creation is
+    /// repeated, because the absence of its record would not show whether the server rejects it.
     private mutating func handleInvalid(_ reason: String, _ entry: OutboxEntry) {
         setQuarantine(entry.id, reason)
-        schedules[entry.id]?.mustReconcile = true
+        schedules[entry.id]?.mustReconcile = entry.kind != .create
         delay(entry.id, hasFailedOnPath: false)
     }
 

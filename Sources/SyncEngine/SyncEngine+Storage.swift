@@ -253,11 +253,7 @@ extension SyncEngine {
                 if let other = entries[entry.sequence], other.id != id { renumber(other) }
                 insert(entry)
             }
-            // The outcome of an earlier attempt is not known here.
-            if let head = schedules[id]?.queue.first.flatMap({ entries[$0] }) {
-                let mustReconcile = mustReconcile(head, followers: (schedules[id]?.queue.count ?? 1) - 1)
-                schedules[id]?.mustReconcile = mustReconcile
-            }
+            restoreReconciliation(id)
             changedRows.insert(id)
             schedule(id)
         }
@@ -271,7 +267,15 @@ extension SyncEngine {
             operation: entry.operation, sequence: sequence, id: entry.id, kind: entry.kind, content: entry.content,
             edits: entry.edits, base: entry.base, attempts: entry.attempts, mayBeCommitted: entry.mayBeCommitted,
             parked: entry.parked)
+        for lane in exchanges.indices {
+            // An attempt that is not committed was not sent.
+            if case .push(entry.id, entry.sequence)? = exchanges[lane]?.activity {
+                exchanges[lane] = nil
+                schedules[entry.id]?.isInFlight = false
+            }
+        }
         entries[entry.sequence] = nil
+        pendingChange.entries[entry.sequence] = nil
         entries[sequence] = renumbered
         pendingChange.entries[sequence] = .some(renumbered)
         if let place = schedules[entry.id]?.queue.firstIndex(of: entry.sequence) {
@@ -280,8 +284,11 @@ extension SyncEngine {
         schedule(entry.id)
     }
 
-    /// Returns whether the server's record is needed before a record's first entry can be sent or dropped.
-    func mustReconcile(_ head: OutboxEntry, followers: Int) -> Bool {
-        head.parked != nil && followers > 0 && head.mayBeCommitted
+    /// Requests the server's record if a record's first entry is parked with an unknown outcome and a newer change waits
+    /// for it.
+    mutating func restoreReconciliation(_ id: RecordID) {
+        let queue = schedules[id]?.queue ?? []
+        let head = queue.first.flatMap { entries[$0] }
+        schedules[id]?.mustReconcile = queue.count > 1 && head?.parked != nil && head?.mayBeCommitted == true
     }
 }

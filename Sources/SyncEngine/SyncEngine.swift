@@ -142,7 +142,10 @@ public struct SyncEngine: Sendable {
         for entry in state.entries.sorted(by: { $0.sequence < $1.sequence }) { insert(entry) }
         changedRows = Set(records.keys)
         if let account { compare(with: account) }
-        for id in schedules.keys.sorted() { schedule(id) }
+        for id in schedules.keys.sorted() {
+            restoreReconciliation(id)
+            schedule(id)
+        }
     }
 
     // MARK: State

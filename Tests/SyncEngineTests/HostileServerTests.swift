@@ -357,6 +357,7 @@ import Testing
                 "GET",
                 .replace { $0.with(body: "[\(entry)," + String(decoding: $0.body.dropFirst(), as: UTF8.self)) },
                 where: isIndex))
+        world.server.rules.append(HostileRule("GET", .respond(.notes(200, "{}")), where: isNote("x")))
         world.settle()
         #expect(device.texts.values.sorted() == ["1", "2", "3"])
         world.server.write(Self.id(2), text: "two")

@@ -59,6 +59,8 @@ final class Device {
     /// Whether the commit that contains the user's last change was executed.
     private var isUserChange = false
     private var hasUserCommitFailed = false
+    /// Whether the user's change was based on a store that another process had changed.
+    private var isUserChangeStale = false
     /// Called with each committed change.
     var onCommit: ((StoreChange) -> Void)?
     /// The rows as the reported changes build them up.
@@ -135,8 +137,14 @@ final class Device {
         hasUserCommitFailed = false
         let commitCount = commits.count
         defer { isUserChange = false }
-        let value = try machine!.change(at: world.now, body)
+        var value = try machine!.change(at: world.now, body)
         executeActions()
+        while isUserChangeStale, machine != nil {
+            isUserChangeStale = false
+            isUserChange = true
+            value = try machine!.change(at: world.now, body)
+            executeActions()
+        }
         if hasUserCommitFailed { throw DiskFull() }
         if generation != self.generation, commits.count == commitCount { throw NotRunning() }
         return value
@@ -220,8 +228,14 @@ final class Device {
         } else if store.version != knownVersion {
             let changes = store.changes(after: knownVersion)
             knownVersion = store.version
-            if isUserChange { self.isUserChange = true }
-            machine!.commitWasStale(changes, at: world.now)
+            if isUserChange {
+                // The change is repeated on what the other process has committed.
+                isUserChangeStale = true
+                machine!.undoUserChange(at: world.now)
+                machine!.change(at: world.now) { engine, now in engine.storeChanged(changes, at: now) }
+            } else {
+                machine!.commitWasStale(changes, at: world.now)
+            }
         } else {
             store.commit(change)
             knownVersion = store.version
