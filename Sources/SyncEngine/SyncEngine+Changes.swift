@@ -130,9 +130,8 @@ extension SyncEngine {
         } else {
             forget(id)
         }
-        // The index has passed over later revisions while the change was parked.
+        // The change may have been executed, and the index may list later revisions.
         requestFetch(of: id)
-        resetStoredIndex()
         schedule(id)
     }
 

@@ -321,16 +321,16 @@ extension SyncEngine {
             if !entry.isDeleted { fetch(entry.id) }
             return
         }
-        if entry.isDeleted { return recordAbsence(of: entry.id) }
-        guard let known = local.theirs.map({ $0.revision }) ?? local.base else {
-            if local.theirs != nil { fetch(entry.id) }
-            return
+        let hasChanges = !(schedules[entry.id]?.queue.isEmpty ?? true)
+        if entry.isDeleted && !hasChanges { return recordAbsence(of: entry.id) }
+        if !entry.isDeleted, let known = local.theirs.map({ $0.revision }) ?? local.base {
+            // Where revisions only grow, an older one is a late response. Otherwise the record was deleted and created
+            // again.
+            let isOlder = indexWork.isMonotonic && !index.isAdopting && entry.revision.precedes(known)
+            if entry.revision == known || isOlder { return }
         }
-        // Where revisions only grow, an older one is a late response. Otherwise the record was deleted and created again.
-        guard entry.revision != known, !(indexWork.isMonotonic && !index.isAdopting && entry.revision.precedes(known))
-        else { return }
-        guard schedules[entry.id]?.queue.isEmpty ?? true else { return }
-        if index.isAdopting { indexWork.adoptions.insert(entry.id) }
+        if index.isAdopting && !hasChanges { indexWork.adoptions.insert(entry.id) }
+        // The record is fetched after its changes: a repeated change may be acknowledged with an earlier revision.
         fetch(entry.id)
     }
 

@@ -117,14 +117,6 @@ extension SyncEngine {
         pendingChange.index = index
     }
 
-    /// Stores that the next process reads the index from its beginning.
-    mutating func resetStoredIndex() {
-        let beginning = IndexState(isAdopting: index.isAdopting)
-        guard storedIndex != beginning else { return }
-        storedIndex = beginning
-        pendingChange.index = beginning
-    }
-
     /// Records that a record cannot be read.
     mutating func setQuarantine(_ id: RecordID, _ reason: String?) {
         guard quarantine[id] != reason else { return }

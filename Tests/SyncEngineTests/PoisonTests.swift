@@ -136,14 +136,15 @@ import Testing
         #expect(device.sentWrites.filter { $0.hasPrefix("POST") }.count == 2, "and is sent once")
     }
 
-    /// 900 kB at 8 kB/s take 112 s, longer than the limit of a small exchange.
+    /// 900 kB at 8 kB/s take 112 s in each direction, longer than the limit of a small exchange.
     @Test func aLargeUploadOnASlowLinkArrivesAtItsFirstAttempt() {
         let world = World()
         let device = world.startDevice()
         world.settle()
         device.link.rate = 8_000
         let large = device.create("large", Self.text(900_000))
-        #expect(world.run(limit: .seconds(150)) { device.icon(large) == RecordRow.Icon.none })
+        #expect(world.run(limit: .seconds(120)) { world.server.texts[large] != nil })
+        #expect(world.run(limit: .seconds(120)) { device.icon(large) == RecordRow.Icon.none })
         #expect(device.sentWrites == ["POST /api/notes/"])
         #expect(world.server.texts[large]?.utf8.count == 900_000)
     }
