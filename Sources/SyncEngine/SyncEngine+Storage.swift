@@ -145,6 +145,11 @@ extension SyncEngine {
     public mutating func undoUserChange(at now: Instant) {
         tick(now)
         guard let undo else { return commitFailed(at: now) }
+        restore(undo)
+        if !pendingChange.isEmpty { recordCommitFailure() }
+    }
+
+    private mutating func restore(_ undo: Undo) {
         self.undo = nil
         commit.isPending = false
         commit.isUserChange = false
@@ -167,7 +172,6 @@ extension SyncEngine {
         storedIndex = nil
         pendingChange = undo.change
         commit.change = StoreChange()
-        if !undo.change.isEmpty { recordCommitFailure() }
     }
 
     // MARK: Commits
@@ -207,16 +211,25 @@ extension SyncEngine {
 
     /// Nothing was committed, because another process has changed records first.
     ///
-    /// Those records are taken from the store; the rest of the change is committed again.
-    public mutating func commitWasStale(_ changes: [ForeignChange], at now: Instant) {
+    /// Those records are taken from the store; the rest of the change is committed again. A change by the user is undone,
+    /// because it was made to another state; the caller repeats it.
+    ///
+    /// - Returns: Whether a change by the user was undone.
+    @discardableResult
+    public mutating func commitWasStale(_ changes: [ForeignChange], at now: Instant) -> Bool {
         tick(now)
-        guard commit.isPending else { return }
-        undo = nil
-        commit.isPending = false
-        commit.change.append(pendingChange)
-        pendingChange = commit.change
-        commit.change = StoreChange()
+        guard commit.isPending else { return false }
+        let undone = undo
+        if let undone {
+            restore(undone)
+        } else {
+            commit.isPending = false
+            commit.change.append(pendingChange)
+            pendingChange = commit.change
+            commit.change = StoreChange()
+        }
         storeChanged(changes, at: now)
+        return undone != nil
     }
 
     /// Another process has changed records in the store.
