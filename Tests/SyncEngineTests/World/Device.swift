@@ -228,14 +228,8 @@ final class Device {
         } else if store.version != knownVersion {
             let changes = store.changes(after: knownVersion)
             knownVersion = store.version
-            if isUserChange {
-                // The change is repeated on what the other process has committed.
-                isUserChangeStale = true
-                machine!.undoUserChange(at: world.now)
-                machine!.change(at: world.now) { engine, now in engine.storeChanged(changes, at: now) }
-            } else {
-                machine!.commitWasStale(changes, at: world.now)
-            }
+            // A change by the user is repeated on what the other process has committed.
+            isUserChangeStale = machine!.commitWasStale(changes, at: world.now)
         } else {
             store.commit(change)
             knownVersion = store.version
@@ -250,7 +244,7 @@ final class Device {
         guard store.version != knownVersion else { return }
         let changes = store.changes(after: knownVersion)
         knownVersion = store.version
-        input { machine, now in machine.change(at: now) { engine, now in engine.storeChanged(changes, at: now) } }
+        input { machine, now in machine.storeChanged(changes, at: now) }
     }
 
     // MARK: The network

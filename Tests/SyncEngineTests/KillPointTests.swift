@@ -9,7 +9,7 @@ import Testing
 ///
 /// The points are generated: a run without a kill counts the actions of the machine; then each point has a run of its
 /// own.
-@Suite struct KillTests {
+@Suite struct KillPointTests {
     /// An operation by the user, and the state that it starts from.
     struct Operation: Sendable, CustomTestStringConvertible {
         let testDescription: String
