@@ -19,7 +19,7 @@ public enum Terminal {
     /// Whether standard error is a terminal.
     public static var isStandardError: Bool { isatty(STDERR_FILENO) == 1 }
 
-    /// Whether this process may read the terminal; the system stops a background job that tries.
+    /// Whether this process may read the terminal. The system stops a background process that reads it.
     public static var isInForeground: Bool { tcgetpgrp(STDIN_FILENO) == getpgrp() }
 
     /// The width of the terminal on standard error in columns.
@@ -46,7 +46,7 @@ public enum Terminal {
     }
 
     /// Raises the limit of open files (`ulimit -n`) to the hard limit and returns it.
-    public static func raiseOpenFileLimit() -> Int {
+    static func raiseOpenFileLimit() -> Int {
         var limit = rlimit()
         #if canImport(Darwin)
             let resource = RLIMIT_NOFILE
@@ -68,9 +68,16 @@ public enum Terminal {
         return Int(min(limit.rlim_cur, ceiling))
     }
 
+    /// Raises the limit of open files (`ulimit -n`). Returns a number of proxied connections, or a lower one that fits
+    /// into that limit, and the limit.
+    public static func connectionsMax(_ wanted: Int) -> (count: Int, openFilesMax: Int) {
+        let files = raiseOpenFileLimit()
+        return (min(wanted, connections(withOpenFiles: files)), files)
+    }
+
     /// Returns how many proxied connections fit into a limit of open files: two sockets each, 64 files for everything
     /// else.
-    public static func connections(withOpenFiles files: Int) -> Int { max(1, (files - 64) / 2) }
+    static func connections(withOpenFiles files: Int) -> Int { max(1, (files - 64) / 2) }
 
     /// Ends the process immediately, without running exit handlers.
     static func exitImmediately(_ status: Int32) -> Never { _exit(status) }

@@ -24,13 +24,14 @@ public struct RequestGuard: Sendable {
 
     /// Returns the error response of a request that is not allowed; `nil` if it is allowed.
     func rejection(of request: HTTPRequest) -> APIError? {
-        // With '*' the server does not know its own names, so a browser under an unknown name may be a rebinding page.
+        // '*' disables the check of `Host`, which rejects DNS-rebinding pages. A browser is therefore accepted only
+        // with a known host.
         if hosts.contains("*"), request.headerFields[.userAgent]?.hasPrefix("Mozilla/") == true,
             let authority = request.authority, !isKnown(authority)
         {
             return APIError(
                 .forbidden,
-                "browser requests with the Host '\(authority.prefix(100))' are refused; add it with --allow-host "
+                "browser requests with the Host '\(authority.prefix(100))' are rejected; add it with --allow-host "
                     + "\(Self.host(of: authority).prefix(100))")
         }
         if let authority = request.authority, !hosts.contains("*"), !isKnown(authority) {
@@ -41,7 +42,7 @@ public struct RequestGuard: Sendable {
         }
         let isSafe = [.get, .head, .options].contains(request.method)
         if !isSafe, let origin = request.headerFields[.origin], origin != "http://\(request.authority ?? "")" {
-            return APIError(.forbidden, "requests from the web page \(origin.prefix(100)) are refused")
+            return APIError(.forbidden, "requests from the web page \(origin.prefix(100)) are rejected")
         }
         if let token {
             let given = request.headerFields[.authorization]?.split(separator: " ", maxSplits: 1) ?? []

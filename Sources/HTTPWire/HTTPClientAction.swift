@@ -4,9 +4,9 @@ public import NIOCore
 public enum HTTPClientAction: Sendable {
     /// Open a connection.
     case connect(HTTPConnectionID)
-    /// Write these bytes.
+    /// Write these bytes, and report those that the kernel accepts with ``HTTPClientMachine/written(_:on:at:)``.
     case write(HTTPConnectionID, ByteBuffer)
-    /// Close the connection, with a RST if abortive; no further action concerns it.
+    /// Close the connection, with a RST if abortive. No further action refers to it.
     case close(HTTPConnectionID, isAbortive: Bool)
     /// Report the result of an exchange.
     case finished(HTTPExchangeID, Result<HTTPClientResponse, HTTPClientError>)

@@ -25,7 +25,7 @@ public struct Expectation: Sendable {
         var dependsOnTime: Bool {
             switch self {
             case .traffic, .sometimes, .eventually: true
-            // A period between marks adapts to the host's speed.
+            // A host pause delays the marks that bound a period, but not a fixed time.
             case .always(_, let condition):
                 [condition.since, condition.until].contains { if case .time? = $0 { true } else { false } }
             case .serverRow, .serverCount, .finally, .agree: false
@@ -60,7 +60,7 @@ public struct Expectation: Sendable {
         public enum Count: Hashable, Sendable {
             /// A number within the range.
             case range(ClosedRange<Int>)
-            /// At most the attempts that the retry policy allows for the outages of the window.
+            /// At most the number of attempts that the retry policy allows for the outages of the window.
             case budget
         }
         /// The result of an exchange, as listed under the key `answers` of scenario files.

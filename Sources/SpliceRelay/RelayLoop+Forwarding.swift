@@ -59,7 +59,8 @@
         /// Forwards both directions until each is blocked, ended or has used up its turn.
         func forward(_ connection: RelayedConnection, first: Direction) {
             guard forward(connection, first), forward(connection, first.opposite) else { return }
-            // The second direction may have found that a peer is gone, which ends the first, too.
+            // If the second direction has found that a peer is gone, the first one runs again to discard its bytes, or
+            // to read what that peer sent before.
             if connection.hasPeerGone, !forward(connection, first) { return }
             if connection.isYielded { return }
             // While the receiver is full, no read reports that the sender is gone.
@@ -83,8 +84,8 @@
             }
         }
 
-        /// Aborts a connection of which one peer is gone: sends a RST to the other peer once that has acknowledged
-        /// everything received before, or after ``RelayedConnection/abortDelayMax``.
+        /// Aborts a connection with one peer left: sends a RST to that peer when it has acknowledged everything
+        /// received before, or after ``RelayedConnection/abortDelayMax``.
         private func abortWhenDrained(_ connection: RelayedConnection) {
             let now = NIODeadline.now()
             let deadline = connection.abortDeadline ?? now + RelayedConnection.abortDelayMax

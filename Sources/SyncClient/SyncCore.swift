@@ -65,7 +65,7 @@ final class SyncCore {
                     machine.commitFailed(error, at: now)
                 }
             case .connect(let id): connect(id)
-            case .write(let id, let bytes): channels[id]?.writeAndFlush(bytes, promise: nil)
+            case .write(let id, let bytes): write(bytes, on: id)
             case .close(let id):
                 // Closes with FIN, so that bytes in flight may still arrive.
                 channels.removeValue(forKey: id)?.close(promise: nil)
@@ -108,6 +108,17 @@ final class SyncCore {
                     try? self.update { machine, now in machine.connectFailed(id, reason: reason, at: now) }
                 }
             }
+    }
+
+    private func write(_ bytes: ByteBuffer, on id: HTTPConnectionID) {
+        guard let channel = channels[id] else { return }
+        channel.writeAndFlush(bytes).assumeIsolated().whenSuccess {
+            // The promise may be fulfilled at once, inside of `update`.
+            self.eventLoop.assumeIsolated().execute {
+                guard !self.isStopped else { return }
+                try? self.update { machine, now in machine.written(bytes.readableBytes, on: id, at: now) }
+            }
+        }
     }
 
     func received(_ bytes: ByteBuffer, on id: HTTPConnectionID) {

@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ControlAPI
-internal import Foundation
 internal import JSON
 
 /// A command that calls a running server.
@@ -25,27 +24,6 @@ extension ControlCommand {
     }
 }
 
-extension JSONValue {
-    subscript(key: String) -> JSONValue { object?[key] ?? .null }
-
-    /// The value as text; strings have no quotes.
-    var shown: String { text ?? json }
-
-    /// The value of a number.
-    var number: Double? {
-        switch self {
-        case .integer(let number): Double(number)
-        case .number(let number): number
-        default: nil
-        }
-    }
-
-    var array: [JSONValue] {
-        if case .array(let values) = self { return values }
-        return []
-    }
-}
-
 /// `slowlane list`.
 struct ListCommand: ControlCommand {
     static let configuration = CommandConfiguration(
@@ -62,19 +40,8 @@ struct ListCommand: ControlCommand {
     func run(_ client: APIClient, _ console: Console) async throws {
         let proxies = try await client.call("GET", "/proxies")
         if server.json { return console.print(proxies.json) }
-        let rows = (proxies.object ?? [:]).map { name, proxy in
-            [
-                name, proxy["listen"].shown, proxy["upstream"].shown,
-                proxy["enabled"] == .bool(true) ? "enabled" : "disabled", "\(proxy["toxics"].array.count)",
-            ]
-        }
-        if Terminal.isStandardOutput {
-            let header = ["NAME", "LISTEN", "UPSTREAM", "STATE", "TOXICS"]
-            for line in TextTable.lines([header] + rows) { console.print(line) }
-        } else {
-            for row in rows { console.print(row.joined(separator: "\t")) }
-        }
-        if rows.isEmpty {
+        for line in ProxyText.list(proxies, isTerminal: Terminal.isStandardOutput) { console.print(line) }
+        if proxies.object?.isEmpty ?? true {
             console.print("no proxies; create one with 'slowlane create NAME --upstream HOST:PORT'", to: .progress)
         }
     }
@@ -89,8 +56,8 @@ struct InspectCommand: ControlCommand {
               slowlane inspect redis
               slowlane inspect redis --json
 
-            On a terminal the first lines show the proxy and its link. Otherwise each line is a toxic with tab-separated fields. \
-            JSON has 'link', 'seed' and 'connections_open' beside Toxiproxy's fields.
+            Each line is a toxic, with tab-separated fields. On a terminal, lines about the proxy and its link come first. With \
+            --json the proxy has the fields 'link', 'seed' and 'connections_open' in addition to Toxiproxy's.
             """, aliases: ["i", "ins"])
 
     @Argument(help: "Name of the proxy.") var name: String
@@ -103,40 +70,18 @@ struct InspectCommand: ControlCommand {
         let wantsDetails = server.json || Terminal.isStandardOutput
         let details =
             wantsDetails ? try? await client.call("GET", APIClient.path("slowlane", "v1", "proxies", name)) : nil
-        if server.json { return console.print(Self.json(proxy, details)) }
+        if server.json { return console.print(ProxyText.json(proxy, details: details)) }
         if Terminal.isStandardOutput {
-            let state = proxy["enabled"] == .bool(true) ? "enabled" : "disabled"
-            console.print("\(name): \(proxy["listen"].shown) -> \(proxy["upstream"].shown), \(state)")
-            if let details {
-                let connections = Int(details["connections_open"].number ?? 0)
-                console.print(
-                    "link: \(LinkCommand.description(of: details["link"])); seed \(details["seed"].shown); "
-                        + "\(TextTable.count(connections, "open connection"))")
-            }
+            for line in ProxyText.heading(name, proxy, details: details) { console.print(line) }
         }
-        for toxic in proxy["toxics"].array {
-            let toxicity = toxic["toxicity"].number ?? 1
-            let attributes = toxic["attributes"].object ?? [:]
-            console.print(
-                ([
-                    toxic["name"].shown, "type=\(toxic["type"].shown)", "stream=\(toxic["stream"].shown)",
-                    "toxicity=\(String(format: "%.2f", toxicity))", "attributes=[",
-                ] + attributes.map { "\($0.key)=\($0.value.shown)" } + ["]"]).joined(separator: "\t"))
-        }
-    }
-
-    /// Returns Toxiproxy's fields of a proxy with Slowlane's fields `link`, `seed` and `connections_open`.
-    private static func json(_ proxy: JSONValue, _ details: JSONValue?) -> String {
-        guard case .object(var members) = proxy, let details else { return proxy.json }
-        for key in ["link", "seed", "connections_open"] { members[key] = details[key] }
-        return JSONValue.object(members).json
+        for toxic in proxy["toxics"].array { console.print(ProxyText.toxic(toxic)) }
     }
 }
 
 /// `slowlane create`.
 struct CreateCommand: ControlCommand {
     static let configuration = CommandConfiguration(
-        commandName: "create", abstract: "Create a proxy.",
+        commandName: "create", abstract: "Create a proxy, which starts to listen at once.",
         discussion: """
             Examples:
               slowlane create redis --listen 127.0.0.1:26379 --upstream 127.0.0.1:6379
@@ -153,7 +98,7 @@ struct CreateCommand: ControlCommand {
     ) var upstream: String
     @Option(
         help: ArgumentHelp(
-            "Built-in profile to start with ('slowlane profiles' lists all). (default: no conditions)",
+            "Built-in profile to start with ('slowlane profiles' lists them). (default: no conditions)",
             valueName: "name"))
     var profile: String?
     @OptionGroup(title: "Server") var server: ServerOptions
@@ -167,7 +112,7 @@ struct CreateCommand: ControlCommand {
         let proxy = try await client.call("POST", "/proxies", .object(body))
         if server.json { return console.print(proxy.json) }
         console.print("Created new proxy \(name)")
-        if listen.hasSuffix(":0") { console.print("listening on \(proxy["listen"].shown)") }
+        if listen.hasSuffix(":0") { console.print("listening on \(proxy["listen"].displayText)") }
     }
 }
 

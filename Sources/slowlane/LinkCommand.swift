@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ControlAPI
-internal import Foundation
 internal import JSON
 
 /// `slowlane link`.
@@ -20,7 +19,7 @@ struct LinkCommand: ControlCommand {
             """)
 
     @Argument(help: "Name of the proxy.") var name: String
-    @Argument(help: "Built-in profile ('slowlane profiles' lists all).") var profile: String?
+    @Argument(help: "Built-in profile ('slowlane profiles' lists them).") var profile: String?
     @Option(
         help: ArgumentHelp(
             "Built-in timeline, or times with profiles ('0s: 3g, 20s: 100-loss'), instead of a profile.",
@@ -28,16 +27,17 @@ struct LinkCommand: ControlCommand {
     var timeline: String?
     @Option(
         help: ArgumentHelp(
-            "Conditions of the downlink in the syntax of 'tc ... netem', instead of a profile. "
+            "Conditions from server to client in the syntax of 'tc ... netem', instead of a profile. "
                 + "'kbit' counts bits; 'bps', 'kbps', 'mbps' count bytes.", valueName: "expression"))
     var netemDown: String?
     @Option(
         help: ArgumentHelp(
-            "The same for the uplink. A direction without an expression has no conditions.", valueName: "expression"))
+            "The same from client to server. A direction without an expression has no conditions.",
+            valueName: "expression"))
     var netemUp: String?
     @Flag(help: "Remove all link conditions.") var clear = false
     @OptionGroup(title: "Server") var server: ServerOptions
-    var purpose: String { "change the link of proxy '\(name)'" }
+    var purpose: String { "change or show the link of proxy '\(name)'" }
 
     func validate() throws {
         let given = [profile != nil, timeline != nil, netemDown != nil || netemUp != nil, clear]
@@ -62,18 +62,6 @@ struct LinkCommand: ControlCommand {
             link = try await client.call("GET", path)
         }
         if server.json { return console.print(link.json) }
-        console.print("\(name): \(Self.description(of: link))")
-    }
-
-    /// Returns a link of the API as `edge, down 240 kbit/s 400 ms, up 200 kbit/s 440 ms`.
-    static func description(of link: JSONValue) -> String {
-        let source = [link["profile"], link["timeline"]].compactMap(\.text).first.map { "\($0), " } ?? ""
-        func direction(_ conditions: JSONValue) -> String {
-            let rate = conditions["rate_bps"].number.map { JSONText.number($0 / 1000) + " kbit/s" }
-            let loss = conditions["loss_percent"].number ?? 0
-            return "\(rate ?? "no rate limit") \(conditions["delay_ms"].shown) ms"
-                + (loss == 0 ? "" : " \(JSONText.number(loss)) % loss")
-        }
-        return "\(source)down \(direction(link["down"])), up \(direction(link["up"]))"
+        console.print("\(name): \(ProxyText.link(link))")
     }
 }

@@ -1,15 +1,13 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
-internal import Foundation
-internal import LinkModel
 internal import LinkWorkload
 
 /// `slowlane model`.
 struct ModelCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "model",
-        abstract: "Run the model of TCP over a link in virtual time and print the times that an application sees.",
+        abstract: "Simulate TCP transfers over a link, without waiting, and print their durations.",
         discussion: """
             Examples:
               slowlane model --profile 3g --plan ttfb,down:102400 --trials 5
@@ -19,17 +17,17 @@ struct ModelCommand: ParsableCommand {
               slowlane model --timeline '0s: 3g, 20s: 100-loss, 50s: edge'
 
             The plan is a comma-separated list:
-              ttfb                100 B up, 200 B down
+              ttfb                a request of 100 B and a response of 200 B
               down:N, up:N        N bytes in one direction (N >= 100)
-              pp:K[:S]            K exchanges of S bytes each way (default: 200)
+              pp:K[:S]            K round trips of S bytes each way (default for S: 200)
               conn                a handshake
               odrip:D             1 kB down every 100 ms, with an outage of D seconds
               obulk:D:N[:A]       N bytes down, with an outage of D seconds that
-                                  starts after A seconds (default: 2)
+                                  starts after A seconds (default for A: 2)
               oreq:D, oconn:D     a request, or a handshake, during an outage of D
                                   seconds
 
-            Each trial prints one line of JSON with times in milliseconds. Trials run one after the other on one link, and a \
+            Each transfer prints one line of JSON with times in milliseconds. Trials run one after the other on one link, and a \
             timeline continues from one to the next. TCP stacks: linux (6.5 and later), apple, rfc.
 
             Exit status: 0 success; 64 wrong arguments, or conditions that allow no connection; 65 invalid file.
@@ -40,7 +38,7 @@ struct ModelCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Name in the output lines. (default: the profile or timeline)", valueName: "name"))
     var name: String?
 
-    @Option(help: ArgumentHelp("Transfers to run, separated by commas.", valueName: "items"))
+    @Option(help: ArgumentHelp("Transfers to run, separated by commas.", valueName: "transfers"))
     var plan = "ttfb,down:10240,up:10240,pp:20"
 
     @Option(help: ArgumentHelp("Number of runs of the plan.", valueName: "count"))
@@ -58,51 +56,34 @@ struct ModelCommand: ParsableCommand {
 
     func run() throws {
         let console = Console()
-        let items = try plan.split(separator: ",").map { word in
-            guard let item = PlanItem(word) else {
-                console.error(
-                    "--plan '\(word.prefix(40))' must be ttfb, down:N, up:N (N >= 100), pp:K[:S], conn, odrip:D, "
-                        + "obulk:D:N[:A], oreq:D or oconn:D")
-                throw ExitStatus.usage
-            }
-            return item
+        let transfers: [Transfer]
+        do {
+            transfers = try Transfer.plan(plan)
+        } catch {
+            console.error("--plan \(error)")
+            throw ExitStatus.usage
         }
-        let label: String
+        let source = try options.link(console)
+        if let problem = source.connectionProblem {
+            console.error("cannot model \(problem), or test this one with 'slowlane proxy'")
+            throw ExitStatus.usage
+        }
         var link: Trials
-        switch try options.link(console) {
+        switch source {
         case .timeline(let file):
-            try requireConnections(file.timeline.links.map { ($0.name, $0.conditions) }, console)
-            label = file.id
             link = Trials(following: file.timeline, seed: options.seed, client: options.client, server: options.server)
-        case .constant(let conditions, let conditionsName):
-            try requireConnections([(conditionsName, conditions)], console)
-            label = conditionsName
+        case .constant(let conditions, _):
             link = Trials(conditions, seed: options.seed, client: options.client, server: options.server)
         case .unconditioned: throw ExitStatus.usage
         }
         let start = ContinuousClock.now
         for repetition in 0..<trials {
-            for item in items {
-                console.print(link.run(item).json(profile: name ?? label, repetition: repetition))
+            for transfer in transfers {
+                console.print(link.run(transfer).json(profile: name ?? source.name, repetition: repetition))
             }
         }
-        if stats { printStatistics(link.packetsOffered, ContinuousClock.now - start, console) }
-    }
-
-    /// Throws if the conditions permit no connection to the server, because the model covers packets only.
-    private func requireConnections(_ links: [(name: String, conditions: Conditions)], _ console: Console) throws {
-        for (name, conditions) in links where conditions.connectionPolicy != .open {
-            console.error(
-                "cannot model '\(name)': no connection to the server is possible (\(Units.conditions(conditions))); "
-                    + "choose a profile that lets connections through, or test this one with 'slowlane proxy'")
-            throw ExitStatus.usage
+        if stats {
+            console.print(Units.throughput(link.packetsOffered, in: ContinuousClock.now - start), to: .progress)
         }
-    }
-
-    private func printStatistics(_ packets: Int, _ span: Duration, _ console: Console) {
-        let seconds = span / .seconds(1)
-        let rate = String(format: "%.2f", Double(packets) / seconds / 1e6)
-        console.print(
-            "\(packets) packets in \(String(format: "%.3f", seconds)) s: \(rate) million packets/s", to: .progress)
     }
 }

@@ -107,7 +107,8 @@ struct NotesCommand: AsyncParsableCommand {
 
     /// `slowlane notes conflicts`.
     struct Conflicts: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Show both versions of each note in conflict.")
+        static let configuration = CommandConfiguration(
+            abstract: "Show the base, local and server versions of each note in conflict.")
         @OptionGroup var options: StoreOption
 
         func run() async throws {
@@ -132,17 +133,18 @@ struct NotesCommand: AsyncParsableCommand {
 
     /// `slowlane notes resolve`.
     struct Resolve: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Resolve a conflict.")
+        static let configuration = CommandConfiguration(
+            abstract: "Resolve a conflict: keep a version, or write a new one.")
         @Argument(help: "Title or uuid of the note.") var note: String
         @Flag(help: "Keep the local version.") var mine = false
-        @Flag(help: "Take the version of the server.") var theirs = false
-        @Option(help: "Title that replaces both versions.") var title: String?
-        @Option(help: "Text that replaces both versions.") var text: String?
+        @Flag(help: "Keep the server's version.") var theirs = false
+        @Option(help: "New title, instead of both versions.") var title: String?
+        @Option(help: "New text, instead of both versions.") var text: String?
         @OptionGroup var options: StoreOption
 
         func validate() throws {
             guard [mine, theirs, title != nil || text != nil].count(where: { $0 }) == 1 else {
-                throw ValidationError("give one of --mine, --theirs, or --text and --title")
+                throw ValidationError("give --mine, --theirs, or a new --text or --title")
             }
         }
 

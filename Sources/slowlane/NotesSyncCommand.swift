@@ -16,8 +16,9 @@ extension NotesCommand {
                 Example:
                   slowlane notes sync --server 127.0.0.1:8000 --user ada:ada
 
-                Exit status: 0 complete; 64 wrong arguments; 65 invalid store; 69 not complete within --timeout, credentials \
-                rejected, not a notes server, or the store cannot be used. Pending changes are kept.
+                Exit status: 0 complete; 64 wrong arguments; 65 invalid store; 69 the sync is not complete within --timeout, \
+                the server rejects the credentials or is not a notes server, or the store cannot be used. Pending changes \
+                are kept.
                 """)
 
         @Option(
@@ -50,7 +51,7 @@ extension NotesCommand {
             let parts = (user ?? environment["SLOWLANE_USER"] ?? "").split(separator: ":", maxSplits: 1).map(
                 String.init)
             guard parts.count == 2 else {
-                console.error("no user; give --user NAME:PASSWORD")
+                console.error("no user and password; add --user NAME:PASSWORD, or set SLOWLANE_USER")
                 throw ExitStatus.usage
             }
             guard timeout > 0, timeout <= 86_400 else {

@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
-internal import Foundation
 internal import ScenarioModel
 internal import ScenarioRunner
 internal import SyncEngine
@@ -17,15 +16,15 @@ struct RunCommand: AsyncParsableCommand {
               slowlane run scenarios/*.yaml
               slowlane run create-retried-after-lost-response --variant orig
 
-            With a deliberate defect of the client, its scenario must fail:
+            With --mutant the client has a deliberate defect, and the scenario must fail:
               slowlane run edit-conflict-after-subway \\
                   --mutant overwrites-on-conflict
 
-            Each scenario runs with all its variants, in real time: one notes server, and one proxy and one sync client for \
-            each device, on free ports of this machine.
+            Each scenario and each of its variants runs in real time. A run starts a notes server, and a proxy and a sync \
+            client for each device, on free ports of this machine.
 
             Exit status: 0 pass; 1 an expectation failed; 3 inconclusive (a fault did not fire, a state was not reached, or \
-            the host was paused); 64 wrong arguments; 65 invalid file; 69 cannot bind a port; 130 interrupted.
+            the system paused the process); 64 wrong arguments; 65 invalid file; 69 cannot bind a port; 130 interrupted.
             """)
 
     @Argument(help: "Built-in scenarios or paths of scenario files.")
@@ -36,7 +35,7 @@ struct RunCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Run this variant only; 'none' is the scenario itself. (default: all)", valueName: "name"))
+            "Run this variant only; 'none' is the scenario without a variant. (default: all)", valueName: "name"))
     var variant: String?
 
     @Option(help: ArgumentHelp("Random seed. (default: the seed of the scenario)", valueName: "number"))
@@ -88,8 +87,7 @@ struct RunCommand: AsyncParsableCommand {
         var isValid = true
         for name in scenarios {
             do {
-                let file = try ScenarioCatalogue.scenario(name)
-                plan += ([file.scenario] + file.variants).filter { variant == nil || ($0.variant ?? "none") == variant }
+                plan += try ScenarioCatalogue.scenario(name).runs(ofVariant: variant)
             } catch {
                 console.print("\(error)", to: .progress)
                 if case .unknown = error { throw ExitStatus.usage }
@@ -119,29 +117,13 @@ struct RunCommand: AsyncParsableCommand {
                 if !isQuiet { console.print(line, to: .progress) }
             }
             try Task.checkCancellation()
-            report(verdict, scenario, console)
+            if !quiet { console.print("", to: .progress) }
+            for line in VerdictText.lines(verdict, of: scenario.fullName, showsPasses: !quiet) { console.print(line) }
             results.append(verdict.result)
         }
         if results.count > 1 {
             console.print("\(results.count { $0 == .pass }) of \(results.count) runs passed")
         }
-        if results.contains(.fail) { return 1 }
-        return results.contains(.inconclusive) ? 3 : 0
-    }
-
-    private func report(_ verdict: Verdict, _ scenario: Scenario, _ console: Console) {
-        if !quiet { console.print("", to: .progress) }
-        for result in verdict.checks {
-            let (mark, reason): (String, String) =
-                switch result.outcome {
-                case .pass: ("ok  ", "")
-                case .fail(let reason): ("FAIL", reason)
-                case .inconclusive(let reason): ("?   ", reason)
-                }
-            if quiet && reason.isEmpty { continue }
-            console.print("  \(mark)  \(result.description)")
-            if !reason.isEmpty { console.print("        \(reason) (\(result.location))") }
-        }
-        console.print("\(scenario.fullName): \(verdict.result.rawValue)")
+        return Verdict.Result.worst(of: results).exitStatus
     }
 }

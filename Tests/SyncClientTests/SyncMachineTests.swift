@@ -42,6 +42,7 @@ import Testing
                     let text = String(buffer: bytes)
                     log.append("write \(text.prefix { $0 != " " })")
                     writes.append((id, text))
+                    machine.written(bytes.readableBytes, on: id, at: now)
                 case .close: log.append("close")
                 case .report(.view): break
                 case .report(.sent(_, let method, let target)): log.append("sent \(method) \(target)")

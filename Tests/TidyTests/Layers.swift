@@ -1,6 +1,6 @@
 /// The targets with their layers and the modules they may import; see docs/architecture.md.
 ///
-/// A target imports targets above it in this table only, so there are no cycles, and never a higher layer.
+/// A target imports only targets above it in this table, so there are no cycles, and no targets of a higher layer.
 enum Layers {
     /// A target of `Sources`.
     struct Target: Sendable {
@@ -22,10 +22,16 @@ enum Layers {
             name: "TCPModel", layer: 0,
             targets: ["Determinism", "LinkModel"],
             packages: ["DequeModule", "HeapModule"]),
-        .init(name: "HTTPWire", layer: 0, targets: ["Determinism", "LinkModel"], packages: ["HTTPTypes", "NIOCore"]),
+        .init(
+            name: "HTTPWire", layer: 0,
+            targets: ["Determinism"],
+            packages: ["DequeModule", "HTTPTypes", "NIOCore"]),
         .init(name: "JSON", layer: 0, targets: [], packages: []),
         .init(name: "NotesContract", layer: 0, targets: ["JSON"], packages: []),
-        .init(name: "SyncEngine", layer: 0, targets: ["Determinism", "NotesContract"], packages: []),
+        .init(
+            name: "SyncEngine", layer: 0,
+            targets: ["Determinism", "HTTPWire", "JSON", "NotesContract"],
+            packages: ["DequeModule", "HeapModule", "NIOCore"]),
         .init(name: "ScenarioModel", layer: 0, targets: ["Determinism", "LinkModel"], packages: []),
         .init(
             name: "Impairment", layer: 0,
@@ -80,7 +86,10 @@ enum Layers {
             packages: ["NIOCore", "NIOPosix"]),
         .init(
             name: "CommandSupport", layer: 2,
-            targets: ["Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "ProxyServer"],
+            targets: [
+                "Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "NotesService", "ProxyServer",
+                "PacketCapture", "NotesServer", "ControlAPI", "LiveMeasurement",
+            ],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
         .init(
             name: "ScenarioRunner", layer: 3,
@@ -89,12 +98,13 @@ enum Layers {
                 "NotesService", "ProxyServer", "NotesServer", "SyncClient",
             ],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
+        .init(name: "ToxiproxyCLI", layer: 3, targets: ["JSON", "ControlAPI", "CommandSupport"], packages: []),
         .init(
             name: "slowlane", layer: 4,
             targets: [
-                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
-                "ConfigFiles", "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient",
-                "ControlAPI", "LiveMeasurement", "CommandSupport", "ScenarioRunner",
+                "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload", "ConfigFiles",
+                "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient",
+                "ControlAPI", "LiveMeasurement", "CommandSupport", "ScenarioRunner", "ToxiproxyCLI",
             ],
             packages: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix"]),
     ]

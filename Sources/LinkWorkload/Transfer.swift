@@ -1,7 +1,7 @@
 internal import Determinism
 
-/// One kind of transfer. The kinds match those of the measurements on real kernels.
-public enum PlanItem: Hashable, Sendable {
+/// A transfer to run. The kinds are those of the measurements on real kernels.
+public enum Transfer: Hashable, Sendable {
     /// 100 B up, 200 B down.
     case ttfb
     /// 100 B up, `bytes` down.
@@ -25,6 +25,25 @@ public enum PlanItem: Hashable, Sendable {
     public static let bytesMax = 1 << 30
     /// The longest outage in seconds.
     public static let secondsMax = 3600
+
+    /// An unknown or invalid transfer of a plan.
+    public struct PlanError: Error, CustomStringConvertible {
+        public let description: String
+    }
+
+    /// Parses transfers separated by commas.
+    public static func plan(_ text: String) throws(PlanError) -> [Transfer] {
+        var transfers: [Transfer] = []
+        for word in text.split(separator: ",") {
+            guard let transfer = Transfer(word) else {
+                throw PlanError(
+                    description: "'\(word.prefix(40))' must be ttfb, down:N, up:N (N >= 100), pp:K[:S], conn, odrip:D, "
+                        + "obulk:D:N[:A], oreq:D or oconn:D")
+            }
+            transfers.append(transfer)
+        }
+        return transfers
+    }
 
     /// Parses `ttfb`, `down:N`, `up:N`, `pp:K[:S]`, `conn`, `odrip:D`, `obulk:D:N[:A]`, `oreq:D`, `oconn:D`.
     public init?(_ text: some StringProtocol) {
@@ -88,7 +107,7 @@ public enum PlanItem: Hashable, Sendable {
         }
     }
 
-    /// The first number of the item: bytes, a count, or seconds.
+    /// The first parameter of the transfer: bytes, a count, or seconds.
     public var number: Int? {
         switch self {
         case .ttfb, .connect: nil
