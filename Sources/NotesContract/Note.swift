@@ -158,8 +158,6 @@ public enum NotesHTTP {
     public static let cursorName = "Slowlane-Cursor"
     /// The header field with the minimum number of seconds for which the index lists tombstones.
     public static let retentionName = "Slowlane-Tombstone-Retention"
-    /// The header field with the identifier of the history of the user's notes.
-    public static let historyName = "Slowlane-History"
     /// The header field that identifies an operation, so that a retry has no second effect.
     public static let idempotencyKeyName = "Idempotency-Key"
     /// The longest `uuid` in bytes: 255 characters.

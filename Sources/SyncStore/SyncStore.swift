@@ -7,7 +7,7 @@
 internal import Foundation
 internal import GRDB
 internal import GRDBSQLite
-public import JSON
+internal import JSON
 public import SyncEngine
 internal import Synchronization
 
