@@ -114,7 +114,7 @@ let package = Package(
         .target(
             name: "SyncStore",
             dependencies: [
-                "NotesContract", "SyncEngine", grdb,
+                "JSON", "NotesContract", "SyncEngine", grdb, sqlite,
             ],
             swiftSettings: settings),
         .target(name: "CRelay"),
@@ -265,7 +265,7 @@ let package = Package(
         .testTarget(
             name: "SyncStoreTests",
             dependencies: [
-                "NotesContract", "SyncEngine", "SyncStore", "TestSupport", grdb,
+                "JSON", "SyncEngine", "SyncStore", "TestSupport", grdb, sqlite,
             ], swiftSettings: settings),
         .testTarget(
             name: "SyncClientTests",

@@ -201,9 +201,9 @@ extension NotesCommand {
         console.error("\(error)")
         if error is OfflineNotes.NoteError { return ExitStatus.usage }
         switch (error as? SyncStoreError)?.kind {
-        case .newer, .unreadable: return ExitStatus.invalidFile
+        case .newer, .foreign, .unreadable: return ExitStatus.invalidFile
         case .inUse, .unwritable: return ExitStatus.unavailable
-        case nil: return ExitStatus.internalError
+        case .notLeaseHolder, nil: return ExitStatus.internalError
         }
     }
 
