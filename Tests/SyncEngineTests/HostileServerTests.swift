@@ -58,7 +58,8 @@ import Testing
         #expect(device.texts == ["n": "mine"])
     }
 
-    @Test(arguments: contracts) func aServerThatWasReplacedIsSentNothingAndDeletesNothing(_ contract: APIContract) throws {
+    /// The original contract names no history.
+    @Test(arguments: [APIContract.compat, .strict]) func aServerThatWasReplacedIsSentNothingAndDeletesNothing(_ contract: APIContract) throws {
         let world = World(contract)
         let empty = try world.server.store.snapshot()
         let (device, kept, edited) = Self.deviceWithPendingEdit(world)
@@ -72,7 +73,7 @@ import Testing
         #expect(world.problems == [])
     }
 
-    @Test(arguments: contracts) func aMismatchSurvivesARestart(_ contract: APIContract) throws {
+    @Test(arguments: [APIContract.compat, .strict]) func aMismatchSurvivesARestart(_ contract: APIContract) throws {
         let world = World(contract)
         let empty = try world.server.store.snapshot()
         let (device, kept, edited) = Self.deviceWithPendingEdit(world)
@@ -88,7 +89,7 @@ import Testing
         #expect(device.texts == [kept: "kept", edited: "new"] && world.server.texts.isEmpty)
     }
 
-    @Test(arguments: contracts) func adoptionSendsPendingChangesAndDeletesNothing(_ contract: APIContract) throws {
+    @Test(arguments: [APIContract.compat, .strict]) func adoptionSendsPendingChangesAndDeletesNothing(_ contract: APIContract) throws {
         let world = World(contract)
         let empty = try world.server.store.snapshot()
         let (device, kept, edited) = Self.deviceWithPendingEdit(world)
@@ -111,6 +112,33 @@ import Testing
         #expect(world.server.texts.values.sorted() == ["kept", "new", "theirs", "written offline"])
         #expect(device.rows.allSatisfy { $0.icon == .none })
         #expect(world.problems == [])
+    }
+
+    @Test(arguments: contracts) func aStoreOfAnotherServerIsMergedByAdoption(_ contract: APIContract) {
+        let world = World(contract)
+        let (device, kept, edited) = Self.deviceWithPendingEdit(world)
+        // The server at another address: it has one of the notes, with another text.
+        let other = World(contract, seed: 2)
+        other.server.write(edited, text: "theirs")
+        let moved = other.addDevice("A", store: device.store)
+        var state = device.store.state
+        state.account = SyncAccount(user: "ada", server: "elsewhere:80", history: state.account?.history)
+        device.kill()
+        device.store.replace(with: state)
+        moved.start()
+        other.run(for: .seconds(60))
+        #expect(moved.status.mismatch != nil && other.server.texts == [edited: "theirs"])
+        moved.adopt()
+        other.settle()
+        #expect(moved.status.mismatch == nil)
+        #expect(moved.icon(kept) == .conflict && moved.text(kept) == "kept")
+        #expect(moved.icon(edited) == .conflict && moved.text(edited) == "new")
+        moved.resolve(kept, .mine)
+        moved.resolve(edited, .theirs)
+        other.settle()
+        #expect(other.server.texts.values.sorted() == ["kept", "theirs"])
+        #expect(moved.texts == other.server.texts && moved.rows.allSatisfy { $0.icon == .none })
+        #expect(other.problems == [])
     }
 
     @Test func aResponseOfAnotherHistoryToAPushAcknowledgesNothing() {
