@@ -66,8 +66,8 @@ extension NotesStore {
                     CREATE INDEX tokenByAge ON token (expires);
                     """)
         }
-        // Version 4 adds attachments. Their bytes are stored in pieces. An attachment without a note is discarded; its
-        // pieces are removed by and by.
+        // Version 4 adds attachments. Their bytes are stored in pieces. An attachment without a note is discarded;
+        // later writes remove its pieces.
         try database.execute(
             sql: """
                 CREATE TABLE attachment (

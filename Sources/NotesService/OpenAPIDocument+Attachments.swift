@@ -28,7 +28,11 @@ extension OpenAPIDocument {
                         writing(
                             upload.merging([200: .of("Attachment"), 201: .of("Attachment")]) { $1 }, hasBody: true),
                         parameters: ["UploadComplete", "UploadLength", "Digest"],
-                        body: body(NotesService.attachmentType)),
+                        body: body(NotesService.attachmentType),
+                        links: [
+                            "get": link("getAttachment"), "head": link("headAttachment"),
+                            "patch": link("appendToAttachment"), "delete": link("deleteAttachment"),
+                        ]),
                     "patch": operation(
                         "appendToAttachment", "Appends bytes to an incomplete upload",
                         writing(upload.merging([204: .none]) { $1 }, hasBody: true),
@@ -44,6 +48,14 @@ extension OpenAPIDocument {
             "headAttachment", "The size and digest of an attachment, or the offset of its upload",
             reading(found.merging([200: .none, 204: .none]) { $1 }).mapValues { _ in .none }, parameters: conditions)
         return .object(item)
+    }
+
+    /// Returns the link from a created attachment to another of its operations.
+    private func link(_ operation: String) -> JSONValue {
+        [
+            "operationId": .text(operation),
+            "parameters": ["uuid": "$request.path.uuid", "name": "$response.body#/name"],
+        ]
     }
 
     private func body(_ type: String) -> JSONValue { ["required": false, "content": .object([type: [:]])] }

@@ -122,7 +122,8 @@ public enum AttachmentTransferError: Error, Hashable, Sendable, CustomStringConv
         case .attachmentMissing: "the attachment does not exist on the server"
         case .uploadIncomplete: "the upload of the attachment is not complete; try again later"
         case .offsetBeyondSent(let offset, let sent):
-            "the server claims to have \(offset) bytes, but only \(sent) bytes were sent; use another name"
+            "the server claims to have \(offset) bytes, but this client has sent \(sent) bytes; if "
+                + "another client uploads the same attachment, try again later"
         case .unreadable(let reason): "the attachment cannot be read: \(reason)"
         case .unauthenticated(let status): "the server rejects the credentials (status \(status)); log in again"
         case .tooLarge(let size, let limit): "the attachment has \(size) bytes, the server allows \(limit) bytes"

@@ -16,7 +16,7 @@ import Testing
         case requestCut
         /// The request is executed and its response is cut.
         case responseCut
-        /// The request is executed after the client has given up, together with the client's next request.
+        /// The request is executed after the client has given up, before or after a later request.
         case late
         /// A gateway responds in place of the server, which has executed the request.
         case gatewayError
@@ -32,24 +32,32 @@ import Testing
     private struct World {
         let fixture: Fixture
         let bytes: [UInt8]
+        let start: (Bool) -> AttachmentUpload
         var upload: AttachmentUpload
+        /// The probability that the client is killed and restarted while it waits.
+        var killProbability = 0.0
+        var kills = 0
         var random: RandomStream
         var now = Instant.start
-        /// How often each byte was sent, and how often a request with it had another fate than to be delivered.
+        /// How often each byte was sent, and how often a request with it was cut or rejected.
         var sent: [Int]
         var cut: [Int]
         var delayed: [AttachmentRequest] = []
+        /// Whether the server may have another offset than the client expects, because a request was late.
+        var mayConflict = false
         var requests = 0
-        var damages = 0
-        var shortestDelay: Nanoseconds?
 
         init(seed: UInt64, bytes: [UInt8], policy: AttachmentPolicy, fixture: Fixture, isResumed: Bool = false) throws {
             self.fixture = fixture
             self.bytes = bytes
             random = RandomStream(seed: seed, "test/network")
-            upload = AttachmentUpload(
-                uuid: Fixture.n1, name: try #require(AttachmentName("photo.jpg")), length: bytes.count,
-                digest: AttachmentDigest(of: bytes), isResumed: isResumed, policy: policy, seed: seed)
+            let name = try #require(AttachmentName("photo.jpg"))
+            start = { isResumed in
+                AttachmentUpload(
+                    uuid: Fixture.n1, name: name, length: bytes.count, digest: AttachmentDigest(of: bytes),
+                    isResumed: isResumed, policy: policy, seed: seed)
+            }
+            upload = start(isResumed)
             sent = Array(repeating: 0, count: bytes.count)
             cut = sent
         }
@@ -71,15 +79,19 @@ import Testing
                 sent[index] += 1
                 if fate != .delivered { cut[index] += 1 }
             }
-            if fate != .late {
-                for old in delayed { _ = execute(old) }
-                delayed = []
-            }
+            let order = random.integer(below: 3)
+            if order == 0 { executeDelayed() }
+            defer { if order == 1 { executeDelayed() } }
             let id = request.id
             switch fate {
-            case .delivered: upload.responseReceived(execute(request), to: id, at: now)
+            case .delivered:
+                let response = execute(request)
+                if response.status == 409 {
+                    #expect(mayConflict, "a request at a wrong offset")
+                    for index in request.range { cut[index] += 1 }
+                }
+                upload.responseReceived(response, to: id, at: now)
             case .damaged:
-                damages += 1
                 upload.responseReceived(execute(request, damaged: true), to: id, at: now)
             case .notSent: upload.requestFailed(.notSent, to: id, at: now)
             case .requestCut: upload.requestFailed(.outcomeUnknown, to: id, at: now)
@@ -88,6 +100,7 @@ import Testing
                 upload.requestFailed(.outcomeUnknown, to: id, at: now)
             case .late:
                 delayed.append(request)
+                mayConflict = true
                 upload.requestFailed(.outcomeUnknown, to: id, at: now)
             case .gatewayError:
                 _ = execute(request)
@@ -95,6 +108,11 @@ import Testing
             case .overloaded: respond(503, to: id, [.init("Slowlane-Notes", "1"), .init("Retry-After", "7")])
             case .portal: respond(200, to: id, [.init("Content-Type", "text/html")])
             }
+        }
+
+        private mutating func executeDelayed() {
+            for old in delayed { _ = execute(old) }
+            delayed = []
         }
 
         mutating func respond(_ status: Int, to id: Int, _ fields: [AttachmentRequest.Field]) {
@@ -111,6 +129,9 @@ import Testing
                     deliver(request, fate(&random))
                 case .finished?: return .finished
                 case .failed(let error)?: return .failed(error)
+                case nil where random.bool(probability: killProbability):
+                    kills += 1
+                    upload = start(true)
                 case nil:
                     let deadline = try #require(upload.nextDeadline)
                     #expect(deadline >= now)
@@ -122,7 +143,7 @@ import Testing
             return .failed(.uploadLost)
         }
 
-        /// Each byte is sent once, and once more for each request with it that was cut.
+        /// Each byte is sent once, and once more for each request with it that was cut or rejected.
         func expectNoNeedlessBytes(_ seed: UInt64) {
             let index = sent.indices.first { sent[$0] > 1 + cut[$0] }
             #expect(index == nil, "seed \(seed): byte \(index ?? 0) was sent \(sent[index ?? 0]) times")
@@ -137,12 +158,13 @@ import Testing
 
     @Test func everyUploadArrivesWhateverIsCut() throws {
         let fixture = try Fixture.withNote()
-        var worst = 0
+        var (worst, kills) = (0, 0)
         for seed in 0..<1000 as Range<UInt64> {
             var random = RandomStream(seed: seed, "test/bytes")
             let bytes = Self.bytes(random.integer(below: 6000), &random)
             let badPercent = random.integer(below: 70)
             var world = try World(seed: seed, bytes: bytes, policy: Self.small, fixture: fixture)
+            world.killProbability = 0.1
             // A damaged body ends the upload if it happens twice; other tests have it.
             let end = try world.run { random in
                 guard random.integer(below: 100) < badPercent else { return .delivered }
@@ -152,10 +174,12 @@ import Testing
             #expect(fixture.transfer("GET").body == bytes, "seed \(seed)")
             world.expectNoNeedlessBytes(seed)
             worst = max(worst, world.requests)
+            kills += world.kills
             fixture.transfer("DELETE")
         }
         // The cuts had an effect.
         #expect(worst > 50)
+        #expect(kills > 100)
     }
 
     /// Each request of an upload in turn has each fate.
@@ -233,6 +257,7 @@ import Testing
         let fixture = try Fixture.withNote()
         let bytes = Fixture.sample(4000)
         var world = try World(seed: 1, bytes: bytes, policy: Self.small, fixture: fixture)
+        world.mayConflict = true
         let store = fixture.store
         var snapshot: NotesSnapshot?
         var count = 0
@@ -253,6 +278,7 @@ import Testing
         for isResumed in [false, true] {
             var world = try World(
                 seed: 1, bytes: Fixture.sample(2), policy: Self.small, fixture: fixture, isResumed: isResumed)
+            world.mayConflict = true
             #expect(try world.run { _ in .delivered } == .failed(.nameTaken))
         }
         #expect(fixture.transfer("HEAD").field("Upload-Offset") == "1")
