@@ -249,8 +249,8 @@ let package = Package(
         .testTarget(
             name: "NotesServiceTests",
             dependencies: [
-                "Determinism", "JSON", "NotesContract", "NotesService", "NotesServer", "HTTPServing", "TestSupport",
-                httpTypes, grdb,
+                "Determinism", "JSON", "NotesContract", "NotesService", "NotesServer", "HTTPServing", "SyncEngine",
+                "TestSupport", httpTypes, grdb,
             ],
             swiftSettings: settings
         ),
