@@ -141,17 +141,31 @@ import Testing
         #expect(other.problems == [])
     }
 
-    @Test func aResponseOfAnotherHistoryToAPushAcknowledgesNothing() {
+    /// `nil`: the responses name no history.
+    @Test(arguments: ["another", nil]) func aResponseOfAnotherHistoryAcknowledgesNothing(_ history: String?) {
         let world = World()
         let device = world.startDevice()
         let note = device.create("n", "a")
         world.settle()
-        world.server.rules.append(
-            HostileRule("PUT", .replace { $0.with(NotesHTTP.historyName, "another") }))
+        let base = device.store.records[note]?.base
+        world.server.rules = [HostileRule("PUT", .replace { $0.with(NotesHTTP.historyName, history) })]
         device.edit(note, "b")
+        world.run(for: .seconds(100))
+        #expect(device.store.records[note]?.base == base && device.store.entries.count == 1)
+        #expect(device.status.mismatch == nil, "the index is still that of the known history")
+        #expect((2...10).contains(device.sentWrites.count { $0.hasPrefix("PUT") }), "the pauses grow")
+        world.server.rules = []
+        world.settle()
+        #expect(world.server.texts == [note: "b"] && device.icon(note) == RecordRow.Icon.none)
+        #expect(world.server.writes.count == 2)
+        // Now the index confirms it.
+        world.server.rules = [HostileRule(.replace { $0.with(NotesHTTP.historyName, history) })]
+        device.edit(note, "c")
         world.run(for: .seconds(30))
-        #expect(device.status.mismatch != nil)
-        #expect(device.icon(note) == .upload && device.store.entries.count == 1)
+        #expect(device.status.mismatch != nil && device.store.entries.count == 1)
+        let arrived = world.server.arrivals.count
+        world.run(for: .seconds(300))
+        #expect(!world.server.arrivals.dropFirst(arrived).contains { $0.isWrite })
     }
 
     // MARK: Validation of responses to changes

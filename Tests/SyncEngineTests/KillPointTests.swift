@@ -220,7 +220,7 @@ import Testing
         }
         let (expected, byteCount) = try run(nil)
         #expect((200...5000).contains(byteCount))
-        for bytes in stride(from: 1, through: byteCount, by: 11) {
+        for bytes in stride(from: 1, through: byteCount, by: 23) {
             #expect(try run(bytes).outcome == expected, "reset after \(bytes) of \(byteCount) bytes")
         }
     }
