@@ -73,7 +73,9 @@ let package = Package(
         .target(
             name: "SyncEngine",
             dependencies: [
-                "Determinism", "LinkModel", "NotesContract",
+                "Determinism", "HTTPWire", "JSON", "NotesContract", nioCore,
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
             ], swiftSettings: settings),
         .target(
             name: "ScenarioModel",

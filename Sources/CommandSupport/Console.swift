@@ -35,8 +35,8 @@ public final class Console: Sendable {
     private let outputQueue: DispatchQueue
     private let errorQueue: DispatchQueue
 
-    /// Whether a status line is drawn: standard output and standard error are a terminal, and this job is in its
-    /// foreground.
+    /// Whether a status line is drawn: standard output and standard error are a terminal, and the process is in its
+    /// foreground process group.
     public let hasStatusLine: Bool
     /// Whether the status line ends with a prompt and the typed text.
     private let hasPrompt: Bool

@@ -4,7 +4,7 @@ internal import Synchronization
 /// The events that a foreground command waits for: lines of standard input and signals.
 ///
 /// The first SIGINT or SIGTERM is an event. A second one restores the terminal and ends the process immediately with
-/// status 130. The thread that reads lines blocks while the replies to 16 of them are unwritten.
+/// status 130. The thread that reads lines blocks while the replies to 16 lines are unwritten.
 public final class ForegroundEvents: Sendable {
     /// An event.
     public enum Event: Sendable {
@@ -20,14 +20,14 @@ public final class ForegroundEvents: Sendable {
     private static let interruptedStatus: Int32 = 130
 
     private let stream: AsyncStream<Event>
-    private let source: AsyncStream<Event>.Continuation
+    private let continuation: AsyncStream<Event>.Continuation
     private let replySlots = DispatchSemaphore(value: ForegroundEvents.unwrittenRepliesMax)
     private let terminalRestorer = Mutex<(@Sendable () -> Void)?>(nil)
     private let signalCount = Mutex(0)
 
     /// Catches SIGINT and SIGTERM from now on, for the lifetime of the process.
     public init() {
-        (stream, source) = AsyncStream.makeStream(of: Event.self)
+        (stream, continuation) = AsyncStream.makeStream(of: Event.self)
         Signals.on([Signals.interrupt, Signals.terminate]) { [self] in receiveSignal() }
     }
 
@@ -39,7 +39,7 @@ public final class ForegroundEvents: Sendable {
     /// Adds a line of standard input. Blocks while the replies to 16 lines are unwritten.
     func receive(command: String) {
         replySlots.wait()
-        source.yield(.command(command))
+        continuation.yield(.command(command))
     }
 
     /// Reports that the reply to a line has been written.
@@ -57,7 +57,7 @@ public final class ForegroundEvents: Sendable {
             return count
         }
         if count == 1 {
-            source.yield(.signal)
+            continuation.yield(.signal)
         } else {
             terminalRestorer.withLock { $0 }?()
             Terminal.exitImmediately(Self.interruptedStatus)

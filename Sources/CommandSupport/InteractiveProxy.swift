@@ -103,7 +103,7 @@ public struct InteractiveProxy {
             do {
                 let file = try ProfileCatalogue.timeline(text)
                 playback = TimelinePlayback(file, startingAt: .now)
-                await follow(file, from: .zero)
+                await startTimeline(file, from: .zero)
                 return "ok timeline \(file.id)\(outageNote)"
             } catch {
                 return "error \(Self.onOneLine("\(error)"))"
@@ -120,7 +120,7 @@ public struct InteractiveProxy {
         case ("cut", let direction) where [nil, "up", "down", "both"].contains(direction):
             await setOutage(PerDirection(up: direction != "down", down: direction != "up"))
             return "ok cut \(direction ?? "both")"
-        case ("cut", _): return "error cut takes up, down or nothing for both: 'cut', 'cut up', 'cut down'"
+        case ("cut", _): return "error cut takes up, down or no argument (both directions): 'cut', 'cut up', 'cut down'"
         case ("heal", nil):
             await setOutage(PerDirection(up: false, down: false))
             return "ok heal\(await conditionsNote())"
@@ -155,13 +155,13 @@ public struct InteractiveProxy {
         let position = time ?? playback.position(at: .now)
         playback.resume(from: position, at: .now)
         self.playback = playback
-        await follow(playback.file, from: position)
+        await startTimeline(playback.file, from: position)
         return "ok \(time == nil ? "resume" : "seek") at \(TimeFormat.seconds(position))\(outageNote)"
     }
 
     private static let noTimeline = "error no timeline is running; start one with 'timeline NAME'"
 
-    private mutating func follow(_ file: TimelineFile, from position: Nanoseconds) async {
+    private mutating func startTimeline(_ file: TimelineFile, from position: Nanoseconds) async {
         await proxy.startTimeline(file.timeline, from: position)
         conditionsName = file.id
     }

@@ -58,7 +58,7 @@ final class ProxyReporter: Sendable {
     ) -> String {
         let link = status.link
         var parts = ["\(conditionsName)\(link.hasAnyOutage ? " STALLED" : "")", "\(status.connectionsOpen) open"]
-        if let method = status.synDropMethod { parts.append(method == .none ? "connect, then stall" : "SYN dropped") }
+        if let method = status.synDropMethod { parts.append(method == .none ? "new connections stall" : "SYN dropped") }
         for (arrow, direction) in [("↓", Direction.down), ("↑", .up)] {
             parts.append(
                 "\(arrow) \(Units.bytes(bytesPerSecond[direction]))/s \(Units.bytes(link.bytesCarried[direction]))")
@@ -85,8 +85,8 @@ final class ProxyReporter: Sendable {
         text += "\(Units.bytes(link.bytesHeld)) held"
         if let method = status.synDropMethod { text += ", \(newConnections(method))" }
         if link.orphans > 0 { text += ", \(TextTable.count(link.orphans, "orphan"))" }
-        if status.dialsFailed > 0 { text += ", \(TextTable.count(status.dialsFailed, "dial")) failed" }
-        if status.isFull { text += ", full" }
+        if status.dialsFailed > 0 { text += ", \(TextTable.count(status.dialsFailed, "upstream connection")) failed" }
+        if status.isFull { text += ", limit on connections reached" }
         return text
     }
 }

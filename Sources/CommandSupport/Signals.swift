@@ -39,15 +39,15 @@ enum Signals {
     private static let hasThread: Bool = {
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else { return false }
-        let (exit, entry) = (ends[0], ends[1])
-        for end in [exit, entry] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let (readEnd, writeEnd) = (ends[0], ends[1])
+        for end in [readEnd, writeEnd] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         // A handler must not block when thousands of signals fill the pipe.
-        _ = fcntl(entry, F_SETFL, O_NONBLOCK)
-        wakeupFD.store(entry, ordering: .relaxed)
+        _ = fcntl(writeEnd, F_SETFL, O_NONBLOCK)
+        wakeupFD.store(writeEnd, ordering: .relaxed)
         Thread.detachNewThread {
             var byte: UInt8 = 0
             while true {
-                let count = read(exit, &byte, 1)
+                let count = read(readEnd, &byte, 1)
                 if count < 0 && errno == EINTR { continue }
                 guard count == 1 else { return }
                 for handler in handlers.withLock({ $0[CInt(byte)] ?? [] }) { handler() }

@@ -66,7 +66,7 @@ public enum SystemCheck {
             format: "timers fire %.2f ms late (median of 50, worst %.2f ms)", Double(median) / 1e6, Double(worst) / 1e6)
         return median < 1_000_000
             ? .ok(text)
-            : .limitation(text, remedy: "the machine is busy or virtual; modelled delays are longer by as much")
+            : .limitation(text, remedy: "the machine is busy or virtual; modelled delays are longer by this time")
     }
 
     private static func synDropping() -> Finding {
@@ -95,7 +95,7 @@ public enum SystemCheck {
         let addresses = LocalAddresses.reachable(through: "0.0.0.0")
         return addresses.isEmpty
             ? .limitation(
-                "the loopback interface is the only network",
+                "the loopback interface is the only network interface with an IPv4 address",
                 remedy: "connect this machine to the network of the phone that is to use the proxy")
             : .ok("other devices can connect to \(addresses.joined(separator: " or ")) with '--listen 0.0.0.0:PORT'")
     }

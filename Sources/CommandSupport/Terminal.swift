@@ -19,7 +19,7 @@ public enum Terminal {
     /// Whether standard error is a terminal.
     public static var isStandardError: Bool { isatty(STDERR_FILENO) == 1 }
 
-    /// Whether this process may read the terminal; the system stops a background job that tries.
+    /// Whether this process may read the terminal. The system stops a background process that reads it.
     public static var isInForeground: Bool { tcgetpgrp(STDIN_FILENO) == getpgrp() }
 
     /// The width of the terminal on standard error in columns.

@@ -1,7 +1,7 @@
 internal import ConfigFiles
 internal import Determinism
 
-/// The position of a running or paused timeline. Times are those of a monotonic clock, given by the caller.
+/// The position of a running or paused timeline. The caller supplies the times of a monotonic clock.
 struct TimelinePlayback {
     let file: TimelineFile
     private var offset = Nanoseconds.zero

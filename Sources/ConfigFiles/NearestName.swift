@@ -1,6 +1,6 @@
 /// Suggestions for misspelt names.
 public enum NearestName {
-    /// The maximum number of compared bytes of a name.
+    /// The maximum number of bytes of a name that are compared.
     private static let bytesMax = 256
 
     /// Returns the candidates closest to `name`, best first, at most `limit`.

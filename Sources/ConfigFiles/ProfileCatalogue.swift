@@ -49,13 +49,13 @@ public enum ProfileCatalogue {
         }
     }
 
-    /// Returns the built-in profile of a name or alias; case does not matter.
+    /// Returns the built-in profile with a name or alias; case does not matter.
     public static func builtInProfile(named name: String) -> Profile? {
         let alias = aliases.first { isSameName($0.key, name) }
         return builtIn.first { isSameName($0.id, alias?.value ?? name) }
     }
 
-    /// Returns the built-in timeline of a name; case does not matter.
+    /// Returns the built-in timeline with a name; case does not matter.
     public static func builtInTimeline(named name: String) -> TimelineFile? {
         timelines.first { isSameName($0.id, name) }
     }
@@ -68,7 +68,7 @@ public enum ProfileCatalogue {
         return left.utf8.elementsEqual(right.utf8) { lowercased($0) == lowercased($1) }
     }
 
-    /// Returns the timeline of a built-in name, of the file at a path, or of inline text.
+    /// Returns the timeline given by a built-in name, the path of a file, or inline text.
     public static func timeline(_ text: String) throws(LookupError) -> TimelineFile {
         let isInline = InlineTimeline.isInline(text) || text.contains(": ")
         if isPath(text) && !isInline { return try timeline(atPath: text) }
@@ -95,22 +95,22 @@ public enum ProfileCatalogue {
     }
 
     /// A profile or a timeline.
-    public enum Either: Sendable {
+    public enum ProfileOrTimeline: Sendable {
         /// A profile.
         case profile(Profile)
         /// A timeline.
         case timeline(TimelineFile)
     }
 
-    /// Returns the profile or timeline of a built-in name, or of the file at a path.
-    public static func either(_ nameOrPath: String) throws(LookupError) -> Either {
-        if isPath(nameOrPath) { return try either(atPath: nameOrPath) }
+    /// Returns the profile or timeline given by a built-in name or the path of a file.
+    public static func profileOrTimeline(_ nameOrPath: String) throws(LookupError) -> ProfileOrTimeline {
+        if isPath(nameOrPath) { return try profileOrTimeline(atPath: nameOrPath) }
         if let timeline = builtInTimeline(named: nameOrPath) { return .timeline(timeline) }
         return .profile(try profile(nameOrPath))
     }
 
-    /// Returns the profile or timeline of the file at a path; its text decides which.
-    public static func either(atPath path: String) throws(LookupError) -> Either {
+    /// Returns the profile or timeline in the file at a path, depending on the file's text.
+    public static func profileOrTimeline(atPath path: String) throws(LookupError) -> ProfileOrTimeline {
         TimelineFile.isTimeline(try read(path))
             ? .timeline(try timeline(atPath: path)) : .profile(try profile(atPath: path))
     }
@@ -175,7 +175,7 @@ public enum ProfileCatalogue {
         ("elevator", PackageResources.elevator_yaml),
     ]
 
-    /// Returns the profile of a built-in name, or of the file at a path.
+    /// Returns the profile given by a built-in name or the path of a file.
     ///
     /// A text with a slash or the extension `.yaml` or `.yml` is a path, never a name.
     public static func profile(_ nameOrPath: String) throws(LookupError) -> Profile {

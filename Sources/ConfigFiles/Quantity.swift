@@ -137,7 +137,7 @@ enum Quantity {
         } catch {
             throw ParseError(message: "\(error.message); \(expected)")
         }
-        throw ParseError(message: "'\(shown(text))' is not a burst loss; \(expected)")
+        throw ParseError(message: "'\(abbreviated(text))' is not a burst loss; \(expected)")
     }
 
     /// Returns packet numbers: `3, 7, 12-15`.
@@ -149,7 +149,8 @@ enum Quantity {
             let ends = word.split(separator: "-", omittingEmptySubsequences: false).map { Int($0.trimmed) }
             guard ends.count <= 2, let first = ends.first ?? nil, let last = ends.last ?? nil, first <= last else {
                 throw ParseError(
-                    message: "'\(shown(word))' is not a packet number; expected numbers from 1, as in '3, 7, 12-15'")
+                    message:
+                        "'\(abbreviated(word))' is not a packet number; expected numbers from 1, as in '3, 7, 12-15'")
             }
             ranges.append(first...last)
         }
@@ -177,14 +178,15 @@ enum Quantity {
             ]
             guard let scale = scales[unit] else { throw unitError(text, String(unit), expected) }
             guard scale < lastScale, let count = number.scaled(by: scale), count <= Timeline.timeMax.count else {
-                throw ParseError(message: "'\(shown(text))' is out of range; expected \(expected), up to 24 hours")
+                throw ParseError(
+                    message: "'\(abbreviated(text))' is out of range; expected \(expected), up to 24 hours")
             }
             lastScale = scale
             total += count
             rest = String(rest.dropFirst(piece.count + unit.count)).trimmed
         } while !rest.isEmpty
         guard total <= Timeline.timeMax.count else {
-            throw ParseError(message: "'\(shown(text))' is more than 24 hours")
+            throw ParseError(message: "'\(abbreviated(text))' is more than 24 hours")
         }
         return Nanoseconds(total)
     }
@@ -192,8 +194,8 @@ enum Quantity {
     static func unitError(_ text: String, _ unit: String, _ expected: String) -> ParseError {
         ParseError(
             message: unit.isEmpty
-                ? "'\(shown(text))' has no unit; expected \(expected)"
-                : "unknown unit '\(shown(unit))'; expected \(expected)")
+                ? "'\(abbreviated(text))' has no unit; expected \(expected)"
+                : "unknown unit '\(abbreviated(unit))'; expected \(expected)")
     }
 
     /// A non-negative decimal number: `digits` / 10^`decimals`.
@@ -222,12 +224,12 @@ enum Quantity {
         var rest = Substring(text)
         var digitCount = 0
         var hasPoint = false
-        if rest.first == "-" { throw ParseError(message: "'\(shown(text))' is negative; expected \(expected)") }
+        if rest.first == "-" { throw ParseError(message: "'\(abbreviated(text))' is negative; expected \(expected)") }
         while let character = rest.first {
             if let digit = character.wholeNumberValue, character.isASCII {
                 digitCount += 1
                 if digitCount > 12 {
-                    throw ParseError(message: "'\(shown(text))' has too many digits; expected \(expected)")
+                    throw ParseError(message: "'\(abbreviated(text))' has too many digits; expected \(expected)")
                 }
                 number.digits = number.digits * 10 + Int64(digit)
                 if hasPoint { number.decimals += 1 }
@@ -239,14 +241,14 @@ enum Quantity {
             rest.removeFirst()
         }
         guard digitCount > 0, !hasPoint || number.decimals > 0 else {
-            throw ParseError(message: "'\(shown(text))' is not a number with a unit; expected \(expected)")
+            throw ParseError(message: "'\(abbreviated(text))' is not a number with a unit; expected \(expected)")
         }
         while rest.first == " " { rest.removeFirst() }
-        return (number, shown(String(rest)))
+        return (number, abbreviated(String(rest)))
     }
 
     /// Returns a text, shortened for a message.
-    private static func shown(_ text: String) -> String {
+    private static func abbreviated(_ text: String) -> String {
         text.count > 40 ? text.prefix(40) + "…" : text
     }
 }

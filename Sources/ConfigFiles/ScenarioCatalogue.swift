@@ -32,7 +32,7 @@ public enum ScenarioCatalogue {
     /// The names of the built-in scenarios.
     public static let names = sources.map(\.id)
 
-    /// Returns the scenario of a built-in name, or of the file at a path.
+    /// Returns the scenario given by a built-in name or the path of a file.
     public static func scenario(_ nameOrPath: String) throws(LookupError) -> ScenarioFile {
         let text: String
         if ProfileCatalogue.isPath(nameOrPath) {

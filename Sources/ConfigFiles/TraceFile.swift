@@ -22,7 +22,7 @@ enum TraceFile {
     /// Parses the bytes of a trace.
     static func parse(_ data: Data, file: String) throws(FileError) -> DeliveryTrace {
         let expected = "a whole number of milliseconds, 0 to \(DeliveryTrace.millisecondsMax), alone on its line"
-        var stamps: [UInt32] = []
+        var times: [UInt32] = []
         var line = 1
         var value: UInt64?
         var hasEnded = false
@@ -39,11 +39,11 @@ enum TraceFile {
             guard stamp >= last else {
                 throw fileError(file, line, "\(stamp) is earlier than \(last) on the line before")
             }
-            guard stamps.count < DeliveryTrace.countMax else {
+            guard times.count < DeliveryTrace.countMax else {
                 throw fileError(file, line, "more than \(DeliveryTrace.countMax) opportunities")
             }
             last = stamp
-            stamps.append(stamp)
+            times.append(stamp)
         }
         for byte in data {
             switch byte {
@@ -56,7 +56,7 @@ enum TraceFile {
         }
         try finishLine()
         do {
-            return try DeliveryTrace(milliseconds: stamps)
+            return try DeliveryTrace(milliseconds: times)
         } catch {
             throw fileError(file, nil, "no opportunity after 0 ms; expected at least one")
         }

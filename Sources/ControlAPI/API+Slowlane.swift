@@ -134,7 +134,8 @@ extension API {
         case "how=close": byReset = false
         default: throw APIError(.badRequest, "expected ?how=reset or ?how=close")
         }
-        // A new seed restarts the numbers, so older connections may have the same one.
+        // A new seed restarts the numbering, so an older connection may have the same number; the youngest one is
+        // closed.
         let youngest = await proxy.running?.connections().filter { "\($0.number)" == number }.min { $0.age < $1.age }
         guard let youngest, await proxy.running?.closeConnection(youngest.id, abortively: byReset) == true else {
             throw APIError(.notFound, "connection not found")

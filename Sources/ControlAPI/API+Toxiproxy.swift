@@ -9,7 +9,7 @@ extension API {
     ) async throws(APIError) -> Response? {
         guard let methods = Self.methods(parts) else { return nil }
         guard methods.isEmpty || methods.contains(request.method) else { return .methodNotAllowed }
-        // The original rejects browsers too, so that web pages cannot use the API.
+        // Toxiproxy rejects browsers too, so that web pages cannot use the API.
         if request.headerFields[.userAgent]?.hasPrefix("Mozilla/") == true {
             return .text("User agent not allowed\n", .forbidden)
         }
@@ -89,7 +89,7 @@ extension API {
         }
     }
 
-    /// Returns a response, or the error thrown instead, with warnings: an unknown field is often the reason of the
+    /// Adds warnings to a response, or to the response of a thrown error: an unknown field is often the cause of the
     /// error.
     private static func withWarnings(
         _ warnings: [String], _ respond: () async throws(APIError) -> Response

@@ -59,7 +59,8 @@ public final class API: Sendable {
         self.logger = logger
     }
 
-    /// The longest path in bytes: two names of ``JSONFields/wordBytesMax``, each byte percent-encoded, and the rest.
+    /// The longest path in bytes: two names of ``JSONFields/wordBytesMax`` percent-encoded bytes, and 256 bytes for the
+    /// rest.
     static let pathBytesMax = 2 * 3 * JSONFields.wordBytesMax + 256
 
     /// An HTTP response.
@@ -99,7 +100,7 @@ public final class API: Sendable {
 
     /// Creates the proxies of a configuration, which has the format of the body of `POST /populate`.
     ///
-    /// - Returns: The names of the created proxies, and the error that kept others from being created.
+    /// - Returns: The names of the created proxies, and the error of the first proxy that was not created.
     public func load(_ json: [UInt8]) async -> (names: [String], problem: String?) {
         for warning in RequestWarnings.ofProxies(json) { logger.warning("configuration: \(warning)") }
         do {

@@ -6,12 +6,12 @@ internal import ProxyServer
 
 /// An HTTP server of an ``API``.
 public final class APIServer: Sendable {
-    private let host: HTTPServer
+    private let server: HTTPServer
 
     /// The listening port.
-    public var port: Int { host.port }
+    public var port: Int { server.port }
 
-    private init(_ host: HTTPServer) { self.host = host }
+    private init(_ server: HTTPServer) { self.server = server }
 
     /// The API's own event loop, so that proxy traffic does not delay responses.
     private static let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -28,28 +28,28 @@ public final class APIServer: Sendable {
     ) async throws -> APIServer {
         var limits = HTTPServer.Limits()
         limits.bodyBytesMax = api.limits.bodyBytesMax
-        limits.bodiesBytesMax = api.limits.bodyBytesMax * api.limits.callersMax
+        limits.bodiesBytesMax = api.limits.bodyBytesMax * api.limits.apiConnectionsMax
         limits.headerBytesMax = api.limits.headerBytesMax
-        limits.connectionsMax = api.limits.callersMax
+        limits.connectionsMax = api.limits.apiConnectionsMax
         limits.bodyBytesPerSecondMin = api.limits.bodyBytesPerSecondMin
         limits.bodyWindowSeconds = api.limits.bodyWindowSeconds
         do {
-            let host = try await HTTPServer.start(
+            let server = try await HTTPServer.start(
                 host: host, port: port, addressOption: "--port", limits: limits, on: loop
             ) {
                 request, exchange in
                 let response = await respond(to: request, exchange, api, requestGuard)
                 logger.debug("\(request.method) \(request.path?.prefix(200) ?? "") \(response.status.code)")
-                return message(response)
+                return httpResponse(response)
             }
-            return APIServer(host)
+            return APIServer(server)
         } catch {
             throw StartError(description: "\(error)")
         }
     }
 
     /// Closes the port and every connection.
-    public func stop() async { await host.stop() }
+    public func stop() async { await server.stop() }
 
     private static func respond(
         to request: HTTPRequest, _ exchange: HTTPServer.Exchange, _ api: API, _ requestGuard: RequestGuard
@@ -74,7 +74,7 @@ public final class APIServer: Sendable {
         }
     }
 
-    private static func message(_ response: API.Response) -> HTTPServer.Response {
+    private static func httpResponse(_ response: API.Response) -> HTTPServer.Response {
         var headers = HTTPFields()
         if let type = response.type { headers[.contentType] = type }
         if let location = response.location { headers[.location] = location }

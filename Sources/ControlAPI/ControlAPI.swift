@@ -1,6 +1,6 @@
 //  ControlAPI: the HTTP API that creates, changes and observes proxies.
 //
-//  Owns: Toxiproxy's API and Slowlane's API beside it, the registry of proxies, request authorization, metrics.
+//  Owns: Toxiproxy's API and Slowlane's own API, the registry of proxies, request authorization, metrics.
 //
 //  Does not own: proxying (ProxyServer), the effects of toxics (Impairment), the command line.
 //

@@ -35,7 +35,7 @@ struct JSONFields {
     /// Returns whether a key equals a lowercase name in any letter case. Like Go, it uses Unicode's mapping beyond
     /// ASCII.
     private static func matches(_ key: String, _ name: String) -> Bool {
-        // Lowercasing shortens no letter by more than three bytes.
+        // Lowercasing shortens a letter by at most three bytes.
         key.utf8.count <= 3 * name.utf8.count && key.lowercased().hasSameBytes(as: name)
     }
 

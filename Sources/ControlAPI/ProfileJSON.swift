@@ -16,8 +16,7 @@ extension Conditions {
     /// ```
     ///
     /// A `rate_bps` of `null` is unlimited. Directions have more keys for impairments that apply: `trace`, `jitter`,
-    /// `bursts`,
-    /// `lost_packets`, `duplicate_percent`, `reorder_percent`.
+    /// `bursts`, `lost_packets`, `duplicate_percent`, `reorder_percent`.
     public var json: String { JSONText.object(jsonMembers) }
 
     /// The members of ``json``, for objects that contain more.

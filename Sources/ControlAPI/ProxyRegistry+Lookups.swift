@@ -15,7 +15,7 @@ extension ProxyRegistry {
 
     /// Returns the resolved listen address of a text.
     ///
-    /// - Parameter isStart: Whether the address is for a start rather than for an update: the errors differ, as in Go.
+    /// - Parameter isStart: Whether the address is for a start and not for an update; the error texts differ, as in Go.
     func listenAddress(_ text: String, isStart: Bool = true) async throws(APIError) -> Endpoint {
         let prefix = isStart ? "listen tcp: " : ""
         if let error = ListenErrorText.ofSyntax(text) { throw APIError(.internalServerError, prefix + error) }

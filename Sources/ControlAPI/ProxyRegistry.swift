@@ -104,11 +104,11 @@ actor ProxyRegistry {
     private func populate(_ request: ProxyRequest) async throws(APIError) -> ManagedProxy {
         let address = try await listenAddress(of: request)
         return try await withExclusiveAccess(to: request.name) { () async throws(APIError) -> ManagedProxy in
-            if let present = proxies[ByteKey(request.name)], request.upstream.hasSameBytes(as: present.upstream) {
+            if let existing = proxies[ByteKey(request.name)], request.upstream.hasSameBytes(as: existing.upstream) {
                 let moves =
-                    address.map { Self.differs($0, from: present.listen) }
-                    ?? !request.listen.hasSameBytes(as: present.listen)
-                if !moves { return present }
+                    address.map { Self.differs($0, from: existing.listen) }
+                    ?? !request.listen.hasSameBytes(as: existing.listen)
+                if !moves { return existing }
             }
             return try await createOrReplace(request, at: address)
         }
@@ -119,19 +119,19 @@ actor ProxyRegistry {
     /// - Parameter address: The listen address; `nil` for a disabled proxy.
     private func createOrReplace(_ request: ProxyRequest, at address: Endpoint?) async throws(APIError) -> ManagedProxy
     {
-        let present = proxies[ByteKey(request.name)]
-        guard present != nil || proxies.count + proxiesBeingCreated < limits.proxiesMax else {
+        let existing = proxies[ByteKey(request.name)]
+        guard existing != nil || proxies.count + proxiesBeingCreated < limits.proxiesMax else {
             throw APIError(.badRequest, "the server has at most \(limits.proxiesMax) proxies (--max-proxies)")
         }
         guard request.toxics.count <= limits.toxicsMax else { throw tooManyToxics }
-        if present == nil { proxiesBeingCreated += 1 }
-        defer { if present == nil { proxiesBeingCreated -= 1 } }
+        if existing == nil { proxiesBeingCreated += 1 }
+        defer { if existing == nil { proxiesBeingCreated -= 1 } }
         var stream = RandomStream(seed: seed, "proxy/\(request.name)")
         var proxy = ManagedProxy(
             name: request.name, listen: request.listen, upstream: request.upstream, link: request.link,
             seed: request.seed ?? stream.next() >> 11)
         proxy.toxics = request.toxics
-        if let present { return try await replace(present, by: proxy, at: address) }
+        if let existing { return try await replace(existing, by: proxy, at: address) }
         if let address { try await start(&proxy, at: address) }
         proxies[ByteKey(request.name)] = proxy
         return proxy
@@ -140,18 +140,18 @@ actor ProxyRegistry {
     /// Replaces a proxy. If the new one cannot start, the old one continues with its connections. If both use the same
     /// port, the old one must stop first; if the new one fails, it restarts without its connections.
     private func replace(
-        _ present: ManagedProxy, by proxy: ManagedProxy, at address: Endpoint?
+        _ existing: ManagedProxy, by proxy: ManagedProxy, at address: Endpoint?
     ) async throws(APIError) -> ManagedProxy {
-        var (present, proxy) = (present, proxy)
-        let usesSamePort = present.running.map { $0.address.port == address?.port } ?? false
+        var (existing, proxy) = (existing, proxy)
+        let usesSamePort = existing.running.map { $0.address.port == address?.port } ?? false
         if let address, !usesSamePort { try await start(&proxy, at: address) }
-        await stop(&present)
+        await stop(&existing)
         if let address, usesSamePort {
             do {
                 try await start(&proxy, at: address)
             } catch {
-                proxies[ByteKey(present.name)] = present
-                try? await enable(present.name)
+                proxies[ByteKey(existing.name)] = existing
+                try? await enable(existing.name)
                 throw error
             }
         }

@@ -24,7 +24,8 @@ public struct RequestGuard: Sendable {
 
     /// Returns the error response of a request that is not allowed; `nil` if it is allowed.
     func rejection(of request: HTTPRequest) -> APIError? {
-        // With '*' the server does not know its own names, so a browser under an unknown name may be a rebinding page.
+        // '*' disables the check of `Host`, which rejects DNS-rebinding pages. A browser is therefore accepted only
+        // with a known host.
         if hosts.contains("*"), request.headerFields[.userAgent]?.hasPrefix("Mozilla/") == true,
             let authority = request.authority, !isKnown(authority)
         {

@@ -10,9 +10,10 @@ public struct ServerLimits: Hashable, Sendable {
     public var bodyBytesMax = 1 << 20
     /// The maximum number of bytes of a request head.
     public var headerBytesMax = 32 << 10
-    /// The maximum number of connections to the API. A further connection evicts the unauthenticated one with the
-    /// oldest progress, or else the idle one with the oldest progress.
-    public var callersMax = 256
+    /// The maximum number of connections to the API. At the limit, a new connection evicts the unauthenticated
+    /// connection whose last progress is the oldest; if all connections are authenticated, the idle one whose last
+    /// progress is the oldest.
+    public var apiConnectionsMax = 256
     /// The minimum rate of a request body, averaged over each ``bodyWindowSeconds``.
     public var bodyBytesPerSecondMin = 250
     /// The seconds over which the rate of a request body is averaged.

@@ -25,7 +25,7 @@ enum UpstreamText {
     static func endpoint(_ text: String) async -> Endpoint {
         if isPort(text), let port = Int(text) { return Endpoint(host: "localhost", port: port) }
         let endpoint = await ListenAddress.upstream(text)
-        // Without this, a dial of '2001:db8::1' or 'redis' would go to port 0, and '8.8' would mean 8.0.0.8.
+        // Otherwise a dial of '2001:db8::1' or 'redis' would use port 0, and '8.8' would mean 8.0.0.8.
         return endpoint.port == 0 ? Endpoint(host: "no port in '\(text)'", port: 0) : endpoint
     }
 

@@ -5,7 +5,7 @@
 public struct RandomStream: Sendable, Hashable {
     private var state: UInt64
 
-    /// Creates the stream of a name under a seed.
+    /// Creates the stream with a name, derived from a seed.
     public init(seed: UInt64, _ name: String) {
         state = RandomStream.mix(seed &+ 0x9E37_79B9_7F4A_7C15) ^ FNV1a.digest(name.utf8)
         _ = next()

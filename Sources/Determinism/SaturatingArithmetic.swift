@@ -1,5 +1,4 @@
-/// Saturating arithmetic for quantities that come from outside or grow with time, so that callers need no overflow
-/// checks.
+/// Saturating arithmetic for quantities from input or that grow with time, so that callers need no overflow checks.
 extension Int64 {
     /// Returns the sum, or the nearest representable value.
     @inlinable @inline(__always)

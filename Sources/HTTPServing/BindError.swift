@@ -15,7 +15,7 @@ extension HTTPServer {
         public let address: String
         /// The cause in words; a system error ends with the name of its `errno`.
         public let cause: String
-        /// What the user can do.
+        /// The remedy for the user.
         public let remedy: String
 
         public var description: String { "cannot bind \(address): \(cause); \(remedy)" }

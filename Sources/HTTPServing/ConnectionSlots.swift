@@ -65,8 +65,8 @@ final class ConnectionSlots: Sendable {
 
     func remove(_ slot: ConnectionSlot) { state.withLock { $0.slots[ObjectIdentifier(slot)] = nil } }
 
-    /// Returns the connection to evict: the unauthenticated one with the oldest progress or, if all have authenticated,
-    /// the idle one with the oldest progress.
+    /// Returns the connection to evict: the unauthenticated one whose last progress is the oldest; if all are
+    /// authenticated, the idle one whose last progress is the oldest; `nil` if none is idle.
     private static func evictionCandidate(_ slots: some Collection<ConnectionSlot>) -> ConnectionSlot? {
         var oldest: (slot: ConnectionSlot, isAuthenticated: Bool, progress: UInt64)?
         for slot in slots {

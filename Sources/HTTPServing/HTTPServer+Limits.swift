@@ -24,7 +24,7 @@ extension HTTPServer {
         /// The maximum number of bytes of a request target or header value that is not ASCII. Comparing such strings is
         /// slow.
         public var nonASCIIBytesMax = 1024
-        /// The maximum number of bytes of one read, and therefore of input buffered behind a request.
+        /// The maximum number of bytes of one read, and therefore of buffered input after a request.
         public var readBytesMax = 16 << 10
 
         /// The send buffer of a connection (`SO_SNDBUF`; Linux doubles it for bookkeeping).
@@ -32,8 +32,9 @@ extension HTTPServer {
 
         // MARK: Connections
 
-        /// The maximum number of open connections. A further connection evicts the unauthenticated one with the oldest
-        /// progress, or else the idle one with the oldest progress; without a candidate it gets 503.
+        /// The maximum number of open connections. At the limit, a new connection evicts the unauthenticated connection
+        /// whose last progress is the oldest; if all connections are authenticated, the idle one whose last progress is
+        /// the oldest. If none is idle, the new connection gets 503.
         public var connectionsMax = 256
         /// The length of the accept queue (the `backlog` of `listen`).
         public var backlogMax = 512

@@ -23,7 +23,7 @@ extension HTTPServerConnection {
                     if case .requestHead(let head, _) = part { handle(head) }
                 case .handling:
                     guard isReadingBody, let part = try parser.takePart() else { return }
-                    takeBody(part)
+                    receiveBodyPart(part)
                 case .lingering, .closed: return
                 }
             }
@@ -88,14 +88,14 @@ extension HTTPServerConnection {
         readIfNeeded()
     }
 
-    private func takeBody(_ part: HTTPPart) {
+    private func receiveBodyPart(_ part: HTTPPart) {
         guard case .reading(var read) = body else { preconditionFailure("no body is being read") }
         switch part {
         case .body(let bytes, _):
             guard read.bytes.count + bytes.readableBytes <= read.bytesMax else { return failBodyRead(.tooLarge) }
             guard reservation?.grow(by: bytes.readableBytes) == true else { return failBodyRead(.budgetExceeded) }
             // Leaves the array uniquely referenced, so that the append does not copy it.
-            body = .abandoned
+            body = .unconsumed
             read.bytes += bytes.readableBytesView
             body = .reading(read)
         case .end:
@@ -118,14 +118,14 @@ extension HTTPServerConnection {
     func failBodyRead(_ error: HTTPServer.BodyError) {
         guard case .reading(let read) = body else { return }
         cancelDeadline()
-        body = .abandoned
+        body = .unconsumed
         read.continuation.resume(returning: .failure(error))
     }
 
-    /// Discards an unread body as far as it has arrived.
+    /// Discards the bytes of an unread body that have arrived.
     func discardBody() {
         guard case .unread = body else { return }
-        body = .abandoned
+        body = .unconsumed
         while let part = try? parser.takePart() {
             if case .end = part {
                 body = .done

@@ -20,7 +20,7 @@ extension HTTPServerConnection {
             acceptsChunked: request.acceptsChunked)
         // A client that has closed its side still gets the responses to requests that arrived before.
         var isKept = request.keepsAlive && (!inputHasEnded || parser.isInsideMessage) && framing != .close
-        if case .abandoned = body { isKept = false }
+        if case .unconsumed = body { isKept = false }
         keepsConnection = isKept
         return (framing, isKept ? (request.needsKeepAlive ? "keep-alive" : nil) : "close")
     }

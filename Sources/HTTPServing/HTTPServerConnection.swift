@@ -32,8 +32,8 @@ final class HTTPServerConnection: ChannelInboundHandler {
         case reading(BodyRead)
         /// The whole body has been taken from the input.
         case done
-        /// The rest of the body stays in the input, so the connection cannot be reused.
-        case abandoned
+        /// Part of the body was not read, so the connection cannot be reused.
+        case unconsumed
     }
 
     /// A read of a request body in progress.

@@ -6,7 +6,7 @@ public enum HTTPClientAction: Sendable {
     case connect(HTTPConnectionID)
     /// Write these bytes.
     case write(HTTPConnectionID, ByteBuffer)
-    /// Close the connection, with a RST if abortive; no further action concerns it.
+    /// Close the connection, with a RST if abortive. No further action refers to it.
     case close(HTTPConnectionID, isAbortive: Bool)
     /// Report the result of an exchange.
     case finished(HTTPExchangeID, Result<HTTPClientResponse, HTTPClientError>)

@@ -13,17 +13,17 @@ extension HTTPFields {
         }
     }
 
-    /// Returns whether a comma-separated list of a name contains an element (`Connection: close`); case is ignored.
+    /// Returns whether the comma-separated list in a field contains an element (`Connection: close`); case is ignored.
     public func isListed(_ element: String, in name: HTTPField.Name) -> Bool {
         self[values: name].contains { value in
-            // By bytes: a Character may be as long as the value, and is slow to compare then.
+            // The comparison is by bytes, because a Character may be as long as the value and is then slow to compare.
             value.utf8.split(separator: UInt8(ascii: ",")).contains { part in
                 HTTPSyntax.isSame(HTTPSyntax.trimmed(Substring(part)), element)
             }
         }
     }
 
-    /// Writes the field lines and the empty line behind them.
+    /// Writes the field lines and the empty line after them.
     func write(into buffer: inout ByteBuffer) {
         for field in self {
             buffer.writeString(field.name.rawName)

@@ -3,4 +3,5 @@
 //  Owns: the boundaries of messages with exact byte offsets, the serialisation of heads, the connections of a client
 //  and their timeouts.
 //
-//  Does not own: sockets, clocks, TLS, the meaning of messages. Bytes and the time go in, parts and actions come out.
+//  Does not own: sockets, clocks, TLS, the meaning of messages. Inputs are bytes and the time; outputs are parts and
+//  actions.

@@ -1,7 +1,7 @@
 /// The number of bytes that a proxy may hold, and how connections share them.
 ///
 /// A stream may hold an equal share of `bytesMaxTotal` within the given bounds; reading from its sender pauses when the
-/// share is full. A client that never reads therefore costs its own share only.
+/// share is full. A client that never reads therefore occupies only its own share.
 public struct BufferLimits: Hashable, Sendable {
     /// Bytes of all connections of a proxy together, as long as the shares stay above `bytesMinPerDirection`.
     public var bytesMaxTotal: Int
@@ -10,8 +10,8 @@ public struct BufferLimits: Hashable, Sendable {
     /// The smallest share, for any number of connections.
     public var bytesMinPerDirection: Int
 
-    /// Bytes that bypassed the TCP model and may wait for a receiver that does not read. The modelled window bounds all
-    /// other bytes.
+    /// The maximum number of undelivered bytes of a stream that bypassed the TCP model. The modelled receive window
+    /// bounds all other bytes.
     public var passThroughBytesMax: Int
 
     /// Bytes that a receiving socket may hold unsent; never more than a share.

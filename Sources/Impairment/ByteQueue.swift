@@ -3,18 +3,18 @@ internal import NIOCore
 
 /// A queue of bytes, taken from the front in pieces of any size.
 ///
-/// Small chunks are copied together, so that the memory used stays in proportion to the bytes counted: a socket read of
-/// one byte arrives in a buffer of a kilobyte or more.
+/// Small chunks are coalesced, so that the memory used stays in proportion to the bytes counted: a read of one byte
+/// arrives in a buffer of a kilobyte or more.
 struct ByteQueue {
     private var chunks = Deque<ByteBuffer>()
     /// Bytes in the queue.
     private(set) var count = 0
 
-    /// Whether the last chunk is a copy made by the queue, to which further bytes are appended.
-    private var lastIsGathered = false
+    /// Whether the last chunk is a copy made by the queue, to which further bytes may be appended.
+    private var lastIsCoalesced = false
 
-    /// The maximum size of a copy that gathers chunks. A chunk that fills less than half of its buffer is copied.
-    static let gatherBytes = 16 * 1024
+    /// The maximum size of a coalesced chunk. A chunk that fills less than half of its buffer is copied.
+    static let coalescedBytesMax = 16 * 1024
 
     /// Appends a chunk.
     mutating func append(_ chunk: ByteBuffer) {
@@ -23,15 +23,16 @@ struct ByteQueue {
         count += size
         var chunk = chunk
         if chunk.isCompact {
-            lastIsGathered = false
+            lastIsCoalesced = false
             chunks.append(chunk)
-        } else if lastIsGathered, let last = chunks.indices.last, chunks[last].readableBytes + size <= Self.gatherBytes
+        } else if lastIsCoalesced, let last = chunks.indices.last,
+            chunks[last].readableBytes + size <= Self.coalescedBytesMax
         {
             chunks[last].writeBuffer(&chunk)
         } else {
             var gathered = ByteBufferAllocator().buffer(capacity: size)
             gathered.writeBuffer(&chunk)
-            lastIsGathered = true
+            lastIsCoalesced = true
             chunks.append(gathered)
         }
     }

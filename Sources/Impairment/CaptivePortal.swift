@@ -20,8 +20,8 @@ struct CaptivePortal {
 
     /// Executes an action for the server's socket. Returns the events of that socket.
     ///
-    /// - Parameter mayRespond: Whether there is room for responses. Otherwise the connection is closed, since its
-    ///   client does not read them.
+    /// - Parameter mayRespond: Whether responses fit into the connection's buffer share. Otherwise the connection is
+    ///   closed, since the client does not read.
     mutating func process(_ action: SocketAction, mayRespond: Bool) -> [SocketEvent] {
         switch action {
         case .write(let bytes, to: _): mayRespond ? respond(to: bytes) : [.gone(.server)]

@@ -9,7 +9,8 @@ extension Conduit {
         var bytes = ByteQueue()
         /// The number of bytes of the stream passed to the TCP model.
         var bytesSent: Int64 = 0
-        /// Bytes at the front of ``bytes`` that have arrived and wait for the receiving socket.
+        /// The number of bytes at the front of ``bytes`` that have arrived and are not yet written to the receiving
+        /// socket.
         var arrived = 0
         /// The part of ``arrived`` that bypassed the TCP model.
         var arrivedPassThrough = 0
@@ -19,8 +20,8 @@ extension Conduit {
         var isFinished = false
         /// Whether the sender's RST has arrived.
         var resetHasArrived = false
-        /// Whether the sender's socket is gone without a fault or toxic of the proxy: bytes read from it are delivered
-        /// before its RST.
+        /// Whether bytes read from the sender's socket are delivered before its RST: the peer itself closed the socket,
+        /// and not a fault or toxic of the proxy.
         var deliversBeforeReset = false
         /// Whether the sender's FIN has been read, or its socket is gone.
         var inputIsClosed = false
@@ -34,20 +35,21 @@ extension Conduit {
         var isPaused = false
         /// Whether the receiving socket is connected.
         var isConnected = true
-        /// Bytes given to the receiving socket since it last reported that it had sent everything.
+        /// Bytes written to the receiving socket since its last ``SocketEvent/drained(_:)``.
         var bytesWritten = 0
-        /// Whether the receiving socket must send everything before it is given more.
+        /// Whether writes are paused until the receiving socket has sent everything.
         var awaitsDrain = false
 
         /// The minimum cost of a write in bytes: a socket keeps a buffer of about this size for a small piece.
         static let pieceCostMin = 512
 
-        var exitIsOpen: Bool { isConnected && !awaitsDrain }
+        /// Whether the receiving socket accepts writes.
+        var acceptsWrites: Bool { isConnected && !awaitsDrain }
 
         /// Whether the FIN may be passed to the receiving socket now.
         var mayFinish: Bool { isConnected && arrived == 0 && finHasArrived && !isFinished }
 
-        /// Counts a piece written to the socket. Returns whether the socket must send everything before the next piece.
+        /// Counts a piece written to the socket. Returns whether the socket must send everything before the next write.
         mutating func recordWrite(_ bytes: Int, limit: Int) -> Bool {
             bytesWritten += max(bytes, Self.pieceCostMin)
             awaitsDrain = bytesWritten >= limit
@@ -78,23 +80,25 @@ extension Conduit {
             arrived = 0
         }
 
-        /// Writes bytes that have arrived, as far as the receiving socket accepts them. Returns how many of them passed
+        /// Writes bytes that have arrived until the receiving socket accepts no more. Returns how many of them passed
         /// through the TCP model.
         mutating func writeArrived(to receiver: Side, limit: Int, into actions: inout [SocketAction]) -> Int {
             let before = arrived
-            while exitIsOpen, let piece = bytes.takePiece(atMost: min(arrived, limit)) {
+            while acceptsWrites, let piece = bytes.takePiece(atMost: min(arrived, limit)) {
                 arrived -= piece.readableBytes
                 actions.append(.write(piece, to: receiver))
                 if recordWrite(piece.readableBytes, limit: limit) { actions.append(.awaitDrain(receiver)) }
             }
-            // It is not known which of the bytes bypassed the model; the totals are right once all have been written.
+            // The order of both kinds of bytes is not stored. The bytes that bypassed the model are counted first; the
+            // totals are exact once all bytes have been written.
             let bytesLeft = before - arrived
             let passThrough = min(bytesLeft, arrivedPassThrough)
             arrivedPassThrough -= passThrough
             return bytesLeft - passThrough
         }
 
-        /// Updates ``isFull`` so that the stream holds at most its share and one read. Returns whether it has changed.
+        /// Updates ``isFull`` and returns whether it has changed. A full stream accepts no further read, so it holds at
+        /// most its share plus one read.
         mutating func updateIsFull(share: Int, passThroughMax: Int, hasSendRoom: Bool) -> Bool {
             if inputIsClosed { return false }
             let held = bytes.count

@@ -24,7 +24,7 @@ struct Conduit {
     /// The stream whose `timeout` toxic was removed while the connection was on the fast path: both sockets are closed
     /// as soon as the upstream is connected.
     var streamClosedOnConnect: Direction?
-    /// Whether both sockets are being closed, by a toxic or by a call; bytes that are read are discarded.
+    /// Whether both sockets are being closed by a toxic or a call. Bytes read in this state are discarded.
     var isClosing = false
 
     init() {
@@ -70,20 +70,20 @@ struct Conduit {
         isMuted && down.inputIsClosed && (up.isFinished || (isGone(.server) && up.finHasArrived))
     }
 
-    /// Whether no event of either socket can have an effect any more.
+    /// Whether further events of both sockets would have no effect.
     var hasEnded: Bool {
         if isClosing { return (isGone(.client) || down.isFinished) && (isGone(.server) || up.isFinished) }
         return (isGone(.client) && isGone(.server)) || (up.isFinished && down.isFinished)
     }
 
-    /// Bytes of both streams behind their toxics.
+    /// Bytes of both streams that have passed the toxics.
     var streamBytes: Int { up.bytes.count + down.bytes.count }
 
     /// Bytes of both streams, those before toxics included.
     var bytesHeld: Int { streamBytes + up.toxicBytes + down.toxicBytes }
 
-    /// Writes bytes that have arrived, at most `limit` of them until the receiving socket has sent them, and then the
-    /// FIN. Returns the number of bytes of the TCP model that have left.
+    /// Writes bytes that have arrived, and then the FIN. Writing pauses when the receiving socket holds `limit` unsent
+    /// bytes. Returns how many of the written bytes passed through the TCP model.
     mutating func deliver(_ direction: Direction, limit: Int, into actions: inout [SocketAction]) -> Int {
         let receiver = direction.receiver
         if isGone(receiver) {

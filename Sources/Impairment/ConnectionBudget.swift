@@ -21,11 +21,11 @@ struct ConnectionBudget {
         precondition(toxicBytesHeld >= 0, "more bytes have left the toxics than entered them")
     }
 
-    /// Returns the bytes that a stream may hold behind its toxics.
+    /// Returns the bytes that a stream may hold after its toxics.
     ///
-    /// That is its share, limited to the unused part of the total: other streams may hold more than their shares,
-    /// because shares were larger when there were fewer connections. All streams together therefore hold at most `bytesMaxTotal`, plus one smallest share and
-    /// one read per stream.
+    /// The result is the stream's share, limited to the unused part of the total. Other streams may hold more than
+    /// their shares, because shares shrink when connections are added. All streams together therefore hold at most
+    /// `bytesMaxTotal` plus, per stream, one smallest share and one read.
     func streamShare(connections: Int) -> Int {
         let left = limits.bytesMaxTotal - (bytesHeld - toxicBytesHeld)
         return min(limits.bytesMax(connections: connections), max(limits.bytesMinPerDirection, left))

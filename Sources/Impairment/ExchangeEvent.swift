@@ -10,11 +10,12 @@ public struct ExchangeID: Hashable, Comparable, Sendable {
 
 /// An event of an exchange.
 public enum ExchangeEvent: Sendable {
-    /// The request has been read from the client's socket, whole or as far as it had come when its response arrived:
-    /// its head, the first ``ExchangeTracking/bodySampleMax`` bytes of its body, and its subject, if known.
+    /// The request has been read from the client's socket: its head, the first ``ExchangeTracking/bodySampleMax`` bytes
+    /// of its body, and its subject, if known. Reported at the end of the request, or at the start of its response if
+    /// that comes first.
     case requested(ExchangeID, HTTPRequestHead, body: [UInt8], subject: String?)
-    /// The last byte of the request has been written to the server. Not reported if the whole response was written to
-    /// the client before.
+    /// The last byte of the request has been written to the server. Not reported if the whole response has been written
+    /// to the client by then.
     case requestDelivered(ExchangeID)
     /// The whole response has been read from the server; its last bytes have not entered the link yet.
     case committed(ExchangeID, status: Int)

@@ -23,8 +23,8 @@ struct ExchangeTracker {
     private struct Exchange {
         let id: ExchangeID
         let method: String
-        /// The offset of the end of the request in the `up` stream; `nil` while the request is being read and its
-        /// response came first.
+        /// The offset of the end of the request in the `up` stream; `nil` if the response began before that end was
+        /// read.
         var requestEnd: Int64?
         let fault: ExchangeRegistry.Fault?
         var requestIsDelivered = false
@@ -36,30 +36,30 @@ struct ExchangeTracker {
     private var actions = Deque<Action>()
     private var requests = HTTPParser(.requests)
     private var responses = HTTPParser(.responses)
-    /// The head of the request being read, and the first bytes of its body.
+    /// The head of the request whose body is being read, and the first bytes of that body.
     private var head: HTTPRequestHead?
     private var bodySample: [UInt8] = []
-    /// The exchange of the request being read, if its response came first.
+    /// The exchange of the request being read, if its response has begun already.
     private var earlyExchange: ExchangeID?
     /// Exchanges whose response has not been delivered, in order.
     private var exchanges = Deque<Exchange>()
-    /// Whether nothing is tracked any more, because the bytes are not HTTP or too many requests wait.
+    /// Whether tracking has stopped, because the bytes are not HTTP or too many requests have no response.
     private var hasStoppedTracking = false
     private var responseStatus = 0
     /// Bytes read from the server, and the end of the last whole response among them.
     private var responseBytes: Int64 = 0
     private var lastResponseEnd: Int64 = 0
-    /// The offset from which on nothing is sent to the client.
+    /// The offset in the `down` stream after which nothing is sent to the client.
     private var mutedFrom: Int64?
     private var written = (up: Int64(0), down: Int64(0))
 
     /// The maximum number of requests without a response; beyond it the connection is not tracked.
     private static let exchangesMax = 1024
 
-    /// Bytes that are kept: those that the parsers have not parsed, and the sample of the request being read.
+    /// The number of bytes held: those not parsed yet, and the sample of the request being read.
     var bytesKept: Int { requests.bytesKept + responses.bytesKept + bodySample.count }
 
-    /// Whether the connection must be aborted once the bytes before a withheld response have passed.
+    /// Whether the connection must be aborted after the bytes that precede a withheld response have been passed on.
     private var mustAbortAfterPassing = false
 
     /// Whether a fault withholds everything from the client while the connection lasts.
@@ -85,7 +85,7 @@ struct ExchangeTracker {
                     self.head = head
                     bodySample = []
                     earlyExchange = nil
-                    // Not at the end of the request: `100 Continue` comes in the middle of it.
+                    // Reported before the end of the request, because `100 Continue` arrives before it.
                     responses.requestSent(method: head.method)
                 case .body(let piece, _):
                     let room = ExchangeTracking.bodySampleMax - bodySample.count
@@ -120,7 +120,7 @@ struct ExchangeTracker {
         responseBytes += Int64(bytes.readableBytes)
         if !hasStoppedTracking && !isMuted { responses.received(bytes) }
         var mustAbort = parseResponses(&registry)
-        // A faulted response is withheld from its first byte, before its end is known.
+        // A response with a fault is withheld from its first byte on, before its end has arrived.
         var limit = mutedFrom ?? responseBytes
         if let next = exchanges.first(where: { $0.responseEnd == nil }), next.fault != nil, !hasStoppedTracking {
             limit = min(limit, lastResponseEnd)
@@ -170,7 +170,7 @@ struct ExchangeTracker {
 
     private mutating func report(_ event: ExchangeEvent) { actions.append(.report(event)) }
 
-    /// Adds the exchange of a request that has been read, whole or as far as it had come when its response arrived.
+    /// Starts the exchange of a request: at the request's end, or at the start of its response if that comes first.
     private mutating func begin(_ head: HTTPRequestHead, requestEnd: Int64?, _ registry: inout ExchangeRegistry) {
         let registration = registry.register(head, bodySample: bodySample)
         exchanges.append(
@@ -200,7 +200,7 @@ struct ExchangeTracker {
                 }
             }
         } catch HTTPError.endedEarly {
-            // The response is incomplete and stays so.
+            // The stream has ended, so the response remains incomplete.
         } catch {
             stopTracking("\(error)")
         }
@@ -228,7 +228,7 @@ struct ExchangeTracker {
         if let next = exchanges.first(where: { $0.responseEnd == nil }), let fault = next.fault,
             responseBytes > lastResponseEnd
         {
-            // Part of the faulted response has been withheld, so nothing after it may pass.
+            // Part of the response with the fault has been withheld, so no later byte may pass.
             mutedFrom = lastResponseEnd
             mustAbortAfterPassing = fault.action == .abort
         }

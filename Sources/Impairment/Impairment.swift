@@ -4,5 +4,5 @@
 //  toxics, exchange tracking with faults, the captive portal, and SharedLink (all conduits of one device on the link
 //  they share).
 //
-//  Does not own: the packet link (LinkModel), TCP (TCPModel), sockets, clocks, threads. Events and the time go in,
-//  actions come out; the live proxy and a simulator call the same code.
+//  Does not own: the packet link (LinkModel), TCP (TCPModel), sockets, clocks, threads. Inputs are events and the time;
+//  outputs are actions. The live proxy and a simulator call the same code.

@@ -26,7 +26,7 @@ struct LinkRecorder {
 
     mutating func setObservation(_ new: SharedLink.Observation) { observation = new }
 
-    /// Records a packet with its payload, as far as the conduit holds it.
+    /// Records a packet, with its payload if the conduit still holds it.
     mutating func record(_ packet: PacketRecord, _ conduits: borrowing ConduitTable) {
         var payload: ByteBuffer?
         var cause: String?

@@ -7,7 +7,7 @@ extension SharedLink {
     mutating func closeInput(_ side: Side, _ id: FlowID) {
         if side == .server && trackResponseStreamEnd(id) { return }
         conduits[id][side.sendDirection].inputIsClosed = true
-        if side == .server && conduits[id].isMuted { return endIfOver(id) }
+        if side == .server && conduits[id].isMuted { return removeIfEnded(id) }
         tcp.finish(id, side.sendDirection, at: now)
     }
 
@@ -15,12 +15,12 @@ extension SharedLink {
     mutating func socketGone(_ side: Side, _ id: FlowID) {
         if side == .server && conduits[id].isMuted {
             conduits[id].recordGoneAndInputClosed(.server)
-            return endIfOver(id)
+            return removeIfEnded(id)
         }
         if conduits[id].isClosedByLink(side) {
             // The other socket is closed separately.
             conduits[id].recordGone(side)
-            return endIfOver(id)
+            return removeIfEnded(id)
         }
         guard conduits[id][side.sendDirection].toxics?.isHolding == true else { return peerGone(side, id) }
         // The bytes that wait before the toxics are delivered first.
@@ -32,9 +32,9 @@ extension SharedLink {
         if conduits.contains(id) { deliver(id, side.opposite.sendDirection) }
     }
 
-    /// Sends the RST of a socket that is gone over the link, behind the bytes that were read from the socket before.
+    /// Sends the RST of a socket that is gone over the link, after the bytes that were read from that socket.
     ///
-    /// - Parameter dropsUnsent: Whether the RST goes first, and bytes that TCP has not sent are dropped.
+    /// - Parameter dropsUnsent: Whether bytes that TCP has not sent are dropped, so that the RST precedes them.
     mutating func peerGone(_ side: Side, _ id: FlowID, dropsUnsent: Bool = false) {
         if conduits[id].resetSockets[side.sendDirection] { return }
         conduits[id].resetSockets[side.sendDirection] = true
@@ -55,11 +55,11 @@ extension SharedLink {
         conduits[id][side.sendDirection].deliversBeforeReset = !dropsUnsent
         tcp.abort(id, from: side, afterSending: !dropsUnsent, at: now)
         deliver(id, side.opposite.sendDirection)
-        if conduits.contains(id) { endIfOver(id) }
+        if conduits.contains(id) { removeIfEnded(id) }
         if conduits.contains(id) { trackOrphan(id) }
     }
 
-    /// Limits the lifetime of a connection of which one socket is gone: its RST may be lost.
+    /// Limits the lifetime of a connection with one socket left, because the RST of the other may be lost.
     private mutating func trackOrphan(_ id: FlowID) {
         if let oldest = orphans.insert(id, at: now, in: conduits) { resetBothSockets(oldest) }
     }
@@ -109,14 +109,14 @@ extension SharedLink {
             runToxics(id, opposite)
         }
         if conduits.contains(id), !conduits[id].up.isConnected {
-            // The upstream is not connected: nothing of it remains to be closed.
+            // The upstream is not connected, so only the client's socket is closed.
             conduits[id].recordGoneAndInputClosed(.server)
-            endIfOver(id)
+            removeIfEnded(id)
         }
     }
 
-    /// Ends a connection if no event of its sockets can have an effect any more.
-    mutating func endIfOver(_ id: FlowID) {
+    /// Removes a connection if further events of its sockets would have no effect.
+    mutating func removeIfEnded(_ id: FlowID) {
         if conduits[id].hasEnded {
             if conduits[id].isClosing {
                 // If a peer had already sent its FIN, its socket is still open for writing.

@@ -43,9 +43,9 @@ extension SharedLink {
     /// Starts and stops the recording of packets and exchanges on a running link.
     ///
     /// Packets are recorded from the next one on. Exchanges are recorded on connections opened from now on: on older
-    /// ones the beginning of the next message is not known. When the recording of exchanges stops, connections are not
-    /// tracked any more unless faults may still be injected into their exchanges; the exchanges of such connections are
-    /// recorded again when it resumes. Events and packets recorded before a change can still be taken.
+    /// ones, the start of the next message is unknown. When the recording of exchanges stops, a connection remains
+    /// tracked only if faults may be injected into its exchanges; those exchanges are recorded again when the recording
+    /// resumes. Events and packets recorded before a change can still be taken.
     public mutating func setObservation(_ new: Observation, at time: Instant) {
         advance(to: time)
         recordPackets()

@@ -53,8 +53,7 @@ extension SharedLink {
     /// The open connections.
     public var connections: [FlowID] { conduits.openConnections }
 
-    /// Returns the number of connections that were opened before a connection, since the start or the last
-    /// ``reseed(_:at:)``.
+    /// Returns the number of a connection, from 0, since the start or the last ``reseed(_:at:)``.
     public func number(of id: FlowID) -> Int { tcp.number(of: id) }
 
     /// Returns whether a connection needs a socket to the upstream. A connection with a captive portal does not;
@@ -84,7 +83,7 @@ extension SharedLink {
         return bytes == budget.bytesHeld && toxicBytes == budget.toxicBytesHeld
     }
 
-    /// The number of toxics' timers, stale ones among them.
+    /// The number of timers of toxics, including stale ones.
     var toxicTimerCount: Int { toxicScheduler.count }
 }
 

@@ -50,7 +50,7 @@ extension SharedLink {
         case .finished(let direction):
             conduits[id][direction].finHasArrived = true
             deliver(id, direction)
-            if conduits.contains(id) { endIfOver(id) }
+            if conduits.contains(id) { removeIfEnded(id) }
         case .reset(let direction):
             conduits[id][direction].resetHasArrived = true
             passReset(id, direction)
@@ -69,7 +69,7 @@ extension SharedLink {
         let isPassThrough = tcp.canBypassModel(id, direction, at: now)
         if isPassThrough {
             let receiver = direction.receiver
-            if conduits[id][direction].bytes.count == 0 && conduits[id][direction].exitIsOpen
+            if conduits[id][direction].bytes.count == 0 && conduits[id][direction].acceptsWrites
                 && !conduits[id].isGone(receiver)
             {
                 bytesCarried[direction] += count
@@ -106,10 +106,10 @@ extension SharedLink {
         if bytesOfModel > 0 { tcp.read(bytesOfModel, on: id, direction, at: now) }
         if conduits[id][direction].resetHasArrived { return passReset(id, direction) }
         regulateReading(id, direction)
-        endIfOver(id)
+        removeIfEnded(id)
     }
 
-    /// Pauses and resumes reading, so that a stream holds at most its share and one read.
+    /// Pauses or resumes reading, so that a stream holds at most its share plus one read.
     mutating func regulateReading(_ id: FlowID, _ direction: Direction) {
         let share = budget.streamShare(connections: tcp.connectionCount)
         let hasSendRoom = tcp.sendBufferSpace(id, direction) > 0

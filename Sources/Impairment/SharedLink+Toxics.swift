@@ -6,7 +6,7 @@ extension SharedLink {
     /// The number of pieces that the toxics of one stream pass on before other events run.
     private static let toxicPiecesMax = 256
 
-    /// Adds a toxic next to the link, to open and new connections. Its name must be new.
+    /// Adds a toxic to open and new connections, as the last one before the link. Its name must not be in use.
     public mutating func add(_ toxic: Toxic, at time: Instant) {
         advance(to: time)
         toxicList.add(toxic)
@@ -17,7 +17,7 @@ extension SharedLink {
         advance(to: now)
     }
 
-    /// Changes the settings of the toxic of that name; its stream stays the same.
+    /// Changes the settings of the toxic with the same name; its stream stays the same.
     public mutating func update(_ toxic: Toxic, at time: Instant) {
         advance(to: time)
         guard toxicList.update(toxic) else { return }
@@ -72,7 +72,8 @@ extension SharedLink {
         budget.changeToxicBytes(by: conduits[id][direction].updateToxicBytes())
     }
 
-    /// Runs a stream's toxics as far as they go now, and sets the timer for their next deadline.
+    /// Runs a stream's toxics until they have no more output or have passed on ``toxicPiecesMax`` pieces, and sets the
+    /// timer for their next deadline.
     mutating func runToxics(_ id: FlowID, _ direction: Direction) {
         var piecesLeft = Self.toxicPiecesMax
         conduits[id][direction].toxics?.advance(to: now)

@@ -37,7 +37,7 @@ public struct SharedLink: ~Copyable {
     private var actions = Deque<TimedAction>()
     /// Events of captive portals, which respond instead of servers; they are processed after the current event.
     private var portalEvents = Deque<(flow: FlowID, event: SocketEvent)>()
-    /// Connections that are still to be aborted.
+    /// Connections to be aborted by later calls.
     private var pendingAborts = Deque<FlowID>()
     /// The time of the link; it never goes back.
     public private(set) var now = Instant.start
@@ -70,8 +70,9 @@ public struct SharedLink: ~Copyable {
     ///   - client: The TCP stack of the clients.
     ///   - server: The TCP stack of the server.
     ///   - toxics: The toxics of all connections.
-    ///   - exchangeTracking: The faults of exchanges; its presence starts the observation of exchanges.
-    ///   - observation: What is recorded from the start; ``setObservation(_:at:)`` changes it.
+    ///   - exchangeTracking: The configuration of exchange tracking; if it is given, exchanges are recorded from the
+    ///     start.
+    ///   - observation: The kinds of events that are recorded from the start; ``setObservation(_:at:)`` changes them.
     public init(
         _ conditions: Conditions = .clear, seed: UInt64 = 1, name: String = "link", client: StackPreset = .linux,
         server: StackPreset = .linux, limits: BufferLimits = BufferLimits(),
@@ -177,11 +178,11 @@ public struct SharedLink: ~Copyable {
     /// Starts a timeline, which changes the conditions from `time` on, at `offset` from its beginning.
     public mutating func startTimeline(_ timeline: Timeline, from offset: Nanoseconds = .zero, at time: Instant) {
         advance(to: time)
-        tcp.follow(timeline, from: offset, at: now)
+        tcp.startTimeline(timeline, from: offset, at: now)
         if tcp.conditions.connectionPolicy != policy { applyPolicy() }
     }
 
-    /// Starts or ends an outage in each direction, whatever the conditions are.
+    /// Starts or ends an outage in each direction, independently of the conditions.
     public mutating func setOutage(_ isOut: PerDirection<Bool>, at time: Instant) {
         advance(to: time)
         tcp.setOutage(isOut)
@@ -202,14 +203,15 @@ public struct SharedLink: ~Copyable {
 
     // MARK: Connections
 
-    /// Opens the connection of a client that has connected.
+    /// Opens a connection after a client has connected.
     ///
     /// - Parameters:
     ///   - seed: The connection's number and random seed; by default the link's next number and its seed.
     ///   - isEstablished: Whether the connection comes from the fast path; it is aborted if the policy would not accept
     ///     it.
-    ///   - openedAt: When the connection was opened, if it comes from the fast path. A `timeout` toxic that has been
-    ///     removed since then closes it, as if it had been on the link all the time.
+    ///   - openedAt: The time at which the connection was opened, if it comes from the fast path. If a `timeout` toxic
+    ///     that was removed after that time would have applied to it, the connection is closed, as it would have been
+    ///     on the link.
     public mutating func open(
         at time: Instant, seed: ConnectionSeed? = nil, isEstablished: Bool = false, openedAt: Instant? = nil
     ) -> FlowID {
@@ -268,7 +270,7 @@ public struct SharedLink: ~Copyable {
         abortAllConnections()
     }
 
-    /// Aborts every open connection; ``eventsPerCallMax`` limits how many at once.
+    /// Aborts every open connection; ``eventsPerCallMax`` limits the number per call.
     private mutating func abortAllConnections() {
         for id in conduits.openConnections { pendingAborts.append(id) }
         var eventsLeft = eventsPerCallMax

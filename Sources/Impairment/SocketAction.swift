@@ -5,7 +5,8 @@ public import NIOCore
 public enum SocketAction: Sendable {
     /// Write these bytes.
     case write(ByteBuffer, to: Side)
-    /// Report ``SocketEvent/drained(_:)`` when all bytes written so far have been sent; no write comes before that.
+    /// Report ``SocketEvent/drained(_:)`` when all bytes written so far have been sent. No write follows before that
+    /// event.
     case awaitDrain(Side)
     /// Close the sending side after all bytes written (FIN).
     case closeOutput(Side)

@@ -30,7 +30,7 @@ public struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral, Se
         members.sorted { $0.value.position < $1.value.position }.map { ($0.key.text, $0.value.value) }
     }
 
-    /// The value of a name.
+    /// The value of the member with a name.
     public subscript(name: String) -> JSONValue? {
         get { members[ByteKey(name)]?.value }
         set {

@@ -6,7 +6,7 @@ public struct CorrelatedLoss: Sendable, Hashable {
     public let rate: Double
     /// The increase of the probability after a loss.
     public let correlation: Double
-    private var lostLast = false
+    private var lastWasLost = false
     private var random: RandomStream
 
     /// Creates a loss process. Both parameters are clamped to the range 0 to 1.
@@ -18,7 +18,7 @@ public struct CorrelatedLoss: Sendable, Hashable {
 
     /// Returns whether the next packet is lost.
     public mutating func losesNext() -> Bool {
-        lostLast = random.bool(probability: min(1, lostLast ? rate + correlation : rate))
-        return lostLast
+        lastWasLost = random.bool(probability: min(1, lastWasLost ? rate + correlation : rate))
+        return lastWasLost
     }
 }

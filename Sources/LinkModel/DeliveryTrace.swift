@@ -8,7 +8,7 @@ public import Determinism
 /// The trace repeats after its last opportunity.
 public struct DeliveryTrace: Hashable, Sendable {
     /// The times of the opportunities in milliseconds, in order.
-    private let stamps: [UInt32]
+    private let times: [UInt32]
 
     /// The bytes that leave at one opportunity.
     public static let bytesPerOpportunity = 1500
@@ -27,18 +27,18 @@ public struct DeliveryTrace: Hashable, Sendable {
             last = stamp
         }
         guard last > 0 else { throw .isEmpty }
-        stamps = milliseconds
+        times = milliseconds
     }
 
     /// The number of opportunities.
-    public var count: Int { stamps.count }
+    public var count: Int { times.count }
 
     /// The time after which the trace repeats.
-    public var length: Nanoseconds { .milliseconds(Int64(stamps[stamps.count - 1])) }
+    public var length: Nanoseconds { .milliseconds(Int64(times[times.count - 1])) }
 
     /// The average rate.
     public var averageBitsPerSecond: Int64 {
-        Int64(stamps.count) * Int64(DeliveryTrace.bytesPerOpportunity) * 8_000 / Int64(stamps[stamps.count - 1])
+        Int64(times.count) * Int64(DeliveryTrace.bytesPerOpportunity) * 8_000 / Int64(times[times.count - 1])
     }
 
     /// Returns the first opportunity after `time`, in nanoseconds since the link was created.
@@ -48,12 +48,12 @@ public struct DeliveryTrace: Hashable, Sendable {
         let within = time % length
         // The last opportunity of a round is at the time at which the next round starts.
         var low = 0
-        var high = stamps.count
+        var high = times.count
         while low < high {
             let middle = (low + high) / 2
-            if Int64(stamps[middle]) * 1_000_000 <= within { low = middle + 1 } else { high = middle }
+            if Int64(times[middle]) * 1_000_000 <= within { low = middle + 1 } else { high = middle }
         }
-        if low == stamps.count {
+        if low == times.count {
             round += 1
             low = 0
         }
@@ -62,16 +62,16 @@ public struct DeliveryTrace: Hashable, Sendable {
 
     /// Returns the next opportunity.
     func following(_ opportunity: Opportunity) -> Opportunity {
-        opportunity.index + 1 < stamps.count
+        opportunity.index + 1 < times.count
             ? Opportunity(round: opportunity.round, index: opportunity.index + 1)
             : Opportunity(round: opportunity.round + 1, index: 0)
     }
 
-    /// Returns the time of an opportunity, saturated: a full queue on a trace of one opportunity a day would exceed 64
-    /// bits.
+    /// Returns the time of an opportunity. The arithmetic saturates: with a full queue and one opportunity a day, the
+    /// time would exceed 64 bits.
     func time(of opportunity: Opportunity) -> Int64 {
         opportunity.round.multipliedSaturating(by: length.count)
-            .addingSaturating(Int64(stamps[opportunity.index]) * 1_000_000)
+            .addingSaturating(Int64(times[opportunity.index]) * 1_000_000)
     }
 
     /// A position in the repeated trace.
@@ -99,8 +99,8 @@ struct TraceCursor: Sendable {
     /// The unused bytes of `current`.
     private var bytesLeft = 0
 
-    /// Transmits `bytes` after the queued bytes, the last of which leaves at `busyUntil`. Returns the time at which the
-    /// last byte leaves.
+    /// Transmits `bytes` after the queued bytes, which have all left at `busyUntil`. Returns the time at which the last
+    /// byte leaves.
     mutating func send(_ bytes: Int, on trace: DeliveryTrace, busyUntil: Int64, at now: Int64) -> Int64 {
         var opportunity: DeliveryTrace.Opportunity
         if let current, busyUntil > now {

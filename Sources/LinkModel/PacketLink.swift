@@ -21,7 +21,7 @@ package struct PacketLink<Payload: Sendable>: Sendable {
     /// The time of the timeline's next change; `.max` if there is none.
     @usableFromInline
     package internal(set) var timelineDeadline = Int64.max
-    /// Whether a direction has an outage: no packet passes, whatever the conditions.
+    /// Whether a direction has an outage, in which no packet passes under any conditions.
     package private(set) var hasOutage = PerDirection(up: false, down: false)
     /// The random seed.
     package private(set) var seed: UInt64
@@ -81,7 +81,7 @@ package struct PacketLink<Payload: Sendable>: Sendable {
     /// Starts a timeline that changes the conditions.
     ///
     /// - Parameter offset: The part of the timeline that has passed already.
-    package mutating func follow(_ timeline: Timeline, from offset: Nanoseconds, at now: Instant) {
+    package mutating func startTimeline(_ timeline: Timeline, from offset: Nanoseconds, at now: Instant) {
         var run = TimelineRun(
             timeline, startingAt: Instant(now.sinceStart - offset), seed: seed, name: "\(name)/timeline")
         _ = run.advance(to: now)

@@ -69,7 +69,8 @@ package struct PacketPipe: Sendable {
         if let rampTime { requeue(waiting, at: rampTime) }
     }
 
-    /// Makes the departures of queued packets earlier if the new rate is faster. Their arrival times stay as they are.
+    /// Moves queued packets to the new queue. Departures become earlier if the new rate is higher; arrival times do not
+    /// change.
     private mutating func requeue(_ waiting: TransmitQueue, at now: Int64) {
         var waiting = waiting
         waiting.release(at: now)
@@ -80,14 +81,14 @@ package struct PacketPipe: Sendable {
         }
     }
 
-    /// The state of one flow in one direction: its own random streams, so that it is independent of other flows'
-    /// traffic, and its packet order.
+    /// The state of one flow in one direction: its packet order, and random streams of its own, which make its losses
+    /// independent of other flows' traffic.
     @usableFromInline
     package struct FlowState: Sendable {
         var loss: RandomStream
         var duplication: RandomStream
         var reordering: RandomStream
-        /// The latest arrival of its packets, those that skip the delay excluded.
+        /// The latest arrival time of its packets, except those that skip the delay.
         fileprivate(set) var lastArrival: Int64 = 0
 
         package init(seed: UInt64, name: String) {

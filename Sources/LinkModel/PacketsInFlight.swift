@@ -36,8 +36,8 @@ package struct PacketsInFlight<Payload: Sendable>: Sendable {
     @usableFromInline
     var overtaking = Heap<PacketInFlight<Payload>>()
 
-    /// The arrival time of the next packet and its sequence number; `.max` if there is none. Both are stored, since
-    /// they are read far more often than they change and a packet is large.
+    /// The arrival time of the next packet and its sequence number; `.max` if there is none. Stored properties, since
+    /// they are read far more often than they change and packets are large.
     @usableFromInline
     package internal(set) var nextArrival = Int64.max
     @usableFromInline

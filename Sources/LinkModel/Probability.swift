@@ -17,7 +17,7 @@ public struct Probability: Hashable, Sendable, CustomStringConvertible {
 
     /// Never.
     public static let zero = Probability(unchecked: 0)
-    /// Always. As a loss probability, it lets no packet pass.
+    /// Always. With this loss probability, no packet passes.
     public static let one = Probability(unchecked: 1_000_000)
 
     public var description: String {

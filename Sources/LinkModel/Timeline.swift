@@ -26,7 +26,7 @@ public struct Timeline: Hashable, Sendable {
         /// ``ConnectionPolicy/open``, and otherwise at the end of the ramp, so that connections experience the ramp
         /// before they are aborted.
         case ramp(to: NamedConditions, over: Nanoseconds)
-        /// The intervals in turn, repeated. Each length varies at random by up to the fraction `jitter`, up or down.
+        /// The intervals in order, repeated. Each length varies at random by up to ±`jitter`, a fraction of it.
         case flap([Interval], jitter: Probability)
     }
 

@@ -10,7 +10,7 @@ public struct TimelineRun: Sendable {
     public private(set) var name: String
     /// The time of the next change; `nil` if the conditions stay as they are.
     public private(set) var nextDeadline: Instant?
-    /// Whether the current conditions result from a ramp, so that the queue is kept.
+    /// Whether the current conditions result from a step of a ramp; the queue is kept then.
     public var isRamping: Bool {
         if case .ramp = timeline.entries[index].phase { true } else { false }
     }
@@ -54,8 +54,8 @@ public struct TimelineRun: Sendable {
 
     /// Advances the time. Returns whether the conditions have changed.
     ///
-    /// The cost is linear in the number of entries, however much time has passed: rounds, steps of ramps and intervals
-    /// of flaps are skipped by arithmetic. Only the lengths of intervals with jitter are drawn one by one.
+    /// The cost is linear in the number of entries and independent of the elapsed time: rounds, steps of ramps and
+    /// intervals of flaps are skipped by arithmetic. Only the lengths of intervals with jitter are drawn one by one.
     public mutating func advance(to now: Instant) -> Bool {
         let limit = min(now, .end).sinceStart.count
         guard let deadline = nextDeadline, deadline.sinceStart.count <= limit else { return false }

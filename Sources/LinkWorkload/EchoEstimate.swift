@@ -4,12 +4,13 @@ internal import TCPModel
 
 /// The time of one echo, computed from a profile's figures alone.
 ///
-/// The estimate checks the TCP model, so that it shares only the figures and the packet sizes with the model.
+/// The estimate is a check of the TCP model and therefore independent of it: both have only the figures and the packet
+/// sizes in common.
 public enum EchoEstimate {
     /// Returns the time from connect() to the last byte of an echo of `size` bytes, on a connection that has the link
     /// to itself.
     ///
-    /// It is exact for sizes within TCP's initial window of ten segments and for links without loss or jitter.
+    /// The result is exact for sizes within TCP's initial window of ten segments on links without loss or jitter.
     public static func time(ofBytes size: Int, under conditions: Conditions) -> Nanoseconds {
         let (up, down) = (conditions.up, conditions.down)
         func serializationTime(_ bytes: Int, on direction: DirectionConditions) -> Nanoseconds {
@@ -19,15 +20,15 @@ public enum EchoEstimate {
         let established =
             conditions.dnsDelay + serializationTime(PacketSize.handshake, on: up) + up.delay
             + serializationTime(PacketSize.handshake, on: down) + down.delay
-        var upIsFree = established + serializationTime(PacketSize.header, on: up)
-        var downIsFree = Nanoseconds.zero
+        var upFreeAt = established + serializationTime(PacketSize.header, on: up)
+        var downFreeAt = Nanoseconds.zero
         var left = size
         while left > 0 {
             let packet = PacketSize.header + min(left, PacketSize.segmentMax)
             left -= min(left, PacketSize.segmentMax)
-            upIsFree = upIsFree + serializationTime(packet, on: up)
-            downIsFree = max(downIsFree, upIsFree + up.delay) + serializationTime(packet, on: down)
+            upFreeAt = upFreeAt + serializationTime(packet, on: up)
+            downFreeAt = max(downFreeAt, upFreeAt + up.delay) + serializationTime(packet, on: down)
         }
-        return downIsFree + down.delay
+        return downFreeAt + down.delay
     }
 }

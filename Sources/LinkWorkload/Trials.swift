@@ -9,10 +9,10 @@ public struct Trials: ~Copyable {
     private var random: RandomStream
     private var now = Instant(.seconds(1))
 
-    /// The time without progress after which a trial has failed. A trial with an outage has at least three times the
-    /// outage's length, plus a minute.
+    /// The time without progress after which a trial fails, for trials without an outage. With an outage of duration D
+    /// it is the larger of this time and 3 D + 60 s, plus D.
     public static let progressTimeout = Nanoseconds.seconds(120)
-    /// The longest time for draining the link.
+    /// The longest wait until the link has drained.
     private static let drainMax = Nanoseconds.seconds(15)
     private static let requestBytes = 100
 
@@ -26,7 +26,7 @@ public struct Trials: ~Copyable {
     public init(following timeline: Timeline, seed: UInt64, client: StackPreset = .linux, server: StackPreset = .linux)
     {
         self.init(.clear, seed: seed, client: client, server: server)
-        link.follow(timeline, at: now)
+        link.startTimeline(timeline, at: now)
     }
 
     /// The packets offered in both directions so far, including lost and dropped ones.
@@ -38,8 +38,8 @@ public struct Trials: ~Copyable {
     }
 
     /// Runs one trial.
-    public mutating func run(_ item: PlanItem) -> TrialResult {
-        var trial = Trial(item, start: now, random: random)
+    public mutating func run(_ transfer: Transfer) -> TrialResult {
+        var trial = Trial(transfer, start: now, random: random)
         let result = trial.run(on: &link)
         random = trial.random
         now = trial.now
@@ -65,7 +65,7 @@ private struct Trial {
     private(set) var random: RandomStream
     private(set) var now: Instant
     private(set) var flow: FlowID?
-    private let item: PlanItem
+    private let transfer: Transfer
     private var result: TrialResult
     private var isDone = false
 
@@ -85,14 +85,14 @@ private struct Trial {
     private static let dripInterval = Nanoseconds.milliseconds(100)
     private static let dripBytes = 1000
 
-    init(_ item: PlanItem, start: Instant, random: RandomStream) {
-        self.item = item
+    init(_ transfer: Transfer, start: Instant, random: RandomStream) {
+        self.transfer = transfer
         self.random = random
         now = start
         connectAt = start
         requestedAt = start
         lastProgress = start
-        result = TrialResult(item)
+        result = TrialResult(transfer)
     }
 
     private mutating func randomSpan(_ milliseconds: ClosedRange<Int64>) -> Nanoseconds {
@@ -106,20 +106,20 @@ private struct Trial {
     }
 
     private mutating func planOutage(at start: Instant) {
-        guard let length = item.outage else { return }
+        guard let length = transfer.outage else { return }
         plan(.beginOutage, at: start)
         plan(.endOutage, at: start + length)
     }
 
     mutating func run(on link: inout TCPLink) -> TrialResult {
-        if case .outageConnect = item {
+        if case .outageConnect = transfer {
             planOutage(at: now)
             let wait = randomSpan(200...700)
             plan(.connect, at: now + wait)
         } else {
             plan(.connect, at: now)
         }
-        let outage = item.outage ?? .zero
+        let outage = transfer.outage ?? .zero
         let timeout = max(Trials.progressTimeout, outage + outage + outage + .seconds(60)) + outage
         while !isDone {
             let planned = schedule.first?.time ?? .never
@@ -187,7 +187,7 @@ private struct Trial {
     private mutating func connected(_ link: inout TCPLink) {
         lastProgress = now
         result.connect = now - connectAt
-        switch item {
+        switch transfer {
         case .ttfb, .down: sendRequest(100, &link)
         case .up(let bytes): sendRequest(bytes, &link)
         case .pingPong(_, let bytes): sendRequest(bytes, &link)
@@ -209,7 +209,7 @@ private struct Trial {
         lastProgress = now
         let before = serverReceived
         serverReceived += bytes
-        switch item {
+        switch transfer {
         case .ttfb where before < 100 && serverReceived >= 100: link.send(200, on: flow, .down, at: now)
         case .down(let size) where before < 100 && serverReceived >= 100: link.send(size, on: flow, .down, at: now)
         case .outageBulk(_, let size, _) where before < 100 && serverReceived >= 100:
@@ -231,12 +231,12 @@ private struct Trial {
         received += bytes
         if firstAt == nil {
             firstAt = now
-            if case .outageDrip = item {
+            if case .outageDrip = transfer {
                 let begin = now + .seconds(2) + randomSpan(0...100)
                 planOutage(at: begin)
             }
         }
-        switch item {
+        switch transfer {
         case .ttfb: if received >= 200 { finish() }
         case .down(let size): if received >= size { finish() }
         case .up: finish()
@@ -249,7 +249,7 @@ private struct Trial {
             guard received >= size else { return }
             finish()
             if let outageEndedAt, result.resume != nil {
-                result.after = now - outageEndedAt
+                result.lastByteAfterOutage = now - outageEndedAt
             } else {
                 result.isEarly = true
             }
@@ -270,7 +270,7 @@ private struct Trial {
     private mutating func recordResume(_ before: Int) {
         guard let outageEndedAt, result.resume == nil else { return }
         result.resume = now - outageEndedAt
-        result.got = before
+        result.bytesBeforeResume = before
     }
 
     private mutating func receiveDrip(_ before: Int, _ seconds: Int) {
@@ -278,7 +278,7 @@ private struct Trial {
         recordResume(before)
         let overdue = Int((now - firstAt).count / Self.dripInterval.count) * Self.dripBytes
         if received >= overdue {
-            result.caught = now - outageEndedAt
+            result.caughtUp = now - outageEndedAt
             isDone = true
         } else if now - outageEndedAt > .seconds(Int64(max(20, 2 * seconds))) {
             result.isBehind = true
@@ -289,9 +289,13 @@ private struct Trial {
     private mutating func finish() {
         // Exchanges are measured from the first request.
         let requestAt = result.connect.map { connectAt + $0 } ?? connectAt
-        if case .outageRequest = item { result.done = now - requestedAt } else { result.done = now - requestAt }
-        if case .ttfb = item { result.first = firstAt.map { $0 - requestAt } }
-        if case .down = item { result.first = firstAt.map { $0 - requestAt } }
+        if case .outageRequest = transfer {
+            result.lastByte = now - requestedAt
+        } else {
+            result.lastByte = now - requestAt
+        }
+        if case .ttfb = transfer { result.firstByte = firstAt.map { $0 - requestAt } }
+        if case .down = transfer { result.firstByte = firstAt.map { $0 - requestAt } }
         result.total = now - connectAt
         isDone = true
     }

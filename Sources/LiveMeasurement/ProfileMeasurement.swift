@@ -5,7 +5,7 @@ internal import LinkWorkload
 public import NIOCore
 internal import ProxyServer
 
-/// The measured time of one transfer under a profile, beside the time that follows from the profile's figures.
+/// The measured time of one transfer under a profile, and the time computed from the profile's figures.
 public struct ProfileMeasurement: Sendable {
     /// The profile's name.
     public let profile: String
@@ -25,14 +25,14 @@ public struct ProfileMeasurement: Sendable {
     /// The reason why a profile cannot be measured, or a measurement failed.
     public struct MeasurementError: Error, CustomStringConvertible {
         public let description: String
-        /// Whether the profile itself lets no echo through.
+        /// Whether no echo can pass under the profile.
         public let isUnsuitableProfile: Bool
     }
 
     /// Sizes of the echoed transfers in bytes: both fit into TCP's initial window of ten segments.
     private static let sizes = [200, 10_240]
-    /// Transfers expected to be shorter than this are repeated `shortFactor` times as often: scheduling delays of the
-    /// machine weigh more on them.
+    /// Transfers with a shorter expected time are repeated `shortFactor` times as often, because scheduling delays of
+    /// the machine affect them more.
     private static let shortMax = Nanoseconds.milliseconds(100)
     private static let shortFactor = 7
     /// The shortest timeout of one echo.

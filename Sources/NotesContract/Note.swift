@@ -8,7 +8,7 @@ internal import JSON
 
 /// A note in its wire format.
 public struct Note: Hashable, Sendable {
-    /// The identifier, in lower case.
+    /// The identifier, as the server names it.
     public var uuid: String
     /// The revision.
     public var revision: Revision
@@ -46,7 +46,7 @@ public struct Note: Hashable, Sendable {
             let text = object["revision"]?.text, let revision = Revision(text), let date = object["date"]?.text,
             let title = object["title"].optionalText, let body = object["text"].optionalText
         else { return nil }
-        self.init(uuid: uuid.lowercased(), revision: revision, date: date, title: title, text: body)
+        self.init(uuid: uuid, revision: revision, date: date, title: title, text: body)
     }
 }
 
@@ -75,21 +75,46 @@ public struct IndexEntry: Hashable, Sendable {
             + (isDeleted ? ",\"deleted\":true" : "") + (isPinned ? ",\"pinned\":true}" : "}")
     }
 
+    /// An element of an index that is not an entry.
+    public struct Unreadable: Hashable, Sendable {
+        /// The identifier, if that can be read.
+        public let uuid: String?
+        /// The reason.
+        public let reason: String
+    }
+
     /// Parses an index from JSON; `nil` if any element is not an entry.
     public static func index(json: some Sequence<UInt8>) -> [IndexEntry]? {
+        guard let (entries, unreadable) = readableEntries(json: json), unreadable.isEmpty else { return nil }
+        return entries
+    }
+
+    /// Parses the elements of an index that can be read; `nil` if it is not an array.
+    public static func readableEntries(
+        json: some Sequence<UInt8>
+    ) -> (entries: [IndexEntry], unreadable: [Unreadable])? {
         guard case .array(let array)? = JSONText.parse(json) else { return nil }
         var entries: [IndexEntry] = []
+        var unreadable: [Unreadable] = []
+        entries.reserveCapacity(array.count)
         for element in array {
-            guard let object = element.object, let uuid = object["uuid"]?.text,
-                uuid.utf8.count <= NotesHTTP.uuidBytesMax,
-                let text = object["revision"]?.text, let revision = Revision(text)
-            else { return nil }
+            let uuid = element.object?["uuid"]?.text.flatMap { uuid in
+                uuid.isEmpty || uuid.utf8.count > NotesHTTP.uuidBytesMax ? nil : uuid
+            }
+            guard let object = element.object, let uuid else {
+                unreadable.append(Unreadable(uuid: nil, reason: "an entry of the index has no uuid"))
+                continue
+            }
+            guard let revision = object["revision"]?.text.flatMap({ Revision($0) }) else {
+                unreadable.append(Unreadable(uuid: uuid, reason: "its entry in the index has no readable revision"))
+                continue
+            }
             entries.append(
                 IndexEntry(
-                    uuid: uuid.lowercased(), revision: revision, isDeleted: object["deleted"] == .bool(true),
+                    uuid: uuid, revision: revision, isDeleted: object["deleted"] == .bool(true),
                     isPinned: object["pinned"] == .bool(true)))
         }
-        return entries
+        return (entries, unreadable)
     }
 }
 
@@ -130,6 +155,8 @@ public enum NotesHTTP {
     public static let cursorName = "Slowlane-Cursor"
     /// The header field with the minimum number of seconds for which the index lists tombstones.
     public static let retentionName = "Slowlane-Tombstone-Retention"
+    /// The header field with the identifier of the history of the user's notes.
+    public static let historyName = "Slowlane-History"
     /// The header field that identifies an operation, so that a retry has no second effect.
     public static let idempotencyKeyName = "Idempotency-Key"
     /// The longest `uuid` in bytes: 255 characters.

@@ -94,7 +94,7 @@ struct APIRequest {
     }
 
     /// The digest by which database files of version 2 identify retries: a hash over the bytes of the request. It is
-    /// accepted beside ``IdempotencyFingerprint``, so that operations in such a file keep their results.
+    /// accepted in addition to ``IdempotencyFingerprint``, so that operations in such a file keep their results.
     var digestOfBytes: UInt64 {
         var path = path.hasSuffix("/") ? path : path + "/"
         if let uuid { path = "/api/notes/\(uuid.lowercased())/" + (resource == .note(uuid) ? "" : "pin/") }

@@ -48,7 +48,7 @@ enum DatabaseFile {
     }
 
     private static func read(_ path: String, idFormat: APIContract.IDFormat) throws -> Content {
-        // Without a write-ahead log, `immutable` keeps SQLite from creating files beside the database.
+        // Without a write-ahead log, `immutable` keeps SQLite from creating further files in the database's directory.
         let logSize = (try? FileManager.default.attributesOfItem(atPath: path + "-wal")[.size] as? Int) ?? 0
         let options = logSize > 0 ? "mode=ro" : "mode=ro&immutable=1"
         var connection: OpaquePointer?

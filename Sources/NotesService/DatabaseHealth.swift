@@ -29,7 +29,7 @@ final class DatabaseHealth: Sendable {
     /// - Parameter now: Monotonic milliseconds.
     func recordError(_ error: NotesDatabaseError, at now: Int) -> String? {
         state.withLock { state in
-            // Damage is permanent, even if some writes succeed. An internal error says nothing about the database.
+            // Damage is permanent, even if some writes succeed. An internal error does not concern the database.
             if state.error?.cause != .damaged && error.cause != .other { state.error = error }
             if let last = state.lastLogged[error.cause], now - last < Self.logIntervalMilliseconds {
                 state.suppressedLines += 1

@@ -18,7 +18,7 @@ enum HTML {
     }
 
     /// Sets the header fields of an HTML response; scripts and framing are forbidden.
-    static func mark(_ response: inout NotesService.Response) {
+    static func setHeaderFields(of response: inout NotesService.Response) {
         response[.contentType] = "text/html; charset=utf-8"
         response[.contentSecurityPolicy] = "default-src 'none'; frame-ancestors 'none'; form-action 'self'"
     }

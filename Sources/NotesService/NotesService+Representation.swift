@@ -14,7 +14,7 @@ extension NotesService {
     /// Returns the response to a successful write.
     ///
     /// - Parameter sentDate: The date of the request, if it had one.
-    func written(_ status: HTTPResponse.Status, _ stored: StoredNote, sentDate: NoteDate.Parsed?) -> Response {
+    func writeResponse(_ status: HTTPResponse.Status, _ stored: StoredNote, sentDate: NoteDate.Parsed?) -> Response {
         var note = stored.note
         if contract.reading.echoesDates, let sentDate { note.date = sentDate.echo }
         var response = Response.json(status, json(of: note))

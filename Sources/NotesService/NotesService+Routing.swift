@@ -33,7 +33,7 @@ extension NotesService {
             throw HTTPProblem(response)
         }
         if case .session(_, let csrf) = authentication, !request.isSafe, request.resource != .logout {
-            // Browsers add the cookie to requests of any page; only a page of this server knows the token.
+            // Browsers add the cookie to requests of any page; only pages of this server can read the token.
             guard let given = request.http.headerFields[.csrfToken], given.matchesSecret(csrf) else {
                 throw HTTPProblem(.forbidden, "CSRF Failed: CSRF token missing or incorrect.", key: "detail")
             }

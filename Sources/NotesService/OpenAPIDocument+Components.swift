@@ -58,7 +58,7 @@ extension OpenAPIDocument {
             entry["deleted"] = ["const": true]
             entry["pinned"] = ["const": true]
         }
-        let written: [JSONValue] =
+        let required: [JSONValue] =
             contract.update.putReplaces ? ["date", "title", "text"] : []
         let needsRevision: [JSONValue] = contract.features.contains(.ifMatch) ? [] : ["revision"]
         var all: Members = [
@@ -79,7 +79,7 @@ extension OpenAPIDocument {
                 "type": "object", "properties": .object(draft),
                 "required": .array(contract.creation.requiresID ? ["uuid"] : []),
             ],
-            "WholeNote": ["type": "object", "properties": .object(note), "required": .array(written + needsRevision)],
+            "WholeNote": ["type": "object", "properties": .object(note), "required": .array(required + needsRevision)],
             "NoteChange": ["type": "object", "properties": .object(note), "required": .array(needsRevision)],
             "IndexEntry": [
                 "type": "object", "properties": .object(entry), "required": ["uuid", "revision"],

@@ -61,7 +61,7 @@ struct OpenAPIDocument {
             ),
             "/notes/": [
                 "get": operation(
-                    "readNotes", "The notes as a web page", [200: .html, 302: .none].merging(always) { $1 })
+                    "readNotes", "The notes as a web page", [200: .html, 302: .none].merging(commonErrors) { $1 })
             ],
             "/accounts/login/": [
                 "get": operation("showLogin", "The login form", [200: .html], isPublic: true),
@@ -81,13 +81,14 @@ struct OpenAPIDocument {
             paths["/api/notes/{uuid}/pin/"] = path(
                 "Pin", parameters: ["Name"],
                 get: operation(
-                    "getPin", "Whether the note is pinned", reading([200: .of("Pin")].merging(missing) { $1 })),
+                    "getPin", "Whether the note is pinned", reading([200: .of("Pin")].merging(notFoundErrors) { $1 })),
                 [
                     "put": operation(
-                        "pin", "Pins the note", writing([204: .none].merging(missing) { $1 }), parameters: ["Operation"]
+                        "pin", "Pins the note", writing([204: .none].merging(notFoundErrors) { $1 }),
+                        parameters: ["Operation"]
                     ),
                     "delete": operation(
-                        "unpin", "Unpins the note", writing([204: .none].merging(missing) { $1 }),
+                        "unpin", "Unpins the note", writing([204: .none].merging(notFoundErrors) { $1 }),
                         parameters: ["Operation"]),
                 ])
         }
@@ -160,7 +161,7 @@ struct OpenAPIDocument {
             [
                 200: .of("Note"), 304: .none,
                 412: contract.features.contains(.currentInConflicts) ? .of("Failure") : .empty,
-            ].merging(missing) { $1 })
+            ].merging(notFoundErrors) { $1 })
         return operation(
             "getNote", "One note", responses,
             parameters: ["IfNoneMatch", "IfMatch"] + (isExtended ? ["IfModifiedSince"] : []))
@@ -196,14 +197,14 @@ struct OpenAPIDocument {
     private func updateOperation(_ id: String) -> JSONValue {
         operation(
             id, id == "putNote" ? "Replaces a note" : "Changes parts of a note",
-            writing(based.merging([200: .of("Note")]) { $1 }, hasBody: true),
+            writing(baseRevisionErrors.merging([200: .of("Note")]) { $1 }, hasBody: true),
             parameters: isExtended ? ["Operation", "IfMatch", "IfNoneMatch"] : [],
             body: noteBody(id == "putNote" ? "WholeNote" : "NoteChange", isRequired: true))
     }
 
     private var deleteOperation: JSONValue {
         operation(
-            "deleteNote", "Deletes a note", writing(based.merging([204: .none]) { $1 }),
+            "deleteNote", "Deletes a note", writing(baseRevisionErrors.merging([204: .none]) { $1 }),
             parameters: ["Base"] + (isExtended ? ["Operation", "IfMatch", "IfNoneMatch"] : []))
     }
 
@@ -220,19 +221,19 @@ struct OpenAPIDocument {
     private var unauthenticatedStatus: Int { contract.unauthenticatedStatus.code }
 
     /// Errors of any request: malformed, rate-limited, overload.
-    private var always: [Int: Shape] {
+    private var commonErrors: [Int: Shape] {
         [400: .of("Failure"), 405: .of("Failure"), 429: .of("Failure"), 503: .of("Failure")]
     }
 
-    private var missing: [Int: Shape] {
+    private var notFoundErrors: [Int: Shape] {
         var shapes: [Int: Shape] = [404: .of("Failure")]
         if let status = contract.tombstones?.readStatus { shapes[status.code] = .of("Failure") }
         return shapes
     }
 
     /// Errors of a write that needs a base revision.
-    private var based: [Int: Shape] {
-        var shapes = missing
+    private var baseRevisionErrors: [Int: Shape] {
+        var shapes = notFoundErrors
         shapes[409] = .of("Failure")
         shapes[contract.update.missingRevisionStatus.code] = .of("Failure")
         if contract.features.contains(.ifMatch) { shapes[412] = .of("Failure") }
@@ -240,7 +241,9 @@ struct OpenAPIDocument {
     }
 
     private func reading(_ shapes: [Int: Shape]) -> [Int: Shape] {
-        shapes.merging(always) { own, _ in own }.merging([unauthenticatedStatus: .of("Failure"), 406: .of("Failure")]) {
+        shapes.merging(commonErrors) { own, _ in own }.merging([
+            unauthenticatedStatus: .of("Failure"), 406: .of("Failure"),
+        ]) {
             own, _ in own
         }
     }

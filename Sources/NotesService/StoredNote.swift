@@ -42,7 +42,7 @@ struct StoredNote {
         static let pinned: CInt = 8
         static let sequence: CInt = 9
         static let modified: CInt = 10
-        /// In lists only: the row's `id`; in the pages after the first, the index in the array of ids.
+        /// Only in list queries: the row's `id` on the first page, and the index in the array of ids on later pages.
         static let listPosition: CInt = 11
     }
 
@@ -163,7 +163,7 @@ struct StoredNote {
     ///
     /// - Parameters:
     ///   - now: Milliseconds since 1970, for `Last-Modified`.
-    ///   - uptime: The ``DatabaseUptime`` at which a tombstone begins.
+    ///   - uptime: The current ``DatabaseUptime``, stored as the start of a tombstone.
     func save(_ database: Database, owner: String, at now: Int, uptime: Int) throws -> StoredNote {
         var saved = self
         saved.owner = owner
@@ -192,7 +192,7 @@ struct StoredNote {
             sql: "DELETE FROM note WHERE owner = ? AND uuid = ?", arguments: [owner, note.uuid])
     }
 
-    /// Prunes tombstones from before a time, except for their revision numbers.
+    /// Prunes the tombstones of notes deleted before a time; their revision numbers are kept.
     ///
     /// - Parameter time: A ``DatabaseUptime``.
     static func prune(_ database: Database, before time: Int) throws {

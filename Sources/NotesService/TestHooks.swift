@@ -64,14 +64,14 @@ public final class TestHooks: Sendable {
     /// Creates hooks without any effect.
     public init() {}
 
-    /// The fixed time of the server in milliseconds since 1970; `nil` if its clock runs.
+    /// The fixed time of the server in milliseconds since 1970; `nil` if the server uses the system's clock.
     public var fixedTime: Int? {
         get { state.withLock { $0.fixedTime } }
         set { state.withLock { $0.fixedTime = newValue } }
     }
 
-    /// Adds a rule and returns its number; `nil` if there are too many. Only the first rule that takes effect on a
-    /// request is applied.
+    /// Adds a rule and returns its number; `nil` if there are too many. A request is affected by the first rule that
+    /// matches it with the right ``Rule/nth``.
     @discardableResult
     public func add(_ rule: Rule) -> Int? {
         state.withLock { state in
@@ -99,7 +99,7 @@ public final class TestHooks: Sendable {
         return true
     }
 
-    /// Removes all rules and snapshots, releases all held responses and lets the clock run.
+    /// Removes all rules and snapshots, releases all held responses and restores the system's clock.
     public func reset() {
         let barriers = state.withLock { state in
             defer {

@@ -16,7 +16,7 @@ public struct IPv4PacketEncoder: Sendable {
     private static let addresses = PerDirection<[UInt8]>(up: [10, 0, 0, 2], down: [10, 0, 0, 1])
     private static let windowScale = 7
 
-    /// Returns a packet's bytes; fewer than its ``PacketRecord/bytes`` if it has a payload that is not given.
+    /// Returns a packet's bytes. Without a payload that the packet has, they are fewer than its ``PacketRecord/bytes``.
     public func encode(_ record: PacketRecord, payload: [UInt8]?) -> [UInt8] {
         let direction = record.direction
         let first = initialSequenceNumber(record.connectionNumber)
@@ -91,13 +91,13 @@ public struct IPv4PacketEncoder: Sendable {
 
     private func options(_ record: PacketRecord, _ first: UInt32) -> [UInt8] {
         if record.kind == .reset { return [] }
-        var stamps: [UInt8] = [8, 10]
-        stamps.appendBig(UInt32(truncatingIfNeeded: record.timestamp.sinceStart.count / 1_000_000))
-        stamps.appendBig(UInt32(truncatingIfNeeded: record.timestampEcho.sinceStart.count / 1_000_000))
+        var timestamps: [UInt8] = [8, 10]
+        timestamps.appendBig(UInt32(truncatingIfNeeded: record.timestamp.sinceStart.count / 1_000_000))
+        timestamps.appendBig(UInt32(truncatingIfNeeded: record.timestampEcho.sinceStart.count / 1_000_000))
         if record.kind == .syn || record.kind == .synAck {
-            return [2, 4, 0x05, 0xB4, 4, 2] + stamps + [1, 3, 3, UInt8(Self.windowScale)]
+            return [2, 4, 0x05, 0xB4, 4, 2] + timestamps + [1, 3, 3, UInt8(Self.windowScale)]
         }
-        var options = [1, 1] + stamps
+        var options = [1, 1] + timestamps
         var blocks = record.sackRanges
         if record.isDSACK {
             // The model does not tell which bytes arrived twice; any block below the acknowledgment number is a D-SACK

@@ -10,7 +10,7 @@ public import TCPModel
 /// Packets that this end sends appear at the time they are sent, lost ones with a comment; packets that it receives
 /// appear at the time they arrive.
 public final class LinkCapture: Sendable {
-    /// A packet that is written once no earlier one can follow.
+    /// A packet that is written when no packet with an earlier time can follow.
     private struct PendingPacket: Comparable {
         let time: Int64
         let number: Int
@@ -58,7 +58,7 @@ public final class LinkCapture: Sendable {
     ) {
         let isOutbound = record.direction == end.sendDirection
         let time = (isOutbound ? record.time : record.arrival).sinceStart.count
-        // This end does not see packets that are lost on their way to it.
+        // Packets that are lost on their way to this end do not appear in its capture.
         if record.fate != .arrives && !isOutbound { return }
         // The bytes of lost packets follow in retransmissions. Without the first copy, a reader reassembles the stream
         // from the retransmissions.

@@ -15,7 +15,8 @@ final class FastPath {
     private var port: RelayToken?
     /// The relays at which the port is open.
     private var openRelays: [Relay] = []
-    /// Set while connections are to be detached; succeeds when the relays have stopped reading and accepting.
+    /// A future that succeeds when the relays have stopped reading and accepting; `nil` unless connections are to be
+    /// detached.
     private var frozen: EventLoopFuture<Void>?
     private weak var listener: Listener?
     /// The traffic of ports that are closed.
@@ -39,10 +40,10 @@ final class FastPath {
     /// Whether the relays have connections that are to be detached.
     var isDraining: Bool { frozen != nil }
 
-    /// Makes a relay accept the listener's clients, if the port is closed and the listener can duplicate its socket for
-    /// it.
+    /// Opens the port: a relay accepts the listener's clients from now on. Does nothing if the port is open or the
+    /// listener cannot duplicate its socket.
     func open(_ listener: Listener) {
-        guard port == nil, let descriptor = listener.lend() else { return }
+        guard port == nil, let descriptor = listener.delegateAccepting() else { return }
         self.listener = listener
         let port = Relay.makePortToken()
         self.port = port
@@ -61,7 +62,7 @@ final class FastPath {
         let done = request {
             $0.freeze($1)
         } then: { _ in
-            self.listener?.takeBack() ?? ()
+            self.listener?.endDelegation() ?? ()
         }
         frozen = done
         return done
@@ -73,7 +74,7 @@ final class FastPath {
         return requestDetachment { $0.detach(from: $1, upTo: share) }
     }
 
-    /// Closes the port and its connections, some at a time; returns those that are to continue elsewhere.
+    /// Closes the port and its connections in batches. Returns the detached connections, which continue on the link.
     func close(_ mode: RelayCloseMode) -> EventLoopFuture<[DetachedConnection]>.Isolated {
         requestDetachment { $0.close($1, mode, connectionsMax: Self.connectionsPerRequest) }.flatMap { connections in
             if self.port == nil { return self.eventLoop.makeSucceededFuture(connections) }
@@ -81,7 +82,7 @@ final class FastPath {
         }
     }
 
-    /// The maximum number of connections that a relay closes before its other connections have their turn.
+    /// The maximum number of connections that a relay closes in one request, before it handles other events.
     private static let connectionsPerRequest = 64
 
     private func requestDetachment(
@@ -96,7 +97,7 @@ final class FastPath {
             if self.port != nil && self.openRelays.isEmpty {
                 self.port = nil
                 self.frozen = nil
-                self.listener?.takeBack()
+                self.listener?.endDelegation()
             }
             return results.flatMap { $0.output.connections }
         }.assumeIsolated()
@@ -120,7 +121,7 @@ final class FastPath {
         }
     }
 
-    /// Aborts every connection that exists now, some at a time.
+    /// Aborts every connection that exists now, in batches.
     func abortAll() -> EventLoopFuture<Void> {
         request {
             $0.connectionTokens(of: $1)
@@ -176,8 +177,8 @@ final class FastPath {
 
     // MARK: Requests
 
-    /// Runs a job at every relay where the port is open: first at the accepting one, so that the connections that it
-    /// has handed over are at the others by then.
+    /// Runs a job at every relay where the port is open. The accepting relay runs it first, so that the connections
+    /// that it has handed over have reached the other relays before they run it.
     private func request<Output: Sendable, Result: Sendable>(
         _ job: @escaping @Sendable (RelayLoop, RelayToken) -> Output,
         then body: @escaping ([(relay: Relay, output: Output)]) -> Result
@@ -203,8 +204,8 @@ final class FastPath {
         afterEarlierRequests { Relay.all[connection.relay].submit(on: self.eventLoop, job) }
     }
 
-    /// Runs requests one after the other: the relays reply at different times, and no connection may move between a
-    /// relay and the link in between.
+    /// Runs requests one after the other. The relays reply at different times, and no connection may move between a
+    /// relay and the link until all have replied.
     private func afterEarlierRequests<Output: Sendable>(
         _ request: @escaping () -> EventLoopFuture<Output>
     ) -> EventLoopFuture<Output> {

@@ -15,7 +15,7 @@ final class LinkDriver {
     private let origin: NIODeadline
     /// Sessions by flow index. Flow indices are reused, so the whole flow ID is compared.
     private var sessions: [(flow: FlowID, session: Session)?] = []
-    /// Sessions whose flow index was reused before their last actions were executed.
+    /// Sessions with pending actions whose flow index has been reused.
     private var displaced: [FlowID: Session] = [:]
     /// Whether work is left for a later turn of the event loop.
     private(set) var hasBacklog = false
@@ -31,7 +31,7 @@ final class LinkDriver {
     /// Sessions with unflushed writes.
     private var unflushedSessions: [Session] = []
 
-    /// The events needed by the configuration's callbacks; those of observers are added separately.
+    /// The events that the configuration's callbacks need, without those of observers.
     private let configuredObservation: SharedLink.Observation
     private var observers: [ProxyObserver] = []
     private var lastConditions: Conditions
@@ -311,8 +311,8 @@ final class LinkDriver {
 
     /// Executes the link's actions within the turn's budget, publishes its events, and arms the timer.
     private func process() {
-        // An action can make a socket report an event synchronously; the loop in executeActions() handles what follows
-        // from it.
+        // An action can make a socket report an event synchronously; the loop in executeActions() executes the
+        // resulting actions.
         if isExecutingActions { return }
         if !hasBacklog { executeActions() }
         publishEvents()

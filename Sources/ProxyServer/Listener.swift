@@ -34,13 +34,13 @@ final class Listener {
     private var accepts = true
     private var isClosed = false
     /// Whether the fast path accepts the connections.
-    private var isLent = false
+    private var isDelegated = false
     private var transitionPromises: [EventLoopPromise<Void>] = []
     /// Called with the cause when the socket cannot listen, and with `nil` when it listens again.
     var onFailure: (String?) -> Void = { _ in }
     /// Called when the system has closed the socket.
     var onSocketClosed: () -> Void = {}
-    /// Called when ``lend()`` may succeed again.
+    /// Called when ``delegateAccepting()`` may succeed again.
     var onReady: () -> Void = {}
     /// The proxy's own connections that keep the accept queue full, until they are accepted.
     private var fillers: [PortHold.Filler] = []
@@ -102,28 +102,28 @@ final class Listener {
         updateAutoRead()
     }
 
-    /// Duplicates the listening socket for the fast path, which accepts connections until ``takeBack()``. Returns `nil`
-    /// if the socket does not listen or not all connections are to be accepted.
-    func lend() -> OwnedSocket? {
+    /// Duplicates the listening socket for the fast path, which accepts connections until ``endDelegation()``. Returns
+    /// `nil` if the socket does not listen or not all connections are to be accepted.
+    func delegateAccepting() -> OwnedSocket? {
         guard current == .open, target == .open, !isTransitioning, !isClosed, fillers.isEmpty else { return nil }
         var copy: CInt = -1
         withDescriptor { copy = fcntl($0, F_DUPFD_CLOEXEC, 0) }
         guard copy >= 0 else { return nil }
-        isLent = true
+        isDelegated = true
         updateAutoRead()
         return OwnedSocket(copy)
     }
 
-    /// Ends the effect of ``lend()``: the listener accepts connections itself again.
-    func takeBack() {
-        isLent = false
+    /// Ends the effect of ``delegateAccepting()``: the listener accepts connections itself again.
+    func endDelegation() {
+        isDelegated = false
         updateAutoRead()
     }
 
     /// Updates whether the channel accepts connections: a read of a listening channel is an accept.
     private func updateAutoRead() {
         let queueIsKeptFull = current == .blackholed && method == .acceptQueue
-        try? channel?.syncOptions?.setOption(.autoRead, value: accepts && !queueIsKeptFull && !isLent)
+        try? channel?.syncOptions?.setOption(.autoRead, value: accepts && !queueIsKeptFull && !isDelegated)
     }
 
     /// Returns whether `channel` is a filler connection, and releases the filler if it is.
@@ -199,12 +199,12 @@ final class Listener {
 
     private func listenFailed(_ error: any Error) {
         let cause = SystemErrorDescription(error)
-        // Before the promises fail, because their callers read the cause.
+        // The cause is reported before the promises fail, because their callers read it.
         if hasListened { onFailure(cause.text) }
         let promises = transitionPromises
         transitionPromises = []
         for promise in promises { promise.fail(error) }
-        // At the start the caller gets the error; later the listener retries.
+        // At the start the caller handles the error; later the listener retries.
         guard hasListened else { return }
         logger.error("cannot bind \(configuredAddress): \(cause); retrying every second")
         scheduleRetry()
@@ -249,8 +249,8 @@ final class Listener {
         case .socketFilter: withDescriptor { _ = ListeningSocket.dropEverything($0) }
         case .acceptQueue:
             guard let channel, let address = channel.localAddress else { return }
-            // Connections that are in the queue already keep it full as well: their handshake is complete, and they
-            // stall.
+            // Clients' connections that are in the queue already count towards its limit. Their handshakes are
+            // complete, so they stall.
             updateAutoRead()
             withDescriptor { ListeningSocket.setBacklog($0, 0) }
             if let filler = PortHold.connection(to: Self.reachableAddress(of: address)) { fillers.append(filler) }

@@ -1,8 +1,8 @@
 internal import NIOConcurrencyHelpers
 internal import NIOCore
 
-/// A detector of connections that return to a proxy through which they have passed, by whatever addresses: A -> A, or A
-/// -> B -> A.
+/// A detector of connections that return to a proxy through which they have passed: A -> A, or A -> B -> A. The
+/// addresses used do not matter.
 ///
 /// A proxy that dials a port on which a proxy of this process listens records the dial under its local port. The proxy
 /// that accepts the connection looks the dial up under the client's port, and resets the connection if it has passed

@@ -126,8 +126,7 @@ public final class Proxy: Sendable {
     }
 
     /// Closes one connection: aborts it (RST to both sockets), or sends a FIN after the bytes that have arrived.
-    /// Returns
-    /// `false` if it is closed already.
+    /// Returns `false` if it is closed already.
     public func closeConnection(_ id: ConnectionID, abortively: Bool) async -> Bool {
         await query { $0.closeConnection(id, abortively: abortively) }
     }

@@ -20,9 +20,9 @@ public struct ProxyConfiguration: Sendable {
     public var buffers: BufferLimits
     /// The keep-alive settings of the sockets on both sides.
     public var keepAlive = KeepAlive()
-    /// The limits on orphaned connections: those of which one socket is gone.
+    /// The limits on orphaned connections, which have one socket left.
     public var orphans = OrphanLimits()
-    /// Random seed: the same seed loses the same packets of the same connections.
+    /// The random seed. With the same seed, the same packets of the same connections are lost.
     public var seed: UInt64 = 1
     /// The TCP stack of the clients on the modelled link.
     public var clientStack = StackPreset.linux

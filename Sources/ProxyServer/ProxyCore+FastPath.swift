@@ -24,7 +24,7 @@ extension ProxyCore {
         }
     }
 
-    /// Moves new connections to the fast path if no conditions apply.
+    /// Opens the fast path for new connections if no conditions apply.
     func openFastPath() {
         guard let fastPath, let listener, !fastPath.isDraining, !isStopping, linkDriver.isPassThrough else {
             return
@@ -32,19 +32,19 @@ extension ProxyCore {
         fastPath.open(listener)
     }
 
-    /// Moves connections of the frozen fast path to the link, some per turn.
-    func retrieveConnections() {
-        guard let fastPath, fastPath.isDraining, !isRetrieving else { return }
-        isRetrieving = true
+    /// Moves the connections of the frozen fast path to the link, a limited number per turn.
+    func moveConnectionsToLink() {
+        guard let fastPath, fastPath.isDraining, !isMovingConnections else { return }
+        isMovingConnections = true
         fastPath.detach(upTo: TurnBudget.connectionsMax).whenSuccess { connections in
-            self.isRetrieving = false
+            self.isMovingConnections = false
             // The sockets of connections without a session are closed by their owners.
             if self.isClosed { return connections.forEach { _ in self.slots.release() } }
             for connection in connections { self.resume(connection) }
             self.updateReadSizes()
             self.updateAccepting()
             if fastPath.isDraining {
-                self.linkDriver.runLater { _ in self.retrieveConnections() }
+                self.linkDriver.runLater { _ in self.moveConnectionsToLink() }
             } else {
                 self.openFastPath()
             }
@@ -96,7 +96,7 @@ extension ProxyCore {
     /// Returns the open connections in accept order.
     func connections() -> EventLoopFuture<[ConnectionStatus]> {
         guard let fastPath else { return eventLoop.makeSucceededFuture(linkDriver.connections()) }
-        // Connections that move to the link meanwhile are there when the relays' reply arrives.
+        // Connections that are moving to the link have reached it when the relays' reply arrives.
         return fastPath.connections().assumeIsolated().map { relayed in
             (self.linkDriver.connections() + relayed).sorted { $0.number < $1.number }
         }.nonisolated()
@@ -133,7 +133,7 @@ extension ProxyCore {
         linkDriver.abortConnections()
         guard let fastPath else { return withTimeout(TurnBudget.waitMax, linkDriver.whenCaughtUp()) }
         let areReset = fastPath.abortAll().assumeIsolated().flatMap {
-            // Connections that were moving from the fast path are on the link now.
+            // Connections that were moving to the link have reached it.
             self.linkDriver.abortConnections()
             self.updateAccepting()
             return self.linkDriver.whenCaughtUp()

@@ -36,7 +36,7 @@ extension ProxyCore {
     /// Time between checks for bytes in flight.
     private static let drainCheckInterval = TimeAmount.milliseconds(10)
 
-    /// Closes the port, and all connections with a FIN, some per turn.
+    /// Closes the port, and all connections with a FIN, a limited number per turn.
     func close() -> EventLoopFuture<Void> {
         isStopping = true
         isClosed = true
@@ -45,7 +45,8 @@ extension ProxyCore {
             self.recordPortClosed()
             let listenerIsClosed = self.listener?.close() ?? self.eventLoop.makeSucceededVoidFuture()
             self.listener = nil
-            // Before the sessions are closed: the link's reactions to it are not needed.
+            // The driver is shut down before the sessions are closed, because the link's reactions to their closing are
+            // not needed.
             self.linkDriver.shutDown()
             let fastPathIsClosed = self.closeFastPath(.discard).nonisolated()
             let sessionsAreClosed = self.closeSessions(resettingOnLoss: false)

@@ -20,7 +20,7 @@ final class ProxyCore {
     let slots: ConnectionSlots
     let numbers: ConnectionNumbers
     let upstream: UpstreamAddresses
-    /// Identifies the proxy among those of the process, for the loop detector.
+    /// The identity of the proxy in this process, for the loop detector.
     let proxyNumber = LoopDetector.shared.newProxy()
     private var listeningPort: Int?
 
@@ -31,7 +31,7 @@ final class ProxyCore {
 
     var fastPath: FastPath?
     /// Whether connections are being detached from the fast path.
-    var isRetrieving = false
+    var isMovingConnections = false
 
     var isStopping = false
     var isClosed = false
@@ -156,10 +156,10 @@ final class ProxyCore {
 
     // MARK: Changes
 
-    /// Changes the link. The future succeeds when the change is in effect, for new connections too.
+    /// Changes the link. The future succeeds when the change is in effect, also for new connections.
     ///
     /// - Parameter impairs: Whether the change may impair connections that are not impaired now. Connections leave the
-    ///   fast path before it.
+    ///   fast path before such a change.
     func change(impairs: Bool, _ body: @escaping (LinkDriver) -> Void) -> EventLoopFuture<Void> {
         let isReady = impairs ? fastPath?.freeze() : nil
         return (isReady ?? eventLoop.makeSucceededVoidFuture()).assumeIsolated().flatMap {
@@ -167,11 +167,12 @@ final class ProxyCore {
             if impairs && self.fastPath?.isOpen == true { return self.change(impairs: true, body) }
             self.updateAccepting()
             body(self.linkDriver)
-            // A policy that does not accept connections aborts those on the fast path; otherwise they move to the link.
+            // With a policy that does not accept connections, those on the fast path are aborted; otherwise they move
+            // to the link.
             let areAborted =
                 (self.linkDriver.conditions.connectionPolicy == .open ? nil : self.fastPath?.abortAll())
                 ?? self.eventLoop.makeSucceededVoidFuture()
-            areAborted.assumeIsolated().whenComplete { _ in self.retrieveConnections() }
+            areAborted.assumeIsolated().whenComplete { _ in self.moveConnectionsToLink() }
             let isExecuted = self.withTimeout(
                 TurnBudget.waitMax, areAborted.and(self.linkDriver.whenCaughtUp()).map { _ in })
             return self.applyReachability().and(isExecuted).assumeIsolated().map { _ in

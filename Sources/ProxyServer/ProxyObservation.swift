@@ -18,7 +18,7 @@ public struct ObservationSet: OptionSet, Hashable, Sendable {
     /// The proxy's status, once per ``ProxyObservation/statusInterval``.
     public static let status = ObservationSet(rawValue: 8)
 
-    /// The part that the link must record. Connections cannot use the fast path meanwhile.
+    /// The events that the link must record. Connections cannot use the fast path while it records.
     var link: SharedLink.Observation {
         var observation: SharedLink.Observation = []
         if contains(.exchanges) { observation.insert(.exchanges) }

@@ -27,7 +27,7 @@ struct ReadBufferAllocator: RecvByteBufferAllocator {
     private static let minimum = 1024
     private static let initial = 4096
 
-    /// - Parameter maximum: The maximum number of bytes of one read, however high the shared limit is.
+    /// - Parameter maximum: The maximum number of bytes of one read, in addition to the shared limit.
     init(_ limit: Limit, maximum: Int) {
         self.limit = limit
         self.maximum = maximum

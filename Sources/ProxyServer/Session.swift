@@ -7,8 +7,8 @@ internal import TCPModel
 
 /// One proxied connection: the client's socket, the upstream's socket, and its flow on the link.
 ///
-/// Translates socket events into ``Impairment/SocketEvent`` and ``Impairment/SocketAction`` into calls on channels. All
-/// decisions are the conduit's.
+/// Translates socket events into ``Impairment/SocketEvent`` and ``Impairment/SocketAction`` into calls on channels. The
+/// conduit makes all decisions.
 final class Session {
     private let driver: LinkDriver
     private let dial: (Session) -> Void
@@ -282,7 +282,7 @@ final class Session {
         handlers.down?.flush()
     }
 
-    /// Stops reading both sockets for good, whatever actions follow.
+    /// Stops reading both sockets permanently. Later actions to resume reading have no effect.
     func stopReading() {
         readingIsStopped = true
         handlers.up?.pauseReading()
@@ -294,8 +294,8 @@ final class Session {
 
     /// Closes both sockets now.
     ///
-    /// - Parameter resettingOnLoss: Whether to send a RST instead of a FIN if bytes in flight are dropped, so that the
-    ///   peer does not take what has arrived for the whole stream.
+    /// - Parameter resettingOnLoss: Whether to send a RST instead of a FIN if bytes in flight are dropped, so that a
+    ///   truncated stream does not appear complete.
     func close(resettingOnLoss: Bool = true) {
         isClosed = true
         let resets = resettingOnLoss && (bytesUnsent > 0 || flow.map { driver.bytesHeld($0) > 0 } ?? false)

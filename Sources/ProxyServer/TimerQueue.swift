@@ -17,8 +17,8 @@ final class TimerQueue {
     }
 
     private let eventLoop: any EventLoop
-    /// Contains stale entries: a timer that was replaced stays in the heap and is ignored when it is due, since drivers
-    /// replace their timers far more often than timers fire.
+    /// The heap contains stale entries: a replaced timer stays in it and is ignored when it is due, since drivers
+    /// replace timers far more often than timers fire.
     private var timers = Heap<Timer>()
     private var drivers: [LinkDriver?] = []
     private var freeIndices: [Int] = []
@@ -33,7 +33,7 @@ final class TimerQueue {
     /// The maximum number of times that a turn is postponed because tasks keep the event loop busy.
     private static let taskRoundsMax = 8
 
-    /// Heap entries that are kept before stale ones are removed, however few drivers there are.
+    /// The number of heap entries, in addition to four per driver, above which stale ones are removed.
     private static let timersMin = 64
     /// The maximum number of link drivers that run in one turn.
     private static let driversPerTurn = 64

@@ -17,7 +17,8 @@ struct TurnBudget {
     /// The pause before a proxy with a backlog continues. NIO runs due tasks before it polls its sockets, so a
     /// continuation without a pause would starve them.
     static let pause = TimeAmount.microseconds(20)
-    /// The longest that a call waits for its effect on connections; the rest happens after it has returned.
+    /// The longest time that a call waits for its effect on connections. Remaining effects follow after the call has
+    /// returned.
     static let waitMax = TimeAmount.milliseconds(50)
 
     private var actionsLeft = TurnBudget.actionsMax

@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// The upstream's addresses: looked up at the start, and refreshed in the background when a dial finds them older than
-/// ``ageMax``.
+/// The upstream's addresses. They are looked up at the start; a dial refreshes them in the background if they are older
+/// than ``ageMax``.
 ///
 /// Dials never wait for a refresh. A lookup that fails leaves the addresses unchanged. Used on its proxy's event loop
 /// only.

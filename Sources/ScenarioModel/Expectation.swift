@@ -60,7 +60,7 @@ public struct Expectation: Sendable {
         public enum Count: Hashable, Sendable {
             /// A number within the range.
             case range(ClosedRange<Int>)
-            /// At most the attempts that the retry policy allows for the outages of the window.
+            /// At most the number of attempts that the retry policy allows for the outages of the window.
             case budget
         }
         /// The result of an exchange, as listed under the key `answers` of scenario files.

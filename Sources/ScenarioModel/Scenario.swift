@@ -72,7 +72,7 @@ public struct Scenario: Sendable {
         }
     }
 
-    /// A device: a client behind a link of its own.
+    /// A device: a client with a link of its own.
     public struct Device: Sendable {
         /// The device's name.
         public let name: String

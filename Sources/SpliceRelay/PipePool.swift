@@ -10,14 +10,14 @@
 
     /// A kernel pipe through which bytes are spliced from one socket to another.
     struct Pipe {
-        let entry: CInt
-        let exit: CInt
+        let writeEnd: CInt
+        let readEnd: CInt
         /// Its capacity in bytes.
         let size: Int
 
         func close() {
-            SystemSocket.close(entry)
-            SystemSocket.close(exit)
+            SystemSocket.close(writeEnd)
+            SystemSocket.close(readEnd)
         }
     }
 
@@ -30,7 +30,7 @@
         /// The limit on free pipes.
         private let freeMax: Int
 
-        /// The capacity requested in bytes: what Linux grants an unprivileged process by default (`fs.pipe-max-size`).
+        /// The requested capacity in bytes: Linux's default maximum for an unprivileged process (`fs.pipe-max-size`).
         private static let size = 1 << 20
 
         /// - Parameter poolCount: The number of pools that share the process's open files.
@@ -40,7 +40,7 @@
             freeMax = 16 / poolCount
         }
 
-        /// Returns a free or new pipe; `nil` at the limit, or if the system refuses one.
+        /// Returns a free or new pipe; `nil` at the limit, or if the system cannot create one.
         func take() -> Pipe? {
             if let pipe = free.popLast() { return pipe }
             guard count < countMax else { return nil }
@@ -48,7 +48,7 @@
             let size = crelay_pipe(&ends, CInt(Self.size))
             guard size > 0 else { return nil }
             count += 1
-            return Pipe(entry: ends[1], exit: ends[0], size: Int(size))
+            return Pipe(writeEnd: ends[1], readEnd: ends[0], size: Int(size))
         }
 
         /// Returns a pipe to the pool. A pipe with bytes in it is closed, not reused.

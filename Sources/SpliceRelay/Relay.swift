@@ -19,7 +19,7 @@
     package final class Relay: Sendable {
         /// The position in ``all``.
         package let index: Int
-        /// Not a `Mutex`, because a contended one does not report its happens-before edges to ThreadSanitizer.
+        /// A `Mutex` is not used, because a contended one does not report its happens-before edges to ThreadSanitizer.
         private let jobs = NIOLockedValueBox<[@Sendable (RelayLoop) -> Void]>([])
         /// Connections forwarded here, including those handed over and not yet received.
         private let connectionCount = Atomic<Int>(0)
@@ -41,7 +41,7 @@
         private static let portCount = Atomic<UInt32>(0)
         private static let proxyCount = Atomic<Int>(0)
 
-        /// Returns the relay that accepts the next proxy's clients, each in turn; `nil` if there is none.
+        /// Returns the relay that accepts the next proxy's clients, in round-robin order; `nil` if there is none.
         package static func forNextProxy() -> Relay? {
             all.isEmpty ? nil : all[proxyCount.add(1, ordering: .relaxed).oldValue % all.count]
         }
@@ -90,14 +90,14 @@
             }
         }
 
-        /// Returns a token that no port has had.
+        /// Returns a token that no port has used.
         package static func makePortToken() -> RelayToken {
             RelayToken(.listener, relay: 0, index: 0, generation: portCount.add(1, ordering: .relaxed).newValue)
         }
 
-        /// Returns the relay for one more connection accepted here, and counts the connection there until
-        /// ``connectionClosed()``. That is this relay unless another has more than a fifth fewer connections, because a
-        /// handover costs a wakeup.
+        /// Returns the relay that forwards a connection accepted here, and adds the connection to its count until
+        /// ``connectionClosed()``. This relay forwards it unless another has over a fifth fewer connections, because a
+        /// handover wakes another thread.
         func assignConnection(allowOthers: Bool) -> Relay {
             var (chosen, least) = (self, connectionCount.load(ordering: .relaxed))
             for other in Self.all where allowOthers && other !== self {
@@ -135,7 +135,8 @@
         /// Whether closures wait for the thread.
         package var hasJobs: Bool { jobs.withLockedValue { !$0.isEmpty } }
 
-        /// Returns the waiting closures; the next one wakes the thread again. Called on the relay's thread.
+        /// Removes and returns the waiting closures; the next ``perform(_:)`` wakes the thread again. Called on the
+        /// relay's thread.
         func takeJobs() -> [@Sendable (RelayLoop) -> Void] {
             jobs.withLockedValue { jobs in
                 defer { jobs = [] }

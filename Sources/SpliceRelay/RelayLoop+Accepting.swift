@@ -35,7 +35,7 @@
                 }
                 switch errno {
                 case EAGAIN: return
-                // This client is gone; another one may be in the backlog.
+                // This client is gone; the backlog may contain others.
                 case ECONNABORTED, EINTR, EPROTO: continue
                 // EMFILE, ENFILE, ENOBUFS, ENOMEM and others.
                 default:
@@ -57,7 +57,8 @@
             guard let proxiesPassed = configuration.admit(descriptor) else { return client.reset() }
             configuration.slots.acquire()
             port.traffic.accepted += 1
-            // Dialled here, whichever relay forwards it: upstream connections open in accept order.
+            // The accepting relay dials even if another relay forwards the connection, so that upstream connections
+            // open in accept order.
             let accepted = AcceptedConnection(
                 client: client, number: configuration.numbers.next(), seed: port.seed, startedAt: .now(),
                 proxiesPassed: proxiesPassed,

@@ -16,7 +16,7 @@
             for side in sides where connection.sockets[side.sendDirection].descriptor >= 0 {
                 ResetOnClose.arm(connection.sockets[side.sendDirection].descriptor)
             }
-            // Withdrawn before the local port can be reused.
+            // The records are withdrawn before the local port can be reused.
             connection.dialRecords = []
             for direction in Direction.allCases {
                 if connection.sockets[direction].descriptor >= 0 {
@@ -35,7 +35,7 @@
             }
         }
 
-        /// Removes a connection so that it can continue elsewhere; closes it and returns `nil` if a peer is gone.
+        /// Removes a connection, which continues elsewhere. If a peer is gone, closes the connection and returns `nil`.
         func detach(_ connection: RelayedConnection) -> DetachedConnection? {
             if connection.abortDeadline != nil {
                 close(connection, resetting: [.client, .server])
@@ -54,7 +54,7 @@
             if isDialling && server >= 0 { SystemSocket.close(server) }
             let pending = connection.takeHeldBytes(buffers.pipes)
             remove(connection)
-            // They are counted again where the connection continues.
+            // These bytes are counted again where the connection continues.
             connection.port.traffic.bytesRead.up -= pending.up.readableBytes
             connection.port.traffic.bytesRead.down -= pending.down.readableBytes
             return DetachedConnection(

@@ -12,7 +12,7 @@
 
     /// Dials to the upstream's addresses: Happy Eyeballs (RFC 8305, section 5).
     extension RelayLoop {
-        /// Dials the first of some addresses; the others follow at intervals, or when a dial fails.
+        /// Dials the first address. The next ones are dialled at intervals, or when a dial fails.
         func dial(_ connection: RelayedConnection, _ addresses: ArraySlice<SocketAddress>) {
             let dial = Self.startDial(
                 addresses, proxiesPassed: connection.proxiesPassed, connection.port.configuration)

@@ -83,8 +83,8 @@
             }
         }
 
-        /// Aborts a connection of which one peer is gone: sends a RST to the other peer once that has acknowledged
-        /// everything received before, or after ``RelayedConnection/abortDelayMax``.
+        /// Aborts a connection with one peer left: sends a RST to that peer when it has acknowledged everything
+        /// received before, or after ``RelayedConnection/abortDelayMax``.
         private func abortWhenDrained(_ connection: RelayedConnection) {
             let now = NIODeadline.now()
             let deadline = connection.abortDeadline ?? now + RelayedConnection.abortDelayMax

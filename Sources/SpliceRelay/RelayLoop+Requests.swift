@@ -21,7 +21,7 @@
             let port = RelayPort(configuration, token: token, acceptor: acceptor, listener: listener)
             ports[token] = port
             guard let listener = port.listener else { return }
-            // Accepted sockets inherit it from the listening socket.
+            // Accepted sockets inherit TCP_NODELAY from the listening socket.
             Self.setNoDelay(listener)
             if !register(listener, CRELAY_EPOLLIN, token) {
                 configuration.onAcceptPaused(IOError(errnoCode: errno, reason: "epoll_ctl"))

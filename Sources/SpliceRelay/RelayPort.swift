@@ -15,8 +15,8 @@
         var traffic = RelayedTraffic()
         /// Indices in the relay's table of connections.
         var connections: Set<Int> = []
-        /// Set once the port is frozen (it neither reads nor accepts): the connections left to detach, the most
-        /// recently active last.
+        /// The connections left to detach, the most recently active last; `nil` until the port is frozen and neither
+        /// reads nor accepts.
         var detachQueue: [Int]?
         /// Whether accepting waits for a free slot.
         var isWaitingForSlot = false

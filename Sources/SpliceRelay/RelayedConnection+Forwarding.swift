@@ -62,7 +62,7 @@
             let stream = streams[direction]
             let count =
                 if let pipe = stream.pipe {
-                    crelay_splice(pipe.exit, receiver, stream.bytesHeld)
+                    crelay_splice(pipe.readEnd, receiver, stream.bytesHeld)
                 } else {
                     send(receiver, stream.buffer! + stream.bufferOffset, stream.bytesHeld, CInt(MSG_NOSIGNAL))
                 }
@@ -92,7 +92,7 @@
                 return
             }
             let limit = min(pipe.size, port.bytesHeldMax)
-            let count = crelay_splice(sockets[direction].descriptor, pipe.entry, limit)
+            let count = crelay_splice(sockets[direction].descriptor, pipe.writeEnd, limit)
             // 0 means the end of the stream or urgent data; recv distinguishes them.
             guard count != 0 else {
                 streams[direction].usesPipe = false
@@ -195,7 +195,7 @@
                         }
                         var count = 0
                         while count < held {
-                            let piece = read(pipe.exit, room.baseAddress! + count, held - count)
+                            let piece = read(pipe.readEnd, room.baseAddress! + count, held - count)
                             precondition(piece > 0, "a relay's pipe holds fewer bytes than were counted")
                             count += piece
                         }
@@ -217,7 +217,7 @@
         }
     }
 
-    /// Buffers that all connections of a relay use in turn.
+    /// The buffers of a relay, shared by its connections.
     struct RelayBuffers: ~Copyable {
         /// Holds the bytes of one copying read.
         let scratch = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 << 10, alignment: 4096)

@@ -16,7 +16,7 @@
             var descriptor: CInt
             var isReadable = false
             var isWritable = false
-            /// Whether the peer has sent a FIN or a RST, or the socket has failed; a read tells which.
+            /// Whether the peer has sent a FIN or a RST, or the socket has failed; a read distinguishes the cases.
             var hasHangup = false
             /// Whether the kernel has reported an error; bytes received before it can still be read.
             var hasError = false
@@ -73,8 +73,8 @@
         var abortDeadline: NIODeadline?
         /// Whether a timer is pending that checks if the connection can be aborted.
         var hasAbortTimer = false
-        /// The time that the remaining peer has to acknowledge the bytes received before the other one was gone: enough
-        /// for TCP's retransmissions on a lossy network. A receiver that does not read gets no more time.
+        /// The time in which the remaining peer must acknowledge the bytes received before the other one was gone:
+        /// enough for TCP's retransmissions on a lossy network, and a bound for a receiver that does not read.
         static let abortDelayMax = TimeAmount.seconds(5)
 
         init(_ accepted: AcceptedConnection, token: RelayToken, port: RelayPort) {

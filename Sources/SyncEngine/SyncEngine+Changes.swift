@@ -1,94 +1,152 @@
 public import Determinism
 
-/// Changes by the user.
+/// Changes by the user. Each is durable after the next commit; ``undoUserChange(at:)`` restores the state before it.
 extension SyncEngine {
-    /// Creates a note and returns its identifier.
+    /// Creates a record and returns its identifier.
     ///
-    /// - Parameter uuid: The identifier; a random one by default.
+    /// - Parameter id: The identifier; a random UUID by default.
+    @discardableResult
     public mutating func create(
-        title: String?, text: String?, date: String, uuid: String? = nil, at now: Instant
-    ) -> String {
-        let note = LocalNote(
-            uuid: uuid ?? makeUUID(), mine: LocalNote.Content(title: title, text: text, date: date), edits: 1)
-        enqueue(.create, note)
-        store(note)
-        sendNext(at: now)
-        return note.uuid
+        _ content: RecordContent, id: RecordID? = nil, at now: Instant
+    ) throws(RecordError) -> RecordID {
+        let id = id ?? RecordID(makeUUID())
+        guard records[id] == nil, schedules[id]?.queue.isEmpty ?? true else { throw .exists }
+        tick(now)
+        beginUserChange()
+        let record = LocalRecord(id: id, mine: content, edits: 1)
+        store(record)
+        enqueue(.create, record)
+        schedule(id)
+        return id
     }
 
-    /// Changes a note's title or text; `nil` leaves it unchanged.
-    public mutating func edit(
-        _ uuid: String, title: String?, text: String?, date: String, at now: Instant
-    ) throws(NoteError) {
-        guard var note = notes[uuid], !note.isDeleted else { throw .unknownNote }
-        note.mine = LocalNote.Content(title: title ?? note.mine.title, text: text ?? note.mine.text, date: date)
-        note.edits += 1
-        note.problem = nil
-        // A note in conflict sends nothing until the conflict is resolved.
-        if note.theirs == nil { enqueue(note.base == nil && !hasEntry(uuid) ? .create : .update, note) }
-        store(note)
-        sendNext(at: now)
-    }
-
-    /// Deletes a note locally at once, and on the server as soon as possible.
-    public mutating func delete(_ uuid: String, at now: Instant) throws(NoteError) {
-        // A deletion that the server rejected may be repeated.
-        guard var note = notes[uuid], !note.isDeleted || note.problem != nil else { throw .unknownNote }
-        note.edits += 1
-        note.isDeleted = true
-        note.problem = nil
-        for entry in outbox where entry.uuid == uuid && entry.attempts == 0 { drop(entry) }
-        if note.base == nil && !hasEntry(uuid) {
-            forget(uuid)  // the server has never had the note
-        } else {
-            if note.theirs == nil { enqueue(.delete, note) }
-            store(note)
+    /// Changes a record's content.
+    public mutating func edit(_ id: RecordID, _ content: RecordContent, at now: Instant) throws(RecordError) {
+        guard var record = records[id], !record.isDeleted else { throw .unknown }
+        tick(now)
+        beginUserChange()
+        record.mine = content
+        record.edits += 1
+        store(record)
+        // A record in conflict sends nothing until the conflict is resolved.
+        if record.theirs == nil {
+            supersedeParked(id)
+            let isNew = record.base == nil && schedules[id]?.queue.isEmpty ?? true
+            enqueue(isNew ? .create : .update, record)
         }
-        sendNext(at: now)
+        schedule(id)
     }
 
-    /// Resolves a conflict and returns the note's identifier, which is new if the server's side was a deletion.
+    /// Deletes a record locally at once, and on the server as soon as possible.
+    public mutating func delete(_ id: RecordID, at now: Instant) throws(RecordError) {
+        // A deletion that the server rejected may be repeated.
+        guard var record = records[id], !record.isDeleted || isParked(id) else { throw .unknown }
+        tick(now)
+        beginUserChange()
+        record.edits += 1
+        record.isDeleted = true
+        supersedeParked(id)
+        for sequence in schedules[id]?.queue ?? [] where entries[sequence]?.attempts == 0 { drop(sequence) }
+        if record.base == nil, record.theirs == nil, schedules[id]?.queue.isEmpty ?? true {
+            forget(id)  // the server has never had the record
+        } else {
+            store(record)
+            if record.theirs == nil { enqueue(.delete, record) }
+        }
+        schedule(id)
+    }
+
+    /// Resolves a conflict and returns the record's identifier, which is new if the server's side was a deletion.
     @discardableResult
     public mutating func resolve(
-        _ uuid: String, _ resolution: Resolution, date: String, at now: Instant
-    ) throws(NoteError) -> String {
-        guard var note = notes[uuid] else { throw .unknownNote }
-        guard let theirs = note.theirs else { throw .notInConflict }
-        note.theirs = nil
-        note.edits += 1
-        note.base = theirs.revision
-        note.baseContent = theirs.content
+        _ id: RecordID, _ resolution: Resolution, at now: Instant
+    ) throws(RecordError) -> RecordID {
+        guard var record = records[id] else { throw .unknown }
+        guard let theirs = record.theirs else { throw .notInConflict }
+        tick(now)
+        beginUserChange()
+        record.theirs = nil
+        record.edits += 1
+        record.base = theirs.revision
+        record.baseContent = theirs.content
         switch resolution {
         case .theirs:
             if let content = theirs.content {
-                note.mine = content
-                note.isDeleted = false
-                store(note)
+                record.mine = content
+                record.isDeleted = false
+                store(record)
             } else {
-                forget(uuid)
+                forget(id)
             }
-        case .mine where note.isDeleted:
+        case .mine where record.isDeleted:
             if theirs.revision == nil {
-                forget(uuid)
+                forget(id)
             } else {
-                enqueue(.delete, note)
-                store(note)
+                store(record)
+                enqueue(.delete, record)
             }
         case .mine, .write:
-            if case .write(let title, let text) = resolution {
-                note.mine = LocalNote.Content(
-                    title: title ?? note.mine.title, text: text ?? note.mine.text, date: date)
-            }
-            note.isDeleted = false
+            if case .write(let content) = resolution { record.mine = content }
+            record.isDeleted = false
             if theirs.revision == nil {
-                // The identifier of a deleted note is never used again.
-                forget(uuid)
-                note.uuid = makeUUID()
+                // The identifier of a deleted record is never used again.
+                forget(id)
+                record.id = RecordID(makeUUID())
             }
-            enqueue(theirs.revision == nil ? .create : .update, note)
-            store(note)
+            store(record)
+            enqueue(theirs.revision == nil ? .create : .update, record)
         }
-        sendNext(at: now)
-        return note.uuid
+        schedule(record.id)
+        return record.id
+    }
+
+    /// Sends a record's parked change again, as the same operation.
+    public mutating func retry(_ id: RecordID, at now: Instant) throws(RecordError) {
+        guard let head = schedules[id]?.queue.first, var entry = entries[head], entry.parked != nil else {
+            throw records[id] == nil ? .unknown : .notParked
+        }
+        tick(now)
+        beginUserChange()
+        entry.parked = nil
+        store(entry)
+        resetFailures(of: id)
+        schedule(id)
+    }
+
+    /// Discards a record's changes, of which the first is parked. The record gets the content of its base revision again;
+    /// without one it is deleted. If the change may have been executed, the server's record is fetched.
+    public mutating func dismiss(_ id: RecordID, at now: Instant) throws(RecordError) {
+        guard let head = schedules[id]?.queue.first, let entry = entries[head], entry.parked != nil else {
+            throw records[id] == nil ? .unknown : .notParked
+        }
+        tick(now)
+        beginUserChange()
+        for sequence in schedules[id]?.queue ?? [] { drop(sequence) }
+        if var record = records[id], let content = record.baseContent {
+            record.mine = content
+            record.isDeleted = false
+            record.edits += 1
+            store(record)
+        } else {
+            forget(id)
+        }
+        if entry.mayBeCommitted { schedules[id, default: Schedule()].wantsFetch = true }
+        schedule(id)
+    }
+
+    /// Returns whether the first change of a record is parked.
+    private func isParked(_ id: RecordID) -> Bool {
+        schedules[id]?.queue.first.flatMap { entries[$0]?.parked } != nil
+    }
+
+    /// Prepares a parked first entry for a newer change: it is dropped, or reconciled first if it may have been executed.
+    private mutating func supersedeParked(_ id: RecordID) {
+        guard let head = schedules[id]?.queue.first, let entry = entries[head], entry.parked != nil else { return }
+        if entry.mayBeCommitted {
+            resetFailures(of: id)
+            schedules[id]?.mustReconcile = true
+        } else {
+            drop(head)
+        }
     }
 }

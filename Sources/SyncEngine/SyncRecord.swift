@@ -1,7 +1,21 @@
-public import JSON
+internal import JSON
 
 /// The identifier of a record. Identifiers are compared byte by byte.
-public typealias RecordID = ByteKey
+public struct RecordID: Hashable, Comparable, Sendable, ExpressibleByStringLiteral, CustomStringConvertible {
+    private let key: ByteKey
+
+    /// Creates an identifier.
+    public init(_ text: String) { key = ByteKey(text) }
+
+    public init(stringLiteral text: String) { self.init(text) }
+
+    /// The text.
+    public var text: String { key.text }
+
+    public var description: String { text }
+
+    public static func < (left: RecordID, right: RecordID) -> Bool { left.key < right.key }
+}
 
 /// A revision of a record, as the server names it. Revisions are compared byte by byte.
 public struct RecordRevision: Hashable, Sendable, CustomStringConvertible {

@@ -8,6 +8,9 @@ public protocol SyncResource: Sendable {
     /// The name stored in the store's file; a store of another resource is rejected.
     var name: String { get }
 
+    /// The name of the server in messages, such as "notes server".
+    var serverDescription: String { get }
+
     /// Returns the request of an operation.
     func request(for operation: SyncOperation) -> SyncRequestContent
 

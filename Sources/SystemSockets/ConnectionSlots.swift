@@ -18,7 +18,7 @@ package final class ConnectionSlots: Sendable {
     /// Whether a limit is reached.
     package var isFull: Bool { availability != .available }
 
-    /// Whether there is a slot for one more connection, and otherwise which limit is reached.
+    /// The availability of a slot for another connection, or the limit that is reached.
     package enum Availability: Sendable {
         case available
         /// The proxy's own limit; ``ConnectionSlots/release()`` reports when it is no longer reached.

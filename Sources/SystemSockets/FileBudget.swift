@@ -8,7 +8,7 @@ internal import Synchronization
     import Musl
 #endif
 
-/// The limit on connections of all proxies of the process together, which leaves open files for everything else.
+/// The limit on the connections of all proxies of the process together. It reserves open files for everything else.
 ///
 /// A connection takes two files, one for each socket. At the limit, new connections wait in the kernel's backlog.
 package final class FileBudget: Sendable {
@@ -17,7 +17,7 @@ package final class FileBudget: Sendable {
     /// Files reserved for everything but proxied connections (the API's connections, listening sockets, event loops,
     /// databases, logs), at most half of all.
     package static let filesReserved = 1024
-    /// The fast path's pipes may take one in this many files.
+    /// The divisor of the limit on open files that gives the share of the fast path's pipes: one eighth.
     package static let pipeShare = 8
 
     /// The maximum number of connections of all proxies.

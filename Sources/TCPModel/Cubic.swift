@@ -50,7 +50,7 @@ struct Cubic: Sendable {
     private static let renoScale: Int64 = 8 * (1024 + beta) / 3 / (1024 - beta)
     /// The smallest window, in segments, at which HyStart may end slow start (`hystart_low_window`).
     private static let hystartLowWindow: Int64 = 16
-    /// The samples of which HyStart takes the minimum (`HYSTART_MIN_SAMPLES`).
+    /// The number of samples over which HyStart computes the minimum (`HYSTART_MIN_SAMPLES`).
     private static let hystartMinSamples = 8
     /// The largest gap between ACKs of one train (`hystart_ack_delta_us`).
     private static let hystartAckDelta: Int64 = 2 * millisecond

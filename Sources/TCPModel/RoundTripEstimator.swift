@@ -3,8 +3,9 @@ internal import Determinism
 /// The estimator of SRTT, RTTVAR and the retransmission timeout (RTO): Jacobson's algorithm with Linux's details
 /// (`tcp_rtt_estimator`).
 ///
-/// The mean deviation rises at once and falls slowly; within one window only its maximum counts, with a floor. RTO =
-/// SRTT + max(4 RTTVAR, 200 ms): 3 round trips after the handshake, SRTT + 200 ms in the steady state.
+/// RTTVAR rises at once with the mean deviation. Once per window of data it falls by a quarter of its distance to the
+/// maximum of the deviation in that window. RTO = SRTT + max(4 RTTVAR, 200 ms): 3 round trips after the handshake, SRTT
+/// + 200 ms in the steady state.
 struct RoundTripEstimator: Sendable {
     /// The smoothed round trip; zero before the first sample.
     private(set) var srtt: Int64 = 0
@@ -44,7 +45,7 @@ struct RoundTripEstimator: Sendable {
             var error = sample - srtt
             srtt += error / 8
             if error < 0 {
-                // A shorter round trip counts an eighth in the deviation.
+                // A shorter round trip raises the deviation with an eighth of the usual gain.
                 error = -error - mdev / 4
                 if error > 0 { error /= 8 }
             } else {

@@ -40,8 +40,8 @@ struct Segment: Sendable {
     }
 }
 
-/// Up to three SACK blocks, as many as fit beside timestamps. They are stored relative to the acknowledgment number,
-/// since a packet in flight is copied several times.
+/// Up to three SACK blocks, the number that fits with timestamps. They are stored relative to the acknowledgment
+/// number, since a packet in flight is copied several times.
 struct SACKBlocks: Sendable {
     private var offsets: (UInt32, UInt32, UInt32, UInt32, UInt32, UInt32) = (0, 0, 0, 0, 0, 0)
     private var blocks: UInt8 = 0

@@ -197,7 +197,7 @@ extension Sender {
     var reorderingWindow: Int64 {
         let isLossProven = state != .open || sackedOut >= Self.duplicateThreshold
         if isLossProven && !hasSeenReordering { return 0 }
-        // Without a round-trip sample, as when only retransmissions have been acknowledged, the longest window.
+        // The longest window applies without a round-trip sample, as when only retransmissions have been acknowledged.
         guard estimator.minRTT < .max else { return estimator.srtt }
         return min(estimator.minRTT / 4 * reorderingSteps, estimator.srtt)
     }

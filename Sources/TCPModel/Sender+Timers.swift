@@ -75,7 +75,7 @@ extension Sender {
         return true
     }
 
-    /// Returns the rest of the RTO, counted from the transmission of the first outstanding segment.
+    /// Returns the remaining time of the RTO, counted from the transmission of the first outstanding segment.
     func rtoLeft(at now: Int64) -> Int64 {
         (outstanding.first?.sentAt ?? now) + estimator.rto - now
     }

@@ -284,7 +284,7 @@ struct Sender: Sendable {
     mutating func recordDSACK() {
         if undoRetrans > 0 && hasUndoMarker { undoRetrans -= 1 }
         if tlpHighSequence != nil && isTLPRetransmission { return }
-        // At most once a round trip.
+        // The reordering window is widened at most once per round trip.
         guard sndUna >= reorderingRoundEnd else { return }
         reorderingSteps = min(255, reorderingSteps + 1)
         reorderingRecoveriesLeft = Self.reorderingRecoveriesMax

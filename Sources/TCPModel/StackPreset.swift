@@ -4,7 +4,7 @@ public import Determinism
 public struct StackPreset: Hashable, Sendable {
     /// The initial congestion window in segments.
     public var initialWindow: Int
-    /// The timeouts of the SYN in turn; the last is then doubled, up to ``rtoMax``.
+    /// The successive timeouts of the SYN; after the last one, the timeout doubles each time, up to ``rtoMax``.
     public var synTimeouts: [Nanoseconds]
     /// The minimum of the RTO's variance term.
     public var rtoVarianceMin: Nanoseconds

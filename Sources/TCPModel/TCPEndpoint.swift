@@ -196,14 +196,14 @@ struct TCPEndpoint: Sendable {
             sendHandshake(.synAck, at: now)
         case .synReceived:
             // A retransmitted SYN gets the SYN-ACK again, without a change of the timer (`tcp_check_req`).
-            outbox.append(stamped(Segment(kind: .synAck), at: now))
+            outbox.append(withTimestamps(Segment(kind: .synAck), at: now))
         default:
             sendAck(at: now)
         }
     }
 
     private mutating func sendHandshake(_ kind: Segment.Kind, at now: Int64) {
-        outbox.append(stamped(Segment(kind: kind), at: now))
+        outbox.append(withTimestamps(Segment(kind: kind), at: now))
         let span = kind == .syn ? stack.synTimeout(after: handshakeTries) : stack.synAckTimeout(after: handshakeTries)
         if handshakeTries == 0 { firstHandshakeAt = now }
         handshakeTries += 1
@@ -256,7 +256,7 @@ struct TCPEndpoint: Sendable {
             segment.isFIN = output.isFIN
             segment.isWindowProbe = output.isWindowProbe
             segment.isPSH = output.end == sender.writeEnd
-            outbox.append(acknowledging(segment, at: now))
+            outbox.append(withAcknowledgment(segment, at: now))
         }
         outgoing.removeAll(keepingCapacity: true)
         updateSenderDeadline(at: now)
@@ -266,12 +266,12 @@ struct TCPEndpoint: Sendable {
         var segment = Segment(kind: .ack)
         segment.start = sender.sndNxt
         segment.end = sender.sndNxt
-        outbox.append(acknowledging(segment, at: now))
+        outbox.append(withAcknowledgment(segment, at: now))
     }
 
     /// Returns the segment with an acknowledgment.
-    private mutating func acknowledging(_ segment: Segment, at now: Int64) -> Segment {
-        var segment = stamped(segment, at: now)
+    private mutating func withAcknowledgment(_ segment: Segment, at now: Int64) -> Segment {
+        var segment = withTimestamps(segment, at: now)
         segment.ackNumber = receiver.rcvNxt
         segment.isDSACK = receiver.needsDSACK
         segment.sackBlocks = receiver.acknowledge()
@@ -281,7 +281,7 @@ struct TCPEndpoint: Sendable {
     }
 
     /// Returns the segment with timestamps and window.
-    private mutating func stamped(_ segment: Segment, at now: Int64) -> Segment {
+    private mutating func withTimestamps(_ segment: Segment, at now: Int64) -> Segment {
         var segment = segment
         segment.timestamp = now + 1  // 0 is no timestamp
         segment.timestampEcho = receiver.timestampRecent

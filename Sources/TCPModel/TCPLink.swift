@@ -12,8 +12,8 @@ public import LinkModel
 /// delivered bytes are always the next of the stream. All randomness follows from the seed; each connection has its own
 /// random streams (`link/up/conn/7/loss`), so that the losses of one do not shift those of another.
 public struct TCPLink: ~Copyable {
-    /// A box that keeps an endpoint, some kilobytes that each packet accesses, in place. Only the link refers to it,
-    /// and the link cannot be copied.
+    /// A reference to an endpoint, so that its kilobytes are accessed in place for each packet. Only the link refers to
+    /// it, and the link cannot be copied.
     private final class EndpointBox {
         var endpoint: TCPEndpoint
 
@@ -35,7 +35,8 @@ public struct TCPLink: ~Copyable {
         var number = 0
         /// The sequence number after the last byte that each end has sent.
         var dataSentUpTo = PerDirection(up: Int64(0), down: Int64(0))
-        /// The same among recorded packets; -1 before the SYN is recorded.
+        /// The sequence number after the last byte that each end has sent in a recorded packet; -1 before its SYN is
+        /// recorded.
         var recordedUpTo = PerDirection(up: Int64(-1), down: Int64(-1))
     }
 
@@ -103,7 +104,7 @@ public struct TCPLink: ~Copyable {
     /// The timeline that changes the conditions, if there is one.
     public var timeline: TimelineRun? { link.timeline }
 
-    /// Whether a direction has an outage: no packet passes, whatever the conditions.
+    /// Whether a direction has an outage, in which no packet passes under any conditions.
     public var hasOutage: PerDirection<Bool> { link.hasOutage }
 
     /// The time of the next event; `nil` if no event is due.
@@ -204,8 +205,8 @@ public struct TCPLink: ~Copyable {
     /// Starts a timeline that changes the conditions.
     ///
     /// - Parameter offset: The part of the timeline that has passed already.
-    public mutating func follow(_ timeline: Timeline, from offset: Nanoseconds = .zero, at now: Instant) {
-        link.follow(timeline, from: offset, at: Instant(Nanoseconds(now.bounded)))
+    public mutating func startTimeline(_ timeline: Timeline, from offset: Nanoseconds = .zero, at now: Instant) {
+        link.startTimeline(timeline, from: offset, at: Instant(Nanoseconds(now.bounded)))
     }
 
     /// Starts or ends an outage of each direction. The conditions and the timeline stay as they are.
@@ -302,8 +303,8 @@ public struct TCPLink: ~Copyable {
 
     /// Aborts a connection at one end: a RST is sent, now and in response to segments that arrive later.
     ///
-    /// - Parameter afterSending: Whether all written data is sent first, as far as the windows permit. Losses are not
-    ///   repaired then: the RST does not wait for acknowledgments.
+    /// - Parameter afterSending: Whether all written data is sent first, within the windows. The RST does not wait for
+    ///   acknowledgments, so losses are not repaired.
     public mutating func abort(_ id: FlowID, from side: Side, afterSending: Bool = false, at now: Instant) {
         guard contains(id) else { return }
         perform(id, side, at: now) { $0.abort(afterSending: afterSending, at: $1) }

@@ -14,11 +14,11 @@ struct CaptureCommand: AsyncParsableCommand {
               slowlane capture -i lo --port 8000 --http
               slowlane capture -i lo --port 9000 -w phone.pcap --for 30
 
-            The command captures the packets of the kernel with libpcap and does not delay them. At a proxy these are the \
-            packets between the proxy and its client or server. 'slowlane proxy --pcapng FILE' writes the packets of the \
-            modelled link instead.
+            The command captures the real packets of this machine with libpcap and does not delay them. With the port of a \
+            proxy these are the packets between the client and the proxy, with the port of its upstream those between the \
+            proxy and the server. 'slowlane proxy --pcapng FILE' writes the packets of the modelled link instead.
 
-            Times are the capture times of packets. Query strings are not printed. SIGINT (Ctrl-C), SIGTERM or --for end \
+            The printed times are those at which packets were captured. Query strings are not printed. SIGINT (Ctrl-C), SIGTERM or --for end \
             the capture; the command then prints the numbers of captured and dropped packets.
 
             Exit status: 0 success; 69 unknown interface, or the file cannot be written; 77 not permitted.
@@ -115,7 +115,7 @@ struct CaptureCommand: AsyncParsableCommand {
     private func advice(_ error: LiveCapture.CaptureError) -> String {
         guard case .notPermitted = error else { return "" }
         let path = Bundle.main.executablePath ?? "PATH/slowlane"
-        return "; run it as root, or once 'sudo setcap cap_net_raw,cap_net_admin=eip \(path)'"
+        return "; run the command as root, or run once 'sudo setcap cap_net_raw,cap_net_admin=eip \(path)'"
     }
 
     private static func line(_ event: CaptureEvent, showsConnections: Bool) -> String? {

@@ -29,7 +29,7 @@ extension JSONValue {
     subscript(key: String) -> JSONValue { object?[key] ?? .null }
 
     /// The value as text; strings have no quotes.
-    var shown: String { text ?? json }
+    var displayText: String { text ?? json }
 
     /// The value of a number.
     var number: Double? {
@@ -64,7 +64,7 @@ struct ListCommand: ControlCommand {
         if server.json { return console.print(proxies.json) }
         let rows = (proxies.object ?? [:]).map { name, proxy in
             [
-                name, proxy["listen"].shown, proxy["upstream"].shown,
+                name, proxy["listen"].displayText, proxy["upstream"].displayText,
                 proxy["enabled"] == .bool(true) ? "enabled" : "disabled", "\(proxy["toxics"].array.count)",
             ]
         }
@@ -89,8 +89,8 @@ struct InspectCommand: ControlCommand {
               slowlane inspect redis
               slowlane inspect redis --json
 
-            On a terminal the first lines show the proxy and its link. Otherwise each line is a toxic with tab-separated fields. \
-            JSON has 'link', 'seed' and 'connections_open' beside Toxiproxy's fields.
+            Each line is a toxic, with tab-separated fields. On a terminal, lines about the proxy and its link come first. With \
+            --json the proxy has the fields 'link', 'seed' and 'connections_open' in addition to Toxiproxy's.
             """, aliases: ["i", "ins"])
 
     @Argument(help: "Name of the proxy.") var name: String
@@ -106,11 +106,11 @@ struct InspectCommand: ControlCommand {
         if server.json { return console.print(Self.json(proxy, details)) }
         if Terminal.isStandardOutput {
             let state = proxy["enabled"] == .bool(true) ? "enabled" : "disabled"
-            console.print("\(name): \(proxy["listen"].shown) -> \(proxy["upstream"].shown), \(state)")
+            console.print("\(name): \(proxy["listen"].displayText) -> \(proxy["upstream"].displayText), \(state)")
             if let details {
                 let connections = Int(details["connections_open"].number ?? 0)
                 console.print(
-                    "link: \(LinkCommand.description(of: details["link"])); seed \(details["seed"].shown); "
+                    "link: \(LinkCommand.description(of: details["link"])); seed \(details["seed"].displayText); "
                         + "\(TextTable.count(connections, "open connection"))")
             }
         }
@@ -119,9 +119,10 @@ struct InspectCommand: ControlCommand {
             let attributes = toxic["attributes"].object ?? [:]
             console.print(
                 ([
-                    toxic["name"].shown, "type=\(toxic["type"].shown)", "stream=\(toxic["stream"].shown)",
+                    toxic["name"].displayText, "type=\(toxic["type"].displayText)",
+                    "stream=\(toxic["stream"].displayText)",
                     "toxicity=\(String(format: "%.2f", toxicity))", "attributes=[",
-                ] + attributes.map { "\($0.key)=\($0.value.shown)" } + ["]"]).joined(separator: "\t"))
+                ] + attributes.map { "\($0.key)=\($0.value.displayText)" } + ["]"]).joined(separator: "\t"))
         }
     }
 
@@ -136,7 +137,7 @@ struct InspectCommand: ControlCommand {
 /// `slowlane create`.
 struct CreateCommand: ControlCommand {
     static let configuration = CommandConfiguration(
-        commandName: "create", abstract: "Create a proxy.",
+        commandName: "create", abstract: "Create a proxy, which starts to listen at once.",
         discussion: """
             Examples:
               slowlane create redis --listen 127.0.0.1:26379 --upstream 127.0.0.1:6379
@@ -153,7 +154,7 @@ struct CreateCommand: ControlCommand {
     ) var upstream: String
     @Option(
         help: ArgumentHelp(
-            "Built-in profile to start with ('slowlane profiles' lists all). (default: no conditions)",
+            "Built-in profile to start with ('slowlane profiles' lists them). (default: no conditions)",
             valueName: "name"))
     var profile: String?
     @OptionGroup(title: "Server") var server: ServerOptions
@@ -167,7 +168,7 @@ struct CreateCommand: ControlCommand {
         let proxy = try await client.call("POST", "/proxies", .object(body))
         if server.json { return console.print(proxy.json) }
         console.print("Created new proxy \(name)")
-        if listen.hasSuffix(":0") { console.print("listening on \(proxy["listen"].shown)") }
+        if listen.hasSuffix(":0") { console.print("listening on \(proxy["listen"].displayText)") }
     }
 }
 

@@ -6,12 +6,12 @@ internal import ConfigFiles
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor",
-        abstract: "Check which features work on this machine, and print remedies.",
+        abstract: "Check which features work on this machine, and print remedies for those that do not.",
         discussion: """
             Example:
               slowlane doctor
 
-            Exit status: 0 the proxy works, possibly with limitations (notes); 1 the proxy cannot work here.
+            Exit status: 0 the proxy works here, possibly with limitations (lines 'note'); 1 the proxy cannot work here.
             """)
 
     func run() async throws {

@@ -20,7 +20,7 @@ struct LinkCommand: ControlCommand {
             """)
 
     @Argument(help: "Name of the proxy.") var name: String
-    @Argument(help: "Built-in profile ('slowlane profiles' lists all).") var profile: String?
+    @Argument(help: "Built-in profile ('slowlane profiles' lists them).") var profile: String?
     @Option(
         help: ArgumentHelp(
             "Built-in timeline, or times with profiles ('0s: 3g, 20s: 100-loss'), instead of a profile.",
@@ -28,16 +28,17 @@ struct LinkCommand: ControlCommand {
     var timeline: String?
     @Option(
         help: ArgumentHelp(
-            "Conditions of the downlink in the syntax of 'tc ... netem', instead of a profile. "
+            "Conditions from server to client in the syntax of 'tc ... netem', instead of a profile. "
                 + "'kbit' counts bits; 'bps', 'kbps', 'mbps' count bytes.", valueName: "expression"))
     var netemDown: String?
     @Option(
         help: ArgumentHelp(
-            "The same for the uplink. A direction without an expression has no conditions.", valueName: "expression"))
+            "The same from client to server. A direction without an expression has no conditions.",
+            valueName: "expression"))
     var netemUp: String?
     @Flag(help: "Remove all link conditions.") var clear = false
     @OptionGroup(title: "Server") var server: ServerOptions
-    var purpose: String { "change the link of proxy '\(name)'" }
+    var purpose: String { "change or show the link of proxy '\(name)'" }
 
     func validate() throws {
         let given = [profile != nil, timeline != nil, netemDown != nil || netemUp != nil, clear]
@@ -71,7 +72,7 @@ struct LinkCommand: ControlCommand {
         func direction(_ conditions: JSONValue) -> String {
             let rate = conditions["rate_bps"].number.map { JSONText.number($0 / 1000) + " kbit/s" }
             let loss = conditions["loss_percent"].number ?? 0
-            return "\(rate ?? "no rate limit") \(conditions["delay_ms"].shown) ms"
+            return "\(rate ?? "no rate limit") \(conditions["delay_ms"].displayText) ms"
                 + (loss == 0 ? "" : " \(JSONText.number(loss)) % loss")
         }
         return "\(source)down \(direction(link["down"])), up \(direction(link["up"]))"

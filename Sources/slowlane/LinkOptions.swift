@@ -8,19 +8,20 @@ internal import TCPModel
 struct LinkOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "A built-in profile or the path of a profile file ('slowlane profiles' lists all).", valueName: "name|file")
+            "A built-in profile ('slowlane profiles' lists them) or the path of a profile file.", valueName: "name|file"
+        )
     )
     var profile: String?
 
     @Option(
         help: ArgumentHelp(
-            "Conditions of the downlink in the syntax of 'tc ... netem', instead of a profile; needs --netem-up. "
+            "Conditions from server to client in the syntax of 'tc ... netem', instead of a profile; needs --netem-up. "
                 + "'kbit' counts bits; 'bps', 'kbps', 'mbps' count bytes.", valueName: "expression"))
     var netemDown: String?
 
     @Option(
         help: ArgumentHelp(
-            "The same for the uplink; needs --netem-down. '' is a direction without conditions.",
+            "The same from client to server; needs --netem-down. '' means no conditions in this direction.",
             valueName: "expression"))
     var netemUp: String?
 
@@ -37,7 +38,7 @@ struct LinkOptions: ParsableArguments {
     @Option(help: ArgumentHelp("TCP stack to model for the server: linux, apple or rfc.", valueName: "stack"))
     var serverStack = "linux"
 
-    @Option(help: ArgumentHelp("Random seed; with the same seed, the same packets are lost.", valueName: "number"))
+    @Option(help: ArgumentHelp("Random seed; runs with the same seed lose the same packets.", valueName: "number"))
     var seed: UInt64 = 1
 
     /// The number of given options among profile, timeline and netem expressions, which exclude each other.
@@ -48,7 +49,7 @@ struct LinkOptions: ParsableArguments {
 
     func validate() throws {
         guard (netemDown == nil) == (netemUp == nil) else {
-            throw ValidationError("give both --netem-down and --netem-up; '' is a direction without conditions")
+            throw ValidationError("give both --netem-down and --netem-up; '' means no conditions in that direction")
         }
         guard givenCount <= 1 else {
             throw ValidationError("give one of --profile, --timeline, or --netem-down with --netem-up")

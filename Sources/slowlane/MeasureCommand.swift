@@ -10,18 +10,19 @@ internal import NIOPosix
 struct MeasureCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "measure",
-        abstract: "Measure transfers through a proxy and compare them with its profile's figures.",
+        abstract: "Time transfers through a proxy and compare them with its profile's figures.",
         discussion: """
             Example:
               slowlane measure edge 3g wifi
 
-            The transfers go through a proxy to an echo server on this machine. Each row is a transfer on a new \
-            connection, timed from connect() to the last byte of the echo: the time expected from the profile's figures, \
-            and the median of --trials measured times (seven times as many trials below 100 ms). A row passes if both \
-            times agree within 3 % or 2 ms.
+            The command sends data through a proxy to an echo server on this machine and measures the time from \
+            connect() to the last byte of the echo, with a new connection for each transfer. Each row shows the time \
+            computed from the profile's figures and the median of the measured times. --trials is the number of \
+            transfers per row; rows with an expected time below 100 ms have seven times as many. A row passes if both \
+            times differ by at most 3 % or 2 ms, whichever is larger.
 
-            Exit status: 0 all rows pass; 1 a row does not, or a transfer failed; 64 wrong arguments, or a profile with \
-            which no echo can arrive; 65 invalid file.
+            Exit status: 0 all rows pass; 1 a row or a transfer failed; 64 wrong arguments, or no echo can arrive under \
+            the profile; 65 invalid file.
             """)
 
     @Argument(help: "Built-in profiles or paths of profile files.")

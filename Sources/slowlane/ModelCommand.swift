@@ -9,7 +9,7 @@ internal import LinkWorkload
 struct ModelCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "model",
-        abstract: "Run the model of TCP over a link in virtual time and print the times that an application sees.",
+        abstract: "Simulate TCP transfers over a link, without waiting, and print their durations.",
         discussion: """
             Examples:
               slowlane model --profile 3g --plan ttfb,down:102400 --trials 5
@@ -19,17 +19,17 @@ struct ModelCommand: ParsableCommand {
               slowlane model --timeline '0s: 3g, 20s: 100-loss, 50s: edge'
 
             The plan is a comma-separated list:
-              ttfb                100 B up, 200 B down
+              ttfb                a request of 100 B and a response of 200 B
               down:N, up:N        N bytes in one direction (N >= 100)
-              pp:K[:S]            K exchanges of S bytes each way (default: 200)
+              pp:K[:S]            K exchanges of S bytes each way (default for S: 200)
               conn                a handshake
               odrip:D             1 kB down every 100 ms, with an outage of D seconds
               obulk:D:N[:A]       N bytes down, with an outage of D seconds that
-                                  starts after A seconds (default: 2)
+                                  starts after A seconds (default for A: 2)
               oreq:D, oconn:D     a request, or a handshake, during an outage of D
                                   seconds
 
-            Each trial prints one line of JSON with times in milliseconds. Trials run one after the other on one link, and a \
+            Each transfer prints one line of JSON with times in milliseconds. Trials run one after the other on one link, and a \
             timeline continues from one to the next. TCP stacks: linux (6.5 and later), apple, rfc.
 
             Exit status: 0 success; 64 wrong arguments, or conditions that allow no connection; 65 invalid file.
@@ -40,7 +40,7 @@ struct ModelCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Name in the output lines. (default: the profile or timeline)", valueName: "name"))
     var name: String?
 
-    @Option(help: ArgumentHelp("Transfers to run, separated by commas.", valueName: "items"))
+    @Option(help: ArgumentHelp("Transfers to run, separated by commas.", valueName: "transfers"))
     var plan = "ttfb,down:10240,up:10240,pp:20"
 
     @Option(help: ArgumentHelp("Number of runs of the plan.", valueName: "count"))
@@ -58,14 +58,14 @@ struct ModelCommand: ParsableCommand {
 
     func run() throws {
         let console = Console()
-        let items = try plan.split(separator: ",").map { word in
-            guard let item = PlanItem(word) else {
+        let transfers = try plan.split(separator: ",").map { word in
+            guard let transfer = Transfer(word) else {
                 console.error(
                     "--plan '\(word.prefix(40))' must be ttfb, down:N, up:N (N >= 100), pp:K[:S], conn, odrip:D, "
                         + "obulk:D:N[:A], oreq:D or oconn:D")
                 throw ExitStatus.usage
             }
-            return item
+            return transfer
         }
         let label: String
         var link: Trials
@@ -82,8 +82,8 @@ struct ModelCommand: ParsableCommand {
         }
         let start = ContinuousClock.now
         for repetition in 0..<trials {
-            for item in items {
-                console.print(link.run(item).json(profile: name ?? label, repetition: repetition))
+            for transfer in transfers {
+                console.print(link.run(transfer).json(profile: name ?? label, repetition: repetition))
             }
         }
         if stats { printStatistics(link.packetsOffered, ContinuousClock.now - start, console) }

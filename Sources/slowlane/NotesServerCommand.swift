@@ -20,10 +20,10 @@ struct NotesServerCommand: AsyncParsableCommand {
               curl -u ada:secret http://127.0.0.1:8000/api/notes/
               curl http://127.0.0.1:8000/openapi.json
 
-            API contracts: \(APIContract.all.map { "\($0.name), \($0.summary)" }.joined(separator: "; ")). \
+            The API is that of a notes server of 2013, the original, with additions. API contracts: \(APIContract.all.map { "\($0.name), \($0.summary)" }.joined(separator: "; ")). \
             docs/notes-server.md describes their differences.
 
-            Exit status: 0 stopped; 64 wrong arguments; 65 invalid file of users or database; 69 cannot bind the port.
+            Exit status: 0 stopped; 64 wrong arguments; 65 invalid user file or database; 69 cannot bind the port.
             """)
 
     @Option(
@@ -56,14 +56,16 @@ struct NotesServerCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Maximum number of requests per second and user; further ones get 429. (default: unlimited)",
+            "Maximum number of requests per second and user; further requests get 429. (default: unlimited)",
             valueName: "number"))
     var rate: Double?
 
     @Option(help: ArgumentHelp("Lifetime of access tokens in seconds.", valueName: "seconds"))
     var tokenLife = NotesService.Limits().accessSeconds
 
-    @Option(help: ArgumentHelp("Days for which tombstones and results of operations are kept.", valueName: "days"))
+    @Option(
+        help: ArgumentHelp(
+            "Days for which records of deleted notes and of operations (Idempotency-Key) are kept.", valueName: "days"))
     var retention = NotesService.Limits().retentionSeconds / 86_400
 
     @Flag(
@@ -86,7 +88,7 @@ struct NotesServerCommand: AsyncParsableCommand {
         }
         if !LocalAddresses.isLoopback(endpoint.host) && !hasOwnUsers {
             throw ValidationError(
-                "--listen \(listen) accepts connections from other machines, and the default passwords are public; "
+                "--listen \(listen) would let other machines connect, and the default passwords are public; "
                     + "add --user NAME:PASSWORD, --user-file FILE or \(UserList.environmentName), or listen on 127.0.0.1"
             )
         }

@@ -9,7 +9,7 @@ internal import LinkModel
 struct ProfilesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "profiles",
-        abstract: "List, show and check profiles: named network conditions.",
+        abstract: "List, show and check profiles (named network conditions) and timelines.",
         discussion: """
             Examples:
               slowlane profiles
@@ -28,7 +28,7 @@ struct ProfilesCommand: ParsableCommand {
                 Example:
                   slowlane profiles list --json
 
-                Rates are in kbit/s = 1000 bit/s and count whole IP packets. Delays are one way.
+                1 kbit/s is 1000 bit/s. Rates count whole packets, headers included. Delays are one way.
                 """)
 
         @Flag(help: "Print JSON, one object per line.")
@@ -86,9 +86,9 @@ struct ProfilesCommand: ParsableCommand {
             }
         }
 
-        private func find(_ console: Console) throws -> ProfileCatalogue.Either {
+        private func find(_ console: Console) throws -> ProfileCatalogue.ProfileOrTimeline {
             do {
-                return try ProfileCatalogue.either(profile)
+                return try ProfileCatalogue.profileOrTimeline(profile)
             } catch {
                 throw error.exitCode(reportingTo: console)
             }
@@ -159,7 +159,7 @@ struct ProfilesCommand: ParsableCommand {
             var isValid = true
             for file in files {
                 do {
-                    guard case .profile(let profile) = try ProfileCatalogue.either(atPath: file) else {
+                    guard case .profile(let profile) = try ProfileCatalogue.profileOrTimeline(atPath: file) else {
                         console.print("\(file): ok: timeline")
                         continue
                     }

@@ -13,7 +13,7 @@ internal import ProxyServer
 struct ProxyCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "proxy",
-        abstract: "Run one proxy in the foreground with the conditions of a network.",
+        abstract: "Forward TCP connections to a server as a slow or lossy network would.",
         discussion: """
             Examples:
               slowlane proxy --upstream localhost:8000 --profile edge
@@ -26,25 +26,27 @@ struct ProxyCommand: AsyncParsableCommand {
             While the proxy runs, it reads commands from standard input, one per
             line. It replies 'ok ...' when the command has taken effect, or
             'error ...':
-              profile NAME|FILE   switch to a profile ('100-loss': a tunnel)
+              profile NAME|FILE   switch to a profile ('100-loss' is a tunnel)
               timeline NAME|FILE|TIMES
                                   start a timeline
                                   ('timeline 0s: 3g, 20s: 100-loss, 50s: edge')
               pause               pause the timeline; 'resume' continues it
               seek TIME           continue the timeline at a time ('seek 20s')
-              cut [up|down]       drop all packets until 'heal', whatever the profile
-              heal                end 'cut'
+              cut [up|down]       lose all packets, in both directions or in one, until
+                                  'heal', even if the profile changes
+              heal                end the outage of 'cut'
               reset               abort all connections (RST)
               clear               remove all conditions
               status              print conditions, connections and byte counts
               quit                stop when data in flight has arrived, at the
-                                  latest after --grace
+                                  latest after --grace seconds
               help                list the commands
 
-            Connection-level faults are profiles too: 'refuse' (connections aborted,
-            new ones refused), 'portal' (a sign-in page responds), 'dns' (as 'refuse'),
-            'updead' and 'downdead' (one direction loses all packets),
-            'high-latency-dns' (a delay of 3 s before each handshake).
+            Connection-level faults are profiles, too: 'refuse' (connections are aborted,
+            new ones refused), 'portal' (every HTTP request gets a sign-in page), 'dns'
+            (a DNS failure, for the proxy the same as 'refuse'), 'updead' and 'downdead'
+            (one direction loses all packets), 'high-latency-dns' (a delay of 3 s before
+            each handshake).
 
             SIGINT and SIGTERM stop the proxy like 'quit'; a second one stops it
             immediately.
@@ -61,7 +63,7 @@ struct ProxyCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Address of the server, HOST:PORT; a port alone is on this machine.", valueName: "host:port"))
+            "Address of the server, HOST:PORT, or a port of this machine.", valueName: "host:port"))
     var upstream: String
 
     @OptionGroup(title: "Network conditions (default: none)") var link: LinkOptions
@@ -73,13 +75,13 @@ struct ProxyCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "End of the link at which --pcapng captures: server (shows the losses of downloads) or client "
-                + "(those of uploads).", valueName: "end"))
+            "End of the link at which --pcapng captures: server (shows the lost packets of downloads) or client "
+                + "(shows those of uploads).", valueName: "end"))
     var pcapngAt = "server"
 
     @Option(
         help: ArgumentHelp(
-            "Maximum number of open connections; further ones wait. (default: 10000, or what 'ulimit -n' allows)",
+            "Maximum number of open connections; further connections wait. (default: 10000, or what 'ulimit -n' allows)",
             valueName: "count"))
     var maxConnections: Int?
 

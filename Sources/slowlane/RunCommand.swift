@@ -17,15 +17,15 @@ struct RunCommand: AsyncParsableCommand {
               slowlane run scenarios/*.yaml
               slowlane run create-retried-after-lost-response --variant orig
 
-            With a deliberate defect of the client, its scenario must fail:
+            With a mutant (a client with a deliberate defect) a scenario must fail:
               slowlane run edit-conflict-after-subway \\
                   --mutant overwrites-on-conflict
 
-            Each scenario runs with all its variants, in real time: one notes server, and one proxy and one sync client for \
-            each device, on free ports of this machine.
+            Each scenario and each of its variants runs in real time. A run starts a notes server, and a proxy and a sync \
+            client for each device, on free ports of this machine.
 
             Exit status: 0 pass; 1 an expectation failed; 3 inconclusive (a fault did not fire, a state was not reached, or \
-            the host was paused); 64 wrong arguments; 65 invalid file; 69 cannot bind a port; 130 interrupted.
+            the system paused the process); 64 wrong arguments; 65 invalid file; 69 cannot bind a port; 130 interrupted.
             """)
 
     @Argument(help: "Built-in scenarios or paths of scenario files.")
@@ -36,7 +36,7 @@ struct RunCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Run this variant only; 'none' is the scenario itself. (default: all)", valueName: "name"))
+            "Run this variant only; 'none' is the scenario without a variant. (default: all)", valueName: "name"))
     var variant: String?
 
     @Option(help: ArgumentHelp("Random seed. (default: the seed of the scenario)", valueName: "number"))

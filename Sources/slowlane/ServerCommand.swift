@@ -23,9 +23,9 @@ struct ServerCommand: AsyncParsableCommand {
               slowlane toxic add -t latency -a latency=1000 redis
               slowlane link redis edge
 
-            All Toxiproxy clients work with the server; GET /version reports 2.12.0. Slowlane's own calls for links, seeds \
-            and single connections are under /slowlane/v1 (see docs/server.md). Invoked as 'toxiproxy-server' or \
-            'toxiproxy', the program accepts the flags of that program; as 'toxiproxy-cli', those of Toxiproxy's client.
+            The server works with all Toxiproxy clients; GET /version reports 2.12.0. Slowlane's own calls for links, seeds \
+            and single connections have paths under /slowlane/v1 (see docs/server.md). A symbolic link to slowlane with the \
+            name 'toxiproxy-server', 'toxiproxy' or 'toxiproxy-cli' accepts the flags of that program.
 
             Environment variables:
               SLOWLANE_NO_TOKEN=1             same as --no-token
@@ -47,7 +47,10 @@ struct ServerCommand: AsyncParsableCommand {
             "Port to listen on, a number or a service name; 0 picks a free port and prints it.", valueName: "port"))
     var port = "8474"
 
-    @Option(help: ArgumentHelp("JSON file of proxies to create, in the format of POST /populate.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp(
+            "JSON file of proxies to create at startup, in the format of POST /populate (see docs/server.md).",
+            valueName: "file"))
     var config: String?
 
     @Option(
@@ -82,7 +85,7 @@ struct ServerCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Maximum number of open connections of a proxy; further ones wait. (default: 10000, or what 'ulimit -n' allows)",
+            "Maximum number of open connections of a proxy; further connections wait. (default: 10000, or what 'ulimit -n' allows)",
             valueName: "count"))
     var maxConnections: Int?
 
@@ -94,9 +97,9 @@ struct ServerCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Maximum number of open API connections; a further one replaces the one that has been idle longest.",
+            "Maximum number of open API connections; a further connection replaces the one that has been idle longest.",
             valueName: "count"))
-    var maxCallers = ServerLimits().callersMax
+    var maxCallers = ServerLimits().apiConnectionsMax
 
     @Flag(name: .shortAndLong, help: "Print results only.")
     var quiet = false
@@ -127,14 +130,14 @@ struct ServerCommand: AsyncParsableCommand {
         }
         if level == nil && !levelName.isEmpty { logger.error("unknown LOG_LEVEL value: \"\(levelName.prefix(40))\"") }
         // Toxiproxy has no tokens, and its container image listens on all interfaces.
-        let isOpen = try Self.boolean("SLOWLANE_NO_TOKEN", environment) || noToken || isToxiproxy
+        let needsNoToken = try Self.boolean("SLOWLANE_NO_TOKEN", environment) || noToken || isToxiproxy
         if isToxiproxy { logger.info("Starting Toxiproxy", metadata: ["version": "\(API.toxiproxyVersion)"]) }
         let address = try await resolvedAddress(console)
         let isReachable = !LocalAddresses.isLoopback(address.host)
-        if isReachable && token == nil && !isOpen {
+        if isReachable && token == nil && !needsNoToken {
             console.error(
-                "\(address) accepts requests from other machines, and requests can open ports and connections on this one; "
-                    + "add --token TOKEN, or --no-token (SLOWLANE_NO_TOKEN=1)")
+                "cannot listen on \(address) without a token: other machines could open ports and connections on this one; "
+                    + "add --token TOKEN, or --no-token (SLOWLANE_NO_TOKEN=1) to allow it")
             throw ExitStatus.usage
         }
         let seed = seed ?? UInt64.random(in: 0..<(1 << 53))
@@ -195,7 +198,7 @@ struct ServerCommand: AsyncParsableCommand {
             Terminal.connections(withOpenFiles: Terminal.raiseOpenFileLimit()))
         limits.bodyBytesMax = maxBody
         limits.headerBytesMax = maxHeaders
-        limits.callersMax = maxCallers
+        limits.apiConnectionsMax = maxCallers
         return limits
     }
 

@@ -7,23 +7,24 @@ internal import JSON
 /// `slowlane toxic`.
 struct ToxicCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "toxic", abstract: "Add, update and remove toxics of a proxy.",
+        commandName: "toxic", abstract: "Add, update and remove toxics (faults) of a proxy.",
         discussion: """
             Examples:
               slowlane toxic add -t latency -a latency=1000 -a jitter=100 redis
               slowlane toxic update -n latency_downstream -a latency=200 redis
               slowlane toxic remove -n latency_downstream redis
 
-            Types with their attributes:
-              latency       latency, jitter (ms)
-              bandwidth     rate (kB/s)
-              slow_close    delay (ms)
-              timeout       timeout (ms)
-              reset_peer    timeout (ms)
-              slicer        average_size, size_variation (bytes), delay (us)
-              limit_data    bytes
-              packet_loss   loss_rate, correlation (0 to 1)
-              noop
+            Types, with their effects and attributes:
+              latency       delays data: latency, jitter (ms)
+              bandwidth     limits the rate: rate (kB/s)
+              slow_close    delays the end of the stream: delay (ms)
+              timeout       discards data, closes an idle connection: timeout (ms)
+              reset_peer    resets the connection after a time: timeout (ms)
+              slicer        sends data in small pieces: average_size,
+                            size_variation (bytes), delay (us)
+              limit_data    closes the connection after a number of bytes: bytes
+              packet_loss   loses packets: loss_rate, correlation (0 to 1)
+              noop          has no effect
             """,
         subcommands: [AddCommand.self, UpdateCommand.self, RemoveCommand.self], aliases: ["t"])
 
@@ -44,11 +45,13 @@ struct ToxicCommand: AsyncParsableCommand {
 
     struct AddCommand: ControlCommand {
         static let configuration = CommandConfiguration(
-            commandName: "add", abstract: "Add a toxic.",
+            commandName: "add", abstract: "Add a toxic to a proxy.",
             discussion: "Example:\n  slowlane toxic add -t latency -a latency=1000 redis", aliases: ["a"])
 
         @Argument(help: "Name of the proxy.") var proxy: String
-        @Option(name: [.customShort("t"), .long], help: ArgumentHelp("Type of the toxic.", valueName: "type")) var type:
+        @Option(
+            name: [.customShort("t"), .long],
+            help: ArgumentHelp("Type of the toxic ('slowlane toxic --help' lists all).", valueName: "type")) var type:
             String
         @Option(
             name: [.customShort("n"), .customLong("toxicName"), .customLong("name")],
@@ -80,13 +83,13 @@ struct ToxicCommand: AsyncParsableCommand {
                     "toxicity": .number(toxicity), "attributes": try ToxicCommand.attributes(attribute, ofType: type),
                 ]))
             if server.json { return console.print(toxic.json) }
-            console.print("Added \(stream) \(type) toxic '\(toxic["name"].shown)' on proxy '\(proxy)'")
+            console.print("Added \(stream) \(type) toxic '\(toxic["name"].displayText)' on proxy '\(proxy)'")
         }
     }
 
     struct UpdateCommand: ControlCommand {
         static let configuration = CommandConfiguration(
-            commandName: "update", abstract: "Change some settings of a toxic.",
+            commandName: "update", abstract: "Change the given settings of a toxic; the others stay.",
             discussion: "Example:\n  slowlane toxic update -n latency_downstream -a latency=200 redis", aliases: ["u"])
 
         @Argument(help: "Name of the proxy.") var proxy: String
@@ -108,7 +111,7 @@ struct ToxicCommand: AsyncParsableCommand {
 
         func run(_ client: APIClient, _ console: Console) async throws {
             let path = APIClient.path("proxies", proxy, "toxics", name)
-            // The type decides which attributes exist.
+            // The valid attributes depend on the type.
             let type = attribute.isEmpty ? nil : try await client.call("GET", path)["type"].text
             let toxic = try await client.call(
                 "PATCH", path,
@@ -123,7 +126,7 @@ struct ToxicCommand: AsyncParsableCommand {
 
     struct RemoveCommand: ControlCommand {
         static let configuration = CommandConfiguration(
-            commandName: "remove", abstract: "Remove a toxic.",
+            commandName: "remove", abstract: "Remove a toxic from a proxy.",
             discussion: "Example:\n  slowlane toxic remove -n latency_downstream redis", aliases: ["r", "delete", "d"])
 
         @Argument(help: "Name of the proxy.") var proxy: String

@@ -19,7 +19,7 @@ import Testing
         var reply: HTTPReply?
     }
 
-    /// The number of answered writes.
+    /// The number of writes with a response.
     private final class Count: Sendable {
         private let count = Atomic(0)
 
@@ -42,7 +42,7 @@ import Testing
         (first.status == again.status || first.status == 201 && again.status == 200) && first.body == again.body
     }
 
-    /// Writes notes one after the other until the server is gone, each with the revision of the response before.
+    /// Writes notes one after the other until the server has ended, each with the revision of the previous response.
     private static func write(_ port: Int, _ name: String, seed: UInt64, _ done: Count) -> [Operation] {
         var random = SeededGenerator(seed: seed)
         let peer = HTTPPeer(port: port)
@@ -97,7 +97,7 @@ import Testing
         ProcessInfo.processInfo.environment["SLOWLANE_KILL_ROUNDS"].flatMap { Int($0) } ?? 5
     }
 
-    /// Every answered write is stored, every operation returns its first result again, and the database is intact.
+    /// Every write with a response is stored, every operation returns its first result again, and the database is intact.
     @Test func acknowledgedWritesSurviveKills() async throws {
         let folder = try TemporaryFolder()
         let path = folder.path("notes.db")
@@ -158,7 +158,7 @@ import Testing
             if let reply = operation.reply {
                 #expect(isSame(reply, first), "\(when): \(operation.key): \(reply.status) became \(first.status)")
             } else {
-                // The write was done before the kill or is done now; its result does not change from here on.
+                // The write was executed before the kill or is executed now; its result does not change afterwards.
                 #expect((200...299).contains(first.status), "\(when): \(operation.key): \(first.status) \(first.body)")
                 operation.reply = first
             }

@@ -141,7 +141,7 @@ extension CommandTests {
             try await Self.expectSurvival(condition)
         }
 
-        /// The built-in scenarios pass, and fail with the client defects that they are made for.
+        /// The built-in scenarios pass, and fail with the mutants that they are written for.
         @Test func theBuiltInScenariosPassAndTheirMutantsFail() async throws {
             let lost = "create-retried-after-lost-response"
             let runs: [(arguments: [String], status: Int32, broken: String?)] = [

@@ -191,7 +191,7 @@ import Testing
     ]) func theCaseOfAProfileNameDoesNotMatter(_ name: String, _ id: String) throws {
         #expect(try ProfileCatalogue.profile(name).id == id)
         #expect(ProfileCatalogue.builtInProfile(named: name)?.id == id)
-        guard case .profile(let profile) = try ProfileCatalogue.either(name) else {
+        guard case .profile(let profile) = try ProfileCatalogue.profileOrTimeline(name) else {
             Issue.record("\(name) is not a profile")
             return
         }

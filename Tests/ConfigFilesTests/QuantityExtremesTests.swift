@@ -72,7 +72,7 @@ import Testing
             let text = "0s: 3g, \(Self.quantity(&generator)): {ramp: edge, over: \(Self.quantity(&generator))}"
             guard let file = try? TimelineFile(inline: text, source: "test") else { continue }
             var link = TCPLink(.clear, seed: seed)
-            link.follow(file.timeline, from: Timeline.timeMax, at: .start)
+            link.startTimeline(file.timeline, from: Timeline.timeMax, at: .start)
         }
     }
 

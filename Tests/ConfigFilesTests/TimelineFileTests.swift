@@ -107,7 +107,7 @@ import Testing
     @Test(arguments: ["Subway", "SUBWAY", "3G-Moving"]) func theCaseOfATimelineNameDoesNotMatter(_ name: String) throws
     {
         #expect(try ProfileCatalogue.timeline(name).id == name.lowercased())
-        guard case .timeline = try ProfileCatalogue.either(name) else {
+        guard case .timeline = try ProfileCatalogue.profileOrTimeline(name) else {
             Issue.record("\(name) is not a timeline")
             return
         }

@@ -3,7 +3,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Callers that do not read, do not finish their requests, or use HTTP/1.0. The owner of the token is served all the same.
+/// API clients that do not read, do not finish their requests, or use HTTP/1.0. A client with the token is served meanwhile.
 @Suite(.serialized, .timeLimit(.minutes(10))) struct HostileCallerTests {
     private static let owner = ["Authorization: Bearer secret"]
 
@@ -53,12 +53,12 @@ import Testing
                     let socket = try TestSocket.connect(port: port)
                     strangers.append(socket)
                     socket.shrinkReceiveBuffer()
-                    // The strangers do not read, so a blocking send would never return.
+                    // The clients without the token do not read, so a blocking send would never return.
                     socket.sendNonblocking(Array(request.utf8))
                     if number % 50 == 49 { try ask(HTTPPeer(port: port)) }
                 }
                 for _ in 0..<20 { try ask(HTTPPeer(port: port)) }
-                // The owner's first connection has kept its slot.
+                // The first connection with the token has kept its slot.
                 try ask(kept)
                 return (strangers, slowest)
             }

@@ -15,7 +15,7 @@ import Testing
         #expect(UpstreamText.warning(text) == nil)
     }
 
-    /// Before, `8000` was dialed as 0.0.31.64, and `redis` at port 0.
+    /// System calls would read `8000` as the address 0.0.31.64, and `redis` without a port as port 0.
     @Test(arguments: [
         ("redis", "missing port in address"), ("1.2", "missing port in address"),
         ("redis:", "missing port in address"), ("99999", "missing port in address"), ("", "missing port in address"),

@@ -48,7 +48,7 @@ private let hello = Array("hello".utf8)
         #expect(String(decoding: end.received, as: UTF8.self).hasPrefix("HTTP/1.1 200 OK\r\n"))
         #expect(end.gotFin && sockets.ended == [id])
         #expect(sockets.socket(.server, id).received.isEmpty)
-        // A handshake, a request and a response take their time, as with a server.
+        // A handshake, a request and a response take the same time as with a server.
         #expect(end.times.allSatisfy { $0 > .milliseconds(200) && $0 < .milliseconds(250) })
 
         let tls = sockets.open(connected: false)
@@ -78,7 +78,7 @@ private let hello = Array("hello".utf8)
         sockets.wait(.milliseconds(2))
         #expect(sockets.socket(.client, id).gotReset && sockets.socket(.server, id).gotReset && sockets.ended == [id])
         #expect(reachability(sockets) == .refused)
-        // A connection that is accepted all the same is aborted.
+        // A connection that is nevertheless accepted is aborted.
         let late = sockets.open()
         #expect(sockets.socket(.client, late).gotReset && sockets.ended.contains(late))
         sockets.wait(.seconds(1))

@@ -69,7 +69,7 @@ import Testing
             case 8:
                 if let id = ids.randomElement(using: &generator) { sockets.report(.inputClosed(stream.sender), id) }
             default:
-                // Up to a year at once; the longest attribute asks for 31.
+                // Advances by up to a year at once; the longest delay of a toxic is 31 years.
                 sockets.wait(Nanoseconds([0, 1, 1_000_000, 1_000_000_000, 1 << 55].randomElement(using: &generator)!))
             }
         }

@@ -7,7 +7,7 @@ import TCPModel
 
 /// A driver of a ``SharedLink`` in virtual time, which records the actions instead of executing them on sockets.
 struct VirtualSockets {
-    /// A reference to the link, which cannot be copied as the sockets of a test are.
+    /// A reference to the link: unlike the other parts of a test's sockets, a link cannot be copied.
     final class Box {
         var link: SharedLink
 
@@ -54,7 +54,7 @@ struct VirtualSockets {
 
     var isBehind: Bool { box.link.isBehind }
 
-    /// The time of the link, which is behind the driver's when a call was cut short.
+    /// The time of the link, which is behind the driver's if a call stopped at its event limit.
     var linkTime: Instant { box.link.now }
 
     mutating func startTimeline(_ timeline: Timeline) {

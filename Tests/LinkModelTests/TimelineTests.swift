@@ -115,7 +115,7 @@ import Testing
             for offset in [Nanoseconds.seconds(86_399), .seconds(3_155_760_000), Nanoseconds(.max)] {
                 for timeline in [try Timeline([.init(at: .zero, flap)]), rounds] {
                     var link = PacketLink<Int>(.clear, seed: 1, name: "link")
-                    link.follow(timeline, from: offset, at: .start)
+                    link.startTimeline(timeline, from: offset, at: .start)
                     #expect(link.timelineDeadline < .max)
                 }
             }
@@ -153,13 +153,13 @@ import Testing
     @Test func theLinkFollowsTheTimeline() throws {
         let timeline = try Timeline([.init(at: .zero, .hold(slow)), .init(at: .seconds(1), .hold(fast))])
         var link = PacketLink<Int>(.clear, seed: 1, name: "link")
-        link.follow(timeline, from: .zero, at: .start)
+        link.startTimeline(timeline, from: .zero, at: .start)
         #expect(link.timelineDeadline == 1_000_000_000)
         #expect(link.conditions == slow.conditions)
         link.advanceTimeline()
         #expect(link.conditions == fast.conditions)
         #expect(link.timelineDeadline == .max)
-        link.follow(timeline, from: .seconds(3), at: Instant(.seconds(2)))
+        link.startTimeline(timeline, from: .seconds(3), at: Instant(.seconds(2)))
         #expect(link.conditions == fast.conditions)
         link.setConditions(.clear)
         #expect(link.timeline == nil)

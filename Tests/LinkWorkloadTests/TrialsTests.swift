@@ -13,11 +13,11 @@ private let threeG = Conditions(
     @Test(arguments: [
         ("ttfb", 208), ("down:1024", 217), ("down:10240", 315), ("down:102400", 1357), ("down:1048576", 11_410),
         ("up:1024", 229), ("up:10240", 461), ("up:102400", 2774), ("up:1048576", 26_536),
-    ]) func transfersOver3GTakeTheMeasuredTime(_ item: String, _ milliseconds: Double) throws {
+    ]) func transfersOver3GTakeTheMeasuredTime(_ transfer: String, _ milliseconds: Double) throws {
         var trials = Trials(threeG, seed: 1)
-        let result = trials.run(try #require(PlanItem(item)))
-        let done = try #require(result.done)
-        #expect(abs(done.inMilliseconds - milliseconds) < 1.5, "\(item): \(done.inMilliseconds)")
+        let result = trials.run(try #require(Transfer(transfer)))
+        let done = try #require(result.lastByte)
+        #expect(abs(done.inMilliseconds - milliseconds) < 1.5, "\(transfer): \(done.inMilliseconds)")
         #expect(result.failure == nil)
     }
 
@@ -25,10 +25,10 @@ private let threeG = Conditions(
     @Test(arguments: [
         ("oconn:3", 0.5...0.9), ("oconn:10", 1.7...2.1), ("oreq:10", 0.7...1.1), ("odrip:10", 5.5...6.1),
         ("obulk:3:204800:1", 3.5...4.2),
-    ]) func dataResumesAfterOutagesAtTheMeasuredTime(_ item: String, _ seconds: ClosedRange<Double>) throws {
+    ]) func dataResumesAfterOutagesAtTheMeasuredTime(_ transfer: String, _ seconds: ClosedRange<Double>) throws {
         var trials = Trials(threeG, seed: 2)
-        let item = try #require(PlanItem(item))
-        let resumes = (0..<21).compactMap { _ in trials.run(item).resume?.inSeconds }.sorted()
+        let transfer = try #require(Transfer(transfer))
+        let resumes = (0..<21).compactMap { _ in trials.run(transfer).resume?.inSeconds }.sorted()
         #expect(resumes.count == 21)
         #expect(seconds.contains(resumes[10]), "\(resumes[10])")
     }
@@ -38,8 +38,8 @@ private let threeG = Conditions(
             rate: .kilobits(780), delay: .milliseconds(100), loss: Probability(partsPerMillion: 50_000)!)
         func lines(seed: UInt64) throws -> [String] {
             var trials = Trials(Conditions(up: lossy, down: lossy), seed: seed)
-            let item = try #require(PlanItem("pp:20"))
-            return (0..<5).map { trials.run(item).json(profile: "x", repetition: $0) }
+            let transfer = try #require(Transfer("pp:20"))
+            return (0..<5).map { trials.run(transfer).json(profile: "x", repetition: $0) }
         }
         #expect(try lines(seed: 1) == lines(seed: 1))
         #expect(try lines(seed: 1) != lines(seed: 2))
@@ -49,7 +49,7 @@ private let threeG = Conditions(
         "", "nonsense", "down", "down:", "down:0", "down:-1", "up:99", "pp:0", "pp:3:1", "obulk:3", "obulk:3:10:x",
         "oreq:0", "oreq:99999", "ttfb:1", "down:99999999999999999999", "odrip:3:4",
     ]) func invalidItemsAreRejected(_ text: String) {
-        #expect(PlanItem(text) == nil)
+        #expect(Transfer(text) == nil)
     }
 
     @Test func millisecondsAreRoundedExactly() {

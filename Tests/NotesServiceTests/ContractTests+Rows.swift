@@ -152,7 +152,7 @@ extension Row {
             ["If-None-Match: *"], .each(orig: 200, compat: 304, strict: 304)),
     ]
 
-    // MARK: Authentication asks
+    // MARK: Authentication
 
     private static let anonymous: Status = .each(orig: 403, compat: 403, strict: 401)
 

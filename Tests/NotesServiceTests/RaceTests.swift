@@ -132,7 +132,7 @@ import Testing
             #expect((shown.status != 200) == isDeleted)
             if !isDeleted { #expect(shown.note?.revision == last) }
         }
-        // Every kind of write has won; a won DELETE starts a new note.
+        // Writes of every method have succeeded; after a successful DELETE the next round uses a new note.
         if Self.rounds >= 100 {
             #expect(chains.count > Self.rounds / 100)
             #expect(Set(done.map(\.attempt.method)) == ["PUT", "PATCH", "DELETE"])

@@ -14,7 +14,7 @@ import Testing
     import Musl
 #endif
 
-/// How a connection is carried.
+/// The path of a connection's bytes.
 enum CarriedBy: CaseIterable {
     case fastPath, swiftNIO, toxics, link
 

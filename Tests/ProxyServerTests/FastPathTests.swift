@@ -23,7 +23,7 @@ import Testing
     private static let latency = Toxic(
         name: "late", stream: .down, effect: .latency(latency: 60, jitter: 0))
 
-    /// Returns bytes whose period is no buffer's size, so that a lost or repeated buffer shows.
+    /// Returns bytes that repeat with a period other than any buffer's size, so that a lost or repeated buffer is detected.
     private static func pattern(_ count: Int, _ seed: UInt8) -> [UInt8] {
         let piece = (0..<65_537).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) &+ seed }
         var bytes: [UInt8] = []
@@ -161,7 +161,7 @@ import Testing
                     client.finish()
                 }
                 let isWhole = try await blocking { Self.isSame(try server.receiveToEnd(), first + second) }
-                // The urgent byte is out of band: a program that does not ask for it does not read it.
+                // A plain read does not return the urgent byte, because it is out of band.
                 #expect(isWhole)
             }
         }
@@ -278,7 +278,7 @@ import Testing
                 let port = proxy.address.port
                 var clients: [TestSocket] = []
                 var relayIndices: [Int] = []
-                // Until each relay has some; connections of other tests may occupy them.
+                // Connections are opened until each relay has some; the relays may also have connections of other tests.
                 repeat {
                     clients += try await blocking { try (0..<8).map { _ in try TestSocket.connect(port: port) } }
                     let count = clients.count
@@ -542,7 +542,7 @@ import Testing
         }
     }
 
-    /// A client's RST is noticed while the bytes it sent before cannot be written.
+    /// A client's RST is detected while the bytes that it sent before cannot be written.
     @Test func aRSTIsDetectedBehindAFullPipe() async throws {
         try await withProxy(.clear) { proxy, listener in
             let (client, server) = try await Self.connect(proxy, listener)

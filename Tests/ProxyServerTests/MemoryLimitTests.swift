@@ -6,7 +6,7 @@ import Testing
 
 @testable import ProxyServer
 
-/// All connections together keep to the memory limit, also when they move from the fast path to the link at once.
+/// All connections together stay within the memory limit, also when they move from the fast path to the link at once.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct MemoryLimitTests {
     @Test func uploadsThatMoveToTheLinkTogetherKeepToTheLimit() async throws {
         let direction = DirectionConditions(rate: .kilobits(40_000), delay: .milliseconds(1))

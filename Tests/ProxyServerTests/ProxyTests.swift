@@ -22,7 +22,7 @@ import Testing
 let delayed = Conditions(
     up: DirectionConditions(rate: .kilobits(8_000), delay: .milliseconds(30)),
     down: DirectionConditions(rate: .kilobits(8_000), delay: .milliseconds(20)))
-/// How a connection's bytes are carried.
+/// The path of a connection's bytes.
 enum Path: CaseIterable {
     /// The fast path.
     case fast

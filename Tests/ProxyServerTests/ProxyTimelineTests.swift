@@ -23,7 +23,7 @@ private let refusal = Conditions(up: .clear, down: .clear, connectionPolicy: .re
 /// is due.
 @Suite(.timeLimit(.minutes(2))) struct ProxyTimelineTests {
     private static let changeTime = Nanoseconds.milliseconds(100)
-    /// When the change has happened even on a busy machine.
+    /// The time after which the change has happened even on a busy machine.
     private static let checkTime = Duration.seconds(1)
 
     /// Runs `body` with a proxy whose conditions change once.

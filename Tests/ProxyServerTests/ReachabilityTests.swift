@@ -48,7 +48,7 @@ private func expectRefusal(_ proxy: Proxy) {
 
 private typealias Failure = TestSocket.Failure
 
-/// The treatment of new connections: SYN dropped, refused, answered by a portal.
+/// The treatment of new connections: SYN dropped, refused, served by a captive portal.
 @Suite(.timeLimit(.minutes(10))) struct ReachabilityTests {
     @Test(arguments: synDropMethods) func duringAnOutageSYNsAreDropped(_ method: SYNDropMethod) async throws {
         for conditions in [dead, updead, downdead] {

@@ -230,7 +230,7 @@ private typealias Expectation = ScenarioModel.Expectation
         // 2 + log2(60) + D / 30.
         #expect(ExpectationEvaluator.budget(ofOutage: .seconds(15)) == 9)
         #expect(ExpectationEvaluator.budget(ofOutage: .seconds(200)) == 15)
-        // An outage that lasts to the end of a run without an end.
+        // The longest possible outage.
         #expect(ExpectationEvaluator.budget(ofOutage: Nanoseconds(.max)) == 8 + 307_445_735)
         var run = Run()
         var nothing = DirectionConditions.clear

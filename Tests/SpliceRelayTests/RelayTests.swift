@@ -12,13 +12,13 @@
         import Musl
     #endif
 
-    /// One relay without a proxy: what goes in at its seam and what comes out.
+    /// One relay without a proxy, tested through its own interface.
     @Suite(.serialized, .timeLimit(.minutes(2))) struct RelayTests {
         /// A relay's port between the test's clients and its upstream.
         private final class Port: Sendable {
             let relay: Relay
             let token = Relay.makePortToken()
-            /// Where clients connect.
+            /// The address to which clients connect.
             let clientPort: Int
             let upstream: TestSocket
             let slots: ConnectionSlots
@@ -141,7 +141,7 @@
             await port.close()
         }
 
-        /// The client sends many bytes at once, or 1000 at a time (0).
+        /// The client sends `size` bytes at once, or, if `size` is 0, 1000 bytes at a time.
         @Test(arguments: [30_000_000, 0]) func aDetachedConnectionHasTheHeldBytes(_ size: Int) async throws {
             let port = try Port()
             let (client, server) = try await port.connectThrough()

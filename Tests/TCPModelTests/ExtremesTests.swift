@@ -183,7 +183,7 @@ import Testing
             case 6: if let flow { link.read(.max, on: flow, side.sendDirection, at: now) }
             case 7: link.setConditions(Self.conditions(&generator))
             case 8:
-                link.follow(
+                link.startTimeline(
                     Self.timeline(&generator), from: Nanoseconds(Self.spans.randomElement(using: &generator)!), at: now)
             default: if let flow, seed % 3 == 0 { link.abort(flow, from: side, at: now) }
             }

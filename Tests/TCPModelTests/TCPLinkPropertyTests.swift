@@ -84,7 +84,7 @@ import Testing
                 link.abort(flow, from: direction.sender, at: now)
             case 88..<92: link.setConditions(RandomConditions.conditions(&generator))
             case 92..<95:
-                link.follow(
+                link.startTimeline(
                     RandomConditions.timeline(&generator),
                     from: .milliseconds(.random(in: 0...20_000, using: &generator)), at: now)
             case 95..<97:

@@ -150,7 +150,7 @@ public func runProgram(
     standardError: ChildProcess.StandardError = .separate
 ) throws -> (status: Int32, output: String, errors: String) {
     let child = try ChildProcess(program, arguments, in: folder, standardError: standardError)
-    // A program may end before it has read everything; its status tells.
+    // A program may end before it has read everything; its exit status reports that.
     try? child.input.write(contentsOf: Data(input.utf8))
     try child.input.close()
     let output = String(decoding: try child.output.readToEnd() ?? Data(), as: UTF8.self)

@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test func noTextNamesThePathsOfOneMachine() {
-        // In pieces, so that this file has none.
+        // The paths are composed here, so that this file contains none of them.
         let paths = ["root", "home", "Users", "work", "workspace"].map { "/" + $0 + "/" }
         for file in SourceTree.files {
             for (index, line) in file.lines.enumerated() {

@@ -7,21 +7,22 @@ import TCPModel
 @main struct LinkBenchmark {
     static func main() {
         if CommandLine.arguments.count == 3, let count = Int(CommandLine.arguments[2]), (1...1_000_000).contains(count) {
-            // For counting instructions: a number of downloads in one scene. Prints the number of packets.
-            guard let scene = Scene.all.first(where: { $0.name == CommandLine.arguments[1] }) else { return usage() }
-            print(scene.downloads(count))
+            // A run for counting instructions: a number of downloads under one set of conditions. Prints the number of
+            // packets.
+            guard let workload = Workload.all.first(where: { $0.name == CommandLine.arguments[1] }) else { return usage() }
+            print(workload.downloads(count))
             return
         }
         guard CommandLine.arguments.count == 1 else { return usage() }
         print("1 MB downloads in sequence, best of 5 rounds of 200")
-        for scene in Scene.all {
-            let best = (0..<5).map { _ in time { scene.downloads(200) } }.min { $0.nanoseconds < $1.nanoseconds }!
-            print("  \(padded(scene.name, 12)) \(String(format: "%.2f", Double(best.packets) * 1e3 / Double(best.nanoseconds))) million packets/s")
+        for workload in Workload.all {
+            let best = (0..<5).map { _ in time { workload.downloads(200) } }.min { $0.nanoseconds < $1.nanoseconds }!
+            print("  \(padded(workload.name, 12)) \(String(format: "%.2f", Double(best.packets) * 1e3 / Double(best.nanoseconds))) million packets/s")
         }
         print("concurrent connections on one link, some 1.5 million packets in total, best of 3 rounds")
         var one = 0.0
         for count in [1, 100, 10_000] {
-            let best = (0..<3).map { _ in time { Scene.concurrentDownloads(count) } }.min { $0.nanoseconds < $1.nanoseconds }!
+            let best = (0..<3).map { _ in time { Workload.concurrentDownloads(count) } }.min { $0.nanoseconds < $1.nanoseconds }!
             let each = Double(best.nanoseconds) / Double(best.packets)
             if count == 1 { one = each }
             print("  \(padded("\(count)", 12)) \(String(format: "%.0f ns/packet, %.2f x", each, each / one)) one connection")
@@ -29,19 +30,19 @@ import TCPModel
     }
 
     static func usage() {
-        print("usage: LinkBenchmark [\(Scene.all.map(\.name).joined(separator: "|")) DOWNLOADS]")
+        print("usage: LinkBenchmark [\(Workload.all.map(\.name).joined(separator: "|")) DOWNLOADS]")
     }
 
-    struct Figure {
+    struct Measurement {
         let packets: Int
         let nanoseconds: Int64
     }
 
-    static func time(_ body: () -> Int) -> Figure {
+    static func time(_ body: () -> Int) -> Measurement {
         let start = ContinuousClock.now
         let packets = body()
         let (seconds, attoseconds) = (ContinuousClock.now - start).components
-        return Figure(packets: packets, nanoseconds: seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+        return Measurement(packets: packets, nanoseconds: seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
     }
 
     static func padded(_ text: String, _ width: Int) -> String {
@@ -49,18 +50,18 @@ import TCPModel
     }
 }
 
-/// The conditions of a measurement.
-struct Scene: Sendable {
+/// A measurement: a name and the conditions of the link.
+struct Workload: Sendable {
     let name: String
     let conditions: Conditions
 
     static let all = [
-        Scene(
+        Workload(
             name: "lte-q1000",
             conditions: Conditions(
                 up: DirectionConditions(rate: .kilobits(10_000), delay: .milliseconds(65), queue: .packets(1000)),
                 down: DirectionConditions(rate: .kilobits(50_000), delay: .milliseconds(50), queue: .packets(1000)))),
-        Scene(
+        Workload(
             name: "3g-loss5",
             conditions: Conditions(
                 up: DirectionConditions(

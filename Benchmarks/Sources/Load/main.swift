@@ -26,7 +26,7 @@ func makeSocket() -> Int32 {
     return descriptor
 }
 
-func withoutDelay(_ descriptor: Int32) {
+func setNoDelay(_ descriptor: Int32) {
     var on: Int32 = 1
     setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, 4)
 }
@@ -38,11 +38,11 @@ func dial(_ port: Int) -> Int32 {
         $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(descriptor, $0, 16) }
     }
     guard result == 0 else { fatalError("connect: \(String(cString: strerror(errno)))") }
-    withoutDelay(descriptor)
+    setNoDelay(descriptor)
     return descriptor
 }
 
-func listening() -> (descriptor: Int32, port: Int) {
+func makeListener() -> (descriptor: Int32, port: Int) {
     let descriptor = makeSocket()
     var at = address(0)
     var size = socklen_t(16)
@@ -65,10 +65,10 @@ func sendAll(_ descriptor: Int32, _ bytes: UnsafeRawPointer, _ count: Int) -> Bo
     return true
 }
 
-func receiveAll(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer, _ room: Int, _ count: Int) -> Bool {
+func receiveAll(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer, _ capacity: Int, _ count: Int) -> Bool {
     var received = 0
     while received < count {
-        let result = recv(descriptor, buffer, min(room, count - received), 0)
+        let result = recv(descriptor, buffer, min(capacity, count - received), 0)
         if result <= 0 { return false }
         received += result
     }
@@ -76,7 +76,7 @@ func receiveAll(_ descriptor: Int32, _ buffer: UnsafeMutableRawPointer, _ room: 
 }
 
 let blockBytes = 256 << 10
-func block() -> UnsafeMutableRawPointer { .allocate(byteCount: blockBytes, alignment: 64) }
+func allocateBlock() -> UnsafeMutableRawPointer { .allocate(byteCount: blockBytes, alignment: 64) }
 
 func now() -> UInt64 {
     var time = timespec()
@@ -99,18 +99,18 @@ func serve(_ descriptor: Int32, _ mode: UInt8, _ buffer: UnsafeMutableRawPointer
 }
 
 /// Prints without buffering.
-func say(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
+func printLine(_ line: String) { FileHandle.standardOutput.write(Data("\(line)\n".utf8)) }
 
 func server() -> Never {
-    let (active, activePort) = listening()
-    let (idle, idlePort) = listening()
-    say("\(activePort) \(idlePort)")
+    let (active, activePort) = makeListener()
+    let (idle, idlePort) = makeListener()
+    printLine("\(activePort) \(idlePort)")
     Thread.detachNewThread { while accept(idle, nil, nil) >= 0 {} }
     for _ in 0..<48 {
         Thread.detachNewThread {
-            let buffer = block()
+            let buffer = allocateBlock()
             while case let descriptor = accept(active, nil, nil), descriptor >= 0 {
-                withoutDelay(descriptor)
+                setNoDelay(descriptor)
                 var mode: UInt8 = 0
                 guard recv(descriptor, &mode, 1, 0) == 1 else {
                     close(descriptor)
@@ -119,7 +119,7 @@ func server() -> Never {
                 let behaviour = mode
                 if mode == UInt8(ascii: "S") || mode == UInt8(ascii: "E") {
                     Thread.detachNewThread {
-                        let own = block()
+                        let own = allocateBlock()
                         serve(descriptor, behaviour, own)
                         own.deallocate()
                     }
@@ -173,7 +173,7 @@ case "bulk":
     let start = now()
     let end = start + UInt64(seconds * 1e9)
     onThreads(streams) { index in
-        let buffer = block()
+        let buffer = allocateBlock()
         let descriptor = dial(port)
         _ = sendAll(descriptor, "S", 1)
         while now() < end {
@@ -216,14 +216,14 @@ case "connections":
     print(Double(counts.sum) / (Double(now() - start) / 1e9))
 case "copy":
     let upstream = number(1)
-    let (listener, port) = listening()
-    say("\(port)")
+    let (listener, port) = makeListener()
+    printLine("\(port)")
     while case let client = accept(listener, nil, nil), client >= 0 {
-        withoutDelay(client)
+        setNoDelay(client)
         let server = dial(upstream)
         for (from, to) in [(client, server), (server, client)] {
             Thread.detachNewThread {
-                let buffer = block()
+                let buffer = allocateBlock()
                 while case let count = recv(from, buffer, blockBytes, 0), count > 0, sendAll(to, buffer, count) {}
                 shutdown(to, Int32(SHUT_WR))
                 buffer.deallocate()
@@ -232,7 +232,7 @@ case "copy":
     }
 case "hold":
     let (port, count, megabytes) = (number(1), number(2), number(3))
-    let buffer = block()
+    let buffer = allocateBlock()
     for _ in 0..<count {
         let descriptor = dial(port)
         if megabytes > 0 {
@@ -240,7 +240,7 @@ case "hold":
             guard receiveAll(descriptor, buffer, blockBytes, 4 * blockBytes) else { fatalError("the download ended") }
         }
     }
-    say("ready")
+    printLine("ready")
     while readLine() != nil {}
 default:
     print("see the first lines of Benchmarks/Sources/Load/main.swift")

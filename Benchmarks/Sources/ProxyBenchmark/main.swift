@@ -1,7 +1,7 @@
 // Measures the lateness of a live proxy relative to its model, and its CPU time: 1, 50 and 500 saturated links on one event
 // loop, and one link without a rate limit. A second process generates the load, on another core if possible.
 //
-//     ProxyBenchmark [seconds [word]] runs all scenes, or those with the word in their name
+//     ProxyBenchmark [seconds [word]] runs all workloads, or those with the word in their name
 //     ProxyBenchmark load [ticks]     generates the load: a server, and clients for the ports on standard input; with
 //                                     'ticks' the server sends 100 bytes every 250 ms instead of as much as possible
 
@@ -74,7 +74,7 @@ func load(ticks: Bool) throws {
     exit(0)
 }
 
-/// The lateness of writes; used on the event loop of all proxies only.
+/// The lateness of writes. Used only on the event loop that all proxies share.
 final class Lateness: @unchecked Sendable {
     private var histogram = Histogram<UInt64>(highestTrackableValue: 60_000_000_000, numberOfSignificantValueDigits: .two)
     private var isCounting = false
@@ -101,7 +101,7 @@ func processorSeconds() -> Double {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
-struct Scene {
+struct Workload {
     let name: String
     let links: Int
     let connections: Int
@@ -118,13 +118,13 @@ let edge = Conditions(
 let fast = Conditions(
     up: DirectionConditions(delay: .milliseconds(1)), down: DirectionConditions(delay: .milliseconds(1)))
 
-func run(_ scene: Scene, seconds: Double) async throws {
-    if CommandLine.arguments.count > 2, !scene.name.contains(CommandLine.arguments[2]) { return }
+func run(_ workload: Workload, seconds: Double) async throws {
+    if CommandLine.arguments.count > 2, !workload.name.contains(CommandLine.arguments[2]) { return }
     let child = Process()
     let program = CommandLine.arguments[0]
     // On a separate core, if taskset is available.
     child.executableURL = URL(filePath: "/bin/sh")
-    child.arguments = ["-c", "exec $(command -v taskset >/dev/null && echo taskset -c 1) \"$0\" load \(scene.toxics.isEmpty ? "" : "ticks")", program]
+    child.arguments = ["-c", "exec $(command -v taskset >/dev/null && echo taskset -c 1) \"$0\" load \(workload.toxics.isEmpty ? "" : "ticks")", program]
     let (input, output) = (Pipe(), Pipe())
     child.standardInput = input
     child.standardOutput = output
@@ -136,16 +136,16 @@ func run(_ scene: Scene, seconds: Double) async throws {
     let loop = group.next()
     let lateness = Lateness()
     var proxies: [Proxy] = []
-    for number in 0..<scene.links {
+    for number in 0..<workload.links {
         var configuration = ProxyConfiguration(
             listen: Endpoint("127.0.0.1:0")!, upstream: Endpoint(host: "127.0.0.1", port: upstream),
-            conditions: scene.conditions)
+            conditions: workload.conditions)
         configuration.seed = UInt64(number)
-        configuration.toxics = scene.toxics
+        configuration.toxics = workload.toxics
         configuration.onLateness = { lateness.record($0) }
         let proxy = try await Proxy.start(configuration, on: group)
         proxies.append(proxy)
-        for _ in 0..<scene.connections {
+        for _ in 0..<workload.connections {
             try input.fileHandleForWriting.write(contentsOf: Data("\(proxy.address.port)\n".utf8))
         }
     }
@@ -173,7 +173,7 @@ func run(_ scene: Scene, seconds: Double) async throws {
     }
     let within = histogram.percentileAtOrBelowValue(1_000_000)
     print(
-        "\(scene.name): \(histogram.totalCount) writes, "
+        "\(workload.name): \(histogram.totalCount) writes, "
             + "lateness p50 \(microseconds(50)) us, p99 \(microseconds(99)) us, p99.9 \(microseconds(99.9)) us, "
             + "max \(microseconds(100)) us; within 1 ms \(String(format: "%.2f", within)) %")
     // Without conditions no packets are modelled: count writes.
@@ -205,18 +205,18 @@ if CommandLine.arguments.dropFirst().first == "load" {
 } else {
     let seconds = CommandLine.arguments.dropFirst().first.flatMap(Double.init) ?? 10
     try await run(
-        Scene(
+        Workload(
             name: "a latency toxic of 100 ms, 500 connections, 2 000 chunks a second", links: 1, connections: 500,
             conditions: .clear,
             toxics: [Toxic(name: "t", stream: .down, effect: .latency(latency: 100, jitter: 0))]), seconds: seconds)
     for links in [1, 50, 500] {
         try await run(
-            Scene(name: "\(links) saturated 3G links", links: links, connections: 1, conditions: threeG),
+            Workload(name: "\(links) saturated 3G links", links: links, connections: 1, conditions: threeG),
             seconds: seconds)
     }
     try await run(
-        Scene(name: "500 saturated Edge links", links: 500, connections: 1, conditions: edge), seconds: seconds)
+        Workload(name: "500 saturated Edge links", links: 500, connections: 1, conditions: edge), seconds: seconds)
     try await run(
-        Scene(name: "1 link of 1 ms without a rate limit, 8 downloads", links: 1, connections: 8, conditions: fast),
+        Workload(name: "1 link of 1 ms without a rate limit, 8 downloads", links: 1, connections: 8, conditions: fast),
         seconds: seconds)
 }

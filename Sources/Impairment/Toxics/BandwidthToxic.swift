@@ -5,12 +5,12 @@ internal import NIOCore
 struct BandwidthToxic: ToxicMachine {
     /// Bytes per millisecond, which is kB/s.
     let rate: Int64
-    /// The next slice of the first chunk, and when it leaves.
+    /// The next slice of the first chunk, and the time at which it leaves.
     private var slice: (bytes: Int, deadline: Instant)?
 
     /// A chunk that takes longer than this leaves in slices of this length.
     private static let sliceMilliseconds: Int64 = 100
-    /// A rate that no machine reaches.
+    /// The largest rate, higher than any machine reaches; it bounds the products.
     private static let rateMax: Int64 = 1_000_000_000_000
 
     init(rate: Int64) { self.rate = min(max(0, rate), Self.rateMax) }

@@ -1,17 +1,17 @@
 internal import Determinism
 
-/// A delay: each chunk leaves a fixed time, varied by the jitter, after its arrival, in order; the throughput stays the
-/// same.
+/// A delay: each chunk leaves `latency` ± up to `jitter` after its arrival. Chunks stay in order, and the throughput is
+/// not limited.
 struct LatencyToxic: ToxicMachine {
     let latency: Nanoseconds
-    /// In whole milliseconds.
+    /// The maximum offset in milliseconds.
     let jitter: Int64
     var random: RandomStream
     /// The time at which the first chunk leaves, once its jitter has been drawn.
     private var deadline: Instant?
 
     init(latency: Int64, jitter: Int64, random: RandomStream) {
-        // The jitter may make a negative latency positive.
+        // A negative latency is kept, because the sum with the jitter may be positive.
         self.latency = .milliseconds(min(max(-Toxic.millisecondsMax, latency), Toxic.millisecondsMax))
         self.jitter = min(max(0, jitter), Toxic.millisecondsMax)
         self.random = random
@@ -30,7 +30,7 @@ struct LatencyToxic: ToxicMachine {
         return input.take().map { .pass($0) } ?? .idle
     }
 
-    /// Draws the latency plus -`jitter` up to, not including, +`jitter`; never less than 0.
+    /// Returns the latency plus a random offset from -`jitter` to below +`jitter`, at least 0.
     private mutating func delay() -> Nanoseconds {
         guard jitter > 0 else { return max(.zero, latency) }
         return max(.zero, latency + .milliseconds(random.integer(below: 2 * jitter) - jitter))

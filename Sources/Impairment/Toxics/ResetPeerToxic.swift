@@ -7,7 +7,7 @@ struct ResetPeerToxic: ToxicMachine {
 
     init(timeout: Int64) { self.timeout = Toxic.span(milliseconds: timeout) }
 
-    var isUrgent: Bool { true }
+    var ignoresBackPressure: Bool { true }
 
     mutating func step(_ input: inout ToxicInput, at now: Instant) -> ToxicStep {
         guard !input.isEmpty || input.isAtEnd else { return .idle }

@@ -1,18 +1,19 @@
 internal import Determinism
 internal import NIOCore
 
-/// A split of chunks into small pieces: each piece is sent separately, and a pause follows it.
+/// A splitter of chunks into small pieces. Each piece is sent separately, and a pause follows it.
 struct SlicerToxic: ToxicMachine {
     let averageSize: Int
     let sizeVariation: Int
     let delay: Nanoseconds
     var random: RandomStream
-    /// The lengths of the rest of the first chunk, the next one last; a length above the maximum is split later.
+    /// The lengths into which the rest of the first chunk is split so far, in reverse order. A length above the maximum
+    /// is split further when it is taken.
     private var lengths: [Int] = []
     private var pauseEnd: Instant?
 
-    /// A variation above the average counts as the average, because pieces would have a length of 0. With an average of
-    /// 0 chunks are not split.
+    /// Limits the variation to the average, since a larger one would lead to pieces of length 0. With an average of 0,
+    /// chunks are not split.
     init(averageSize: Int64, sizeVariation: Int64, delay: Int64, random: RandomStream) {
         self.averageSize = Int(min(max(0, averageSize), 1 << 40))
         self.sizeVariation = min(self.averageSize, Int(min(max(0, sizeVariation), 1 << 40)))
@@ -20,7 +21,7 @@ struct SlicerToxic: ToxicMachine {
         self.random = random
     }
 
-    var holdsFirst: Bool { !lengths.isEmpty }
+    var hasBegunFirstChunk: Bool { !lengths.isEmpty }
 
     mutating func step(_ input: inout ToxicInput, at now: Instant) -> ToxicStep {
         if let pauseEnd, pauseEnd > now { return .wait(until: pauseEnd) }
@@ -32,7 +33,7 @@ struct SlicerToxic: ToxicMachine {
         return .passAlone(piece)
     }
 
-    /// Halves the next length until it is short enough, and takes it.
+    /// Splits the next length at about its half until it is short enough, and removes and returns it.
     private mutating func nextLength() -> Int {
         var length = lengths.removeLast()
         while averageSize > 0 && length > 1 && length > averageSize + sizeVariation {

@@ -13,7 +13,7 @@ struct TimeoutToxic: ToxicMachine {
         idleSince = now
     }
 
-    var isUrgent: Bool { true }
+    var ignoresBackPressure: Bool { true }
     var mustCloseOnRemoval: Bool { true }
 
     mutating func step(_ input: inout ToxicInput, at now: Instant) -> ToxicStep {

@@ -30,7 +30,7 @@ public struct Toxic: Hashable, Sendable {
         case latency(latency: Int64, jitter: Int64)
         /// The stream carries `rate` kB/s (1 kB = 1000 B); at 0 and below nothing passes.
         case bandwidth(rate: Int64)
-        /// The end of the stream is passed on `delay` ms late.
+        /// The end of the stream is delayed by `delay` ms.
         case slowClose(delay: Int64)
         /// All bytes are discarded, and both sockets are closed when no byte has arrived for `timeout` ms; 0 is never.
         case timeout(timeout: Int64)
@@ -40,8 +40,8 @@ public struct Toxic: Hashable, Sendable {
         case slicer(averageSize: Int64, sizeVariation: Int64, delay: Int64)
         /// `bytes` bytes pass, then both sockets are closed.
         case limitData(bytes: Int64)
-        /// Each packet is lost with probability `lossRate`, plus `correlation` after a lost packet. TCP retransmits, so
-        /// bytes are late and none is missing.
+        /// Each packet is lost with probability `lossRate`, plus `correlation` after a lost packet. TCP retransmits
+        /// them, so that bytes are delayed and none is missing.
         case packetLoss(lossRate: Double, correlation: Double)
         /// No effect.
         case noop

@@ -20,7 +20,8 @@ struct ToxicChain {
         var toxic: Toxic
         var machine: any ToxicMachine
         var input: ToxicInput
-        /// The random stream that decides about toxicity and seeds the toxic's own stream, again after each update.
+        /// The random stream for the toxicity and for the seed of the toxic's own stream. Both are drawn again after
+        /// each update.
         var random: RandomStream
         /// Whether the toxic applies to this connection.
         var isApplied = false
@@ -39,13 +40,13 @@ struct ToxicChain {
 
     private var stages: [Stage] = []
     private var now = Instant.start
-    /// Outputs of changed and removed toxics; they come first.
+    /// Outputs of changed and removed toxics, which precede all others.
     private var released: [Action] = []
     /// Bytes in the input queues.
     private(set) var count = 0
     /// The losses that `packet_loss` toxics add on the link for this stream.
     private(set) var losses: [CorrelatedLoss] = []
-    /// Whether the link takes more bytes of this stream.
+    /// Whether the link accepts more bytes of this stream.
     var hasRoom: Bool
     /// The time of the ``ToxicScheduler`` timer that has been set for the chain, if any.
     var timer: Instant?
@@ -54,7 +55,7 @@ struct ToxicChain {
 
     var isEmpty: Bool { stages.isEmpty }
 
-    /// Whether the first toxic takes no more chunks.
+    /// Whether the first toxic accepts no more chunks.
     var isFull: Bool { stages.first.map { !$0.hasRoom } ?? false }
 
     /// Whether the chain holds bytes or an end that has not been passed on.
@@ -63,12 +64,13 @@ struct ToxicChain {
     /// Whether ``takeAction()`` returns outputs of changed or removed toxics.
     var hasReleasedActions: Bool { !released.isEmpty }
 
-    /// The time at which ``advance(to:)`` must be called next. A toxic that has no room behind it has no deadline
-    /// unless it is urgent.
+    /// The time at which ``advance(to:)`` must be called next. A toxic whose successor is full has no deadline, unless
+    /// it ignores back-pressure.
     var nextDeadline: Instant? {
         var earliest: Instant?
         for (index, stage) in stages.enumerated() {
-            guard let deadline = stage.deadline, deadline < .never, hasRoom(behind: index) || stage.machine.isUrgent
+            guard let deadline = stage.deadline, deadline < .never,
+                hasRoom(after: index) || stage.machine.ignoresBackPressure
             else { continue }
             earliest = min(earliest ?? deadline, deadline)
         }
@@ -93,14 +95,16 @@ struct ToxicChain {
         updateLosses()
     }
 
-    /// Changes the settings of a toxic: a chunk that it has begun with leaves at once; the settings apply to the chunks
-    /// behind.
+    /// Changes the settings of a toxic. A chunk that it has begun to process is released at once; the new settings
+    /// apply to later chunks.
     mutating func update(_ toxic: Toxic, at time: Instant) {
         guard let index = stages.firstIndex(where: { $0.toxic.name == toxic.name }) else { return }
         advance(to: time)
-        if stages[index].deadline != nil, stages[index].machine.holdsFirst, let held = stages[index].input.take() {
+        if stages[index].deadline != nil, stages[index].machine.hasBegunFirstChunk,
+            let held = stages[index].input.take()
+        {
             count -= held.readableBytes
-            release(held, behind: index)
+            release(held, after: index)
         }
         if let limit = stages[index].machine as? LimitDataToxic { stages[index].bytesPassed = limit.bytesPassed }
         if stages[index].machine.mustCloseOnRemoval { stages[index].hasDiscardedBytes = true }
@@ -113,23 +117,23 @@ struct ToxicChain {
         updateLosses()
     }
 
-    /// Removes a toxic: all chunks of its input move on at once, in order. Returns whether the connection must be
-    /// closed because bytes are missing.
+    /// Removes a toxic and releases all chunks of its input at once, in order. Returns whether the connection must be
+    /// closed because the toxic has discarded bytes.
     mutating func remove(_ name: String, at time: Instant) -> Bool {
         guard let index = stages.firstIndex(where: { $0.toxic.name == name }) else { return false }
         advance(to: time)
         let mustClose = stages[index].machine.mustCloseOnRemoval || stages[index].hasDiscardedBytes
         while let chunk = stages[index].input.take() {
             count -= chunk.readableBytes
-            release(chunk, behind: index)
+            release(chunk, after: index)
         }
-        if let end = stages[index].input.end, !stages[index].hasEnded { releaseEnd(end, behind: index) }
+        if let end = stages[index].input.end, !stages[index].hasEnded { releaseEnd(end, after: index) }
         stages.remove(at: index)
         updateLosses()
         return mustClose
     }
 
-    private mutating func release(_ bytes: ByteBuffer, behind index: Int) {
+    private mutating func release(_ bytes: ByteBuffer, after index: Int) {
         if index + 1 < stages.count {
             count += bytes.readableBytes
             stages[index + 1].input.append(bytes, at: now)
@@ -138,7 +142,7 @@ struct ToxicChain {
         }
     }
 
-    private mutating func releaseEnd(_ end: ToxicInput.End, behind index: Int) {
+    private mutating func releaseEnd(_ end: ToxicInput.End, after index: Int) {
         if index + 1 < stages.count {
             stages[index + 1].input.finish(end)
         } else {
@@ -201,7 +205,7 @@ struct ToxicChain {
         while index >= 0 {
             switch step(index) {
             case .output(let action): return action
-            // The toxics behind it may run now, and those before it afterwards.
+            // The toxics after it may run now, and then those before it.
             case .moved: index = stages.count - 1
             case .nothing: index -= 1
             }
@@ -209,12 +213,11 @@ struct ToxicChain {
         return nil
     }
 
-    private func hasRoom(behind index: Int) -> Bool {
+    private func hasRoom(after index: Int) -> Bool {
         index + 1 < stages.count ? stages[index + 1].hasRoom : hasRoom
     }
 
-    /// The result of running one toxic: it did nothing, it passed something to the toxic behind it, or the chain has an
-    /// output.
+    /// The result of running one toxic: no change, an input for the next toxic, or an output of the chain.
     private enum StepResult {
         case nothing, moved
         case output(Action)
@@ -222,8 +225,10 @@ struct ToxicChain {
 
     private mutating func step(_ index: Int) -> StepResult {
         guard !stages[index].hasEnded else { return .nothing }
-        guard hasRoom(behind: index) || stages[index].machine.isUrgent else { return .nothing }
-        if let deadline = stages[index].deadline, deadline > now, !stages[index].machine.isUrgent { return .nothing }
+        guard hasRoom(after: index) || stages[index].machine.ignoresBackPressure else { return .nothing }
+        if let deadline = stages[index].deadline, deadline > now, !stages[index].machine.ignoresBackPressure {
+            return .nothing
+        }
         stages[index].deadline = nil
         let before = stages[index].input.count
         let step = stages[index].step(at: now)
@@ -233,15 +238,15 @@ struct ToxicChain {
         case .wait(until: let deadline):
             stages[index].deadline = deadline
             return .nothing
-        case .pass(let bytes): return pass(bytes, alone: false, behind: index)
-        case .passAlone(let bytes): return pass(bytes, alone: true, behind: index)
+        case .pass(let bytes): return pass(bytes, alone: false, after: index)
+        case .passAlone(let bytes): return pass(bytes, alone: true, after: index)
         case .finish: return end(stages[index].input.end ?? .finished, index)
         case .close: return end(.closed, index)
         case .reset: return .output(.reset)
         }
     }
 
-    private mutating func pass(_ bytes: ByteBuffer, alone: Bool, behind index: Int) -> StepResult {
+    private mutating func pass(_ bytes: ByteBuffer, alone: Bool, after index: Int) -> StepResult {
         if index + 1 == stages.count { return .output(.bytes(bytes, alone: alone)) }
         count += bytes.readableBytes
         stages[index + 1].input.append(bytes, at: now)
@@ -250,7 +255,7 @@ struct ToxicChain {
 
     private mutating func end(_ end: ToxicInput.End, _ index: Int) -> StepResult {
         stages[index].hasEnded = true
-        // Bytes behind the end are discarded.
+        // Bytes after the end are discarded.
         for before in 0...index {
             count -= stages[before].input.count
             stages[before].input.dropAll()

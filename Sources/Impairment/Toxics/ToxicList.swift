@@ -7,10 +7,9 @@ struct ToxicList {
     private(set) var toxics: [Toxic] = []
     private var seed: UInt64
     private let name: String
-    /// The number of times that a toxic of a name has been added: each time it draws from a random stream of its own.
+    /// The number of additions of a toxic, by its name. Each addition has a random stream of its own.
     private var additions: [String: Int] = [:]
-    /// The last `timeout` toxics that were removed; connections that come from the fast path later may have been
-    /// subject to them.
+    /// The most recently removed `timeout` toxics. They may apply to connections that were open on the fast path then.
     private var removedTimeouts = Deque<RemovedTimeout>()
     private static let removedTimeoutsMax = 64
 
@@ -38,7 +37,7 @@ struct ToxicList {
         additions[toxic.name, default: 0] += 1
     }
 
-    /// Replaces the toxic of that name. Returns `false` if there is none.
+    /// Replaces the toxic with the same name. Returns `false` if there is none.
     mutating func update(_ toxic: Toxic) -> Bool {
         guard let index = toxics.firstIndex(where: { $0.name == toxic.name }) else { return false }
         toxics[index] = toxic
@@ -62,7 +61,7 @@ struct ToxicList {
         additions = [:]
     }
 
-    /// Returns the random stream of a toxic for the connection of a number.
+    /// Returns the random stream of a toxic for a connection, given by its number.
     func random(for toxic: Toxic, connection: Int) -> RandomStream {
         random(for: toxic, addition: additions[toxic.name] ?? 0, seed: seed, connection: connection)
     }
@@ -72,8 +71,10 @@ struct ToxicList {
             seed: seed, "\(name)/toxic/\(toxic.name)/\(addition)/\(toxic.stream)/conn/\(connection)")
     }
 
-    /// Returns the stream of a `timeout` toxic that has been removed since `opening` and would have applied to a
-    /// connection opened then, if there is one.
+    /// Returns the stream of a `timeout` toxic that was removed after a connection was opened, and would have applied
+    /// to that connection; `nil` if there is none.
+    ///
+    /// - Parameter opening: The time at which the connection was opened.
     func streamOfRemovedTimeout(since opening: Instant, connection: Int) -> Direction? {
         removedTimeouts.first { removed in
             var random = random(

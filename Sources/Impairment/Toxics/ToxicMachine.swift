@@ -9,18 +9,18 @@ protocol ToxicMachine {
 
     /// The maximum number of chunks that the input queue holds; when it is full, the toxic before it stops.
     var chunksMax: Int { get }
-    /// Whether the toxic runs while there is no room behind it.
-    var isUrgent: Bool { get }
-    /// Whether the toxic has begun with the first chunk of its input; an update releases that chunk.
-    var holdsFirst: Bool { get }
+    /// Whether the toxic runs even if the next toxic or the link is full.
+    var ignoresBackPressure: Bool { get }
+    /// Whether the toxic has begun to process the first chunk of its input, so that an update releases that chunk.
+    var hasBegunFirstChunk: Bool { get }
     /// Whether the toxic discards bytes, so that its removal must close the connection.
     var mustCloseOnRemoval: Bool { get }
 }
 
 extension ToxicMachine {
     var chunksMax: Int { 1 }
-    var isUrgent: Bool { false }
-    var holdsFirst: Bool { true }
+    var ignoresBackPressure: Bool { false }
+    var hasBegunFirstChunk: Bool { true }
     var mustCloseOnRemoval: Bool { false }
 }
 
@@ -36,7 +36,7 @@ enum ToxicStep {
     case passAlone(ByteBuffer)
     /// Passes the end of the stream on.
     case finish
-    /// Closes both sockets when all bytes passed so far have left the toxics behind.
+    /// Closes both sockets after all bytes passed so far have left the following toxics.
     case close
     /// Aborts both sockets (RST).
     case reset

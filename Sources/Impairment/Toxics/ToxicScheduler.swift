@@ -21,7 +21,7 @@ struct ToxicScheduler {
     private var timers = Heap<Timer>()
     private var sequence: UInt64 = 0
 
-    /// The number of timers, stale ones among them.
+    /// The number of timers, including stale ones.
     var count: Int { timers.count }
 
     var isEmpty: Bool { timers.isEmpty }
@@ -48,7 +48,7 @@ struct ToxicScheduler {
         timers = Heap(current)
     }
 
-    /// Returns whether a timer is the one that its stream's toxics wait for.
+    /// Returns whether a timer is the current one of its stream, not a stale one.
     static func isCurrent(_ timer: Timer, in conduits: borrowing ConduitTable) -> Bool {
         conduits.contains(timer.flow) && conduits[timer.flow][timer.direction].toxics?.timer == timer.time
     }

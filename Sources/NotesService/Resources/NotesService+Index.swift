@@ -6,11 +6,11 @@ internal import NotesContract
 extension NotesService {
     func handleIndex(_ request: APIRequest, _ user: String) throws -> Response {
         guard contract.features.contains(.cursors) else {
-            return try list(request, StoredNote.Selection(owner: user, order: listOrder), Self.showEntry).response
+            return try list(request, StoredNote.Selection(owner: user, order: listOrder), Self.writeEntry).response
         }
         if request.query("since") != nil || request.query("limit") != nil { return try handleChanges(request, user) }
         var (response, position) = try list(
-            request, StoredNote.Selection(owner: user, includesDeleted: true), Self.showEntry)
+            request, StoredNote.Selection(owner: user, includesDeleted: true), Self.writeEntry)
         if response.head.status == .ok {
             response[.cursor] = Cursor(sequence: position.sequence, pruned: position.pruned).text(position)
         }
@@ -19,7 +19,7 @@ extension NotesService {
     }
 
     /// Appends the same text as ``IndexEntry/json``.
-    private static let showEntry: Show = { row, bytes in
+    private static let writeEntry: ItemWriter = { row, bytes in
         bytes.append(#"{"uuid":"#)
         bytes.append(string: row.bytes(StoredNote.Column.uuid))
         bytes.append(#","revision":"#)
@@ -46,7 +46,7 @@ extension NotesService {
                 count += 1
                 guard count <= limit else { return false }
                 if count > 1 { bytes.append(",") }
-                Self.showEntry(row, &bytes)
+                Self.writeEntry(row, &bytes)
                 cursor.sequence = row.integer(StoredNote.Column.sequence)
                 return true
             }

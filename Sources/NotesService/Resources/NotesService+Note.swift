@@ -10,7 +10,7 @@ extension NotesService {
             let fields = Result { try request.fields(allowsMergePatch: contract.features.contains(.validators)) }
             return try write(request, user, fields) { try update(request, user, uuid, fields, $0) }
         case .delete: return try write(request, user) { try remove(request, user, uuid, $0) }
-        default: return try show(request, user, uuid)
+        default: return try get(request, user, uuid)
         }
     }
 
@@ -26,7 +26,7 @@ extension NotesService {
         }
     }
 
-    private func show(_ request: APIRequest, _ user: String, _ uuid: String) throws -> Response {
+    private func get(_ request: APIRequest, _ user: String, _ uuid: String) throws -> Response {
         let note = try store.read { database -> StoredNote in
             if contract.reading.checksConditionsBeforeOwner, let any = try StoredNote.find(database, uuid: uuid) {
                 return any
@@ -77,12 +77,13 @@ extension NotesService {
         let date = try self.date(
             fields.date, otherwise: isPut ? NoteDate.text(millisecondsSince1970: now()) : old.date)
         if contract.update.keepsRevisionIfUnchanged && stored.hasContent(title: title, text: text, date: date.stored) {
-            return written(.ok, stored, sentDate: nil)
+            return writeResponse(.ok, stored, sentDate: nil)
         }
         stored.note = Note(
             uuid: old.uuid, revision: Revision(number: old.revision.number + 1, suffix: makeUUID()), date: date.stored,
             title: title, text: text)
-        return try written(.ok, stored.save(database, owner: user, at: now(), uptime: uptimeNow()), sentDate: date.sent)
+        return try writeResponse(
+            .ok, stored.save(database, owner: user, at: now(), uptime: uptimeNow()), sentDate: date.sent)
     }
 
     private func remove(_ request: APIRequest, _ user: String, _ uuid: String, _ database: Database) throws -> Response

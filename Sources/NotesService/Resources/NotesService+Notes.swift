@@ -11,14 +11,14 @@ extension NotesService {
             return try write(request, user, fields) { try create(request, user, fields.get(), $0) }
         }
         let selection = StoredNote.Selection(owner: user, order: listOrder)
-        return try list(request, selection, showNote).response
+        return try list(request, selection, writeNote).response
     }
 
     var listOrder: StoredNote.Order { contract.reading.listsByDate ? .byDate : .bySequence }
 
     /// Returns a selection of notes as a JSON array, and the position of their owner.
     func list(
-        _ request: APIRequest, _ selection: StoredNote.Selection, _ show: @escaping Show
+        _ request: APIRequest, _ selection: StoredNote.Selection, _ write: @escaping ItemWriter
     ) throws -> (response: Response, position: StoredNote.Position) {
         try store.read { database in
             let position = try StoredNote.position(database, owner: selection.owner)
@@ -32,17 +32,17 @@ extension NotesService {
             {
                 response.head.status = .notModified
             } else {
-                response.body = try body(of: selection, database, head: "[", separator: ",", tail: "]", show)
+                response.body = try body(of: selection, database, head: "[", separator: ",", tail: "]", write)
             }
             return (response, position)
         }
     }
 
     /// Appends the list item of a note.
-    typealias Show = @Sendable (SQLiteRow, inout JSONBuffer) -> Void
+    typealias ItemWriter = @Sendable (SQLiteRow, inout JSONBuffer) -> Void
 
     /// Appends the same text as ``json(of:)``.
-    private var showNote: Show {
+    private var writeNote: ItemWriter {
         let isBrief = contract.reading.echoesDates
         return { row, bytes in
             bytes.append(#"{"uuid":"#)
@@ -67,7 +67,7 @@ extension NotesService {
     /// sent.
     func body(
         of selection: StoredNote.Selection, _ database: Database, head: String, separator: String, tail: String,
-        _ show: @escaping Show
+        _ write: @escaping ItemWriter
     ) throws -> Body {
         var bytes = JSONBuffer()
         bytes.append(head)
@@ -77,7 +77,7 @@ extension NotesService {
             if bytes.bytes.count < NotesService.pageBytes {
                 if !isFirst { bytes.append(separator) }
                 isFirst = false
-                show(row, &bytes)
+                write(row, &bytes)
             } else {
                 rest.append(Int64(row.integer(StoredNote.Column.listPosition)))
             }
@@ -96,7 +96,7 @@ extension NotesService {
                         var used = some.count
                         try StoredNote.forEachRow(database, ids: some, selection) { row in
                             bytes.append(separator)
-                            show(row, &bytes)
+                            write(row, &bytes)
                             guard bytes.bytes.count >= NotesService.pageBytes else { return true }
                             used = row.integer(StoredNote.Column.listPosition) + 1
                             return false
@@ -104,7 +104,7 @@ extension NotesService {
                         return (bytes.text, used)
                     }
                 } catch {
-                    // The status has been sent already, so the connection is aborted.
+                    // The error aborts the connection, because the status has been sent already.
                     recordDatabaseError(error)
                     throw error
                 }
@@ -129,13 +129,13 @@ extension NotesService {
             else {
                 throw conflict("A note with this uuid exists and has other content", old)
             }
-            return written(.ok, old, sentDate: nil)
+            return writeResponse(.ok, old, sentDate: nil)
         }
         base = max(base, old?.note.revision.number ?? 0)
         let note = Note(
             uuid: uuid, revision: Revision(number: base + 1, suffix: makeUUID()), date: date.stored, title: title,
             text: text)
-        return try written(
+        return try writeResponse(
             .created, StoredNote(note).save(database, owner: user, at: now(), uptime: uptimeNow()), sentDate: date.sent)
     }
 

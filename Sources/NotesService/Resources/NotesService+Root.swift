@@ -48,7 +48,7 @@ extension NotesService {
         case .text(let text): response.body = .text(head + HTML.escaped(text) + tail)
         case .pages(let pages): response.body = .pages(pages.map(head: head, tail: tail, HTML.escaped))
         }
-        HTML.mark(&response)
+        HTML.setHeaderFields(of: &response)
         return response
     }
 }

@@ -21,7 +21,7 @@ extension NotesService {
                         + "<p>\(HTML.escaped(note.text ?? ""))</p></li>")
             }
         }
-        HTML.mark(&response)
+        HTML.setHeaderFields(of: &response)
         return response
     }
 
@@ -53,7 +53,7 @@ extension NotesService {
                     + "<label>Password <input name=password type=password autocomplete=current-password></label> "
                     + "<button>Log in</button></form>" + tail))
         response[.cacheControl] = "no-store"
-        HTML.mark(&response)
+        HTML.setHeaderFields(of: &response)
         return response
     }
 

@@ -42,7 +42,7 @@ enum GoText {
         let hasHexadecimalPrefix = text.drop { $0 == "+" || $0 == "-" }.lowercased().hasPrefix("0x")
         guard !text.contains("("), !hasHexadecimalPrefix || text.lowercased().contains("p"), let number = Double(text)
         else { return nil }
-        // Overflow is an error, but the word is not.
+        // A number that is too large is an error, but the word "inf" is not.
         let isInfinityWord = text.lowercased().contains("inf")
         return number.isInfinite && !isInfinityWord ? nil : number
     }

@@ -37,14 +37,15 @@ extension ToxiproxyCLI {
 
     /// Returns the line of a toxic, with its attributes sorted by name.
     func line(_ toxic: JSONValue) -> String {
-        let name = toxic["name"].shown
+        let name = toxic["name"].displayText
         let attributes = (toxic["attributes"].object ?? [:])
             .sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
         let toxicity = String(format: "%.2f", toxic["toxicity"].double ?? 0)
         var text = isTerminal ? "\(ANSIColor.blue)\(name):\(ANSIColor.none)" : name
-        text += "\ttype=\(toxic["type"].shown)\tstream=\(toxic["stream"].shown)\ttoxicity=\(toxicity)\tattributes=["
+        text +=
+            "\ttype=\(toxic["type"].displayText)\tstream=\(toxic["stream"].displayText)\ttoxicity=\(toxicity)\tattributes=["
         for (key, value) in attributes {
-            text += "\t\(key)=\(value.double.map(GoText.format) ?? value.shown)"
+            text += "\t\(key)=\(value.double.map(GoText.format) ?? value.displayText)"
         }
         return text + "\t]\n"
     }

@@ -54,7 +54,7 @@ extension ToxiproxyCLI {
                 "attributes": try attributes(flags, orFailWith: failure),
             ]), orFailWith: "\(failure): AddToxic")
         return
-            "Added \(toxic["stream"].shown) \(toxic["type"].shown) toxic '\(toxic["name"].shown)' on proxy '\(name)'\n"
+            "Added \(toxic["stream"].displayText) \(toxic["type"].displayText) toxic '\(toxic["name"].displayText)' on proxy '\(name)'\n"
     }
 
     @Sendable static func updateToxic(_ cli: ToxiproxyCLI, _ flags: GoFlags) async throws -> String {
@@ -68,7 +68,7 @@ extension ToxiproxyCLI {
             "PATCH", APIClient.path("proxies", name, "toxics", toxicName),
             .object(["toxicity": toxicity, "attributes": try attributes(flags, orFailWith: failure)]),
             orFailWith: failure)
-        return "Updated toxic '\(toxic["name"].shown)' on proxy '\(name)'\n"
+        return "Updated toxic '\(toxic["name"].displayText)' on proxy '\(name)'\n"
     }
 
     @Sendable static func removeToxic(_ cli: ToxiproxyCLI, _ flags: GoFlags) async throws -> String {

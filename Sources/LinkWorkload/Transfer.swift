@@ -1,7 +1,7 @@
 internal import Determinism
 
-/// One kind of transfer. The kinds match those of the measurements on real kernels.
-public enum PlanItem: Hashable, Sendable {
+/// A transfer to run. The kinds are those of the measurements on real kernels.
+public enum Transfer: Hashable, Sendable {
     /// 100 B up, 200 B down.
     case ttfb
     /// 100 B up, `bytes` down.
@@ -88,7 +88,7 @@ public enum PlanItem: Hashable, Sendable {
         }
     }
 
-    /// The first number of the item: bytes, a count, or seconds.
+    /// The first parameter of the transfer: bytes, a count, or seconds.
     public var number: Int? {
         switch self {
         case .ttfb, .connect: nil

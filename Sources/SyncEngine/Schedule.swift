@@ -1,0 +1,179 @@
+internal import Determinism
+
+/// The work of one record: its entries in order, and its own delays.
+struct Schedule: Sendable {
+    /// Work that is ready. A ticket is valid if it is the newest of its record.
+    struct Ticket: Comparable, Sendable {
+        /// Reconciliations first, then changes, then reads.
+        let priority: Int
+        let order: Int
+        let number: Int
+        let id: RecordID
+
+        static func < (left: Ticket, right: Ticket) -> Bool {
+            (left.priority, left.order, left.number) < (right.priority, right.order, right.number)
+        }
+    }
+
+    /// Work that waits for its next attempt. It is valid if its number is the newest ticket's of its record.
+    struct Delay: Comparable, Sendable {
+        let at: Instant
+        let number: Int
+        let id: RecordID
+
+        static func < (left: Delay, right: Delay) -> Bool { (left.at, left.number) < (right.at, right.number) }
+    }
+
+    /// Sequence numbers of the record's entries.
+    var queue: [Int] = []
+    /// The server's record is fetched before anything else is sent, because the outcome of the first entry is unknown
+    /// or contested.
+    var mustReconcile = false
+    /// The server has another revision.
+    var wantsFetch = false
+    /// Failed attempts in a row.
+    var failures = 0
+    /// Failed attempts in a row that ended in a server error (500).
+    var serverErrors = 0
+    /// Failed attempts in a row that ended in 403.
+    var refusals = 0
+    /// The time of the next attempt.
+    var retryAt: Instant?
+    /// Whether the last attempt failed without a response of the server.
+    var hasFailedOnPath = false
+    /// Whether an exchange for the record is in flight.
+    var isInFlight = false
+    /// The number of the newest ticket.
+    var ticket = -1
+
+    var isEmpty: Bool { queue.isEmpty && !mustReconcile && !wantsFetch && !isInFlight && failures == 0 }
+}
+
+/// The purpose of an exchange.
+enum Activity: Hashable, Sendable {
+    case probe
+    case index
+    case push(RecordID, sequence: Int)
+    case reconcile(RecordID, sequence: Int)
+    case fetch(RecordID)
+
+    var recordID: RecordID? {
+        switch self {
+        case .probe, .index: nil
+        case .push(let id, _), .reconcile(let id, _), .fetch(let id): id
+        }
+    }
+}
+
+/// An exchange in flight.
+struct Exchange: Sendable {
+    let id: SyncExchangeID
+    let activity: Activity
+    let operation: SyncOperation
+    /// Whether an earlier attempt of the entry may have been executed.
+    var mayHaveBeenCommitted = false
+    /// Whether the request was returned to the driver. It is withheld until the attempt is committed.
+    var isSent = false
+}
+
+/// The progress of reading the index.
+struct IndexWork: Sendable {
+    private(set) var isWanted = false
+    var failures = 0
+    var retryAt: Instant?
+    /// The time at which the index was last read to its end.
+    var fetchedAt: Instant?
+    /// The identifiers on the pages read so far, if they began at the beginning of the index; `nil` otherwise.
+    var listed: Set<RecordID>?
+    /// Whether every entry of the pages read so far could be read.
+    var isComplete = true
+    /// The position of the next page; `nil` between two reads.
+    var page: String?
+    /// Whether revisions only grow, as on a server with cursors; without, a deleted record may be created again.
+    var isMonotonic = false
+    /// Records that differ from the adopted server's and have not been compared yet.
+    var adoptions: Set<RecordID> = []
+    /// Changes sent in a row while the index was due.
+    var pushesInRow = 0
+
+    /// Requests the index.
+    mutating func want() { isWanted = true }
+
+    /// Ends a read: another one is requested later.
+    mutating func finish(at now: Instant) {
+        isWanted = false
+        fetchedAt = now
+        failures = 0
+        retryAt = nil
+        page = nil
+        listed = nil
+        isComplete = true
+        pushesInRow = 0
+    }
+}
+
+/// What is known of the path to the server.
+struct PathState: Sendable {
+    var interface = NetworkInterface(isUp: true)
+    /// Failures in a row without a response of the server.
+    private(set) var failures = 0
+    /// The time of the next probe; `nil` while the path works.
+    private(set) var probeAt: Instant?
+    /// Nothing is sent before this time, because the server or a gateway said so (`Retry-After`).
+    var floor: Instant?
+    /// Whether the last exchange reached the server; `nil` before the first.
+    private(set) var isReachable: Bool?
+    /// The peer of the last response, if it was not the expected server.
+    var foreignServer: ForeignServerError?
+    /// The time of the last validated response.
+    var lastContact: Instant?
+
+    /// Requires a probe before anything else is sent.
+    ///
+    /// - Parameter isEdge: Whether the interface has come up. A failed probe is then followed by a delay.
+    mutating func startProbing(at time: Instant, isEdge: Bool) {
+        probeAt = time
+        failures = isEdge ? 1 : 0
+    }
+
+    /// Records a failure; returns whether a delay is needed before the next probe.
+    mutating func recordFailure() -> Bool {
+        failures = min(failures + 1, 1 << 20)
+        isReachable = false
+        return failures > 1
+    }
+
+    mutating func probe(at time: Instant) { probeAt = time }
+
+    /// Records a validated response; returns whether the path had failed.
+    mutating func recordResponse(at now: Instant) -> Bool {
+        defer {
+            failures = 0
+            probeAt = nil
+            isReachable = true
+            foreignServer = nil
+            lastContact = now
+        }
+        return failures > 1
+    }
+}
+
+/// The state of the commit.
+struct CommitState: Sendable {
+    /// Whether the driver is executing a commit.
+    var isPending = false
+    /// The change that the driver is committing.
+    var change = StoreChange()
+    /// Failures in a row.
+    var failures = 0
+    /// The time of the next attempt after a failure.
+    var retryAt: Instant?
+    /// Whether the pending change contains a change by the user, which is attempted at once.
+    var isUserChange = false
+}
+
+/// The state before the user's change that is being committed.
+struct Undo: Sendable {
+    let change: StoreChange
+    var records: [RecordID: (record: LocalRecord?, entries: [OutboxEntry], schedule: Schedule?)] = [:]
+}

@@ -1,0 +1,448 @@
+internal import Determinism
+
+/// The meaning of results. Only a validated response changes a record: it comes from the server of the store's account
+/// and has the requested record at no older revision than the known one.
+extension SyncEngine {
+    mutating func handle(_ reply: SyncReply, of exchange: Exchange) {
+        if let retryAfter = reply.retryAfter { raiseFloor(retryAfter) }
+        switch reply.result {
+        case .gatewayError: return handlePathFailure(of: exchange, isOutcomeUnknown: true)
+        case .foreign(let error):
+            path.foreignServer = error
+            return handlePathFailure(of: exchange, isOutcomeUnknown: true)
+        case .unauthorized(let status):
+            // A response without a history says nothing about the account.
+            recordContact()
+            restoreMayBeCommitted(exchange)
+            if case .index = exchange.activity { indexWork.want() }
+            if let id = exchange.activity.recordID { schedule(id) }
+            return pause(because: "the server rejects the credentials (\(status))")
+        default: break
+        }
+        guard isOfSameHistory(reply) else {
+            if case .index = exchange.activity { indexWork.want() }
+            if let id = exchange.activity.recordID { schedule(id) }
+            return
+        }
+        recordContact()
+        switch exchange.activity {
+        case .probe: handleProbe(reply.result)
+        case .index: handleIndex(reply.result, exchange)
+        case .push(let id, let sequence): handlePush(reply.result, id, sequence, exchange)
+        case .reconcile(let id, let sequence): handleReconciliation(reply.result, id, sequence)
+        case .fetch(let id): handleFetch(reply.result, id)
+        }
+    }
+
+    private mutating func handleProbe(_ result: SyncResult) {
+        if case .forbidden(let status) = result { pause(because: "the server rejects the user (\(status))") }
+    }
+
+    private mutating func pause(because reason: String) {
+        guard pauseReason == nil else { return }
+        pauseReason = reason
+        outputs.append(.report(.paused(reason)))
+    }
+
+    /// The entry's attempt was certainly not executed.
+    mutating func restoreMayBeCommitted(_ sequence: Int, _ exchange: Exchange) {
+        guard var entry = entries[sequence], entry.mayBeCommitted != exchange.mayHaveBeenCommitted else { return }
+        entry.mayBeCommitted = exchange.mayHaveBeenCommitted
+        store(entry)
+    }
+
+    private mutating func restoreMayBeCommitted(_ exchange: Exchange) {
+        if case .push(_, let sequence) = exchange.activity { restoreMayBeCommitted(sequence, exchange) }
+    }
+
+    // MARK: Account
+
+    /// Compares the client's account with the store's when the client starts.
+    mutating func compare(with configured: SyncAccount) {
+        guard let stored = account else {
+            guard records.isEmpty && entries.isEmpty else { return adoptFirst(configured) }
+            return adoptFirst(configured)
+        }
+        let isSameUser = stored.user.utf8.elementsEqual(configured.user.utf8)
+        if !isSameUser || (stored.history == nil && stored.server != configured.server) {
+            mismatch = AccountMismatch(stored: stored, found: configured)
+        }
+    }
+
+    private mutating func adoptFirst(_ configured: SyncAccount) {
+        account = configured
+        pendingChange.account = configured
+    }
+
+    /// Returns whether a response is from the history that the store belongs to.
+    private mutating func isOfSameHistory(_ reply: SyncReply) -> Bool {
+        guard var account, let configured else { return true }
+        switch (account.history, reply.history) {
+        case (nil, nil): return true
+        case (nil, let history?):
+            account.history = history
+        case (_?, nil):
+            // A rejected request has no user and therefore no history.
+            switch reply.result {
+            case .forbidden, .serverError, .unavailable, .rejected: return true
+            default: break
+            }
+            return recordMismatch(account, configured, nil)
+        case (let stored?, let history?):
+            guard stored.utf8.elementsEqual(history.utf8) else { return recordMismatch(account, configured, history) }
+            guard account.server != configured.server else { return true }
+        }
+        account.server = configured.server
+        self.account = account
+        pendingChange.account = account
+        return true
+    }
+
+    private mutating func recordMismatch(_ stored: SyncAccount, _ found: SyncAccount, _ history: String?) -> Bool {
+        var found = found
+        found.history = history
+        let mismatch = AccountMismatch(stored: stored, found: found)
+        self.mismatch = mismatch
+        outputs.append(.report(.mismatch(mismatch)))
+        return false
+    }
+
+    // MARK: Results of changes
+
+    private mutating func handlePush(
+        _ result: SyncResult, _ id: RecordID, _ sequence: Int, _ exchange: Exchange
+    ) {
+        guard let entry = entries[sequence] else { return schedule(id) }
+        switch result {
+        case .record(let remote) where entry.kind != .delete:
+            if let problem = problem(of: remote, as: entry) { return handleInvalid(problem, entry) }
+            acknowledge(entry, as: remote)
+        case .done where entry.kind == .delete, .missing where entry.kind == .delete:
+            forget(id)
+        case .missing where entry.kind == .update:
+            restoreMayBeCommitted(sequence, exchange)
+            recordConflict(.deleted, id)
+        case .missing:
+            restoreMayBeCommitted(sequence, exchange)
+            park(entries[sequence] ?? entry, because: "the server rejects it (404)")
+        case .conflict:
+            // The newer revision may be the entry's own, stored by an attempt whose response was lost.
+            restoreMayBeCommitted(sequence, exchange)
+            schedules[id]?.mustReconcile = true
+            schedule(id)
+        case .serverError(let status):
+            let count = (schedules[id]?.serverErrors ?? 0) + 1
+            if count >= policy.serverErrorsMax {
+                return park(entry, because: "the server failed to store it \(count) times (\(status))")
+            }
+            schedules[id]?.serverErrors = count
+            delay(id, hasFailedOnPath: false)
+        case .forbidden(let status):
+            restoreMayBeCommitted(sequence, exchange)
+            let count = (schedules[id]?.refusals ?? 0) + 1
+            if count > 1 { return park(entries[sequence] ?? entry, because: "the server forbids it (\(status))") }
+            schedules[id]?.refusals = count
+            delay(id, hasFailedOnPath: false)
+            // The index shows whether the server rejects this change or the user.
+            indexWork.want()
+        case .unavailable: delay(id, hasFailedOnPath: false)
+        case .rejected(let status):
+            restoreMayBeCommitted(sequence, exchange)
+            park(entries[sequence] ?? entry, because: "the server rejects it (\(status))")
+        case .invalid(let reason): handleInvalid(reason, entry)
+        default: handleInvalid("the response is not one to this request", entry)
+        }
+    }
+
+    /// Returns the reason why a record is not the result of sending an entry; `nil` if it may be.
+    private func problem(of remote: RemoteRecord, as entry: OutboxEntry) -> String? {
+        guard remote.id == entry.id else { return "the response is another record" }
+        guard entry.kind == .update, let base = entry.base else { return nil }
+        let isNewer = remote.revision != base && (remote.revision.number == nil || base.precedes(remote.revision))
+        if isNewer || resource.areEqual(remote.content, entry.content) && !remote.revision.precedes(base) { return nil }
+        return "the revision in the response is not newer than the base"
+    }
+
+    /// Records a response that shows nothing: the server's record is fetched before the next attempt.
+    private mutating func handleInvalid(_ reason: String, _ entry: OutboxEntry) {
+        setQuarantine(entry.id, reason)
+        schedules[entry.id]?.mustReconcile = true
+        delay(entry.id, hasFailedOnPath: false)
+    }
+
+    /// Removes an entry that the server has stored, and updates the record's base.
+    private mutating func acknowledge(_ entry: OutboxEntry, as remote: RemoteRecord) {
+        drop(entry.sequence)
+        setQuarantine(entry.id, nil)
+        if var local = records[entry.id] {
+            local.base = remote.revision
+            local.baseContent = remote.content
+            if local.edits == entry.edits { local.mine = remote.content }
+            store(local)
+        }
+        schedule(entry.id)
+    }
+
+    private mutating func handleReconciliation(_ result: SyncResult, _ id: RecordID, _ sequence: Int) {
+        guard let entry = entries[sequence] else { return schedule(id) }
+        switch result {
+        case .record(let remote) where remote.id == id && !isOlder(remote, than: entry.base):
+            setQuarantine(id, nil)
+            if entry.kind != .delete, resource.areEqual(remote.content, entry.content) {
+                acknowledge(entry, as: remote)  // stored by an earlier attempt
+            } else if remote.revision == entry.base {
+                reconciliationFoundNothing(entry)
+            } else if mutant == .overwritesOnConflict {
+                overwrite(entry, from: remote)
+            } else {
+                recordConflict(LocalRecord.Theirs(revision: remote.revision, content: remote.content), id)
+            }
+        case .missing:
+            setQuarantine(id, nil)
+            switch entry.kind {
+            case .create where entry.parked == nil: park(entry, because: "the server rejects it")
+            case .create: reconciliationFoundNothing(entry)
+            case .update, .unknown: recordConflict(.deleted, id)
+            case .delete: forget(id)
+            }
+        case .record, .invalid:
+            setQuarantine(id, "the server's record cannot be read")
+            delay(id, hasFailedOnPath: false)
+        case .serverError(let status), .forbidden(let status):
+            let count = (schedules[id]?.serverErrors ?? 0) + 1
+            if count >= policy.serverErrorsMax, entry.parked == nil {
+                return park(entry, because: "the server failed to send its record \(count) times (\(status))")
+            }
+            schedules[id]?.serverErrors = count
+            delay(id, hasFailedOnPath: false)
+        default: delay(id, hasFailedOnPath: false)
+        }
+    }
+
+    /// Returns whether a record is older than a known revision of a server whose revisions only grow.
+    private func isOlder(_ remote: RemoteRecord, than known: RecordRevision?) -> Bool {
+        guard indexWork.isMonotonic, !index.isAdopting, let known else { return false }
+        return remote.revision.precedes(known)
+    }
+
+    /// The server's record shows that the first entry was not executed.
+    private mutating func reconciliationFoundNothing(_ entry: OutboxEntry) {
+        schedules[entry.id]?.mustReconcile = false
+        guard entry.parked != nil else {
+            // The server called the base stale although it is current.
+            return delay(entry.id, hasFailedOnPath: false)
+        }
+        drop(entry.sequence)
+        guard let next = schedules[entry.id]?.queue.first, var follower = entries[next] else {
+            return schedule(entry.id)
+        }
+        if entry.kind == .create {
+            if follower.kind == .delete { return forget(entry.id) }
+            if follower.attempts == 0 {
+                follower.kind = .create
+                store(follower)
+            }
+        }
+        schedule(entry.id)
+    }
+
+    /// Records that the server has a change by another client: a conflict, unless both sides are equal.
+    private mutating func recordConflict(_ theirs: LocalRecord.Theirs, _ id: RecordID) {
+        guard var local = records[id] else { return forget(id) }
+        for sequence in schedules[id]?.queue ?? [] { drop(sequence) }
+        if local.isDeleted && theirs.revision == nil { return forget(id) }
+        if let content = theirs.content, !local.isDeleted, resource.areEqual(content, local.mine) {
+            local.base = theirs.revision
+            local.baseContent = content
+            local.mine = content
+            local.theirs = nil
+        } else {
+            local.theirs = theirs
+        }
+        store(local)
+        schedule(id)
+    }
+
+    // MARK: Results of reads
+
+    private mutating func handleIndex(_ result: SyncResult, _ exchange: Exchange) {
+        switch result {
+        case .index(let page): handle(page)
+        case .notModified: finishIndex()
+        case .cursorExpired:
+            index.cursor = nil
+            pendingChange.index = index
+            indexWork.page = nil
+            indexWork.want()
+        case .forbidden(let status): pause(because: "the server rejects the user (\(status))")
+        default: delayIndex()
+        }
+    }
+
+    private mutating func handle(_ page: RemoteIndex) {
+        indexWork.isMonotonic = page.cursor != nil
+        for entry in page.entries { handle(entry) }
+        for (id, reason) in page.unreadable.sorted(by: { $0.key < $1.key }) where !id.text.isEmpty {
+            indexWork.listed?.insert(id)
+            setQuarantine(id, reason)
+        }
+        if !page.unreadable.isEmpty { indexWork.isComplete = false }
+        indexWork.failures = 0
+        indexWork.retryAt = nil
+        if page.hasMore, let cursor = page.cursor, cursor != indexWork.page {
+            indexWork.page = cursor
+            return indexWork.want()
+        }
+        if indexWork.isComplete {
+            if let listed = indexWork.listed {
+                for id in records.keys.sorted() where !listed.contains(id) { recordAbsence(of: id) }
+            }
+            let isWhole = indexWork.listed != nil
+            let isAdopting = index.isAdopting && !(isWhole && indexWork.adoptions.isEmpty)
+            // A position is kept only when everything before it was read.
+            let state = IndexState(
+                cursor: isAdopting ? nil : page.cursor ?? index.cursor,
+                entityTag: isWhole && !isAdopting ? page.entityTag : index.entityTag, isAdopting: isAdopting)
+            if state != index {
+                index = state
+                pendingChange.index = state
+            }
+        }
+        finishIndex()
+    }
+
+    private mutating func finishIndex() {
+        indexWork.finish(at: now)
+        for id in quarantine.keys.sorted() where schedules[id]?.queue.isEmpty ?? true { fetch(id) }
+    }
+
+    private mutating func handle(_ entry: RemoteIndex.Entry) {
+        indexWork.listed?.insert(entry.id)
+        guard let local = records[entry.id] else {
+            if !entry.isDeleted { fetch(entry.id) }
+            return
+        }
+        if entry.isDeleted { return recordAbsence(of: entry.id) }
+        guard let known = local.theirs.map({ $0.revision }) ?? local.base else {
+            if local.theirs != nil { fetch(entry.id) }
+            return
+        }
+        // Where revisions only grow, an older one is a late response. Otherwise the record was deleted and created again.
+        guard entry.revision != known, !(indexWork.isMonotonic && !index.isAdopting && entry.revision.precedes(known))
+        else { return }
+        guard schedules[entry.id]?.queue.isEmpty ?? true else { return }
+        if index.isAdopting { indexWork.adoptions.insert(entry.id) }
+        fetch(entry.id)
+    }
+
+    /// Records that the server no longer has a record: an unchanged one is deleted, a conflict becomes one with a
+    /// deletion.
+    private mutating func recordAbsence(of id: RecordID) {
+        guard let local = records[id], local.base != nil || local.theirs != nil else { return }
+        if local.theirs != nil {
+            if local.theirs?.revision != nil { recordConflict(.deleted, id) }
+        } else if schedules[id]?.queue.isEmpty ?? true {
+            if index.isAdopting { recordConflict(.deleted, id) } else { forget(id) }
+        }
+    }
+
+    private mutating func fetch(_ id: RecordID) {
+        schedules[id, default: Schedule()].wantsFetch = true
+        schedule(id)
+    }
+
+    private mutating func handleFetch(_ result: SyncResult, _ id: RecordID) {
+        switch result {
+        case .record(let remote) where remote.id == id:
+            finishFetch(id)
+            setQuarantine(id, nil)
+            take(remote)
+        case .missing:
+            finishFetch(id)
+            setQuarantine(id, nil)
+            recordAbsence(of: id)
+        case .record: setAside(id, because: "the response is another record")
+        case .invalid(let reason): setAside(id, because: reason)
+        case .rejected(let status): setAside(id, because: "the server rejects the request (\(status))")
+        case .serverError(let status), .forbidden(let status):
+            let count = (schedules[id]?.serverErrors ?? 0) + 1
+            schedules[id]?.serverErrors = count
+            if count >= policy.serverErrorsMax {
+                setAside(id, because: "the server failed to send it \(count) times (\(status))")
+            } else {
+                delay(id, hasFailedOnPath: false)
+            }
+        default: delay(id, hasFailedOnPath: false)
+        }
+        finishAdoption(of: id)
+    }
+
+    private mutating func take(_ remote: RemoteRecord) {
+        guard let local = records[remote.id] else { return store(LocalRecord(remote)) }
+        let theirs = LocalRecord.Theirs(revision: remote.revision, content: remote.content)
+        if let known = local.theirs {
+            if isOlder(remote, than: known.revision) { return }
+            if known != theirs { recordConflict(theirs, remote.id) }
+        } else if schedules[remote.id]?.queue.isEmpty ?? true {
+            if index.isAdopting, indexWork.adoptions.contains(remote.id),
+                !resource.areEqual(remote.content, local.mine)
+            {
+                return recordConflict(theirs, remote.id)
+            }
+            if isOlder(remote, than: local.base) {
+                return setQuarantine(remote.id, "the server's revision is older than the known one")
+            }
+            guard remote.revision != local.base || remote.content != local.mine else { return }
+            var fresh = LocalRecord(remote)
+            fresh.edits = local.edits
+            store(fresh)
+        }
+    }
+
+    private mutating func finishFetch(_ id: RecordID) {
+        resetFailures(of: id)
+        schedules[id]?.wantsFetch = false
+        schedule(id)
+    }
+
+    /// Ends the attempts to read a record until the next index.
+    private mutating func setAside(_ id: RecordID, because reason: String) {
+        setQuarantine(id, reason)
+        finishFetch(id)
+    }
+
+    /// Ends the adoption when every differing record was compared.
+    private mutating func finishAdoption(of id: RecordID) {
+        guard schedules[id]?.wantsFetch != true, indexWork.adoptions.remove(id) != nil, indexWork.adoptions.isEmpty,
+            !indexWork.isWanted
+        else { return }
+        // Another whole index ends the adoption.
+        indexWork.want()
+    }
+
+    // MARK: Mutants
+
+    mutating func applyMutant(afterLostResponseTo entry: OutboxEntry) {
+        switch mutant {
+        case .dropsOnLostResponse: drop(entry.sequence)
+        case .postsAgainUnderNewID where entry.kind == .create:
+            guard var record = records[entry.id] else { return }
+            forget(entry.id)
+            record.id = RecordID(makeUUID())
+            enqueue(.create, record)
+            store(record)
+            schedule(record.id)
+        default: break
+        }
+    }
+
+    private mutating func overwrite(_ entry: OutboxEntry, from remote: RemoteRecord) {
+        guard var local = records[entry.id] else { return }
+        drop(entry.sequence)
+        local.base = remote.revision
+        local.baseContent = remote.content
+        enqueue(entry.kind, local)
+        store(local)
+        schedule(entry.id)
+    }
+}

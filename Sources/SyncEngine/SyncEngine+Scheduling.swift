@@ -1,0 +1,285 @@
+internal import Determinism
+internal import HeapModule
+
+/// The choice of the next exchange.
+extension SyncEngine {
+    /// The number of changes in a row after which an index that is due, or a read, is sent first.
+    private static let pushesInRowMax = 16
+
+    var isInterfaceUsable: Bool {
+        path.interface.isUp && (policy.interfaces == .any || !path.interface.isMetered)
+    }
+
+    /// Whether exchanges may start, now or after a delay.
+    var mayTransmit: Bool {
+        configured != nil && isInterfaceUsable && pauseReason == nil && mismatch == nil && commit.retryAt == nil
+    }
+
+    /// The belief about connectivity.
+    public var connectivity: Connectivity {
+        if !path.interface.isUp { return .interfaceDown }
+        if !isInterfaceUsable { return .interfaceNotAllowed }
+        switch path.isReachable {
+        case nil: return .unknown
+        case true?: return .online
+        case false?: return path.failures > 1 ? .unreachable(failures: path.failures) : .suspected
+        }
+    }
+
+    // MARK: Work of a record
+
+    /// Returns the next exchange of a record; `nil` if it has none or one is in flight.
+    private func nextActivity(of id: RecordID) -> Activity? {
+        guard let schedule = schedules[id], !schedule.isInFlight else { return nil }
+        if let sequence = schedule.queue.first, let head = entries[sequence] {
+            if schedule.mustReconcile { return .reconcile(id, sequence: sequence) }
+            if head.parked == nil, records[id]?.theirs == nil { return .push(id, sequence: sequence) }
+            return nil
+        }
+        return schedule.wantsFetch ? .fetch(id) : nil
+    }
+
+    /// Enters a record's next exchange into the queues; to be called after each change of its work.
+    mutating func schedule(_ id: RecordID) {
+        guard let work = schedules[id] else {
+            active.remove(id)
+            return
+        }
+        guard let activity = nextActivity(of: id) else {
+            if !work.isInFlight { active.remove(id) }
+            // Invalidates the record's ticket.
+            schedules[id]?.ticket = -1
+            if work.isEmpty { schedules[id] = nil }
+            return
+        }
+        active.insert(id)
+        let number = nextTicket
+        nextTicket += 1
+        schedules[id]?.ticket = number
+        if let retryAt = work.retryAt, retryAt > now {
+            delayed.insert(Schedule.Delay(at: retryAt, number: number, id: id))
+        } else {
+            let ticket: Schedule.Ticket
+            var lane = SyncRequest.Lane.small
+            switch activity {
+            case .reconcile(_, let sequence):
+                ticket = Schedule.Ticket(priority: 0, order: sequence, number: number, id: id)
+            case .push(_, let sequence):
+                ticket = Schedule.Ticket(priority: 1, order: sequence, number: number, id: id)
+                if let entry = entries[sequence], entry.kind != .delete,
+                    entry.content.bytes.count >= policy.largeBytes
+                {
+                    lane = .large
+                }
+            default: ticket = Schedule.Ticket(priority: 2, order: number, number: number, id: id)
+            }
+            ready[lane.rawValue].insert(ticket)
+        }
+    }
+
+    /// Moves delayed records whose time has come to the ready ones.
+    private mutating func promoteDelayed() {
+        while let next = delayed.min, next.at <= now {
+            delayed.removeMin()
+            guard schedules[next.id]?.ticket == next.number else { continue }
+            schedules[next.id]?.retryAt = nil
+            schedule(next.id)
+        }
+    }
+
+    /// Returns the first valid ticket of a lane without removing it.
+    private mutating func firstTicket(_ lane: SyncRequest.Lane) -> Schedule.Ticket? {
+        while let ticket = ready[lane.rawValue].min {
+            if schedules[ticket.id]?.ticket == ticket.number { return ticket }
+            ready[lane.rawValue].removeMin()
+        }
+        return nil
+    }
+
+    // MARK: Starting exchanges
+
+    /// Returns the requests that were withheld until their attempts were committed, and starts further exchanges.
+    mutating func startExchanges() {
+        guard mayTransmit else { return }
+        sendWithheld()
+        guard now >= path.floor ?? .start else { return }
+        path.floor = nil
+        if let probeAt = path.probeAt {
+            if exchanges[SyncRequest.Lane.small.rawValue] == nil, now >= probeAt {
+                // The index is the probe, unless its own last attempt failed.
+                start(indexWork.failures == 0 ? .index : .probe, in: .small)
+            }
+        } else {
+            promoteDelayed()
+            if exchanges[SyncRequest.Lane.small.rawValue] == nil, let activity = nextSmallActivity() {
+                start(activity, in: .small)
+            }
+            // Smaller first: a large change starts while no small one is ready.
+            if exchanges[SyncRequest.Lane.large.rawValue] == nil, firstTicket(.small).map({ $0.priority != 1 }) ?? true,
+                let ticket = firstTicket(.large), let activity = nextActivity(of: ticket.id)
+            {
+                start(activity, in: .large)
+            }
+        }
+        if pendingChange.isEmpty { sendWithheld() }
+    }
+
+    private mutating func nextSmallActivity() -> Activity? {
+        let ticket = firstTicket(.small)
+        let isIndexDue = indexWork.isWanted && now >= indexWork.retryAt ?? .start
+        if let ticket, ticket.priority < 2, !isIndexDue || indexWork.pushesInRow < Self.pushesInRowMax {
+            if isIndexDue { indexWork.pushesInRow += 1 }
+            return nextActivity(of: ticket.id)
+        }
+        if isIndexDue { return .index }
+        return ticket.flatMap { nextActivity(of: $0.id) }
+    }
+
+    private mutating func start(_ activity: Activity, in lane: SyncRequest.Lane) {
+        guard let (operation, mayHaveBeenCommitted) = prepare(activity) else { return }
+        let id = SyncExchangeID(number: nextExchange)
+        nextExchange += 1
+        if case .index = activity { indexWork.pushesInRow = 0 }
+        if let record = activity.recordID {
+            schedules[record]?.isInFlight = true
+            schedules[record]?.ticket = -1
+        }
+        exchanges[lane.rawValue] = Exchange(
+            id: id, activity: activity, operation: operation, mayHaveBeenCommitted: mayHaveBeenCommitted)
+    }
+
+    /// Returns the operation of an exchange. The attempt of an entry is recorded, to be committed before it is sent.
+    private mutating func prepare(_ activity: Activity) -> (SyncOperation, mayHaveBeenCommitted: Bool)? {
+        switch activity {
+        case .probe: return (.probe, false)
+        case .index:
+            let cursor = indexWork.page ?? index.cursor
+            if cursor == nil { indexWork.listed = [] }
+            return (.index(cursor: cursor, entityTag: cursor == nil ? index.entityTag : nil), false)
+        case .fetch(let id), .reconcile(let id, _): return (.fetch(id), false)
+        case .push(let id, let sequence):
+            guard var entry = entries[sequence] else { return nil }
+            if entry.attempts == 0 {
+                entry.base = records[id]?.base
+                // An update or deletion of a record that the server is not known to have cannot name its base.
+                if entry.kind == .update, entry.base == nil { entry.kind = .create }
+            }
+            let mayHaveBeenCommitted = entry.mayBeCommitted
+            entry.attempts = min(entry.attempts + 1, 1 << 30)
+            entry.mayBeCommitted = true
+            store(entry)
+            switch (entry.kind, entry.base) {
+            case (.create, _):
+                return (.create(id, entry.content, operation: entry.operation), mayHaveBeenCommitted)
+            case (.update, let base?):
+                return (.update(id, entry.content, base: base, operation: entry.operation), mayHaveBeenCommitted)
+            case (.delete, let base?):
+                return (.delete(id, base: base, operation: entry.operation), mayHaveBeenCommitted)
+            case (.delete, nil):
+                // Nothing to delete: the creation was never executed.
+                forget(id)
+                return nil
+            case (.update, nil), (.unknown, _):
+                park(entry, because: "this version cannot send it")
+                return nil
+            }
+        }
+    }
+
+    private mutating func sendWithheld() {
+        guard pendingChange.isEmpty, !commit.isPending else { return }
+        for lane in SyncRequest.Lane.allCases {
+            guard let exchange = exchanges[lane.rawValue], !exchange.isSent else { continue }
+            exchanges[lane.rawValue]?.isSent = true
+            outputs.append(
+                .send(
+                    SyncRequest(
+                        id: exchange.id, lane: lane, operation: exchange.operation,
+                        content: resource.request(for: exchange.operation))))
+        }
+    }
+
+    /// Removes an exchange that has ended; `nil` if it is not in flight.
+    mutating func end(_ id: SyncExchangeID) -> Exchange? {
+        guard let lane = exchanges.firstIndex(where: { $0?.id == id }), let exchange = exchanges[lane] else {
+            return nil
+        }
+        exchanges[lane] = nil
+        if let record = exchange.activity.recordID { schedules[record]?.isInFlight = false }
+        return exchange
+    }
+
+    /// Cancels the exchanges in flight; their outcomes are unknown.
+    mutating func cancelExchanges() {
+        for case let exchange? in exchanges {
+            _ = end(exchange.id)
+            if exchange.isSent { outputs.append(.cancel(exchange.id)) }
+            if let id = exchange.activity.recordID { schedule(id) }
+        }
+    }
+
+    // MARK: Failures
+
+    /// Returns the delay after a number of failures in a row.
+    func nextDelay(afterFailures failures: Int, _ random: inout RandomStream) -> Nanoseconds {
+        policy.delay(afterFailures: failures, random: &random)
+    }
+
+    /// Delays the next attempt of a record.
+    mutating func delay(_ id: RecordID, hasFailedOnPath: Bool) {
+        guard schedules[id] != nil else { return }
+        let failures = min((schedules[id]?.failures ?? 0) + 1, 1 << 20)
+        schedules[id]?.failures = failures
+        schedules[id]?.hasFailedOnPath = hasFailedOnPath
+        schedules[id]?.retryAt = now + policy.delay(afterFailures: failures, random: &jitter)
+        schedule(id)
+    }
+
+    /// Delays the next attempt of the index.
+    mutating func delayIndex() {
+        indexWork.want()
+        indexWork.failures = min(indexWork.failures + 1, 1 << 20)
+        indexWork.retryAt = now + policy.delay(afterFailures: indexWork.failures, random: &jitter)
+    }
+
+    /// Records an exchange that ended without a response of the server.
+    mutating func handlePathFailure(of exchange: Exchange, isOutcomeUnknown: Bool) {
+        switch exchange.activity {
+        case .probe: break
+        case .index: delayIndex()
+        case .push(let id, let sequence):
+            if !isOutcomeUnknown {
+                restoreMayBeCommitted(sequence, exchange)
+            } else if let entry = entries[sequence] {
+                applyMutant(afterLostResponseTo: entry)
+            }
+            delay(id, hasFailedOnPath: true)
+        case .reconcile(let id, _), .fetch(let id): delay(id, hasFailedOnPath: true)
+        }
+        let needsDelay = path.recordFailure()
+        let delay = needsDelay ? policy.delay(afterFailures: path.failures - 1, random: &jitter) : .zero
+        path.probe(at: now + delay)
+    }
+
+    /// Records a validated response: the path works.
+    mutating func recordContact() {
+        guard path.recordResponse(at: now) else { return }
+        // Requests that failed with the path are repeated now, one after the other.
+        for id in active.sorted() where schedules[id]?.hasFailedOnPath == true {
+            schedules[id]?.hasFailedOnPath = false
+            schedules[id]?.failures = 0
+            if schedules[id]?.retryAt != nil {
+                schedules[id]?.retryAt = nil
+                schedule(id)
+            }
+        }
+        indexWork.retryAt = nil
+    }
+
+    /// Sends nothing before a time.
+    mutating func raiseFloor(_ delay: Nanoseconds) {
+        guard delay > .zero else { return }
+        let time = now + min(delay, policy.retryAfterMax)
+        path.floor = max(path.floor ?? .start, time)
+    }
+}

@@ -1,0 +1,261 @@
+public import Determinism
+
+/// Changes of the stored state. Each is part of the next commit.
+extension SyncEngine {
+    /// Adds a stored entry to its record's queue.
+    mutating func insert(_ entry: OutboxEntry) {
+        var entry = entry
+        if case .unknown(let name) = entry.kind, entry.parked == nil {
+            entry.parked = "a change of the kind '\(name.prefix(40))' needs a newer version"
+        }
+        entries[entry.sequence] = entry
+        schedules[entry.id, default: Schedule()].queue.append(entry.sequence)
+        if entry.parked != nil { parkedCount += 1 }
+        nextSequence = max(nextSequence, entry.sequence &+ 1)
+    }
+
+    mutating func store(_ record: LocalRecord) {
+        remember(record.id)
+        records[record.id] = record
+        pendingChange.records[record.id] = .some(record)
+        changedRows.insert(record.id)
+    }
+
+    mutating func store(_ entry: OutboxEntry) {
+        remember(entry.id)
+        if let old = entries[entry.sequence] {
+            parkedCount += (entry.parked == nil ? 0 : 1) - (old.parked == nil ? 0 : 1)
+        } else {
+            schedules[entry.id, default: Schedule()].queue.append(entry.sequence)
+            parkedCount += entry.parked == nil ? 0 : 1
+        }
+        entries[entry.sequence] = entry
+        pendingChange.entries[entry.sequence] = .some(entry)
+        changedRows.insert(entry.id)
+    }
+
+    /// Removes an entry from the outbox.
+    mutating func drop(_ sequence: Int) {
+        guard let entry = entries.removeValue(forKey: sequence) else { return }
+        remember(entry.id, including: entry)
+        if entry.parked != nil { parkedCount -= 1 }
+        if schedules[entry.id]?.queue.first == sequence {
+            schedules[entry.id]?.queue.removeFirst()
+            resetFailures(of: entry.id)
+        } else {
+            schedules[entry.id]?.queue.removeAll { $0 == sequence }
+        }
+        pendingChange.entries[sequence] = .some(nil)
+        changedRows.insert(entry.id)
+    }
+
+    /// Ends the failures of a record's first entry, which has left the queue.
+    func resetSchedule(_ schedule: inout Schedule) {
+        schedule.mustReconcile = false
+        schedule.failures = 0
+        schedule.serverErrors = 0
+        schedule.refusals = 0
+        schedule.retryAt = nil
+        schedule.hasFailedOnPath = false
+    }
+
+    mutating func resetFailures(of id: RecordID) {
+        guard var schedule = schedules[id] else { return }
+        resetSchedule(&schedule)
+        schedules[id] = schedule
+    }
+
+    /// Deletes a record and its entries from the store.
+    mutating func forget(_ id: RecordID) {
+        remember(id)
+        for sequence in schedules[id]?.queue ?? [] { drop(sequence) }
+        schedules[id]?.wantsFetch = false
+        if records.removeValue(forKey: id) != nil { pendingChange.records[id] = .some(nil) }
+        changedRows.insert(id)
+        schedule(id)
+    }
+
+    /// Sets an entry aside until the user decides.
+    mutating func park(_ entry: OutboxEntry, because reason: String) {
+        var entry = entry
+        entry.parked = reason
+        store(entry)
+        resetFailures(of: entry.id)
+        schedule(entry.id)
+        outputs.append(.report(.parked(entry.id, reason)))
+    }
+
+    /// Adds a change to the outbox, or merges it into an entry that has never been sent.
+    mutating func enqueue(_ kind: OutboxEntry.Kind, _ record: LocalRecord) {
+        if kind == .update, let last = schedules[record.id]?.queue.last, var entry = entries[last],
+            entry.attempts == 0, entry.kind != .delete, entry.parked == nil
+        {
+            entry.content = record.mine
+            entry.edits = record.edits
+            store(entry)
+        } else {
+            store(
+                OutboxEntry(
+                    operation: makeUUID(), sequence: nextSequence, id: record.id, kind: kind, content: record.mine,
+                    edits: record.edits))
+            nextSequence += 1
+        }
+    }
+
+    /// Records that a record cannot be read.
+    mutating func setQuarantine(_ id: RecordID, _ reason: String?) {
+        guard quarantine[id] != reason else { return }
+        quarantine[id] = reason
+        pendingChange.quarantine[id] = .some(reason)
+        if let reason { outputs.append(.report(.quarantined(id, reason))) }
+    }
+
+    // MARK: The user's changes
+
+    /// Keeps the present state of a record, to be restored if the commit of the user's change fails.
+    private mutating func remember(_ id: RecordID, including dropped: OutboxEntry? = nil) {
+        guard undo != nil, undo?.records[id] == nil else { return }
+        var entries = entries(of: id)
+        if let dropped, !entries.contains(where: { $0.sequence == dropped.sequence }) { entries.append(dropped) }
+        undo?.records[id] = (records[id], entries, schedules[id])
+    }
+
+    /// Begins a change by the user.
+    mutating func beginUserChange() {
+        commit.isUserChange = true
+        undo = Undo(change: pendingChange)
+    }
+
+    /// The commit of the user's change has failed: the change has not happened.
+    public mutating func undoUserChange(at now: Instant) {
+        tick(now)
+        guard let undo else { return commitFailed(at: now) }
+        self.undo = nil
+        commit.isPending = false
+        commit.isUserChange = false
+        for (id, old) in undo.records {
+            for sequence in schedules[id]?.queue ?? [] {
+                if entries.removeValue(forKey: sequence)?.parked != nil { parkedCount -= 1 }
+            }
+            records[id] = old.record
+            for entry in old.entries {
+                entries[entry.sequence] = entry
+                if entry.parked != nil { parkedCount += 1 }
+            }
+            let isInFlight = schedules[id]?.isInFlight ?? false
+            schedules[id] = old.schedule
+            if schedules[id] != nil { schedules[id]?.isInFlight = isInFlight }
+            changedRows.insert(id)
+            schedule(id)
+        }
+        pendingChange = undo.change
+        commit.change = StoreChange()
+        if !undo.change.isEmpty { recordCommitFailure() }
+    }
+
+    // MARK: Commits
+
+    /// The change of the last commit action is durable.
+    public mutating func committed(at now: Instant) {
+        tick(now)
+        guard commit.isPending else { return }
+        undo = nil
+        commit.isPending = false
+        commit.change = StoreChange()
+        commit.retryAt = nil
+        if commit.failures > 0 {
+            commit.failures = 0
+            outputs.append(.report(.commitRecovered))
+        }
+    }
+
+    /// The change of the last commit action could not be made durable. It is kept, and committed again after a pause;
+    /// until then nothing is sent.
+    public mutating func commitFailed(at now: Instant) {
+        tick(now)
+        guard commit.isPending else { return }
+        undo = nil
+        commit.isPending = false
+        commit.change.append(pendingChange)
+        pendingChange = commit.change
+        commit.change = StoreChange()
+        recordCommitFailure()
+    }
+
+    private mutating func recordCommitFailure() {
+        if commit.failures == 0 { outputs.append(.report(.commitFailing)) }
+        commit.failures = min(commit.failures + 1, 1 << 20)
+        commit.retryAt = now + policy.delay(afterFailures: commit.failures, random: &jitter)
+    }
+
+    /// Nothing was committed, because another process has changed records first.
+    ///
+    /// Those records are taken from the store; the rest of the change is committed again.
+    public mutating func commitWasStale(_ changes: [ForeignChange], at now: Instant) {
+        tick(now)
+        guard commit.isPending else { return }
+        undo = nil
+        commit.isPending = false
+        commit.change.append(pendingChange)
+        pendingChange = commit.change
+        commit.change = StoreChange()
+        storeChanged(changes, at: now)
+    }
+
+    /// Another process has changed records in the store.
+    ///
+    /// What the engine has not committed of these records is dropped. An attempt that was prepared for one of them is not
+    /// sent; one that was sent has an unknown outcome.
+    public mutating func storeChanged(_ changes: [ForeignChange], at now: Instant) {
+        tick(now)
+        for change in changes {
+            let id = change.id
+            for lane in exchanges.indices {
+                if let exchange = exchanges[lane], exchange.activity.recordID == id, !exchange.isSent {
+                    exchanges[lane] = nil
+                    schedules[id]?.isInFlight = false
+                }
+            }
+            pendingChange.records[id] = nil
+            let uncommitted = pendingChange.entries.filter { entries[$0.key]?.id == id || $0.value?.id == id }
+            for sequence in uncommitted.keys { pendingChange.entries[sequence] = nil }
+            for sequence in schedules[id]?.queue ?? [] {
+                if entries.removeValue(forKey: sequence)?.parked != nil { parkedCount -= 1 }
+            }
+            schedules[id]?.queue = []
+            records[id] = change.record
+            for entry in change.entries {
+                if let other = entries[entry.sequence], other.id != id { renumber(other) }
+                insert(entry)
+            }
+            // The outcome of an earlier attempt is not known here.
+            if let head = schedules[id]?.queue.first.flatMap({ entries[$0] }) {
+                schedules[id]?.mustReconcile = mustReconcile(head, followers: (schedules[id]?.queue.count ?? 1) - 1)
+            }
+            changedRows.insert(id)
+            schedule(id)
+        }
+    }
+
+    /// Gives an uncommitted entry another sequence number, because another process has used its own.
+    private mutating func renumber(_ entry: OutboxEntry) {
+        let sequence = nextSequence
+        nextSequence += 1
+        let renumbered = OutboxEntry(
+            operation: entry.operation, sequence: sequence, id: entry.id, kind: entry.kind, content: entry.content,
+            edits: entry.edits, base: entry.base, attempts: entry.attempts, mayBeCommitted: entry.mayBeCommitted,
+            parked: entry.parked)
+        entries[entry.sequence] = nil
+        entries[sequence] = renumbered
+        pendingChange.entries[sequence] = .some(renumbered)
+        if let place = schedules[entry.id]?.queue.firstIndex(of: entry.sequence) {
+            schedules[entry.id]?.queue[place] = sequence
+        }
+        schedule(entry.id)
+    }
+
+    /// Returns whether the server's record is needed before a record's first entry can be sent or dropped.
+    func mustReconcile(_ head: OutboxEntry, followers: Int) -> Bool {
+        head.parked != nil && followers > 0 && head.mayBeCommitted
+    }
+}

@@ -1,0 +1,25 @@
+/// An observable event of a sync client.
+public enum SyncEvent: Sendable {
+    /// Rows of the view, the outbox or the connectivity have changed.
+    case view(ViewChange)
+    /// A request is being sent.
+    case sent(exchange: Int, method: String, target: String)
+    /// The complete response to a request has arrived.
+    case responded(exchange: Int, status: Int)
+    /// An exchange has ended without a response.
+    case failed(exchange: Int, reason: String)
+    /// An exchange was cancelled, because the interface went down.
+    case cancelled(exchange: Int)
+    /// Commits have begun to fail, for this reason; nothing is sent until one succeeds.
+    case commitFailed(String)
+    /// Commits succeed again.
+    case commitRecovered
+    /// Nothing is sent until the user acts.
+    case paused(String)
+    /// The account differs from the store's; nothing is sent until it is adopted.
+    case mismatch(AccountMismatch)
+    /// A record cannot be read.
+    case quarantined(RecordID, String)
+    /// A change is parked.
+    case parked(RecordID, String)
+}
