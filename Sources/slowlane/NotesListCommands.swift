@@ -61,7 +61,8 @@ extension NotesCommand {
 
     /// `slowlane notes conflicts`.
     struct Conflicts: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Show both versions of each note in conflict.")
+        static let configuration = CommandConfiguration(
+            abstract: "Show the base, local and server versions of each note in conflict.")
         @OptionGroup var options: StoreOption
 
         func run() async throws {

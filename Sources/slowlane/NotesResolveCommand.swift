@@ -16,7 +16,7 @@ extension NotesCommand {
     /// `slowlane notes resolve`.
     struct Resolve: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Resolve a conflict.",
+            abstract: "Resolve a conflict: keep a version, or write a new one.",
             discussion: """
                 Without a resolution, the command shows both versions beside each other. --edit opens both versions in \
                 $VISUAL, $EDITOR or vi, between conflict markers. The edited file is refused while it has a marker.
@@ -29,15 +29,15 @@ extension NotesCommand {
                 """)
         @Argument(help: "Title or uuid of the note.") var note: String
         @Flag(help: "Keep the local version.") var mine = false
-        @Flag(help: "Take the version of the server.") var theirs = false
+        @Flag(help: "Keep the server's version.") var theirs = false
         @Flag(help: "Edit both versions in $VISUAL, $EDITOR or vi.") var edit = false
-        @Option(help: "Title that replaces both versions.") var title: String?
-        @Option(help: "Text that replaces both versions.") var text: String?
+        @Option(help: "New title, instead of both versions.") var title: String?
+        @Option(help: "New text, instead of both versions.") var text: String?
         @OptionGroup var options: StoreOption
 
         func validate() throws {
             guard [mine, theirs, edit, title != nil || text != nil].count(where: { $0 }) <= 1 else {
-                throw ValidationError("give one of --mine, --theirs, --edit, or --text and --title")
+                throw ValidationError("give --mine, --theirs, --edit, or a new --text or --title")
             }
         }
 

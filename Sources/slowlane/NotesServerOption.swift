@@ -33,7 +33,7 @@ extension NotesCommand {
             let text = user ?? ProcessInfo.processInfo.environment["SLOWLANE_USER"] ?? ""
             let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
             guard parts.count == 2, !parts[0].isEmpty else {
-                console.error("no user; give --user NAME:PASSWORD")
+                console.error("no user and password; add --user NAME:PASSWORD, or set SLOWLANE_USER")
                 throw ExitStatus.usage
             }
             var configuration = SyncClientConfiguration(

@@ -66,7 +66,7 @@ enum Layers {
         .init(name: "SyncStore", layer: 2, targets: ["NotesContract", "SyncEngine"], packages: ["GRDB"]),
         .init(
             name: "SyncClient", layer: 2,
-            targets: ["Determinism", "HTTPWire", "NotesContract", "SyncEngine", "SyncStore"],
+            targets: ["Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "SyncStore"],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
         .init(
             name: "ControlAPI", layer: 2,
