@@ -92,3 +92,5 @@ public enum HTTPCloseReason: Hashable, Sendable {
     /// In another way, in words.
     case other(String)
 }
+
+extension HTTPClientError { public var isNotHTTP: Bool { false } }

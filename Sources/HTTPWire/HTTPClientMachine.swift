@@ -73,7 +73,7 @@ public struct HTTPClientMachine: Sendable {
     // MARK: Inputs
 
     /// Starts an exchange. A malformed request fails at once.
-    public mutating func start(_ request: HTTPClientRequest, at now: Instant) -> HTTPExchangeID {
+    public mutating func start(_ request: HTTPClientRequest, lane: Int = 0, at now: Instant) -> HTTPExchangeID {
         let id = HTTPExchangeID(number: nextExchange)
         nextExchange += 1
         let requestHead: HTTPRequestHead
@@ -134,6 +134,9 @@ public struct HTTPClientMachine: Sendable {
         connections[id]?.parser.received(bytes)
         read(id, exchange, at: now)
     }
+
+    /// Reports that the kernel has accepted bytes of a connection.
+    public mutating func written(_ count: Int, on id: HTTPConnectionID, at now: Instant) {}
 
     /// Reports a connection that was closed by its peer, or has failed.
     public mutating func closed(_ id: HTTPConnectionID, how: HTTPCloseReason, at now: Instant) {
