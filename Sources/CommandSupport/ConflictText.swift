@@ -34,6 +34,12 @@ public struct ConflictText: Sendable {
         /// The reason.
         public let reason: String
 
+        /// Creates an error.
+        public init(line: Int?, reason: String) {
+            self.line = line
+            self.reason = reason
+        }
+
         public var description: String { line.map { "line \($0): \(reason)" } ?? reason }
     }
 

@@ -1,4 +1,5 @@
 internal import Determinism
+internal import Foundation
 internal import JSON
 public import SyncEngine
 internal import SyncStore
@@ -68,7 +69,7 @@ public struct OfflineNotes {
     public func entries(of uuid: String) -> [OutboxEntry] { engine.entries(of: RecordID(uuid)) }
 
     /// The identifier of the process that synchronises the store at present; `nil` if none does.
-    public var syncProcess: Int? { store.leaseHolder }
+    public var syncProcess: Int? { syncState?.runningProcess }
 
     /// The state of the store's last synchronisation; `nil` if there was none.
     public var syncState: SyncState? { SyncState(storePath: path) }
@@ -94,7 +95,7 @@ public struct OfflineNotes {
     /// Creates a note and returns its uuid.
     public mutating func create(title: String, text: String) throws -> String {
         let content = NoteContent(title: title, text: text, date: SyncClient.date()).encoded
-        let id = RecordID(SyncClient.makeUUID())
+        let id = RecordID(UUID().uuidString.lowercased())
         return try change(id) { engine throws(SyncEngine.RecordError) in
             try engine.create(content, id: id, at: .start)
         }.text
@@ -169,13 +170,10 @@ public struct OfflineNotes {
             } catch {
                 throw NoteError(error)
             }
-            var change = StoreChange()
             while let action = next.takeAction() {
-                guard case .commit(let more) = action else { continue }
-                change.append(more)
-                next.committed(at: .start)
+                if case .commit(let change) = action { return change }
             }
-            return change
+            return StoreChange()
         }
         try load()
         guard let value else { throw NoteError(description: "the note was not changed") }
@@ -184,7 +182,8 @@ public struct OfflineNotes {
 }
 
 extension OfflineNotes.NoteError {
-    init(_ error: SyncEngine.RecordError) {
+    /// Creates the error of a rejected change.
+    public init(_ error: SyncEngine.RecordError) {
         description =
             switch error {
             case .unknown: "no such note ('slowlane notes list' shows all)"

@@ -1,3 +1,4 @@
+internal import NIOCore
 public import SyncEngine
 
 extension SyncClient {

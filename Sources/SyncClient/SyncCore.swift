@@ -33,7 +33,7 @@ final class SyncCore {
     /// The interval at which the store is checked for changes by other processes.
     private static let storePollInterval = TimeAmount.milliseconds(200)
     /// The size of the socket's send buffer in bytes. A small one shows how much of a request has been sent.
-    private static let sendBufferBytes: CInt = 64 << 10
+    private static let sendBufferBytes = 64 << 10
     /// The size of a write in bytes; each is reported when the kernel has it.
     private static let writeBytesMax = 16 << 10
     /// The limit on repetitions of a user's change whose record another process changes at the same time.

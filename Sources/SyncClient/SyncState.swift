@@ -1,6 +1,6 @@
 internal import Foundation
 internal import JSON
-public import SyncEngine
+internal import SyncEngine
 
 /// The state of a store's last synchronisation, for other processes: a JSON file beside the store, `STORE-sync.json`.
 public struct SyncState: Hashable, Sendable {
@@ -36,6 +36,13 @@ public struct SyncState: Hashable, Sendable {
         problem = members["problem"]?.text
     }
 
+    /// The process that synchronises the store; `nil` if it has ended, in whatever way.
+    var runningProcess: Int? {
+        guard let process, process > 0, let pid = pid_t(exactly: process) else { return nil }
+        // Signal 0 checks only whether the process exists.
+        return kill(pid, 0) == 0 || errno == EPERM ? process : nil
+    }
+
     /// The state as JSON.
     public var json: String {
         JSONText.object([
@@ -69,5 +76,7 @@ public struct SyncState: Hashable, Sendable {
         if !created || rename(path + ".new", path) != 0 { unlink(path + ".new") }
     }
 
-    private static func path(of store: String) -> String { store + "-sync.json" }
+    private static func path(of store: String) -> String {
+        URL(filePath: store).resolvingSymlinksInPath().path(percentEncoded: false) + "-sync.json"
+    }
 }

@@ -16,7 +16,7 @@ extension NotesCommand {
         @Option(
             help: ArgumentHelp(
                 "Interfaces on which to send: any or unmetered.", valueName: "any|unmetered"))
-        var interface = SyncPolicy.AllowedInterfaces.any
+        var interface = Interfaces.any
 
         @Flag(help: "The network interface of this device is metered.")
         var metered = false
@@ -38,10 +38,15 @@ extension NotesCommand {
             }
             var configuration = SyncClientConfiguration(
                 host: endpoint.host, port: endpoint.port, user: parts[0], password: parts[1], storePath: store)
-            configuration.policy.interfaces = interface
+            configuration.policy.interfaces = interface.allowed
             return configuration
         }
     }
 }
 
-extension SyncPolicy.AllowedInterfaces: ExpressibleByArgument {}
+/// The values of `--interface`.
+enum Interfaces: String, ExpressibleByArgument, CaseIterable {
+    case any, unmetered
+
+    var allowed: SyncPolicy.AllowedInterfaces { self == .any ? .any : .unmetered }
+}

@@ -68,9 +68,9 @@ extension NotesCommand {
         }
 
         /// Returns a flag that the first SIGINT or SIGTERM sets.
-        private static func ending() -> Flag {
+        private static func ending() -> EndFlag {
             let events = ForegroundEvents()
-            let flag = Flag()
+            let flag = EndFlag()
             Task {
                 _ = await events.next()
                 flag.set()
@@ -81,7 +81,7 @@ extension NotesCommand {
 }
 
 /// A boolean that one thread sets and others read.
-private final class Flag: Sendable {
+private final class EndFlag: Sendable {
     private let value = Atomic(false)
 
     var isSet: Bool { value.load(ordering: .relaxed) }
