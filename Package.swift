@@ -63,7 +63,7 @@ let package = Package(
         .target(
             name: "HTTPWire",
             dependencies: [
-                "Determinism", "LinkModel", httpTypes, nioCore,
+                "Determinism", httpTypes, nioCore, .product(name: "DequeModule", package: "swift-collections"),
             ], swiftSettings: settings),
         .target(name: "JSON", swiftSettings: settings),
         .target(
@@ -184,7 +184,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        // Layer 3: scenarios.
+        // Layer 3: scenarios, and what the command line consists of besides arguments.
         .target(
             name: "ScenarioRunner",
             dependencies: [
@@ -196,8 +196,15 @@ let package = Package(
         .target(
             name: "CommandSupport",
             dependencies: [
-                "Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "ProxyServer", nioCore, nioPosix,
-                logging,
+                "Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "NotesService", "ProxyServer",
+                "PacketCapture", "NotesServer", "ControlAPI", "LiveMeasurement", nioCore, nioPosix, logging,
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "ToxiproxyCLI",
+            dependencies: [
+                "JSON", "ControlAPI", "CommandSupport",
             ],
             swiftSettings: settings
         ),
@@ -205,10 +212,9 @@ let package = Package(
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
-                "ConfigFiles", "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
-                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", nioCore, nioPosix,
-                logging,
+                "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload", "ConfigFiles",
+                "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport", "LiveMeasurement",
+                "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", "ToxiproxyCLI", nioCore, nioPosix, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings
@@ -340,14 +346,15 @@ let package = Package(
         .testTarget(
             name: "CommandTests",
             dependencies: [
-                "JSON", "NotesContract", "slowlane", "TestSupport", grdb,
+                "JSON", "NotesContract", "ToxiproxyCLI", "slowlane", "TestSupport", grdb,
             ],
             exclude: ["Python", "Tables"],
             swiftSettings: settings),
         .testTarget(
             name: "CommandSupportTests",
             dependencies: [
-                "Determinism", "LinkModel", "CommandSupport", "ConfigFiles", nioCore, nioPosix,
+                "Determinism", "LinkModel", "JSON", "ScenarioModel", "CommandSupport", "ConfigFiles", "PacketCapture",
+                nioCore, nioPosix, logging,
             ],
             swiftSettings: settings),
         .testTarget(name: "TidyTests", swiftSettings: settings),

@@ -1,6 +1,8 @@
 //  CommandSupport: the terminal side of the command line tool.
 //
-//  Owns: output to the console with a status line, log handlers, signals, reading of standard input, formatting of
-//  numbers and tables, the commands that `slowlane proxy` takes while it runs.
+//  Owns: output to the console with a status line, log handlers, signals, reading of standard input; numbers, tables and
+//  the results of commands as text; servers in the foreground, from the line "listening" until a signal; the commands
+//  that `slowlane proxy` takes while it runs.
 //
-//  Does not own: arguments, subcommands and exit statuses (slowlane).
+//  Does not own: arguments, subcommands and exit statuses (slowlane), what the servers do (ProxyServer, ControlAPI,
+//  NotesServer), Toxiproxy's command line (ToxiproxyCLI).

@@ -17,7 +17,7 @@ public struct InteractiveProxy {
     private var conditionsName: String
     /// The timeline, if the conditions come from one.
     private var playback: TimelinePlayback?
-    /// The outage made by `cut`; it is independent of the conditions.
+    /// The outage made by `outage`; it is independent of the conditions.
     private var outage = PerDirection(up: false, down: false)
 
     /// The interval at which the status line is redrawn on a terminal.
@@ -27,7 +27,7 @@ public struct InteractiveProxy {
 
     /// The commands with their arguments, for `help` and for errors.
     static let commands = [
-        "profile NAME|FILE", "timeline NAME|FILE|TIMES", "pause", "resume", "seek TIME", "cut [up|down]", "heal",
+        "profile NAME|FILE", "timeline NAME|FILE|TIMES", "pause", "resume", "seek TIME", "outage [up|down]", "heal",
         "reset", "clear", "status", "quit", "help",
     ]
 
@@ -48,6 +48,22 @@ public struct InteractiveProxy {
         self.grace = grace
         self.isQuiet = isQuiet
         playback = timeline.map { TimelinePlayback($0, startingAt: .now) }
+    }
+
+    /// Prints the addresses of the proxy, and a warning if other machines can reach the upstream through it.
+    public func announce(upstream: Endpoint, conditions: String) {
+        let address = proxy.address
+        guard !LocalAddresses.isLoopback(address.host) else {
+            return console.print("listening on \(address) -> \(upstream), \(conditions)")
+        }
+        let others = LocalAddresses.reachable(through: address.host).map {
+            "\(Endpoint(host: $0, port: address.port))"
+        }
+        let note = others.isEmpty ? "" : " (from another device \(others.joined(separator: " or ")))"
+        console.print("listening on \(address)\(note) -> \(upstream), \(conditions)")
+        console.print(
+            "warning: other machines can reach the upstream through port \(address.port); "
+                + "use --listen 127.0.0.1:\(address.port) for this machine only", to: .progress)
     }
 
     /// Executes commands until `quit` or a signal, then stops the proxy.
@@ -117,10 +133,11 @@ public struct InteractiveProxy {
                 return "error seek needs a time, such as 'seek 20s'"
             }
             return await resume(at: time)
-        case ("cut", let direction) where [nil, "up", "down", "both"].contains(direction):
+        case ("outage", let direction) where [nil, "up", "down", "both"].contains(direction):
             await setOutage(PerDirection(up: direction != "down", down: direction != "up"))
-            return "ok cut \(direction ?? "both")"
-        case ("cut", _): return "error cut takes up, down or no argument (both directions): 'cut', 'cut up', 'cut down'"
+            return "ok outage \(direction ?? "both")"
+        case ("outage", _):
+            return "error outage takes up, down or no argument (both directions): 'outage', 'outage up', 'outage down'"
         case ("heal", nil):
             await setOutage(PerDirection(up: false, down: false))
             return "ok heal\(await conditionsNote())"
@@ -177,11 +194,11 @@ public struct InteractiveProxy {
         outage = directions
     }
 
-    /// A reminder that `cut` still blocks traffic under the new conditions.
+    /// A reminder that `outage` still blocks traffic under the new conditions.
     private var outageNote: String {
         guard outage.up || outage.down else { return "" }
         let direction = outage.up && outage.down ? "both directions" : outage.up ? "upstream" : "downstream"
-        return "; 'cut' still blocks \(direction): lift it with 'heal'"
+        return "; 'outage' still blocks \(direction): lift it with 'heal'"
     }
 
     /// A reminder that the conditions themselves block traffic, after an outage was lifted.

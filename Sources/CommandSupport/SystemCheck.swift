@@ -13,6 +13,20 @@ public enum SystemCheck {
         case limitation(String, remedy: String)
         /// A feature without which a proxy cannot work.
         case failure(String, remedy: String)
+
+        /// The result with its remedy, in one or two lines.
+        public var text: String {
+            switch self {
+            case .ok(let text): "ok    \(text)"
+            case .limitation(let text, let remedy): "note  \(text)\n      -> \(remedy)"
+            case .failure(let text, let remedy): "FAIL  \(text)\n      -> \(remedy)"
+            }
+        }
+
+        /// Whether a proxy cannot work.
+        public var isFailure: Bool {
+            if case .failure = self { true } else { false }
+        }
     }
 
     /// Runs all checks; takes a fraction of a second.

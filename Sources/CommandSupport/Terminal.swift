@@ -51,7 +51,7 @@ public enum Terminal {
     }
 
     /// Raises the limit of open files (`ulimit -n`) to the hard limit and returns it.
-    public static func raiseOpenFileLimit() -> Int {
+    static func raiseOpenFileLimit() -> Int {
         var limit = rlimit()
         #if canImport(Darwin)
             let resource = RLIMIT_NOFILE
@@ -73,9 +73,16 @@ public enum Terminal {
         return Int(min(limit.rlim_cur, ceiling))
     }
 
+    /// Raises the limit of open files (`ulimit -n`). Returns a number of proxied connections, or a lower one that fits
+    /// into that limit, and the limit.
+    public static func connectionsMax(_ wanted: Int) -> (count: Int, openFilesMax: Int) {
+        let files = raiseOpenFileLimit()
+        return (min(wanted, connections(withOpenFiles: files)), files)
+    }
+
     /// Returns how many proxied connections fit into a limit of open files: two sockets each, 64 files for everything
     /// else.
-    public static func connections(withOpenFiles files: Int) -> Int { max(1, (files - 64) / 2) }
+    static func connections(withOpenFiles files: Int) -> Int { max(1, (files - 64) / 2) }
 
     /// Ends the process immediately, without running exit handlers.
     static func exitImmediately(_ status: Int32) -> Never { _exit(status) }

@@ -38,6 +38,13 @@ public enum Units {
         return text.isEmpty ? "0s" : text
     }
 
+    /// Returns a number of packets with their rate, as `1200000 packets in 0.500 s: 2.40 million packets/s`.
+    public static func throughput(_ packets: Int, in span: Duration) -> String {
+        let seconds = span / .seconds(1)
+        let rate = String(format: "%.2f", Double(packets) / seconds / 1e6)
+        return "\(packets) packets in \(String(format: "%.3f", seconds)) s: \(rate) million packets/s"
+    }
+
     /// Returns conditions as `down 780 kbit/s 100 ms, up 330 kbit/s 100 ms`.
     public static func conditions(_ conditions: Conditions) -> String {
         switch conditions.connectionPolicy {

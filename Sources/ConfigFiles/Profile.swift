@@ -42,9 +42,9 @@ public struct Profile: Hashable, Sendable {
 
     /// The grade of evidence for a number.
     public enum Grade: String, CaseIterable, Sendable {
-        /// Printed by the original tool, or by the kernel that applied it.
+        /// Printed by the tool that the profile imitates, or by the kernel that applied the tool's settings.
         case observed
-        /// Read in the original tool's source code.
+        /// Read in the source code of the tool that the profile imitates.
         case code
         /// Taken from a published table or program.
         case published

@@ -8,6 +8,13 @@ public struct ScenarioFile: Sendable {
     /// The variants, in the order of the file.
     public let variants: [Scenario]
 
+    /// Returns the scenario and its variants, or one of them.
+    ///
+    /// - Parameter variant: The variant's name, `none` for the scenario itself, `nil` for all.
+    public func runs(ofVariant variant: String?) -> [Scenario] {
+        ([scenario] + variants).filter { variant == nil || ($0.variant ?? "none") == variant }
+    }
+
     /// The file format's version, given as `scenario: 1`.
     public static let formatVersion = "1"
 

@@ -77,7 +77,7 @@ extension API {
             status?.link.queueDepth
         }
         perDirection(
-            "slowlane_proxy_stalls_total", "counter", "Times reading from a sender was paused (back-pressure)."
+            "slowlane_proxy_read_pauses_total", "counter", "Times reading from a sender was paused (back-pressure)."
         ) { traffic, _ in
             traffic.readPauses
         }

@@ -35,7 +35,7 @@ struct JSONFields {
     /// Returns whether a key equals a lowercase name in any letter case. Like Go, it uses Unicode's mapping beyond
     /// ASCII.
     private static func matches(_ key: String, _ name: String) -> Bool {
-        // Lowercasing shortens a letter by at most three bytes.
+        // A lowercase letter has at least a third of the bytes of its uppercase form: U+212A (3 bytes) becomes k.
         key.utf8.count <= 3 * name.utf8.count && key.lowercased().hasSameBytes(as: name)
     }
 

@@ -31,7 +31,7 @@ public struct RequestGuard: Sendable {
         {
             return APIError(
                 .forbidden,
-                "browser requests with the Host '\(authority.prefix(100))' are refused; add it with --allow-host "
+                "browser requests with the Host '\(authority.prefix(100))' are rejected; add it with --allow-host "
                     + "\(Self.host(of: authority).prefix(100))")
         }
         if let authority = request.authority, !hosts.contains("*"), !isKnown(authority) {
@@ -42,7 +42,7 @@ public struct RequestGuard: Sendable {
         }
         let isSafe = [.get, .head, .options].contains(request.method)
         if !isSafe, let origin = request.headerFields[.origin], origin != "http://\(request.authority ?? "")" {
-            return APIError(.forbidden, "requests from the web page \(origin.prefix(100)) are refused")
+            return APIError(.forbidden, "requests from the web page \(origin.prefix(100)) are rejected")
         }
         if let token {
             let given = request.headerFields[.authorization]?.split(separator: " ", maxSplits: 1) ?? []

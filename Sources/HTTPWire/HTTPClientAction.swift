@@ -4,7 +4,7 @@ public import NIOCore
 public enum HTTPClientAction: Sendable {
     /// Open a connection.
     case connect(HTTPConnectionID)
-    /// Write these bytes.
+    /// Write these bytes, and report those that the kernel accepts with ``HTTPClientMachine/written(_:on:at:)``.
     case write(HTTPConnectionID, ByteBuffer)
     /// Close the connection, with a RST if abortive. No further action refers to it.
     case close(HTTPConnectionID, isAbortive: Bool)

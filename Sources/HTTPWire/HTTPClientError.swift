@@ -14,12 +14,16 @@ public struct HTTPClientError: Error, Hashable, Sendable, CustomStringConvertibl
     public enum Timeout: String, Hashable, Sendable {
         /// ``HTTPTimeouts/connect``.
         case connect
+        /// ``HTTPTimeouts/upload``.
+        case upload
         /// ``HTTPTimeouts/firstByte``.
         case firstByte = "first byte"
         /// ``HTTPTimeouts/idle``.
         case idle
         /// ``HTTPTimeouts/exchange``.
         case exchange = "whole exchange"
+        /// ``HTTPTimeouts/minimumRate``.
+        case rate = "minimum rate"
     }
 
     /// A cause.
@@ -30,10 +34,14 @@ public struct HTTPClientError: Error, Hashable, Sendable, CustomStringConvertibl
         case timedOut(Timeout)
         /// The connection was closed before the response was complete.
         case closedByPeer(HTTPCloseReason)
-        /// The response, or the request, is not HTTP.
+        /// The peer's first bytes do not begin with `HTTP/`: the peer is not an HTTP/1 server.
+        case notHTTP
+        /// The request cannot be serialised, or the response begins with `HTTP/` and is malformed.
         case malformed(HTTPError)
         /// The response's body is too large.
         case bodyTooLarge
+        /// Too many exchanges wait for a connection.
+        case tooManyWaiting
         /// The caller has cancelled the exchange.
         case cancelled
     }
@@ -62,8 +70,10 @@ public struct HTTPClientError: Error, Hashable, Sendable, CustomStringConvertibl
         case .closedByPeer(.fin): "closed before the response was complete"
         case .closedByPeer(.reset): "reset before the response was complete"
         case .closedByPeer(.other(let text)): "connection lost: \(text)"
-        case .malformed(let error): "not HTTP: \(error)"
+        case .notHTTP: "not HTTP: the response does not begin with HTTP/"
+        case .malformed(let error): "malformed HTTP message: \(error)"
         case .bodyTooLarge: "response body too large"
+        case .tooManyWaiting: "too many exchanges wait for a connection"
         case .cancelled: "cancelled"
         }
     }
@@ -93,4 +103,3 @@ public enum HTTPCloseReason: Hashable, Sendable {
     case other(String)
 }
 
-extension HTTPClientError { public var isNotHTTP: Bool { false } }

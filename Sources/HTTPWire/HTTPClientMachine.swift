@@ -1,45 +1,65 @@
+internal import DequeModule
 public import Determinism
 internal import HTTPTypes
-internal import LinkModel
 public import NIOCore
 
 /// The client side of HTTP/1.1 to one server: its connections, and the exchanges that use them or wait for one.
 ///
 /// A state machine: events and the time are its inputs; ``takeAction()`` returns actions. A request is never sent
 /// twice: the caller decides whether a failed request may be repeated, also after the failure of a reused connection.
+///
+/// A request is written in pieces of ``writeBytesMax`` bytes, at most two of which the kernel has not accepted; a
+/// request that is not larger is one write. The driver reports accepted bytes with ``written(_:on:at:)``, in order with
+/// the bytes received: a response to a request that was not accepted completely is early. An exchange ends with a
+/// complete early response, and its connection is then closed.
 public struct HTTPClientMachine: Sendable {
-    private struct Connection: Sendable {
-        enum State: Sendable { case connecting, busy, idle }
+    /// The maximum number of bytes of a write.
+    public static let writeBytesMax = 16 << 10
 
+    /// The maximum number of interim responses (1xx) to a request. Each is a sign of life, so an unlimited number of
+    /// them would keep an exchange alive for ever.
+    private static let interimResponsesMax = 100
+
+    private struct Connection: Sendable {
+        enum State: Hashable, Sendable { case connecting, busy(HTTPExchangeID), idle }
+
+        let pool: Int
         var state = State.connecting
         var parser = HTTPParser(.responses)
-        var exchange: HTTPExchangeID?
-        /// The deadline of the current state.
+        /// The deadline while the connection is not busy.
         var deadline: Instant
         /// The number of exchanges that the connection has carried.
         var exchangeCount = 0
+
+        var exchange: HTTPExchangeID? { if case .busy(let exchange) = state { exchange } else { nil } }
     }
 
-    private struct Exchange: Sendable {
-        let requestHead: HTTPRequestHead
-        let bytes: ByteBuffer
-        let deadline: Instant
-        var connection: HTTPConnectionID?
-        var head: HTTPResponseHead?
-        var body: [UInt8] = []
-        var trailers = HTTPFields()
-        var phase = HTTPClientError.Phase.notSent
+    /// The connections and the waiting exchanges of one pool.
+    private struct Pool: Sendable {
+        /// Connections in the order in which they were opened.
+        var connections: [HTTPConnectionID] = []
+        /// Exchanges that wait for a connection, in the order of their starts.
+        var waiting: Deque<Waiting> = []
+
+        /// The earliest limit of a waiting exchange.
+        var limit: Instant { waiting.first { $0.limit != .never }?.limit ?? .never }
+    }
+
+    private struct Waiting: Sendable {
+        let id: HTTPExchangeID
+        /// The end of the exchange's total time, ``Instant/never`` if it is large.
+        let limit: Instant
     }
 
     private let host: String
     private let timeouts: HTTPTimeouts
     private let connectionsMax: Int
+    private let waitingMax: Int
     private let bodyMax: Int
+    private var pools: [Int: Pool] = [:]
     private var connections: [HTTPConnectionID: Connection] = [:]
-    private var exchanges: [HTTPExchangeID: Exchange] = [:]
-    /// Exchanges that wait for a connection, in order.
-    private var waiting: [HTTPExchangeID] = []
-    private var actions: [HTTPClientAction] = []
+    private var exchanges: [HTTPExchangeID: HTTPClientExchange] = [:]
+    private var actions: Deque<HTTPClientAction> = []
     private var nextConnection = 0
     private var nextExchange = 0
 
@@ -47,14 +67,17 @@ public struct HTTPClientMachine: Sendable {
     ///
     /// - Parameters:
     ///   - host: The value of the `Host` field.
-    ///   - connectionsMax: The maximum number of connections.
+    ///   - connectionsMax: The maximum number of connections of a pool.
+    ///   - waitingMax: The maximum number of exchanges of a pool that wait for a connection.
     ///   - bodyMax: The maximum number of bytes of a response's body.
     public init(
-        host: String, timeouts: HTTPTimeouts = HTTPTimeouts(), connectionsMax: Int = 2, bodyMax: Int = 16 << 20
+        host: String, timeouts: HTTPTimeouts = HTTPTimeouts(), connectionsMax: Int = 1, waitingMax: Int = 1_000,
+        bodyMax: Int = 16 << 20
     ) {
         self.host = host
         self.timeouts = timeouts
         self.connectionsMax = max(1, connectionsMax)
+        self.waitingMax = max(1, waitingMax)
         self.bodyMax = bodyMax
     }
 
@@ -62,33 +85,48 @@ public struct HTTPClientMachine: Sendable {
 
     /// The time at which ``advance(to:)`` must be called next.
     public var nextDeadline: Instant? {
-        let ends = exchanges.values.map(\.deadline)
-        let states = connections.values.map(\.deadline)
-        return (ends + states).min().flatMap { $0 == .never ? nil : $0 }
+        var next = Instant.never
+        for id in connections.keys { next = min(next, deadline(of: id)) }
+        for pool in pools.values { next = min(next, pool.limit) }
+        return next == .never ? nil : next
+    }
+
+    /// The number of pools that have connections or waiting exchanges.
+    var poolCount: Int { pools.count }
+
+    private func deadline(of id: HTTPConnectionID) -> Instant {
+        guard let exchange = connections[id]?.exchange else { return connections[id]?.deadline ?? .never }
+        return exchanges[exchange]?.deadline ?? .never
     }
 
     /// Takes the next action.
-    public mutating func takeAction() -> HTTPClientAction? { actions.isEmpty ? nil : actions.removeFirst() }
+    public mutating func takeAction() -> HTTPClientAction? { actions.popFirst() }
 
     // MARK: Inputs
 
-    /// Starts an exchange. A malformed request fails at once.
-    public mutating func start(_ request: HTTPClientRequest, lane: Int = 0, at now: Instant) -> HTTPExchangeID {
+    /// Starts an exchange. A malformed request, or one too many in the pool, fails at once.
+    ///
+    /// - Parameter pool: A number that separates exchanges: a connection carries exchanges of one pool only, and no
+    ///   exchange waits for one of another pool.
+    public mutating func start(_ request: HTTPClientRequest, pool: Int = 0, at now: Instant) -> HTTPExchangeID {
         let id = HTTPExchangeID(number: nextExchange)
         nextExchange += 1
-        let requestHead: HTTPRequestHead
+        let head: HTTPRequestHead
         do throws(HTTPError) {
-            requestHead = try head(of: request)
+            head = try self.head(of: request)
         } catch {
             actions.append(.finished(id, .failure(HTTPClientError(.malformed(error), .notSent))))
             return id
         }
-        var bytes = ByteBuffer()
-        requestHead.write(into: &bytes)
-        bytes.writeBytes(request.body)
-        exchanges[id] = Exchange(requestHead: requestHead, bytes: bytes, deadline: now + timeouts.exchange)
-        waiting.append(id)
-        dispatch(at: now)
+        guard pools[pool]?.waiting.count ?? 0 < waitingMax else {
+            actions.append(.finished(id, .failure(HTTPClientError(.tooManyWaiting, .notSent))))
+            return id
+        }
+        let exchange = HTTPClientExchange(head, body: request.body, pool: pool, limit: now + timeouts.exchange)
+        pools[pool, default: Pool()].waiting.append(
+            Waiting(id: id, limit: exchange.isLarge(timeouts) ? .never : exchange.limit))
+        exchanges[id] = exchange
+        dispatch(pool, at: now)
         return id
     }
 
@@ -102,106 +140,128 @@ public struct HTTPClientMachine: Sendable {
 
     /// Cancels an exchange; one that has ended is ignored.
     public mutating func cancel(_ id: HTTPExchangeID, at now: Instant) {
-        guard exchanges[id] != nil else { return }
         fail(id, .cancelled, at: now)
     }
 
     /// Reports an established connection.
     public mutating func connected(_ id: HTTPConnectionID, at now: Instant) {
-        guard connections[id]?.state == .connecting else { return }
+        guard isKnown(id), let connection = connections[id] else { return }
+        assert(connection.state == .connecting, "the connection is established already")
+        guard connection.state == .connecting else { return }
         connections[id]?.state = .idle
         connections[id]?.deadline = now + timeouts.idleConnection
-        dispatch(at: now)
+        dispatch(connection.pool, at: now)
     }
 
-    /// Reports a connection that could not be established; the oldest waiting exchange fails with it.
+    /// Reports a connection that could not be established; the oldest exchange that waits in its pool fails with it.
     public mutating func connectFailed(_ id: HTTPConnectionID, reason: HTTPConnectError, at now: Instant) {
-        guard connections[id]?.state == .connecting else { return }
-        connections[id] = nil
-        if let first = waiting.first { fail(first, .connect(reason), at: now) }
-        dispatch(at: now)
+        guard isKnown(id), let connection = connections[id] else { return }
+        assert(connection.state == .connecting, "the connection is established already")
+        guard connection.state == .connecting else { return }
+        remove(id)
+        failOldest(in: connection.pool, .connect(reason), at: now)
+    }
+
+    /// Reports bytes of a request that the kernel has accepted. They may be a part of a write, or more than one write.
+    public mutating func written(_ count: Int, on id: HTTPConnectionID, at now: Instant) {
+        guard isKnown(id), count != 0, let connection = connections[id] else { return }
+        guard let exchange = connection.exchange, exchanges[exchange]?.writer.recordAccepted(count) == true else {
+            return assertionFailure("more bytes accepted than written")
+        }
+        exchanges[exchange]?.transfer?.progress.recordAccepted(count, at: now)
+        writePieces(of: exchange, on: id)
     }
 
     /// Reports bytes that were received.
     public mutating func received(_ bytes: ByteBuffer, on id: HTTPConnectionID, at now: Instant) {
-        guard let exchange = connections[id]?.exchange else {
+        guard isKnown(id), bytes.readableBytes > 0, let state = connections[id]?.state else { return }
+        guard case .busy(let exchange) = state else {
+            assert(state == .idle, "bytes before the connection is established")
             // Unsolicited bytes.
-            if connections[id] != nil { close(id, isAbortive: true) }
-            return
+            return close(id, isAbortive: true)
         }
-        connections[id]?.deadline = now + timeouts.idle
+        exchanges[exchange]?.transfer?.progress.recordReceived(bytes.readableBytes, at: now)
         exchanges[exchange]?.phase = .responding
+        guard exchanges[exchange]?.startsWithHTTP(bytes) == true else { return fail(exchange, .notHTTP, at: now) }
         connections[id]?.parser.received(bytes)
         read(id, exchange, at: now)
     }
 
-    /// Reports that the kernel has accepted bytes of a connection.
-    public mutating func written(_ count: Int, on id: HTTPConnectionID, at now: Instant) {}
-
-    /// Reports a connection that was closed by its peer, or has failed.
+    /// Reports a connection that was closed by its peer, or has failed. Bytes that arrived before are reported first:
+    /// a server may send its response and reset the connection while the request is still being written.
     public mutating func closed(_ id: HTTPConnectionID, how: HTTPCloseReason, at now: Instant) {
-        guard let connection = connections[id] else { return }
-        if let exchange = connection.exchange, how == .fin {
+        guard isKnown(id) else { return }
+        if how == .fin, let exchange = connections[id]?.exchange {
             // The end of the stream may be the end of the response.
             connections[id]?.parser.streamEnded()
             read(id, exchange, hasEnded: true, at: now)
         }
-        guard let connection = connections.removeValue(forKey: id) else { return }
-        if let exchange = connection.exchange {
-            exchanges[exchange]?.connection = nil
-            fail(exchange, .closedByPeer(how), wasReused: connection.exchangeCount > 1, at: now)
-        } else if connection.state == .connecting, let first = waiting.first {
-            fail(first, .connect(.other("closed")), at: now)
+        guard let connection = connections[id] else { return }
+        remove(id)
+        switch connection.state {
+        case .connecting: failOldest(in: connection.pool, .connect(.other("closed")), at: now)
+        case .busy(let exchange): fail(exchange, .closedByPeer(how), on: connection, at: now)
+        case .idle: break
         }
-        dispatch(at: now)
     }
 
     /// Ends exchanges and connections whose deadlines have passed.
     public mutating func advance(to now: Instant) {
-        for id in exchanges.keys.sorted() where exchanges[id].map({ $0.deadline <= now }) ?? false {
-            fail(id, .timedOut(.exchange), at: now)
+        for number in pools.keys.sorted() {
+            guard let pool = pools[number], pool.limit <= now else { continue }
+            for entry in pool.waiting where entry.limit <= now { fail(entry.id, .timedOut(.exchange), at: now) }
         }
-        for id in connections.keys.sorted() {
-            guard let connection = connections[id], connection.deadline <= now else { continue }
+        for id in connections.keys.filter({ deadline(of: $0) <= now }).sorted() {
+            guard let connection = connections[id], deadline(of: id) <= now else { continue }
             switch connection.state {
             case .connecting:
                 close(id, isAbortive: true)
-                if let first = waiting.first { fail(first, .timedOut(.connect), at: now) }
+                failOldest(in: connection.pool, .timedOut(.connect), at: now)
             case .idle: close(id, isAbortive: false)
-            case .busy:
-                guard let exchange = connection.exchange else { continue }
-                let hasBegun = exchanges[exchange]?.phase == .responding
-                fail(exchange, .timedOut(hasBegun ? .idle : .firstByte), at: now)
+            case .busy(let exchange):
+                if let timeout = exchanges[exchange]?.timeout(at: now) { fail(exchange, .timedOut(timeout), at: now) }
             }
         }
-        dispatch(at: now)
     }
 
-    // MARK: Internals
+    // MARK: Requests
 
-    /// Assigns waiting exchanges to idle connections, and opens connections up to the maximum.
-    private mutating func dispatch(at now: Instant) {
-        for id in connections.keys.sorted() where connections[id]?.state == .idle && !waiting.isEmpty {
-            let exchange = waiting.removeFirst()
-            connections[id]?.state = .busy
-            connections[id]?.exchange = exchange
-            connections[id]?.exchangeCount += 1
-            connections[id]?.deadline = now + timeouts.firstByte
-            connections[id]?.parser.requestSent(method: exchanges[exchange]?.requestHead.method ?? "")
-            exchanges[exchange]?.connection = id
-            exchanges[exchange]?.phase = .sent
-            if let bytes = exchanges[exchange]?.bytes { actions.append(.write(id, bytes)) }
+    /// Assigns the waiting exchanges of a pool to idle connections, and opens connections up to the maximum.
+    private mutating func dispatch(_ number: Int, at now: Instant) {
+        for id in pools[number]?.connections ?? [] where connections[id]?.state == .idle {
+            guard let next = pools[number]?.waiting.popFirst() else { return }
+            assign(next.id, to: id, at: now)
         }
-        let connecting = connections.values.count { $0.state == .connecting }
-        var wanted = waiting.count - connecting
-        while wanted > 0, connections.count < connectionsMax {
+        let opened = pools[number]?.connections ?? []
+        let connecting = opened.count { connections[$0]?.state == .connecting }
+        let wanted = (pools[number]?.waiting.count ?? 0) - connecting
+        for _ in 0..<max(0, min(wanted, connectionsMax - opened.count)) {
             let id = HTTPConnectionID(number: nextConnection)
             nextConnection += 1
-            connections[id] = Connection(deadline: now + timeouts.connect)
+            connections[id] = Connection(pool: number, deadline: now + timeouts.connect)
+            pools[number]?.connections.append(id)
             actions.append(.connect(id))
-            wanted -= 1
         }
     }
+
+    private mutating func assign(_ id: HTTPExchangeID, to connection: HTTPConnectionID, at now: Instant) {
+        guard let exchange = exchanges[id] else { return }
+        connections[connection]?.state = .busy(id)
+        connections[connection]?.exchangeCount += 1
+        connections[connection]?.parser.requestSent(method: exchange.method)
+        exchanges[id]?.transfer = (
+            connection,
+            HTTPExchangeProgress(requestBytes: exchange.writer.byteCount, timeouts: timeouts, at: now)
+        )
+        exchanges[id]?.phase = .sent
+        writePieces(of: id, on: connection)
+    }
+
+    private mutating func writePieces(of id: HTTPExchangeID, on connection: HTTPConnectionID) {
+        while let piece = exchanges[id]?.writer.takePiece() { actions.append(.write(connection, piece)) }
+    }
+
+    // MARK: Responses
 
     private mutating func read(
         _ id: HTTPConnectionID, _ exchange: HTTPExchangeID, hasEnded: Bool = false, at now: Instant
@@ -209,12 +269,23 @@ public struct HTTPClientMachine: Sendable {
         do throws(HTTPError) {
             while let part = try connections[id]?.parser.takePart() {
                 switch part {
-                case .responseHead(let head, _, let isInterim): if !isInterim { exchanges[exchange]?.head = head }
+                case .responseHead(_, _, isInterim: true):
+                    exchanges[exchange]?.interimCount += 1
+                    if exchanges[exchange]?.interimCount ?? 0 > Self.interimResponsesMax {
+                        return fail(exchange, .malformed(.tooLarge("the number of interim responses")), at: now)
+                    }
+                case .responseHead(let head, _, isInterim: false):
+                    // No request asks for an upgrade.
+                    if head.status == 101 { return fail(exchange, .malformed(.unexpectedResponse), at: now) }
+                    exchanges[exchange]?.head = head
+                    if case .length(let count)? = connections[id]?.parser.framing {
+                        exchanges[exchange]?.transfer?.progress.recordLength(count, at: now)
+                    }
                 case .body(let bytes, _):
-                    exchanges[exchange]?.body.append(contentsOf: bytes.readableBytesView)
-                    if exchanges[exchange]?.body.count ?? 0 > bodyMax {
+                    guard bytes.readableBytes <= bodyMax - (exchanges[exchange]?.body.count ?? 0) else {
                         return fail(exchange, .bodyTooLarge, at: now)
                     }
+                    exchanges[exchange]?.body.append(contentsOf: bytes.readableBytesView)
                 case .trailers(let trailers, _): exchanges[exchange]?.trailers = trailers
                 case .end: return succeed(id, exchange, hasEnded: hasEnded, at: now)
                 case .opaque: return fail(exchange, .malformed(.unexpectedResponse), at: now)
@@ -236,33 +307,63 @@ public struct HTTPClientMachine: Sendable {
                 exchangeID,
                 .success(HTTPClientResponse(head: head, body: exchange.body, trailers: exchange.trailers))))
         let isClean = connections[id].map { !$0.parser.isInsideMessage && $0.parser.framing != .untilClose } ?? false
-        if head.keepsAlive && exchange.requestHead.keepsAlive && isClean && !hasEnded {
+        let isAccepted = exchange.writer.isAccepted
+        if head.keepsAlive && exchange.keepsAlive && isClean && isAccepted && !hasEnded {
             connections[id]?.state = .idle
-            connections[id]?.exchange = nil
             connections[id]?.deadline = now + timeouts.idleConnection
         } else {
-            close(id, isAbortive: false)
+            // The rest of a request that has its response would only delay other requests in the send buffer.
+            close(id, isAbortive: !isAccepted)
         }
-        dispatch(at: now)
+        dispatch(exchange.pool, at: now)
     }
 
+    // MARK: Failures
+
+    /// Ends an exchange with an error, and aborts its connection.
+    ///
+    /// - Parameter closed: The connection of the exchange if it was closed.
     private mutating func fail(
-        _ id: HTTPExchangeID, _ reason: HTTPClientError.Reason, wasReused: Bool? = nil, at now: Instant
+        _ id: HTTPExchangeID, _ reason: HTTPClientError.Reason, on closed: Connection? = nil, at now: Instant
     ) {
         guard let exchange = exchanges.removeValue(forKey: id) else { return }
-        waiting.removeAll { $0 == id }
-        var failure = HTTPClientError(reason, exchange.phase)
-        if let connection = exchange.connection {
-            failure.wasReused = connections[connection].map { $0.exchangeCount > 1 } ?? false
+        var error = HTTPClientError(reason, exchange.phase)
+        if let connection = exchange.transfer?.connection {
+            error.wasReused = (closed ?? connections[connection]).map { $0.exchangeCount > 1 } ?? false
             close(connection, isAbortive: true)
+        } else if let index = pools[exchange.pool]?.waiting.firstIndex(where: { $0.id == id }) {
+            pools[exchange.pool]?.waiting.remove(at: index)
+            removeIfEmpty(exchange.pool)
         }
-        if let wasReused { failure.wasReused = wasReused }
-        actions.append(.finished(id, .failure(failure)))
-        dispatch(at: now)
+        actions.append(.finished(id, .failure(error)))
+        dispatch(exchange.pool, at: now)
+    }
+
+    private mutating func failOldest(in pool: Int, _ reason: HTTPClientError.Reason, at now: Instant) {
+        if let oldest = pools[pool]?.waiting.first { fail(oldest.id, reason, at: now) }
+    }
+
+    // MARK: Connections
+
+    /// Returns whether the machine has opened the connection; it may have closed it since.
+    private func isKnown(_ id: HTTPConnectionID) -> Bool {
+        assert(id.number < nextConnection, "a connection that was never opened")
+        return id.number < nextConnection
     }
 
     private mutating func close(_ id: HTTPConnectionID, isAbortive: Bool) {
-        guard connections.removeValue(forKey: id) != nil else { return }
+        guard connections[id] != nil else { return }
+        remove(id)
         actions.append(.close(id, isAbortive: isAbortive))
+    }
+
+    private mutating func remove(_ id: HTTPConnectionID) {
+        guard let pool = connections.removeValue(forKey: id)?.pool else { return }
+        pools[pool]?.connections.removeAll { $0 == id }
+        removeIfEmpty(pool)
+    }
+
+    private mutating func removeIfEmpty(_ pool: Int) {
+        if pools[pool]?.connections.isEmpty == true, pools[pool]?.waiting.isEmpty == true { pools[pool] = nil }
     }
 }

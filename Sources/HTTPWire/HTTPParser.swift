@@ -39,7 +39,8 @@ public struct HTTPParser: Sendable {
 
     /// The maximum number of empty lines before a request that are skipped (RFC 9112, 2.2).
     private static let emptyLinesMax = 4
-    /// Bytes at the front of the buffer that are kept after parsing. A chunked body rarely leaves the buffer empty.
+    /// The maximum number of parsed bytes that stay at the front of the buffer before it is compacted. A chunked body
+    /// rarely leaves the buffer empty, which would free them all.
     private static let readBytesKeptMax = 16 << 10
     /// The limit on the raw bytes of a chunked body: a number per decoded byte, plus a constant. A chunk of 1 byte
     /// takes 6 raw bytes.

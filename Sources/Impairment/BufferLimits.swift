@@ -3,7 +3,8 @@
 /// A stream may hold an equal share of `bytesMaxTotal` within the given bounds; reading from its sender pauses when the
 /// share is full. A client that never reads therefore occupies only its own share.
 public struct BufferLimits: Hashable, Sendable {
-    /// Bytes of all connections of a proxy together, as long as the shares stay above `bytesMinPerDirection`.
+    /// The bytes that all connections of a proxy may hold together. With very many connections the sum of the smallest
+    /// shares, `bytesMinPerDirection` each, exceeds it.
     public var bytesMaxTotal: Int
     /// The largest share. It also bounds the bytes in flight, as `tcp_wmem` does in a kernel.
     public var bytesMaxPerDirection: Int
@@ -17,7 +18,8 @@ public struct BufferLimits: Hashable, Sendable {
     /// Bytes that a receiving socket may hold unsent; never more than a share.
     public var socketBytesMax: Int
 
-    /// Bytes of all connections that may wait before toxics, as long as the shares stay above `bytesMinPerDirection`.
+    /// The bytes of all connections together that may wait before toxics. With very many connections the sum of the
+    /// smallest shares exceeds it, as it does `bytesMaxTotal`.
     public var toxicBytesMaxTotal = 256 << 20
     /// Bytes that may wait before the toxics of one stream: Toxiproxy's 1024 chunks of 32 KiB.
     public var toxicBytesMaxPerDirection = 32 << 20

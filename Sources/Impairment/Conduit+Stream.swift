@@ -20,8 +20,8 @@ extension Conduit {
         var isFinished = false
         /// Whether the sender's RST has arrived.
         var resetHasArrived = false
-        /// Whether bytes read from the sender's socket are delivered before its RST: the peer itself closed the socket,
-        /// and not a fault or toxic of the proxy.
+        /// Whether bytes read from the sender's socket are delivered before its RST. A `reset_peer` toxic drops them
+        /// instead.
         var deliversBeforeReset = false
         /// Whether the sender's FIN has been read, or its socket is gone.
         var inputIsClosed = false

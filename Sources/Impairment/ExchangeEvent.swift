@@ -11,8 +11,8 @@ public struct ExchangeID: Hashable, Comparable, Sendable {
 /// An event of an exchange.
 public enum ExchangeEvent: Sendable {
     /// The request has been read from the client's socket: its head, the first ``ExchangeTracking/bodySampleMax`` bytes
-    /// of its body, and its subject, if known. Reported at the end of the request, or at the start of its response if
-    /// that comes first.
+    /// of its body, and its ``ExchangeTracking/subject``, if known. Reported at the end of the request, or at the start
+    /// of its response if that comes first.
     case requested(ExchangeID, HTTPRequestHead, body: [UInt8], subject: String?)
     /// The last byte of the request has been written to the server. Not reported if the whole response has been written
     /// to the client by then.

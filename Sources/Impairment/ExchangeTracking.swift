@@ -4,7 +4,8 @@ public import HTTPWire
 public struct ExchangeTracking: Sendable {
     /// The faults.
     public var rules: [FaultRule]
-    /// Returns the subject of a request from its head and the first ``bodySampleMax`` bytes of its body.
+    /// Returns the subject of a request, from its head and the first ``bodySampleMax`` bytes of its body: a text that
+    /// names the resource, such as a note. ``FaultRule/subject`` is compared with it.
     public var subject: @Sendable (HTTPRequestHead, [UInt8]) -> String?
 
     /// Bytes of a request's body that are kept for ``subject``.

@@ -26,6 +26,25 @@ public enum Transfer: Hashable, Sendable {
     /// The longest outage in seconds.
     public static let secondsMax = 3600
 
+    /// An unknown or invalid transfer of a plan.
+    public struct PlanError: Error, CustomStringConvertible {
+        public let description: String
+    }
+
+    /// Parses transfers separated by commas.
+    public static func plan(_ text: String) throws(PlanError) -> [Transfer] {
+        var transfers: [Transfer] = []
+        for word in text.split(separator: ",") {
+            guard let transfer = Transfer(word) else {
+                throw PlanError(
+                    description: "'\(word.prefix(40))' must be ttfb, down:N, up:N (N >= 100), pp:K[:S], conn, odrip:D, "
+                        + "obulk:D:N[:A], oreq:D or oconn:D")
+            }
+            transfers.append(transfer)
+        }
+        return transfers
+    }
+
     /// Parses `ttfb`, `down:N`, `up:N`, `pp:K[:S]`, `conn`, `odrip:D`, `obulk:D:N[:A]`, `oreq:D`, `oconn:D`.
     public init?(_ text: some StringProtocol) {
         let words = text.split(separator: ":", omittingEmptySubsequences: false)

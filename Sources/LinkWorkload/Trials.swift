@@ -9,8 +9,8 @@ public struct Trials: ~Copyable {
     private var random: RandomStream
     private var now = Instant(.seconds(1))
 
-    /// The time without progress after which a trial fails, for trials without an outage. With an outage of duration D
-    /// it is the larger of this time and 3 D + 60 s, plus D.
+    /// The time without progress after which a trial without an outage fails. A trial with an outage of duration D
+    /// fails after D + max(120 s, 3 D + 60 s) without progress.
     public static let progressTimeout = Nanoseconds.seconds(120)
     /// The longest wait until the link has drained.
     private static let drainMax = Nanoseconds.seconds(15)

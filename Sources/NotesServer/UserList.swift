@@ -19,6 +19,18 @@ public struct UserList {
     /// Creates an empty list.
     public init() {}
 
+    /// Creates a list of users from several sources.
+    ///
+    /// - Parameters:
+    ///   - options: Values of the option `--user`.
+    ///   - file: The path of a file of users.
+    ///   - environment: The value of the environment variable.
+    public init(options: [String], file: String?, environment: String?) throws(UserListError) {
+        for text in options { try add(text, from: "--user") }
+        if let file { try add(file: file) }
+        if let environment { try add(lines: environment) { "\(Self.environmentName), line \($0)" } }
+    }
+
     /// Adds `NAME:PASSWORD`; a password may contain colons.
     ///
     /// - Parameter source: The origin for error messages: `--user` or `users.txt:3`.

@@ -43,7 +43,7 @@ public struct APIContract: Hashable, Sendable, CustomStringConvertible {
 
         /// The treatment of a `revision` in a POST.
         enum Revision {
-            /// The first revision has the next number.
+            /// The first revision of the note has the number after that of the given `revision`.
             case continued
             case ignored, rejected
         }
@@ -108,9 +108,9 @@ public struct APIContract: Hashable, Sendable, CustomStringConvertible {
         tombstones: nil,
         reading: Reading(checksConditionsBeforeOwner: true, listsByDate: true, echoesDates: true, servesHTML: true),
         features: [])
-    /// The original with its gaps closed, compatible with its clients.
+    /// The API of the original server with additions, compatible with its clients.
     public static let compat = APIContract(
-        name: "compat", summary: "the original with its gaps closed, compatible with its clients",
+        name: "compat", summary: "the API of the original server with additions, compatible with its clients",
         unauthenticatedStatus: .forbidden, idFormat: .uuid, missingSlash: .redirectIfSafe,
         creation: Creation(requiresID: false, revision: .ignored, comparesDuplicates: true),
         update: Update(missingRevisionStatus: .badRequest, putReplaces: true, keepsRevisionIfUnchanged: true),

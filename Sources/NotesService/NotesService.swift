@@ -157,7 +157,7 @@ public final class NotesService: Sendable {
         return withCommonFields(response, APIRequest(http, body: []))
     }
 
-    /// Returns the response of a body, or the one to the error that it throws.
+    /// Returns the response that `body` returns, or the error response for the error that it throws.
     func mapErrors(_ body: () throws -> Response) -> Response {
         do { return try body() } catch let problem as HTTPProblem {
             return problem.response

@@ -16,7 +16,8 @@ public struct IPv4PacketEncoder: Sendable {
     private static let addresses = PerDirection<[UInt8]>(up: [10, 0, 0, 2], down: [10, 0, 0, 1])
     private static let windowScale = 7
 
-    /// Returns a packet's bytes. Without a payload that the packet has, they are fewer than its ``PacketRecord/bytes``.
+    /// Returns a packet's bytes. If the packet has a payload and `payload` is `nil`, the result contains only headers
+    /// and is shorter than ``PacketRecord/bytes``.
     public func encode(_ record: PacketRecord, payload: [UInt8]?) -> [UInt8] {
         let direction = record.direction
         let first = initialSequenceNumber(record.connectionNumber)

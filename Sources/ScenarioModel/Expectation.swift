@@ -25,7 +25,7 @@ public struct Expectation: Sendable {
         var dependsOnTime: Bool {
             switch self {
             case .traffic, .sometimes, .eventually: true
-            // A period between marks adapts to the host's speed.
+            // A host pause delays the marks that bound a period, but not a fixed time.
             case .always(_, let condition):
                 [condition.since, condition.until].contains { if case .time? = $0 { true } else { false } }
             case .serverRow, .serverCount, .finally, .agree: false

@@ -1,7 +1,7 @@
 public import Determinism
 
 extension Scenario {
-    /// The time of the last planned change: of a link, or the end of a traffic window.
+    /// The time of the last planned event: a change of a link's conditions, or the end of a traffic window.
     public var plannedEnd: Nanoseconds {
         var end = devices.flatMap(\.network).map(\.start).max() ?? .zero
         for expectation in expectations {

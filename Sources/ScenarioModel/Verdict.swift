@@ -23,21 +23,28 @@ public struct Verdict: Sendable {
     }
 
     /// The result of the run.
-    public enum Result: String, Sendable { case pass, fail, inconclusive }
+    public enum Result: String, Sendable {
+        case pass, fail, inconclusive
+
+        /// The exit status: 0 pass, 1 fail, 3 inconclusive.
+        public var exitStatus: Int32 {
+            switch self {
+            case .pass: 0
+            case .fail: 1
+            case .inconclusive: 3
+            }
+        }
+
+        /// Returns the worst result; `fail` is worse than `inconclusive`, and `pass` if there are none.
+        public static func worst(of results: some Sequence<Result>) -> Result {
+            results.reduce(.pass) { $0 == .fail || $1 == .pass ? $0 : $1 }
+        }
+    }
 
     /// The checks in order.
     public let checks: [Check]
     /// The worst outcome of all checks; `fail` is worse than `inconclusive`.
     public let result: Result
-
-    /// The exit status: 0 pass, 1 fail, 3 inconclusive.
-    public var exitStatus: Int32 {
-        switch result {
-        case .pass: 0
-        case .fail: 1
-        case .inconclusive: 3
-        }
-    }
 
     /// The length from which a host pause makes time-dependent failures inconclusive.
     public static let hostPauseMax = Nanoseconds.seconds(1)
@@ -80,13 +87,13 @@ public struct Verdict: Sendable {
                     outcome: Self.excused(.fail(reason), history)))
         }
         self.checks = checks
-        let outcomes = checks.map(\.outcome)
-        if outcomes.contains(where: { if case .fail = $0 { true } else { false } }) {
-            result = .fail
-        } else if outcomes.contains(where: { if case .inconclusive = $0 { true } else { false } }) {
-            result = .inconclusive
-        } else {
-            result = .pass
-        }
+        result = Result.worst(
+            of: checks.map { check -> Result in
+                switch check.outcome {
+                case .pass: .pass
+                case .fail: .fail
+                case .inconclusive: .inconclusive
+                }
+            })
     }
 }

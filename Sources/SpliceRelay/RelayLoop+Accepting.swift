@@ -69,7 +69,7 @@
             if assigned === relay { return add(accepted, port) }
             let token = port.token
             assigned.perform { loop in
-                // A port is opened at the acceptor last and closed there first.
+                // The port is open here: the accepting relay opens it after the other relays and closes it before them.
                 guard let port = loop.ports[token] else {
                     preconditionFailure("a connection was handed to a relay where its port is not open")
                 }

@@ -59,7 +59,8 @@
         /// Forwards both directions until each is blocked, ended or has used up its turn.
         func forward(_ connection: RelayedConnection, first: Direction) {
             guard forward(connection, first), forward(connection, first.opposite) else { return }
-            // The second direction may have found that a peer is gone, which ends the first, too.
+            // If the second direction has found that a peer is gone, the first one runs again to discard its bytes, or
+            // to read what that peer sent before.
             if connection.hasPeerGone, !forward(connection, first) { return }
             if connection.isYielded { return }
             // While the receiver is full, no read reports that the sender is gone.

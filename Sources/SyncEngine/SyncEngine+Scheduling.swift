@@ -220,18 +220,14 @@ extension SyncEngine {
 
     // MARK: Failures
 
-    /// Returns the delay after a number of failures in a row.
-    func nextDelay(afterFailures failures: Int, _ random: inout RandomStream) -> Nanoseconds {
-        policy.delay(afterFailures: failures, random: &random)
-    }
-
     /// Delays the next attempt of a record.
     mutating func delay(_ id: RecordID, hasFailedOnPath: Bool) {
         guard schedules[id] != nil else { return }
         let failures = min((schedules[id]?.failures ?? 0) + 1, 1 << 20)
+        let retryAt = now + policy.delay(afterFailures: failures, random: &jitter)
         schedules[id]?.failures = failures
         schedules[id]?.hasFailedOnPath = hasFailedOnPath
-        schedules[id]?.retryAt = now + policy.delay(afterFailures: failures, random: &jitter)
+        schedules[id]?.retryAt = retryAt
         schedule(id)
     }
 

@@ -230,7 +230,8 @@ extension SyncEngine {
             }
             // The outcome of an earlier attempt is not known here.
             if let head = schedules[id]?.queue.first.flatMap({ entries[$0] }) {
-                schedules[id]?.mustReconcile = mustReconcile(head, followers: (schedules[id]?.queue.count ?? 1) - 1)
+                let mustReconcile = mustReconcile(head, followers: (schedules[id]?.queue.count ?? 1) - 1)
+                schedules[id]?.mustReconcile = mustReconcile
             }
             changedRows.insert(id)
             schedule(id)

@@ -174,7 +174,7 @@ public struct SyncMachine: Sendable {
         let id = http.start(
             HTTPClientRequest(
                 method: request.content.method, target: request.content.target, fields: fields,
-                body: request.content.body), lane: request.lane.rawValue, at: now)
+                body: request.content.body), pool: request.lane.rawValue, at: now)
         exchanges[id] = request.id
     }
 
@@ -204,7 +204,7 @@ public struct SyncMachine: Sendable {
 
     private static func failure(_ failure: HTTPClientError) -> SyncFailure {
         if failure.phase == .notSent { return .notSent("\(failure)") }
-        return failure.isNotHTTP ? .notHTTP("\(failure)") : .outcomeUnknown("\(failure)")
+        return failure.reason == .notHTTP ? .notHTTP("\(failure)") : .outcomeUnknown("\(failure)")
     }
 
     private func event(_ report: SyncReport) -> SyncEvent {

@@ -8,8 +8,8 @@
 struct ReceiveWindow: Sendable {
     /// The current window (`rcv_ssthresh`), 64 KiB at first.
     private(set) var size: Int64 = 65_535
-    /// The limit that the buffer sets: `tcp_rmem` of 128 KiB at first, in which a full segment takes 2304 bytes for
-    /// 1448.
+    /// The limit that the buffer sets: `tcp_rmem` of 128 KiB at first. A full segment of 1448 bytes takes 2304 bytes of
+    /// it (`truesize`).
     private var sizeMax: Int64 = 131_072 * 1448 / 2304
     /// The bytes that the application read in the last measured round trip (`rcvq_space.space`).
     private var bytesReadBefore: Int64 = 10 * Int64(PacketSize.segmentMax)

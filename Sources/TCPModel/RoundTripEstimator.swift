@@ -4,8 +4,8 @@ internal import Determinism
 /// (`tcp_rtt_estimator`).
 ///
 /// RTTVAR rises at once with the mean deviation. Once per window of data it falls by a quarter of its distance to the
-/// maximum of the deviation in that window. RTO = SRTT + max(4 RTTVAR, 200 ms): 3 round trips after the handshake, SRTT
-/// + 200 ms in the steady state.
+/// maximum of the deviation in that window. RTO = SRTT + max(4 RTTVAR, 200 ms). After the first sample R this is three
+/// times R, but at least R + 200 ms; with a constant round trip it falls to SRTT + 200 ms.
 struct RoundTripEstimator: Sendable {
     /// The smoothed round trip; zero before the first sample.
     private(set) var srtt: Int64 = 0

@@ -174,7 +174,8 @@ extension Sender {
         }
     }
 
-    /// Marks lost segments (`tcp_rack_detect_loss`). Returns the time after which the others count as lost.
+    /// Marks lost segments (`tcp_rack_detect_loss`). Returns the time until the segments that may only be reordered
+    /// count as lost; 0 if there are none.
     mutating func detectLosses(at now: Int64) -> Int64 {
         guard rackSentAt >= 0 else { return 0 }
         let reorderingWindow = reorderingWindow
@@ -193,7 +194,8 @@ extension Sender {
         return wait
     }
 
-    /// The time by which a segment may be delivered after one sent later (`tcp_rack_reo_wnd`).
+    /// The time beyond the round trip for which RACK does not mark a segment lost, because it may only be reordered
+    /// (`tcp_rack_reo_wnd`).
     var reorderingWindow: Int64 {
         let isLossProven = state != .open || sackedOut >= Self.duplicateThreshold
         if isLossProven && !hasSeenReordering { return 0 }

@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ControlAPI
-internal import Foundation
 internal import JSON
 
 /// A command that calls a running server.
@@ -25,27 +24,6 @@ extension ControlCommand {
     }
 }
 
-extension JSONValue {
-    subscript(key: String) -> JSONValue { object?[key] ?? .null }
-
-    /// The value as text; strings have no quotes.
-    var displayText: String { text ?? json }
-
-    /// The value of a number.
-    var number: Double? {
-        switch self {
-        case .integer(let number): Double(number)
-        case .number(let number): number
-        default: nil
-        }
-    }
-
-    var array: [JSONValue] {
-        if case .array(let values) = self { return values }
-        return []
-    }
-}
-
 /// `slowlane list`.
 struct ListCommand: ControlCommand {
     static let configuration = CommandConfiguration(
@@ -62,19 +40,8 @@ struct ListCommand: ControlCommand {
     func run(_ client: APIClient, _ console: Console) async throws {
         let proxies = try await client.call("GET", "/proxies")
         if server.json { return console.print(proxies.json) }
-        let rows = (proxies.object ?? [:]).map { name, proxy in
-            [
-                name, proxy["listen"].displayText, proxy["upstream"].displayText,
-                proxy["enabled"] == .bool(true) ? "enabled" : "disabled", "\(proxy["toxics"].array.count)",
-            ]
-        }
-        if Terminal.isStandardOutput {
-            let header = ["NAME", "LISTEN", "UPSTREAM", "STATE", "TOXICS"]
-            for line in TextTable.lines([header] + rows) { console.print(line) }
-        } else {
-            for row in rows { console.print(row.joined(separator: "\t")) }
-        }
-        if rows.isEmpty {
+        for line in ProxyText.list(proxies, isTerminal: Terminal.isStandardOutput) { console.print(line) }
+        if proxies.object?.isEmpty ?? true {
             console.print("no proxies; create one with 'slowlane create NAME --upstream HOST:PORT'", to: .progress)
         }
     }
@@ -103,34 +70,11 @@ struct InspectCommand: ControlCommand {
         let wantsDetails = server.json || Terminal.isStandardOutput
         let details =
             wantsDetails ? try? await client.call("GET", APIClient.path("slowlane", "v1", "proxies", name)) : nil
-        if server.json { return console.print(Self.json(proxy, details)) }
+        if server.json { return console.print(ProxyText.json(proxy, details: details)) }
         if Terminal.isStandardOutput {
-            let state = proxy["enabled"] == .bool(true) ? "enabled" : "disabled"
-            console.print("\(name): \(proxy["listen"].displayText) -> \(proxy["upstream"].displayText), \(state)")
-            if let details {
-                let connections = Int(details["connections_open"].number ?? 0)
-                console.print(
-                    "link: \(LinkCommand.description(of: details["link"])); seed \(details["seed"].displayText); "
-                        + "\(TextTable.count(connections, "open connection"))")
-            }
+            for line in ProxyText.heading(name, proxy, details: details) { console.print(line) }
         }
-        for toxic in proxy["toxics"].array {
-            let toxicity = toxic["toxicity"].number ?? 1
-            let attributes = toxic["attributes"].object ?? [:]
-            console.print(
-                ([
-                    toxic["name"].displayText, "type=\(toxic["type"].displayText)",
-                    "stream=\(toxic["stream"].displayText)",
-                    "toxicity=\(String(format: "%.2f", toxicity))", "attributes=[",
-                ] + attributes.map { "\($0.key)=\($0.value.displayText)" } + ["]"]).joined(separator: "\t"))
-        }
-    }
-
-    /// Returns Toxiproxy's fields of a proxy with Slowlane's fields `link`, `seed` and `connections_open`.
-    private static func json(_ proxy: JSONValue, _ details: JSONValue?) -> String {
-        guard case .object(var members) = proxy, let details else { return proxy.json }
-        for key in ["link", "seed", "connections_open"] { members[key] = details[key] }
-        return JSONValue.object(members).json
+        for toxic in proxy["toxics"].array { console.print(ProxyText.toxic(toxic)) }
     }
 }
 

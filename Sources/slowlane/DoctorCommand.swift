@@ -18,16 +18,8 @@ struct DoctorCommand: AsyncParsableCommand {
         let console = Console()
         console.print(
             "ok    slowlane \(SlowlaneVersion.current), \(ProfileCatalogue.builtIn.count) built-in profiles")
-        var hasFailure = false
-        for finding in await SystemCheck.run() {
-            switch finding {
-            case .ok(let text): console.print("ok    \(text)")
-            case .limitation(let text, let remedy): console.print("note  \(text)\n      -> \(remedy)")
-            case .failure(let text, let remedy):
-                console.print("FAIL  \(text)\n      -> \(remedy)")
-                hasFailure = true
-            }
-        }
-        if hasFailure { throw ExitStatus.failed }
+        let findings = await SystemCheck.run()
+        for finding in findings { console.print(finding.text) }
+        if findings.contains(where: \.isFailure) { throw ExitStatus.failed }
     }
 }

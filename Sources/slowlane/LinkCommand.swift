@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ControlAPI
-internal import Foundation
 internal import JSON
 
 /// `slowlane link`.
@@ -63,18 +62,6 @@ struct LinkCommand: ControlCommand {
             link = try await client.call("GET", path)
         }
         if server.json { return console.print(link.json) }
-        console.print("\(name): \(Self.description(of: link))")
-    }
-
-    /// Returns a link of the API as `edge, down 240 kbit/s 400 ms, up 200 kbit/s 440 ms`.
-    static func description(of link: JSONValue) -> String {
-        let source = [link["profile"], link["timeline"]].compactMap(\.text).first.map { "\($0), " } ?? ""
-        func direction(_ conditions: JSONValue) -> String {
-            let rate = conditions["rate_bps"].number.map { JSONText.number($0 / 1000) + " kbit/s" }
-            let loss = conditions["loss_percent"].number ?? 0
-            return "\(rate ?? "no rate limit") \(conditions["delay_ms"].displayText) ms"
-                + (loss == 0 ? "" : " \(JSONText.number(loss)) % loss")
-        }
-        return "\(source)down \(direction(link["down"])), up \(direction(link["up"]))"
+        console.print("\(name): \(ProxyText.link(link))")
     }
 }

@@ -64,15 +64,8 @@ struct LinkOptions: ParsableArguments {
         }
     }
 
-    /// The conditions that the options describe.
-    enum Link {
-        case constant(Conditions, name: String)
-        case timeline(TimelineFile)
-        case unconditioned
-    }
-
     /// Returns the conditions; prints an error and throws an exit status if the options are invalid.
-    func link(_ console: Console) throws -> Link {
+    func link(_ console: Console) throws -> LinkSource {
         if let timeline { return .timeline(try TimelineFile.forArgument(timeline, console)) }
         if let netemDown, let netemUp {
             do {

@@ -1,8 +1,6 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
-internal import Determinism
-internal import Foundation
 internal import LiveMeasurement
 internal import NIOPosix
 
@@ -38,7 +36,7 @@ struct MeasureCommand: AsyncParsableCommand {
     func run() async throws {
         let console = Console()
         let profiles = try profiles.map { try Profile.forArgument($0, console) }
-        var rows = [["PROFILE", "ECHO OF", "EXPECTED", "MEASURED", "OFF BY", ""]]
+        var rows = [MeasurementText.header]
         var allPass = true
         do {
             for profile in profiles { try ProfileMeasurement.check(profile) }
@@ -49,14 +47,8 @@ struct MeasureCommand: AsyncParsableCommand {
                     profile, trials: trials, on: MultiThreadedEventLoopGroup.singleton
                 ) { result in
                     allPass = allPass && result.isWithinTolerance
-                    rows.append([
-                        result.profile, "\(result.size) B", Units.milliseconds(result.expected),
-                        Units.milliseconds(result.measured),
-                        String(format: "%+.1f ms", (result.measured - result.expected).inMilliseconds),
-                        result.isWithinTolerance ? "ok" : "OFF",
-                    ])
-                    console.print(
-                        "  \(result.profile) \(result.size) B: \(Units.milliseconds(result.measured))", to: .progress)
+                    rows.append(MeasurementText.row(result))
+                    console.print(MeasurementText.progress(result), to: .progress)
                 }
             }
         } catch let error as ProfileMeasurement.MeasurementError {

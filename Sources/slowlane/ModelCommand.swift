@@ -1,8 +1,6 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
-internal import Foundation
-internal import LinkModel
 internal import LinkWorkload
 
 /// `slowlane model`.
@@ -21,7 +19,7 @@ struct ModelCommand: ParsableCommand {
             The plan is a comma-separated list:
               ttfb                a request of 100 B and a response of 200 B
               down:N, up:N        N bytes in one direction (N >= 100)
-              pp:K[:S]            K exchanges of S bytes each way (default for S: 200)
+              pp:K[:S]            K round trips of S bytes each way (default for S: 200)
               conn                a handshake
               odrip:D             1 kB down every 100 ms, with an outage of D seconds
               obulk:D:N[:A]       N bytes down, with an outage of D seconds that
@@ -58,51 +56,34 @@ struct ModelCommand: ParsableCommand {
 
     func run() throws {
         let console = Console()
-        let transfers = try plan.split(separator: ",").map { word in
-            guard let transfer = Transfer(word) else {
-                console.error(
-                    "--plan '\(word.prefix(40))' must be ttfb, down:N, up:N (N >= 100), pp:K[:S], conn, odrip:D, "
-                        + "obulk:D:N[:A], oreq:D or oconn:D")
-                throw ExitStatus.usage
-            }
-            return transfer
+        let transfers: [Transfer]
+        do {
+            transfers = try Transfer.plan(plan)
+        } catch {
+            console.error("--plan \(error)")
+            throw ExitStatus.usage
         }
-        let label: String
+        let source = try options.link(console)
+        if let problem = source.connectionProblem {
+            console.error("cannot model \(problem), or test this one with 'slowlane proxy'")
+            throw ExitStatus.usage
+        }
         var link: Trials
-        switch try options.link(console) {
+        switch source {
         case .timeline(let file):
-            try requireConnections(file.timeline.links.map { ($0.name, $0.conditions) }, console)
-            label = file.id
             link = Trials(following: file.timeline, seed: options.seed, client: options.client, server: options.server)
-        case .constant(let conditions, let conditionsName):
-            try requireConnections([(conditionsName, conditions)], console)
-            label = conditionsName
+        case .constant(let conditions, _):
             link = Trials(conditions, seed: options.seed, client: options.client, server: options.server)
         case .unconditioned: throw ExitStatus.usage
         }
         let start = ContinuousClock.now
         for repetition in 0..<trials {
             for transfer in transfers {
-                console.print(link.run(transfer).json(profile: name ?? label, repetition: repetition))
+                console.print(link.run(transfer).json(profile: name ?? source.name, repetition: repetition))
             }
         }
-        if stats { printStatistics(link.packetsOffered, ContinuousClock.now - start, console) }
-    }
-
-    /// Throws if the conditions permit no connection to the server, because the model covers packets only.
-    private func requireConnections(_ links: [(name: String, conditions: Conditions)], _ console: Console) throws {
-        for (name, conditions) in links where conditions.connectionPolicy != .open {
-            console.error(
-                "cannot model '\(name)': no connection to the server is possible (\(Units.conditions(conditions))); "
-                    + "choose a profile that lets connections through, or test this one with 'slowlane proxy'")
-            throw ExitStatus.usage
+        if stats {
+            console.print(Units.throughput(link.packetsOffered, in: ContinuousClock.now - start), to: .progress)
         }
-    }
-
-    private func printStatistics(_ packets: Int, _ span: Duration, _ console: Console) {
-        let seconds = span / .seconds(1)
-        let rate = String(format: "%.2f", Double(packets) / seconds / 1e6)
-        console.print(
-            "\(packets) packets in \(String(format: "%.3f", seconds)) s: \(rate) million packets/s", to: .progress)
     }
 }

@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import Foundation
-internal import Logging
 internal import NotesServer
 internal import NotesService
 internal import ProxyServer
@@ -20,7 +19,7 @@ struct NotesServerCommand: AsyncParsableCommand {
               curl -u ada:secret http://127.0.0.1:8000/api/notes/
               curl http://127.0.0.1:8000/openapi.json
 
-            The API is that of a notes server of 2013, the original, with additions. API contracts: \(APIContract.all.map { "\($0.name), \($0.summary)" }.joined(separator: "; ")). \
+            The API is that of the original notes server of 2013, with additions. API contracts: \(APIContract.all.map { "\($0.name), \($0.summary)" }.joined(separator: "; ")). \
             docs/notes-server.md describes their differences.
 
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid user file or database; 69 cannot bind the port.
@@ -111,8 +110,7 @@ struct NotesServerCommand: AsyncParsableCommand {
             throw ValidationError("--contract '\(contract.prefix(40))' must be one of \(Self.contracts)")
         }
         do throws(UserList.UserListError) {
-            var users = UserList()
-            for text in user { try users.add(text, from: "--user") }
+            _ = try UserList(options: user, file: nil, environment: nil)
         } catch {
             throw ValidationError(error.description)
         }
@@ -127,12 +125,7 @@ struct NotesServerCommand: AsyncParsableCommand {
     private var hasOwnUsers: Bool { !user.isEmpty || userFile != nil || environmentUsers != nil }
 
     private func users() throws(UserList.UserListError) -> [String: String] {
-        var users = UserList()
-        for text in user { try users.add(text, from: "--user") }
-        if let userFile { try users.add(file: userFile) }
-        if let environmentUsers {
-            try users.add(lines: environmentUsers) { "\(UserList.environmentName), line \($0)" }
-        }
+        let users = try UserList(options: user, file: userFile, environment: environmentUsers)
         return hasOwnUsers ? users.passwords : ["ada": "ada", "bo": "bo"]
     }
 
@@ -155,8 +148,6 @@ struct NotesServerCommand: AsyncParsableCommand {
             console.error("--db: \(error)")
             throw ExitStatus.invalidFile
         }
-        let events = ForegroundEvents()
-        let isQuiet = quiet
         var limits = NotesService.Limits()
         limits.requestsPerSecond = rate
         limits.accessSeconds = tokenLife
@@ -164,34 +155,17 @@ struct NotesServerCommand: AsyncParsableCommand {
         let service = NotesService(
             store: store, users: users, unauthenticatedStatus: unauthenticated, limits: limits,
             testHooks: levers ? TestHooks() : nil, onLog: { console.print($0, to: .progress) })
-        let server: NotesServer
+        var server = ForegroundNotesServer(service, at: endpoint)
+        server.contract = contract
+        server.databasePath = db
+        server.hasDefaultUsers = !hasOwnUsers
+        server.hasTestHooks = levers
+        server.isQuiet = quiet
         do {
-            server = try await NotesServer.start(service, host: endpoint.host, port: endpoint.port) {
-                method, path, status, span in
-                if isQuiet { return }
-                let milliseconds = span / .milliseconds(1)
-                console.print(
-                    "\(method) \(path.prefix(100)) \(status) \(String(format: "%.1f ms", milliseconds))", to: .progress)
-            }
+            try await server.run(console)
         } catch {
             console.error("\(error)")
             throw ExitStatus.unavailable
         }
-        let host = endpoint.host.contains(":") ? "[\(endpoint.host)]" : endpoint.host
-        console.print(
-            "listening on http://\(host):\(server.port)/api/notes/, contract \(contract), "
-                + "notes in \(db ?? "memory (lost when the server stops; --db FILE keeps them)")")
-        if !hasOwnUsers { console.print("note: no --user was given; the users are ada:ada and bo:bo", to: .progress) }
-        if levers {
-            console.print("note: test hooks are enabled; any program on this machine can use /levers", to: .progress)
-        }
-        if !LocalAddresses.isLoopback(endpoint.host) {
-            console.print(
-                "warning: passwords are sent unencrypted, and other machines can reach this address", to: .progress)
-        }
-        console.writeAsynchronously()
-        _ = await events.next()
-        await server.stop()
-        console.flush()
     }
 }

@@ -2,8 +2,6 @@ internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
 internal import ControlAPI
-internal import Foundation
-internal import LinkModel
 
 /// `slowlane profiles`.
 struct ProfilesCommand: ParsableCommand {
@@ -41,23 +39,7 @@ struct ProfilesCommand: ParsableCommand {
                 for timeline in ProfileCatalogue.timelines { console.print(timeline.json) }
                 return
             }
-            var rows = [["PROFILE", "DOWN", "UP", "DELAY DOWN/UP", "LOSS DOWN/UP", "DNS", "NAME"]]
-            for profile in ProfileCatalogue.builtIn {
-                let (down, up) = (profile.conditions.down, profile.conditions.up)
-                rows.append([
-                    profile.id, down.rate?.description ?? "unlimited", up.rate?.description ?? "unlimited",
-                    "\(Units.delay(down.delay)) / \(Units.delay(up.delay))", "\(down.loss) / \(up.loss)",
-                    Units.delay(profile.conditions.dnsDelay), profile.name,
-                ])
-            }
-            for line in TextTable.lines(rows) { console.print(line) }
-            console.print("")
-            let timelines =
-                [["TIMELINE", "REPEATS EVERY", "NAME"]]
-                + ProfileCatalogue.timelines.map { file in
-                    [file.id, file.timeline.repeatsAfter.map(Units.time) ?? "-", file.name]
-                }
-            for line in TextTable.lines(timelines) { console.print(line) }
+            for line in ProfileText.catalogue() { console.print(line) }
         }
     }
 
@@ -80,63 +62,18 @@ struct ProfilesCommand: ParsableCommand {
 
         func run() throws {
             let console = Console()
-            switch try find(console) {
-            case .profile(let profile): show(profile, console)
-            case .timeline(let file): show(file, console)
-            }
-        }
-
-        private func find(_ console: Console) throws -> ProfileCatalogue.ProfileOrTimeline {
+            let found: ProfileCatalogue.ProfileOrTimeline
             do {
-                return try ProfileCatalogue.profileOrTimeline(profile)
+                found = try ProfileCatalogue.profileOrTimeline(profile)
             } catch {
                 throw error.exitCode(reportingTo: console)
             }
-        }
-
-        private func show(_ file: TimelineFile, _ console: Console) {
-            if json { return console.print(file.json) }
-            console.print("\(file.id): \(file.name)\(file.grade.map { " (\($0.rawValue))" } ?? "")")
-            if !file.about.isEmpty { console.print(file.about.trimmingCharacters(in: .whitespacesAndNewlines)) }
-            console.print("")
-            var rows = [["FROM", "CONDITIONS"]]
-            for entry in file.timeline.entries {
-                let conditions =
-                    switch entry.phase {
-                    case .hold(let link): "\(link.name) (\(Units.conditions(link.conditions)))"
-                    case .ramp(let link, let over): "ramp to \(link.name) over \(Units.time(over))"
-                    case .flap(let intervals, let jitter):
-                        "alternates "
-                            + intervals.map { "\($0.link.name) \(Units.time($0.length))" }.joined(separator: ", ")
-                            + (jitter == .zero ? "" : ", ±\(jitter)")
-                    }
-                rows.append([Units.time(entry.start), conditions])
-            }
-            for line in TextTable.lines(rows) { console.print(line) }
-            if let period = file.timeline.repeatsAfter { console.print("repeats every \(Units.time(period))") }
-        }
-
-        private func show(_ profile: Profile, _ console: Console) {
-            if json { return console.print(profile.json) }
-            console.print("\(profile.id): \(profile.name) (\(profile.interface.rawValue))")
-            if !profile.about.isEmpty { console.print(profile.about.trimmingCharacters(in: .whitespacesAndNewlines)) }
-            let conditions = profile.conditions
-            console.print("")
-            console.print("round trip without queueing: \(Units.delay(conditions.up.delay + conditions.down.delay))")
-            for (name, direction) in [("down", conditions.down), ("up", conditions.up)] {
-                guard let rate = direction.rate else { continue }
-                let full = rate.serializationTime(ofBytes: direction.queue.approximateBytes)
-                console.print("delay of a full queue \(name): \(Units.milliseconds(full))")
-            }
-            console.print("")
-            var rows = [["FIGURE", "VALUE", "GRADE", "SOURCE"]]
-            for figure in profile.figures {
-                rows.append([
-                    figure.key, figure.value, figure.grade?.rawValue ?? "-",
-                    figure.source?.trimmingCharacters(in: .whitespacesAndNewlines) ?? "not given",
-                ])
-            }
-            for line in TextTable.lines(rows) { console.print(line) }
+            let lines =
+                switch found {
+                case .profile(let profile): json ? [profile.json] : ProfileText.lines(profile)
+                case .timeline(let file): json ? [file.json] : ProfileText.lines(file)
+                }
+            for line in lines { console.print(line) }
         }
     }
 
@@ -159,14 +96,8 @@ struct ProfilesCommand: ParsableCommand {
             var isValid = true
             for file in files {
                 do {
-                    guard case .profile(let profile) = try ProfileCatalogue.profileOrTimeline(atPath: file) else {
-                        console.print("\(file): ok: timeline")
-                        continue
-                    }
-                    let unsourced = profile.figures.count { $0.source == nil || $0.grade == nil }
-                    let note =
-                        unsourced == 0 ? "" : " (\(TextTable.count(unsourced, "figure")) without source or grade)"
-                    console.print("\(file): ok: \(Units.conditions(profile.conditions))\(note)")
+                    let found = try ProfileCatalogue.profileOrTimeline(atPath: file)
+                    console.print("\(file): \(ProfileText.checked(found))")
                 } catch {
                     console.print("\(error)", to: .progress)
                     isValid = false

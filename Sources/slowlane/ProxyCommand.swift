@@ -1,6 +1,5 @@
 internal import ArgumentParser
 internal import CommandSupport
-internal import ConfigFiles
 internal import Foundation
 internal import LinkModel
 internal import Logging
@@ -26,15 +25,15 @@ struct ProxyCommand: AsyncParsableCommand {
             While the proxy runs, it reads commands from standard input, one per
             line. It replies 'ok ...' when the command has taken effect, or
             'error ...':
-              profile NAME|FILE   switch to a profile ('100-loss' is a tunnel)
+              profile NAME|FILE   switch to a profile ('100-loss' loses all packets)
               timeline NAME|FILE|TIMES
                                   start a timeline
                                   ('timeline 0s: 3g, 20s: 100-loss, 50s: edge')
               pause               pause the timeline; 'resume' continues it
-              seek TIME           continue the timeline at a time ('seek 20s')
-              cut [up|down]       lose all packets, in both directions or in one, until
+              seek TIME           jump to a time of the timeline ('seek 20s')
+              outage [up|down]    lose all packets, in both directions or in one, until
                                   'heal', even if the profile changes
-              heal                end the outage of 'cut'
+              heal                end the outage
               reset               abort all connections (RST)
               clear               remove all conditions
               status              print conditions, connections and byte counts
@@ -128,19 +127,7 @@ struct ProxyCommand: AsyncParsableCommand {
         configuration.seed = self.link.seed
         configuration.clientStack = self.link.client
         configuration.serverStack = self.link.server
-        let description: String
-        let conditionsName: String
-        var timeline: TimelineFile?
-        switch link {
-        case .unconditioned: (description, conditionsName) = ("no conditions", "none")
-        case .constant(let conditions, let name):
-            configuration.conditions = conditions
-            (description, conditionsName) = ("profile \(name) (\(Units.conditions(conditions)))", name)
-        case .timeline(let file):
-            configuration.timeline = file.timeline
-            timeline = file
-            (description, conditionsName) = ("timeline \(file.id)", file.id)
-        }
+        link.apply(to: &configuration)
         let capture = try pcapng.map { try linkCapture($0, listen: listen, upstream: upstream, console) }
         if let capture {
             configuration.onPacket = {
@@ -159,18 +146,12 @@ struct ProxyCommand: AsyncParsableCommand {
             if let error = error as? ProxyError, error.code == .upstreamIsProxy { throw ExitStatus.usage }
             throw ExitStatus.unavailable
         }
-        console.print("listening on \(proxy.address)\(otherAddresses(proxy.address)) -> \(upstream), \(description)")
-        if !LocalAddresses.isLoopback(proxy.address.host) {
-            console.print(
-                "warning: other machines can reach the upstream through port \(proxy.address.port); "
-                    + "use --listen 127.0.0.1:\(proxy.address.port) for this machine only", to: .progress)
-        }
+        var session = InteractiveProxy(
+            proxy, console: console, events: events, conditionsName: link.name, timeline: link.timeline,
+            grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet)
+        session.announce(upstream: upstream, conditions: link.text)
         // The event loop logs, and must not wait for the reader of the output.
         console.writeAsynchronously()
-
-        var session = InteractiveProxy(
-            proxy, console: console, events: events, conditionsName: conditionsName, timeline: timeline,
-            grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet)
         await session.run()
         if let capture {
             let loss = capture.close()
@@ -197,22 +178,14 @@ struct ProxyCommand: AsyncParsableCommand {
         }
     }
 
-    /// Returns the addresses for other devices, for the line "listening".
-    private func otherAddresses(_ address: Endpoint) -> String {
-        if LocalAddresses.isLoopback(address.host) { return "" }
-        let hosts = LocalAddresses.reachable(through: address.host).map { "\(Endpoint(host: $0, port: address.port))" }
-        return hosts.isEmpty ? "" : " (from another device \(hosts.joined(separator: " or ")))"
-    }
-
     private func connectionsMax(_ console: Console) -> Int {
-        let files = Terminal.raiseOpenFileLimit()
-        let limit = Terminal.connections(withOpenFiles: files)
-        guard let maxConnections else { return min(limit, ProxyConfiguration.connectionsMaxDefault) }
-        if limit < maxConnections {
+        let wanted = maxConnections ?? ProxyConfiguration.connectionsMaxDefault
+        let (count, files) = Terminal.connectionsMax(wanted)
+        if maxConnections != nil && count < wanted {
             console.print(
-                "note: the limit of open files (ulimit -n) is \(files), so --max-connections is \(limit)", to: .progress
+                "note: the limit of open files (ulimit -n) is \(files), so --max-connections is \(count)", to: .progress
             )
         }
-        return min(limit, maxConnections)
+        return count
     }
 }

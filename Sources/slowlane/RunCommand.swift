@@ -1,7 +1,6 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
-internal import Foundation
 internal import ScenarioModel
 internal import ScenarioRunner
 internal import SyncEngine
@@ -17,7 +16,7 @@ struct RunCommand: AsyncParsableCommand {
               slowlane run scenarios/*.yaml
               slowlane run create-retried-after-lost-response --variant orig
 
-            With a mutant (a client with a deliberate defect) a scenario must fail:
+            With --mutant the client has a deliberate defect, and the scenario must fail:
               slowlane run edit-conflict-after-subway \\
                   --mutant overwrites-on-conflict
 
@@ -88,8 +87,7 @@ struct RunCommand: AsyncParsableCommand {
         var isValid = true
         for name in scenarios {
             do {
-                let file = try ScenarioCatalogue.scenario(name)
-                plan += ([file.scenario] + file.variants).filter { variant == nil || ($0.variant ?? "none") == variant }
+                plan += try ScenarioCatalogue.scenario(name).runs(ofVariant: variant)
             } catch {
                 console.print("\(error)", to: .progress)
                 if case .unknown = error { throw ExitStatus.usage }
@@ -119,29 +117,13 @@ struct RunCommand: AsyncParsableCommand {
                 if !isQuiet { console.print(line, to: .progress) }
             }
             try Task.checkCancellation()
-            report(verdict, scenario, console)
+            if !quiet { console.print("", to: .progress) }
+            for line in VerdictText.lines(verdict, of: scenario.fullName, showsPasses: !quiet) { console.print(line) }
             results.append(verdict.result)
         }
         if results.count > 1 {
             console.print("\(results.count { $0 == .pass }) of \(results.count) runs passed")
         }
-        if results.contains(.fail) { return 1 }
-        return results.contains(.inconclusive) ? 3 : 0
-    }
-
-    private func report(_ verdict: Verdict, _ scenario: Scenario, _ console: Console) {
-        if !quiet { console.print("", to: .progress) }
-        for result in verdict.checks {
-            let (mark, reason): (String, String) =
-                switch result.outcome {
-                case .pass: ("ok  ", "")
-                case .fail(let reason): ("FAIL", reason)
-                case .inconclusive(let reason): ("?   ", reason)
-                }
-            if quiet && reason.isEmpty { continue }
-            console.print("  \(mark)  \(result.description)")
-            if !reason.isEmpty { console.print("        \(reason) (\(result.location))") }
-        }
-        console.print("\(scenario.fullName): \(verdict.result.rawValue)")
+        return Verdict.Result.worst(of: results).exitStatus
     }
 }

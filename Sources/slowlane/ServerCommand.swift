@@ -2,10 +2,7 @@ internal import ArgumentParser
 internal import CommandSupport
 internal import ControlAPI
 internal import Foundation
-internal import Logging
-internal import NIOCore
-internal import NIOPosix
-internal import ProxyServer
+internal import ToxiproxyCLI
 
 /// `slowlane server`.
 struct ServerCommand: AsyncParsableCommand {
@@ -104,10 +101,6 @@ struct ServerCommand: AsyncParsableCommand {
     @Flag(name: .shortAndLong, help: "Print results only.")
     var quiet = false
 
-    /// Whether the program runs as Toxiproxy's server: it then logs in that server's format, starts despite an invalid
-    /// configuration, and accepts requests from other machines without a token.
-    private var isToxiproxy: Bool { ToxiproxyProgram.invoked == .server }
-
     func validate() throws {
         if token != nil && noToken { throw ValidationError("give one of --token and --no-token") }
         if token?.isEmpty == true { throw ValidationError("--token must not be empty") }
@@ -120,136 +113,42 @@ struct ServerCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let console = Console()
         let environment = ProcessInfo.processInfo.environment
-        let levelName = environment["LOG_LEVEL"] ?? ""
-        let level = Self.level(levelName)
-        let logger = Logger(label: "slowlane") { [isToxiproxy, quiet] _ in
-            let level = level ?? (quiet ? .error : .info)
-            return isToxiproxy ? JSONLogHandler(console, level: level) : ConsoleLogHandler(console, level: level)
-        }
-        if level == nil && !levelName.isEmpty { logger.error("unknown LOG_LEVEL value: \"\(levelName.prefix(40))\"") }
-        // Toxiproxy has no tokens, and its container image listens on all interfaces.
-        let needsNoToken = try Self.boolean("SLOWLANE_NO_TOKEN", environment) || noToken || isToxiproxy
-        if isToxiproxy { logger.info("Starting Toxiproxy", metadata: ["version": "\(API.toxiproxyVersion)"]) }
-        let address = try await resolvedAddress(console)
-        let isReachable = !LocalAddresses.isLoopback(address.host)
-        if isReachable && token == nil && !needsNoToken {
-            console.error(
-                "cannot listen on \(address) without a token: other machines could open ports and connections on this one; "
-                    + "add --token TOKEN, or --no-token (SLOWLANE_NO_TOKEN=1) to allow it")
-            throw ExitStatus.usage
-        }
-        let seed = seed ?? UInt64.random(in: 0..<(1 << 53))
-        let showsMetrics = proxyMetrics || runtimeMetrics
-        let api = API(
-            seed: seed, limits: limits,
-            metrics: showsMetrics ? .init(proxies: proxyMetrics, process: runtimeMetrics) : nil,
-            version: SlowlaneVersion.current, on: MultiThreadedEventLoopGroup.singleton, logger: logger)
-        // A signal may arrive as soon as the line "listening" is printed.
-        let events = ForegroundEvents()
-        let configured = try await load(api, console, logger)
-        // Toxiproxy has no list of host names, so every name must be accepted.
-        let anyHost = isToxiproxy && isReachable && token == nil ? ["*"] : []
-        let named = environment["SLOWLANE_ALLOW_HOST"]?.split(separator: ",").map(String.init) ?? []
-        let server: APIServer
+        var server = ForegroundServer(host: host, port: port)
+        if ToxiproxyProgram.invoked == .server { server.style = .toxiproxy }
+        server.configurationPath = config
+        if let seed { server.seed = seed }
+        server.limits = limits
+        if proxyMetrics || runtimeMetrics { server.metrics = .init(proxies: proxyMetrics, process: runtimeMetrics) }
+        server.token = token
         do {
-            server = try await APIServer.start(
-                api, host: address.host, port: address.port,
-                requestGuard: RequestGuard(
-                    boundTo: address.host, token: token, allowedHosts: allowHost + named + anyHost), logger: logger)
+            server.needsNoToken = try EnvironmentVariable.boolean("SLOWLANE_NO_TOKEN", in: environment) || noToken
         } catch {
-            let problem = "\(error); stop the other server, or choose another --port"
-            if isToxiproxy { logger.error("\(problem)") } else { console.error(problem) }
-            await api.close()
-            console.flush()
-            throw ExitStatus.unavailable
+            throw ValidationError("\(error)")
         }
-        let bound = Endpoint(host: address.host, port: server.port)
-        let warning = "other machines can open ports and connections on this one through port \(server.port)"
-        if isToxiproxy {
-            // Third-party programs wait for this message.
-            logger.info(
-                "Starting Toxiproxy HTTP server",
-                metadata: ["address": "\(bound)", "seed": "\(seed)", "slowlane": "\(SlowlaneVersion.current)"])
-            if isReachable && token == nil { logger.warning("\(warning)") }
-        } else if logger.logLevel <= .warning || quiet {
-            console.print("listening on http://\(bound) (Toxiproxy \(API.toxiproxyVersion)), seed \(seed)\(configured)")
-            if isReachable && token == nil { console.print("warning: \(warning)", to: .progress) }
+        let named = environment["SLOWLANE_ALLOW_HOST"]?.split(separator: ",").map(String.init) ?? []
+        server.allowedHosts = allowHost + named
+        server.logLevel = environment["LOG_LEVEL"] ?? ""
+        server.isQuiet = quiet
+        do throws(ForegroundServer.StartError) {
+            try await server.run(Console())
+        } catch {
+            switch error {
+            case .unsuitableAddress: throw ExitStatus.usage
+            case .invalidConfiguration: throw ExitStatus.invalidFile
+            case .unavailable: throw ExitStatus.unavailable
+            }
         }
-        console.writeAsynchronously()
-        _ = await events.next()
-        await server.stop()
-        await api.close()
-        if isToxiproxy {
-            logger.info("Shutdown finished")
-        } else if !quiet && logger.logLevel <= .warning {
-            console.print("stopped", to: .progress)
-        }
-        console.flush()
     }
 
     private var limits: ServerLimits {
         var limits = ServerLimits()
         limits.proxiesMax = maxProxies
         limits.toxicsMax = maxToxics
-        limits.connectionsMax = min(
-            maxConnections ?? limits.connectionsMax,
-            Terminal.connections(withOpenFiles: Terminal.raiseOpenFileLimit()))
+        limits.connectionsMax = Terminal.connectionsMax(maxConnections ?? limits.connectionsMax).count
         limits.bodyBytesMax = maxBody
         limits.headerBytesMax = maxHeaders
         limits.apiConnectionsMax = maxCallers
         return limits
-    }
-
-    /// Returns the address to listen on. An IPv6 address may have brackets. No host means all interfaces, and so does
-    /// Toxiproxy's `0.0.0.0`, which includes IPv6 there.
-    private func resolvedAddress(_ console: Console) async throws -> Endpoint {
-        var name = host
-        if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
-        if isToxiproxy && name == "0.0.0.0" { name = "" }
-        do {
-            return try await ListenAddress.resolve("\(name.contains(":") ? "[\(name)]" : name):\(port)")
-        } catch {
-            console.error("--host \(host) --port \(port): \(error.reason)")
-            throw ExitStatus.usage
-        }
-    }
-
-    /// Returns the value of a boolean environment variable.
-    private static func boolean(_ name: String, _ environment: [String: String]) throws -> Bool {
-        switch environment[name]?.lowercased() {
-        case nil, "", "0", "false", "no": return false
-        case "1", "true", "yes": return true
-        case let text?: throw ValidationError("\(name) '\(text.prefix(40))' must be 0 or 1")
-        }
-    }
-
-    /// Creates the proxies of the configuration and returns a text about them for the line "listening".
-    private func load(_ api: API, _ console: Console, _ logger: Logger) async throws -> String {
-        guard let config else { return "" }
-        let problem: String
-        if let data = FileManager.default.contents(atPath: config) {
-            let (names, failure) = await api.load(Array(data))
-            guard let failure else { return ", proxies \(names.joined(separator: ", "))" }
-            problem = failure
-        } else {
-            problem = "cannot be read"
-        }
-        if isToxiproxy {
-            logger.error("--config \(config): \(problem)")
-            return ""
-        }
-        console.error("--config \(config): \(problem)")
-        await api.close()
-        throw ExitStatus.invalidFile
-    }
-
-    private static func level(_ text: String) -> Logger.Level? {
-        switch text.lowercased() {
-        case "panic", "fatal": .critical
-        case "warn": .warning
-        default: Logger.Level(rawValue: text.lowercased())
-        }
     }
 }

@@ -3,6 +3,7 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import Foundation
+internal import ToxiproxyCLI
 
 /// The entry point, which depends on the name of the program: Slowlane's own or one of Toxiproxy's programs.
 @main
@@ -60,9 +61,4 @@ struct Slowlane: AsyncParsableCommand {
             MeasureCommand.self, ModelCommand.self, CaptureCommand.self, DoctorCommand.self,
         ]
     )
-}
-
-/// The version of the program.
-enum SlowlaneVersion {
-    static let current = "0.1.0"
 }

@@ -42,6 +42,23 @@ import Testing
         #expect([999, 1200, 3_400_000, 5_000_000_000].map(Units.bytes) == ["999 B", "1.2 kB", "3.4 MB", "5.00 GB"])
     }
 
+    @Test func throughputIsInMillionsOfPackets() {
+        #expect(
+            Units.throughput(1_200_000, in: .milliseconds(500)) == "1200000 packets in 0.500 s: 2.40 million packets/s")
+    }
+
+    @Test func booleanEnvironmentVariablesAreFalseUnlessSet() throws {
+        for (value, expected) in [("1", true), ("YES", true), ("true", true), ("0", false), ("", false), ("No", false)]
+        {
+            #expect(try EnvironmentVariable.boolean("X", in: ["X": value]) == expected, "\(value)")
+        }
+        #expect(try EnvironmentVariable.boolean("X", in: ["Y": "1"]) == false)
+        let error = #expect(throws: EnvironmentVariable.ValueError.self) {
+            try EnvironmentVariable.boolean("X", in: ["X": "on"])
+        }
+        #expect(error?.description == "X 'on' must be 0 or 1")
+    }
+
     @Test func conditionsAreDescribed() {
         #expect(Units.conditions(.clear) == "no conditions")
         var conditions = Conditions(

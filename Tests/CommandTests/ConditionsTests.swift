@@ -36,14 +36,14 @@ extension CommandTests {
                 let reply = try await command.output.line(with: expected)
                 #expect(reply == expected)
             }
-            let cut = "'cut' still blocks"
-            try await reply("cut up", "ok cut up")
+            let outage = "'outage' still blocks"
+            try await reply("outage up", "ok outage up")
             try await reply(
                 "profile edge",
-                "ok profile edge: down 240 kbit/s 400 ms, up 200 kbit/s 440 ms; \(cut) upstream: lift it with 'heal'")
-            try await reply("cut", "ok cut both")
-            try await reply("clear", "ok clear: no conditions; \(cut) both directions: lift it with 'heal'")
-            try await reply("timeline subway", "ok timeline subway; \(cut) both directions: lift it with 'heal'")
+                "ok profile edge: down 240 kbit/s 400 ms, up 200 kbit/s 440 ms; \(outage) upstream: lift it with 'heal'")
+            try await reply("outage", "ok outage both")
+            try await reply("clear", "ok clear: no conditions; \(outage) both directions: lift it with 'heal'")
+            try await reply("timeline subway", "ok timeline subway; \(outage) both directions: lift it with 'heal'")
             command.type("profile 100-loss\nheal\n")
             #expect(
                 try await command.output.line(with: "ok heal")

@@ -3,7 +3,7 @@ import JSON
 import TestSupport
 import Testing
 
-@testable import slowlane
+@testable import ToxiproxyCLI
 
 /// `toxiproxy-cli`, compared with a recording of Toxiproxy 2.12.0's client and server.
 @Suite(.timeLimit(.minutes(10))) struct ToxiproxyCLITests {

@@ -5,72 +5,18 @@ import Testing
 @testable import HTTPWire
 
 @Suite struct HTTPClientMachineTests {
-    /// A driver that records the machine's actions as text.
-    private final class Driver {
-        var machine: HTTPClientMachine
-        var now = Instant.start
-        var log: [String] = []
-        var written: [Int: String] = [:]
-
-        init(connectionsMax: Int = 2) { machine = HTTPClientMachine(host: "h", connectionsMax: connectionsMax) }
-
-        func start(_ method: String = "GET", _ target: String = "/") {
-            _ = machine.start(
-                HTTPClientRequest(method: method, target: target, body: method == "GET" ? [] : Array("body".utf8)),
-                at: now)
-            drain()
-        }
-
-        func drain() {
-            while let action = machine.takeAction() {
-                switch action {
-                case .connect(let id): log.append("connect \(id.number)")
-                case .write(let id, let bytes):
-                    written[id.number, default: ""] += String(buffer: bytes)
-                    log.append("write \(id.number)")
-                case .close(let id, let isAbortive): log.append("close \(id.number)\(isAbortive ? "!" : "")")
-                case .finished(let id, .success(let response)):
-                    log.append(
-                        "\(id.number): \(response.head.status) \(String(decoding: response.body, as: UTF8.self))")
-                case .finished(let id, .failure(let failure)):
-                    log.append("\(id.number): \(failure), \(failure.phase)\(failure.wasReused ? ", reused" : "")")
-                }
-            }
-        }
-
-        func up(_ number: Int) { feed { $0.connected(HTTPConnectionID(number: number), at: now) } }
-
-        func bytes(_ number: Int, _ text: String) {
-            feed { $0.received(ByteBuffer(string: text), on: HTTPConnectionID(number: number), at: now) }
-        }
-
-        func closed(_ number: Int, _ how: HTTPCloseReason = .fin) {
-            feed { $0.closed(HTTPConnectionID(number: number), how: how, at: now) }
-        }
-
-        func feed(_ body: (inout HTTPClientMachine) -> Void) {
-            body(&machine)
-            drain()
-        }
-
-        func pass(_ seconds: Int64) {
-            now = now + .seconds(seconds)
-            feed { $0.advance(to: now) }
-        }
-    }
-
     private let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 
     @Test func anIdleConnectionIsReused() {
-        let driver = Driver()
+        let driver = HTTPClientDriver()
         driver.start()
         driver.up(0)
         driver.bytes(0, ok)
-        driver.start("PUT", "/x")
+        driver.start("PUT", "/x", body: Array("body".utf8))
         driver.bytes(0, ok)
         #expect(driver.log == ["connect 0", "write 0", "0: 200 hi", "write 0", "1: 200 hi"])
         #expect(
-            driver.written[0]
+            driver.written[0].map { String(buffer: $0) }
                 == "GET / HTTP/1.1\r\nHost: h\r\n\r\nPUT /x HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbody")
         driver.pass(14)
         #expect(driver.log.last == "1: 200 hi")
@@ -79,11 +25,11 @@ import Testing
     }
 
     @Test func aFailedRequestIsNotSentAgain() {
-        let driver = Driver()
+        let driver = HTTPClientDriver()
         driver.start()
         driver.up(0)
         driver.bytes(0, ok)
-        driver.start("POST", "/x")
+        driver.start("POST", "/x", body: Array("body".utf8))
         driver.closed(0, .reset)
         #expect(driver.log.last == "1: reset before the response was complete, sent, reused")
         #expect(!driver.log.contains("connect 1"))
@@ -91,20 +37,20 @@ import Testing
     }
 
     @Test func eachTimeoutExpiresAtItsDeadline() {
-        let connect = Driver()
+        let connect = HTTPClientDriver()
         connect.start()
         #expect(connect.machine.nextDeadline == Instant(.seconds(10)))
         connect.pass(10)
         #expect(connect.log == ["connect 0", "close 0!", "0: timed out (connect), notSent"])
 
-        let first = Driver()
+        let first = HTTPClientDriver()
         first.start()
         first.up(0)
         #expect(first.machine.nextDeadline == Instant(.seconds(30)))
         first.pass(30)
         #expect(first.log.suffix(2) == ["close 0!", "0: timed out (first byte), sent"])
 
-        let idle = Driver()
+        let idle = HTTPClientDriver()
         idle.start()
         idle.up(0)
         idle.pass(5)
@@ -113,7 +59,7 @@ import Testing
         idle.pass(20)
         #expect(idle.log.last == "0: timed out (idle), responding")
 
-        let whole = Driver()
+        let whole = HTTPClientDriver()
         whole.start()
         whole.up(0)
         whole.bytes(0, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n")
@@ -127,35 +73,35 @@ import Testing
     }
 
     @Test func exchangesWaitInOrderForAConnection() {
-        let driver = Driver(connectionsMax: 1)
+        let driver = HTTPClientDriver(connectionsMax: 1)
         for target in ["/a", "/b", "/c"] { driver.start("GET", target) }
         #expect(driver.log == ["connect 0"])
         driver.up(0)
         for _ in 0..<3 { driver.bytes(0, ok) }
         #expect(driver.log.filter { $0.contains("200") } == ["0: 200 hi", "1: 200 hi", "2: 200 hi"])
-        #expect(driver.written[0]?.contains("/a") == true)
+        #expect(driver.written[0].map { String(buffer: $0) }?.hasPrefix("GET /a ") == true)
     }
 
     @Test func malformedAndIncompleteResponsesFail() {
         for (text, expected) in [
-            ("<html>", "0: not HTTP: malformed start line, responding"),
+            ("HTTP/1.1 20", "0: malformed HTTP message: malformed start line, responding"),
             (
                 "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab",
                 "0: closed before the response was complete, responding"
             ),
             ("HTTP", "0: closed before the response was complete, responding"),
         ] {
-            let driver = Driver()
+            let driver = HTTPClientDriver()
             driver.start()
             driver.up(0)
-            driver.bytes(0, text + (text == "<html>" ? "\r\n\r\n" : ""))
+            driver.bytes(0, text + (text.hasSuffix("20") ? "\r\n\r\n" : ""))
             driver.closed(0)
             #expect(driver.log.contains(expected), "\(text): \(driver.log)")
         }
     }
 
     @Test func aResponseDelimitedByTheCloseIsCompleteThen() {
-        let driver = Driver()
+        let driver = HTTPClientDriver()
         driver.start()
         driver.up(0)
         driver.bytes(0, "HTTP/1.1 200 OK\r\n\r\nall")
@@ -164,7 +110,7 @@ import Testing
     }
 
     @Test func aConnectionIsClosedIfTheServerAsksForIt() {
-        let driver = Driver()
+        let driver = HTTPClientDriver()
         driver.start()
         driver.up(0)
         driver.bytes(0, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
@@ -174,7 +120,7 @@ import Testing
     }
 
     @Test func unexpectedBytesAbortTheConnection() {
-        let driver = Driver()
+        let driver = HTTPClientDriver()
         driver.start()
         driver.up(0)
         driver.bytes(0, ok)
@@ -183,7 +129,7 @@ import Testing
     }
 
     @Test func refusedAndCancelledExchangesFail() {
-        let driver = Driver()
+        let driver = HTTPClientDriver()
         driver.start()
         driver.feed { $0.connectFailed(HTTPConnectionID(number: 0), reason: .refused, at: driver.now) }
         #expect(driver.log.last == "0: connection refused, notSent")
@@ -191,5 +137,97 @@ import Testing
         driver.up(1)
         driver.feed { $0.cancel(HTTPExchangeID(number: 1), at: driver.now) }
         #expect(driver.log.suffix(2) == ["close 1!", "1: cancelled, sent"])
+    }
+
+    @Test(arguments: [["<"], ["220 mail.example ESMTP\r\n"], ["HT", "ML"], ["http/1.1 200 OK\r\n\r\n"]])
+    func aResponseThatDoesNotBeginWithHTTPIsNotHTTP(_ pieces: [String]) {
+        let driver = HTTPClientDriver()
+        driver.start()
+        driver.up(0)
+        for piece in pieces { driver.bytes(0, piece) }
+        #expect(driver.errors[0]?.reason == .notHTTP, "without waiting for the end of a line")
+        #expect(driver.errors[0]?.phase == .responding)
+        #expect(driver.log.contains("close 0!"))
+    }
+
+    /// The check belongs to the exchange: what other connections received does not matter.
+    @Test func notHTTPIsRecognisedOnAReusedConnection() {
+        let driver = HTTPClientDriver()
+        driver.start()
+        driver.start("GET", "/", pool: 1)
+        driver.up(0)
+        driver.up(1)
+        driver.bytes(0, "HT")
+        driver.bytes(1, ok)
+        driver.bytes(0, String(ok.dropFirst(2)))
+        #expect(driver.responses.count == 2)
+        driver.start()
+        driver.bytes(0, "<html>")
+        #expect(driver.errors[2]?.reason == .notHTTP)
+    }
+
+    @Test(arguments: [
+        ("HTTP/2.0 200 OK\r\n\r\n", HTTPError.badVersion), ("HTTP/1.1 101 Up\r\n\r\n", .unexpectedResponse),
+    ])
+    func aResponseThatBeginsWithHTTPIsMalformed(_ text: String, _ error: HTTPError) {
+        let driver = HTTPClientDriver()
+        driver.start()
+        driver.up(0)
+        driver.bytes(0, text)
+        #expect(driver.errors[0]?.reason == .malformed(error))
+    }
+
+    @Test func aBodyLargerThanItsLimitFails() {
+        for (count, isTooLarge) in [(1_000, false), (1_001, true)] {
+            let driver = HTTPClientDriver(bodyMax: 1_000)
+            driver.start()
+            driver.up(0)
+            driver.bytes(0, "HTTP/1.1 200 OK\r\nContent-Length: \(count)\r\n\r\n")
+            driver.bytes(0, count: 600)
+            driver.bytes(0, count: count - 600)
+            #expect((driver.errors[0]?.reason == .bodyTooLarge) == isTooLarge)
+            #expect((driver.responses[0]?.body.count == count) != isTooLarge)
+        }
+    }
+
+    @Test func interimResponsesAreLimited() {
+        for (count, status) in [(100, 200 as Int?), (101, nil)] {
+            let driver = HTTPClientDriver()
+            driver.start()
+            driver.up(0)
+            for _ in 0..<count { driver.bytes(0, "HTTP/1.1 102 Processing\r\n\r\n") }
+            driver.bytes(0, ok)
+            #expect(driver.responses[0]?.head.status == status)
+            #expect((driver.errors[0] == nil) == (status != nil))
+        }
+    }
+
+    @Test func waitingExchangesAreLimited() {
+        let driver = HTTPClientDriver(waitingMax: 2)
+        for _ in 0..<3 { driver.start() }
+        #expect(driver.errors[2]?.reason == .tooManyWaiting && driver.errors[2]?.phase == .notSent)
+        driver.start("GET", "/", pool: 1)
+        #expect(driver.errors[3] == nil, "each pool has its own limit")
+        driver.up(0)
+        driver.start()
+        #expect(driver.errors[4] == nil, "one exchange is no longer waiting")
+    }
+
+    @Test func aWaitingExchangeFailsAfterItsTotalTimeWithoutTouchingOthers() {
+        let driver = HTTPClientDriver()
+        driver.start()
+        driver.up(0)
+        driver.bytes(0, "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+        driver.start()
+        driver.start()
+        for _ in 0..<89 {
+            driver.pass(1)
+            driver.bytes(0, count: 2_000)
+        }
+        #expect(driver.errors.isEmpty)
+        driver.pass(1)
+        #expect(driver.errors[1]?.reason == .timedOut(.exchange) && driver.errors[1]?.phase == .notSent)
+        #expect(driver.errors[2]?.reason == .timedOut(.exchange))
+        #expect(driver.errors[0] == nil && !driver.log.contains("close 0!"))
     }
 }

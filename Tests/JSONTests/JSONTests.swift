@@ -7,6 +7,14 @@ import Testing
 @Suite struct JSONTests {
     private static func parse(_ text: String) -> JSONValue? { JSONText.parse(Array(text.utf8)) }
 
+    @Test func membersOfAValueThatLacksThemAreNull() throws {
+        let value = try #require(Self.parse(#"{"a":[1,2.5],"b":"x"}"#))
+        #expect(value["a"].array.map(\.number) == [1, 2.5])
+        #expect(value["b"].number == nil && value["b"].array.isEmpty && value["b"]["c"] == .null)
+        #expect(
+            value["b"].displayText == "x" && value["a"].displayText == "[1,2.5]" && value["c"].displayText == "null")
+    }
+
     @Test(
         arguments: [
             ("null", .null), (" true ", true), ("\r\n\t false", false), ("0", 0), ("-0", 0), ("-12", -12),

@@ -52,6 +52,13 @@ private let threeG = Conditions(
         #expect(Transfer(text) == nil)
     }
 
+    @Test func aPlanIsAListOfItems() throws {
+        #expect(
+            try Transfer.plan("ttfb,down:10240,pp:3") == [.ttfb, .down(bytes: 10_240), .pingPong(count: 3, bytes: 200)])
+        let error = #expect(throws: Transfer.PlanError.self) { try Transfer.plan("ttfb,down:0") }
+        #expect(error?.description.hasPrefix("'down:0' must be ttfb, down:N") == true)
+    }
+
     @Test func millisecondsAreRoundedExactly() {
         #expect(TrialResult.milliseconds(Nanoseconds(208_063_499)) == "208.063")
         #expect(TrialResult.milliseconds(Nanoseconds(208_063_500)) == "208.064")

@@ -264,9 +264,14 @@ private typealias Expectation = ScenarioModel.Expectation
             run.scenario.expectations = expectations
             return Verdict(run.scenario, run.history)
         }
-        #expect(verdict(good).exitStatus == 0)
-        #expect(verdict(good, open).exitStatus == 3)
-        #expect(verdict(good, bad, open).exitStatus == 1)
+        #expect(verdict(good).result.exitStatus == 0)
+        #expect(verdict(good, open).result.exitStatus == 3)
+        #expect(verdict(good, bad, open).result.exitStatus == 1)
+        #expect(Verdict.Result.worst(of: []) == .pass)
+        #expect(Verdict.Result.worst(of: [.pass, .inconclusive, .pass]) == .inconclusive)
+        for results in [[.inconclusive, .fail], [.fail, .inconclusive], [.pass, .fail, .pass]] as [[Verdict.Result]] {
+            #expect(Verdict.Result.worst(of: results) == .fail)
+        }
         #expect(verdict(bad, good).checks.map(\.outcome) == [.fail("at the end icon is 'none'"), .pass])
     }
 
@@ -294,7 +299,7 @@ private typealias Expectation = ScenarioModel.Expectation
         var run = Run()
         run.show(1, "none")
         run.history.append(.aborted("exceeded the 120 s limit"), at: .seconds(120))
-        #expect(Verdict(run.scenario, run.history).exitStatus == 1)
+        #expect(Verdict(run.scenario, run.history).result.exitStatus == 1)
     }
 
     /// A late state may be the host's fault; a wrong final state is not.

@@ -22,7 +22,10 @@ enum Layers {
             name: "TCPModel", layer: 0,
             targets: ["Determinism", "LinkModel"],
             packages: ["DequeModule", "HeapModule"]),
-        .init(name: "HTTPWire", layer: 0, targets: ["Determinism", "LinkModel"], packages: ["HTTPTypes", "NIOCore"]),
+        .init(
+            name: "HTTPWire", layer: 0,
+            targets: ["Determinism"],
+            packages: ["DequeModule", "HTTPTypes", "NIOCore"]),
         .init(name: "JSON", layer: 0, targets: [], packages: []),
         .init(name: "NotesContract", layer: 0, targets: ["JSON"], packages: []),
         .init(
@@ -81,7 +84,10 @@ enum Layers {
             packages: ["NIOCore", "NIOPosix"]),
         .init(
             name: "CommandSupport", layer: 2,
-            targets: ["Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "ProxyServer"],
+            targets: [
+                "Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "NotesService", "ProxyServer",
+                "PacketCapture", "NotesServer", "ControlAPI", "LiveMeasurement",
+            ],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
         .init(
             name: "ScenarioRunner", layer: 3,
@@ -90,12 +96,13 @@ enum Layers {
                 "NotesService", "ProxyServer", "NotesServer", "SyncClient",
             ],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
+        .init(name: "ToxiproxyCLI", layer: 3, targets: ["JSON", "ControlAPI", "CommandSupport"], packages: []),
         .init(
             name: "slowlane", layer: 4,
             targets: [
-                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
-                "ConfigFiles", "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient",
-                "ControlAPI", "LiveMeasurement", "CommandSupport", "ScenarioRunner",
+                "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload", "ConfigFiles",
+                "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient",
+                "ControlAPI", "LiveMeasurement", "CommandSupport", "ScenarioRunner", "ToxiproxyCLI",
             ],
             packages: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix"]),
     ]

@@ -94,7 +94,8 @@ extension NotesService {
 /// A position in the order of a user's writes.
 private struct Cursor {
     var sequence: Int
-    /// The last pruned sequence at the client's first request. The client never had notes up to it.
+    /// The ``StoredNote/Position/pruned`` sequence at the client's first request. The notes whose tombstones had been
+    /// pruned by then were never sent to the client.
     let pruned: Int
 
     func text(_ position: StoredNote.Position) -> String { "\(position.epoch).\(sequence).\(pruned)" }

@@ -16,7 +16,7 @@ extension NotesService {
 
     var listOrder: StoredNote.Order { contract.reading.listsByDate ? .byDate : .bySequence }
 
-    /// Returns a selection of notes as a JSON array, and the position of their owner.
+    /// Returns a selection of notes as a JSON array, and its owner's ``StoredNote/Position``.
     func list(
         _ request: APIRequest, _ selection: StoredNote.Selection, _ write: @escaping ItemWriter
     ) throws -> (response: Response, position: StoredNote.Position) {

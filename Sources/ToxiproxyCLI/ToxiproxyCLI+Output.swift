@@ -40,24 +40,13 @@ extension ToxiproxyCLI {
         let name = toxic["name"].displayText
         let attributes = (toxic["attributes"].object ?? [:])
             .sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
-        let toxicity = String(format: "%.2f", toxic["toxicity"].double ?? 0)
+        let toxicity = String(format: "%.2f", toxic["toxicity"].number ?? 0)
         var text = isTerminal ? "\(ANSIColor.blue)\(name):\(ANSIColor.none)" : name
         text +=
             "\ttype=\(toxic["type"].displayText)\tstream=\(toxic["stream"].displayText)\ttoxicity=\(toxicity)\tattributes=["
         for (key, value) in attributes {
-            text += "\t\(key)=\(value.double.map(GoText.format) ?? value.displayText)"
+            text += "\t\(key)=\(value.number.map(GoText.format) ?? value.displayText)"
         }
         return text + "\t]\n"
-    }
-}
-
-extension JSONValue {
-    /// The value of an integer or a fraction.
-    fileprivate var double: Double? {
-        switch self {
-        case .integer(let number): Double(number)
-        case .number(let number): number
-        default: nil
-        }
     }
 }

@@ -1,7 +1,8 @@
+internal import CommandSupport
 internal import ControlAPI
 
 /// The command line of `toxiproxy-server`, translated to that of `slowlane server`.
-enum ToxiproxyServerArguments {
+public enum ToxiproxyServerArguments {
     private static let valueFlags: Set<String> = ["host", "port", "config", "seed"]
     private static let switches: Set<String> = ["proxy-metrics", "runtime-metrics", "version", "help", "h"]
     /// Flags of `slowlane server` that containers need too.
@@ -9,7 +10,7 @@ enum ToxiproxyServerArguments {
     private static let slowlaneSwitches: Set<String> = ["no-token"]
 
     /// The result of parsing.
-    enum Action: Equatable {
+    public enum Action: Equatable, Sendable {
         /// Run `slowlane` with these arguments.
         case run([String])
         /// Print a text and exit.
@@ -18,7 +19,7 @@ enum ToxiproxyServerArguments {
 
     /// Parses a command line as Go's `flag` package does: one dash or two, values after a space or `=`. The first
     /// argument that is not a flag ends the parsing, and the rest is ignored.
-    static func parse(_ arguments: [String]) -> Action {
+    public static func parse(_ arguments: [String]) -> Action {
         var result = ["server"]
         var rest = arguments[...]
         while let word = rest.popFirst(), word.hasPrefix("-"), word != "-", word != "--" {
@@ -61,7 +62,7 @@ enum ToxiproxyServerArguments {
           -runtime-metrics     include process metrics in /metrics
           -token string        token that requests must send as 'Authorization: Bearer'
           -no-token            accept requests from other machines without a token
-          -allow-host string   additional host name that requests may use
+          -allow-host string   also accept this name in the Host header
           -version             print the version and exit
 
         """

@@ -1,3 +1,10 @@
+//  ToxiproxyCLI: the command lines of Toxiproxy's programs, by whose names `slowlane` can be invoked.
+//
+//  Owns: the names of the programs; the commands, help, output and exit statuses of `toxiproxy-cli`; the translation of
+//  the flags of `toxiproxy-server`; Go's rules for flags and numbers.
+//
+//  Does not own: the HTTP API and its client (ControlAPI), the server itself, Slowlane's own commands (slowlane).
+
 internal import ControlAPI
 internal import Foundation
 
@@ -5,7 +12,7 @@ internal import Foundation
 ///
 /// As in the original, usage errors go to standard output with exit status 0, errors from the server exit with 1, and
 /// unknown commands with 3.
-struct ToxiproxyCLI {
+public struct ToxiproxyCLI: Sendable {
     /// A command, or a group of commands.
     struct Entry {
         let name: String
@@ -22,10 +29,13 @@ struct ToxiproxyCLI {
     }
 
     /// The output and the exit status of a run.
-    struct Outcome: Equatable {
-        var output = ""
-        var errors = ""
-        var status: Int32 = 0
+    public struct Outcome: Equatable, Sendable {
+        /// The text for standard output.
+        public fileprivate(set) var output = ""
+        /// The text for standard error.
+        public fileprivate(set) var errors = ""
+        /// The exit status.
+        public fileprivate(set) var status: Int32 = 0
     }
 
     /// An error that ends a command.
@@ -43,13 +53,18 @@ struct ToxiproxyCLI {
     static let hostDefault = "http://localhost:8474"
     private(set) var host = ""
 
-    init(environment: [String: String], isTerminal: Bool) {
+    /// Creates the program.
+    ///
+    /// - Parameters:
+    ///   - environment: The environment variables.
+    ///   - isTerminal: Whether standard output is a terminal: then results have colors, headings and hints.
+    public init(environment: [String: String], isTerminal: Bool) {
         self.environment = environment
         self.isTerminal = isTerminal
     }
 
     /// Runs a command line, without the program's name.
-    func run(_ arguments: [String]) async -> Outcome {
+    public func run(_ arguments: [String]) async -> Outcome {
         var outcome = Outcome()
         do {
             try await run(arguments, &outcome)

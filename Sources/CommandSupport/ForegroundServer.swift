@@ -1,0 +1,186 @@
+public import ControlAPI
+internal import Foundation
+internal import Logging
+internal import NIOPosix
+internal import ProxyServer
+
+/// A server of the control API in the foreground, until a signal stops it.
+public struct ForegroundServer {
+    /// The program whose behaviour the server has.
+    public enum Style: Sendable {
+        /// Slowlane's own.
+        case slowlane
+        /// Toxiproxy's server: it logs in that server's format, starts despite an invalid configuration, and accepts
+        /// requests from other machines without a token.
+        case toxiproxy
+    }
+
+    /// The reason why the server did not start. The error itself has been printed.
+    public enum StartError: Error {
+        /// An address that cannot be resolved, or that needs a token.
+        case unsuitableAddress
+        /// A configuration that cannot be read or applied.
+        case invalidConfiguration
+        /// A port that cannot be bound.
+        case unavailable
+    }
+
+    /// The program whose behaviour the server has.
+    public var style = Style.slowlane
+    /// The path of a JSON file of proxies, in the format of `POST /populate`.
+    public var configurationPath: String?
+    /// The random seed; a random one by default.
+    public var seed = UInt64.random(in: 0..<(1 << 53))
+    /// The limits.
+    public var limits = ServerLimits()
+    /// The metrics under Toxiproxy's path `/metrics`.
+    public var metrics: API.MetricsSelection?
+    /// The token that requests must have.
+    public var token: String?
+    /// Whether requests from other machines need no token.
+    public var needsNoToken = false
+    /// Names that are accepted in the Host header, besides those of the address.
+    public var allowedHosts: [String] = []
+    /// The name of the log level, Toxiproxy's or Slowlane's; empty for the default.
+    public var logLevel = ""
+    /// Whether only results are printed.
+    public var isQuiet = false
+
+    private let host: String
+    private let port: String
+
+    /// Creates a server.
+    ///
+    /// - Parameters:
+    ///   - host: The host to listen on: a name or an address. An empty host is the wildcard address.
+    ///   - port: The port to listen on: a number or a service name.
+    public init(host: String, port: String) {
+        self.host = host
+        self.port = port
+    }
+
+    private var isToxiproxy: Bool { style == .toxiproxy }
+
+    /// Runs the server. Prints the error if it cannot start.
+    public func run(_ console: Console) async throws(StartError) {
+        let logger = logger(console)
+        if isToxiproxy { logger.info("Starting Toxiproxy", metadata: ["version": "\(API.toxiproxyVersion)"]) }
+        let address = try await resolvedAddress(console)
+        let isReachable = !LocalAddresses.isLoopback(address.host)
+        // Toxiproxy has no tokens, and its container image listens on all interfaces.
+        if isReachable && token == nil && !needsNoToken && !isToxiproxy {
+            console.error(
+                "cannot listen on \(address) without a token: other machines could open ports and connections on this one; "
+                    + "add --token TOKEN, or --no-token (SLOWLANE_NO_TOKEN=1) to allow it")
+            throw .unsuitableAddress
+        }
+        let api = API(
+            seed: seed, limits: limits, metrics: metrics, version: SlowlaneVersion.current,
+            on: MultiThreadedEventLoopGroup.singleton, logger: logger)
+        // A signal may arrive as soon as the line "listening" is printed.
+        let events = ForegroundEvents()
+        let configured = try await load(api, console, logger)
+        let server = try await start(api, address, console, logger)
+        announce(Endpoint(host: address.host, port: server.port), configured, console, logger)
+        console.writeAsynchronously()
+        _ = await events.next()
+        await server.stop()
+        await api.close()
+        if isToxiproxy {
+            logger.info("Shutdown finished")
+        } else if !isQuiet && logger.logLevel <= .warning {
+            console.print("stopped", to: .progress)
+        }
+        console.flush()
+    }
+
+    private func logger(_ console: Console) -> Logger {
+        let level = Self.level(logLevel)
+        let logger = Logger(label: "slowlane") { [isToxiproxy, isQuiet] _ in
+            let level = level ?? (isQuiet ? .error : .info)
+            return isToxiproxy ? JSONLogHandler(console, level: level) : ConsoleLogHandler(console, level: level)
+        }
+        if level == nil && !logLevel.isEmpty { logger.error("unknown LOG_LEVEL value: \"\(logLevel.prefix(40))\"") }
+        return logger
+    }
+
+    /// Returns a log level by Toxiproxy's name or by that of swift-log.
+    static func level(_ name: String) -> Logger.Level? {
+        switch name.lowercased() {
+        case "panic", "fatal": .critical
+        case "warn": .warning
+        default: Logger.Level(rawValue: name.lowercased())
+        }
+    }
+
+    /// Returns the address to listen on. An IPv6 address may have brackets. No host means all interfaces, and so does
+    /// Toxiproxy's `0.0.0.0`, which includes IPv6 there.
+    private func resolvedAddress(_ console: Console) async throws(StartError) -> Endpoint {
+        var name = host
+        if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
+        if isToxiproxy && name == "0.0.0.0" { name = "" }
+        do {
+            return try await ListenAddress.resolve("\(name.contains(":") ? "[\(name)]" : name):\(port)")
+        } catch {
+            console.error("--host \(host) --port \(port): \(error.reason)")
+            throw .unsuitableAddress
+        }
+    }
+
+    /// Creates the proxies of the configuration and returns a text about them for the line "listening".
+    private func load(_ api: API, _ console: Console, _ logger: Logger) async throws(StartError) -> String {
+        guard let configurationPath else { return "" }
+        let problem: String
+        if let data = FileManager.default.contents(atPath: configurationPath) {
+            let (names, failure) = await api.load(Array(data))
+            guard let failure else { return ", proxies \(names.joined(separator: ", "))" }
+            problem = failure
+        } else {
+            problem = "cannot be read"
+        }
+        if isToxiproxy {
+            logger.error("--config \(configurationPath): \(problem)")
+            return ""
+        }
+        console.error("--config \(configurationPath): \(problem)")
+        await api.close()
+        throw .invalidConfiguration
+    }
+
+    private func start(
+        _ api: API, _ address: Endpoint, _ console: Console, _ logger: Logger
+    ) async throws(StartError) -> APIServer {
+        // Toxiproxy has no list of host names, so every name must be accepted.
+        let isReachable = !LocalAddresses.isLoopback(address.host)
+        let anyHost = isToxiproxy && isReachable && token == nil ? ["*"] : []
+        do {
+            return try await APIServer.start(
+                api, host: address.host, port: address.port,
+                requestGuard: RequestGuard(
+                    boundTo: address.host, token: token, allowedHosts: allowedHosts + anyHost), logger: logger)
+        } catch {
+            let problem = "\(error); stop the other server, or choose another --port"
+            if isToxiproxy { logger.error("\(problem)") } else { console.error(problem) }
+            await api.close()
+            console.flush()
+            throw .unavailable
+        }
+    }
+
+    /// Prints the address, and a warning if other machines can send requests without a token.
+    private func announce(_ address: Endpoint, _ configured: String, _ console: Console, _ logger: Logger) {
+        let needsWarning = !LocalAddresses.isLoopback(address.host) && token == nil
+        let warning = "other machines can open ports and connections on this one through port \(address.port)"
+        if isToxiproxy {
+            // Third-party programs wait for this message.
+            logger.info(
+                "Starting Toxiproxy HTTP server",
+                metadata: ["address": "\(address)", "seed": "\(seed)", "slowlane": "\(SlowlaneVersion.current)"])
+            if needsWarning { logger.warning("\(warning)") }
+        } else if logger.logLevel <= .warning || isQuiet {
+            console.print(
+                "listening on http://\(address) (Toxiproxy \(API.toxiproxyVersion)), seed \(seed)\(configured)")
+            if needsWarning { console.print("warning: \(warning)", to: .progress) }
+        }
+    }
+}

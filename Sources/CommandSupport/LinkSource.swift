@@ -1,0 +1,60 @@
+public import ConfigFiles
+public import LinkModel
+public import ProxyServer
+
+/// The conditions with which a proxy or a model starts.
+public enum LinkSource: Sendable {
+    /// Conditions that do not change, with the name of a profile or `netem`.
+    case constant(Conditions, name: String)
+    /// Conditions that follow a timeline.
+    case timeline(TimelineFile)
+    /// No conditions.
+    case unconditioned
+
+    /// The name of the conditions.
+    public var name: String {
+        switch self {
+        case .constant(_, let name): name
+        case .timeline(let file): file.id
+        case .unconditioned: "none"
+        }
+    }
+
+    /// The conditions in words.
+    public var text: String {
+        switch self {
+        case .constant(let conditions, let name): "profile \(name) (\(Units.conditions(conditions)))"
+        case .timeline(let file): "timeline \(file.id)"
+        case .unconditioned: "no conditions"
+        }
+    }
+
+    /// The timeline, if the conditions follow one.
+    public var timeline: TimelineFile? {
+        if case .timeline(let file) = self { return file }
+        return nil
+    }
+
+    /// The reason why no connection to a server is possible at some time, with a remedy; `nil` if one always is.
+    public var connectionProblem: String? {
+        let links: [(name: String, conditions: Conditions)] =
+            switch self {
+            case .constant(let conditions, let name): [(name, conditions)]
+            case .timeline(let file): file.timeline.links.map { ($0.name, $0.conditions) }
+            case .unconditioned: []
+            }
+        return links.first { $0.conditions.connectionPolicy != .open }.map { name, conditions in
+            "'\(name)': no connection to the server is possible (\(Units.conditions(conditions))); "
+                + "choose a profile that lets connections through"
+        }
+    }
+
+    /// Sets the conditions of a proxy.
+    public func apply(to configuration: inout ProxyConfiguration) {
+        switch self {
+        case .constant(let conditions, _): configuration.conditions = conditions
+        case .timeline(let file): configuration.timeline = file.timeline
+        case .unconditioned: break
+        }
+    }
+}
