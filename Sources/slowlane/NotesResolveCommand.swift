@@ -25,7 +25,7 @@ extension NotesCommand {
                   slowlane notes resolve Milk
                   slowlane notes resolve Milk --theirs
                   slowlane notes resolve Milk --text '3 l, oat'
-                  EDITOR=nano slowlane notes resolve Milk --edit
+                  slowlane notes resolve Milk --edit
                 """)
         @Argument(help: "Title or uuid of the note.") var note: String
         @Flag(help: "Keep the local version.") var mine = false
