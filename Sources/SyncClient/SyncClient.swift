@@ -10,6 +10,7 @@ public import Logging
 internal import NIOCore
 internal import NIOPosix
 public import SyncEngine
+internal import Synchronization
 
 /// An offline-first client: changes are stored locally and sent as soon as the server can be reached.
 ///
@@ -25,6 +26,7 @@ public final class SyncClient: Sendable {
     private let group: MultiThreadedEventLoopGroup
     private let eventLoop: any EventLoop
     private let core: NIOLoopBound<SyncCore>
+    private let isStopped = Mutex(false)
 
     private init(group: MultiThreadedEventLoopGroup, eventLoop: any EventLoop, core: NIOLoopBound<SyncCore>) {
         self.group = group
@@ -137,7 +139,12 @@ public final class SyncClient: Sendable {
 
     /// Closes the connections and the store. Pending changes are kept in the store.
     public func stop() async {
-        try? await onLoop { $0.stop() }
+        let stopping = isStopped.withLock { isStopped -> EventLoopFuture<Void>? in
+            if isStopped { return nil }
+            isStopped = true
+            return submit { $0.stop() }
+        }
+        try? await stopping?.get()
         try? await group.shutdownGracefully()
     }
 
@@ -156,7 +163,18 @@ public final class SyncClient: Sendable {
     }
 
     func onLoop<Value: Sendable>(_ body: @escaping @Sendable (SyncCore) throws -> Value) async throws -> Value {
+        // A task that is submitted to a loop after its end is never executed.
+        let result = try isStopped.withLock { isStopped in
+            if isStopped { throw StoppedError() }
+            return submit(body)
+        }
+        return try await result.get()
+    }
+
+    private func submit<Value: Sendable>(
+        _ body: @escaping @Sendable (SyncCore) throws -> Value
+    ) -> EventLoopFuture<Value> {
         let core = core
-        return try await eventLoop.submit { try body(core.value) }.get()
+        return eventLoop.submit { try body(core.value) }
     }
 }

@@ -1,5 +1,6 @@
 import Determinism
 import Foundation
+import JSON
 import NotesContract
 import NotesServer
 import NotesService
@@ -87,7 +88,7 @@ import Testing
         let client = try await SyncClient.start(Self.configuration(1), interface: NetworkInterface(isUp: false))
         await #expect(throws: SyncEngine.RecordError.unknown) { try await client.delete("none") }
         await client.stop()
-        await #expect(throws: (any Error).self) { try await client.create(title: "Milk", text: nil) }
+        await #expect(throws: SyncClient.StoppedError.self) { try await client.create(title: "Milk", text: nil) }
     }
 
     /// A large note is written in pieces; the client sees its progress and the server gets all of it.
