@@ -115,7 +115,7 @@ let package = Package(
         .target(
             name: "SyncStore",
             dependencies: [
-                "NotesContract", "SyncEngine", grdb,
+                "JSON", "NotesContract", "SyncEngine", grdb, sqlite,
             ],
             swiftSettings: settings),
         .target(name: "CRelay"),
@@ -268,7 +268,7 @@ let package = Package(
         .testTarget(
             name: "SyncStoreTests",
             dependencies: [
-                "NotesContract", "SyncEngine", "SyncStore", "TestSupport", grdb,
+                "JSON", "SyncEngine", "SyncStore", "TestSupport", grdb, sqlite,
             ], swiftSettings: settings),
         .testTarget(
             name: "SyncClientTests",

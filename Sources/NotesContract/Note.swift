@@ -151,12 +151,13 @@ public enum NotesHTTP {
     public static let markerName = "Slowlane-Notes"
     /// The value of the marker: the version of the protocol.
     public static let markerValue = "1"
+    /// The header field that identifies the history of the user's notes. Its value changes if the server's database is
+    /// replaced or restored; cursors and base revisions of another history mean nothing.
+    public static let historyName = "Slowlane-History"
     /// The header field with the cursor of the index, from which later changes are requested.
     public static let cursorName = "Slowlane-Cursor"
     /// The header field with the minimum number of seconds for which the index lists tombstones.
     public static let retentionName = "Slowlane-Tombstone-Retention"
-    /// The header field with the identifier of the history of the user's notes.
-    public static let historyName = "Slowlane-History"
     /// The header field that identifies an operation, so that a retry has no second effect.
     public static let idempotencyKeyName = "Idempotency-Key"
     /// The longest `uuid` in bytes: 255 characters.

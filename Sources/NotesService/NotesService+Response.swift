@@ -136,6 +136,7 @@ extension NotesService {
 extension HTTPField.Name {
     static let marker = known(NotesHTTP.markerName)
     static let idempotencyKey = known(NotesHTTP.idempotencyKeyName)
+    static let history = known(NotesHTTP.historyName)
     static let cursor = known(NotesHTTP.cursorName)
     static let retention = known(NotesHTTP.retentionName)
     static let link = known("Link")

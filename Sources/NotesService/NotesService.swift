@@ -118,6 +118,9 @@ public final class NotesService: Sendable {
             response = withCommonFields(forced, request)
         } else {
             response = withCommonFields(mapErrors { try route(&request) }, request)
+            // Read after the notes: while a snapshot is restored, the response may have the new history with the old
+            // notes, but not the reverse.
+            if let user = request.user { response[.history] = history(of: user, request.resource) }
             if response.head.status.code == 507 { health.recordRejectedWrite(bytes: body.count) }
         }
         switch effect {
@@ -168,6 +171,13 @@ public final class NotesService: Sendable {
 
     /// Header fields of every response, by which clients recognise a notes server.
     public static let commonHeaderFields: HTTPFields = [.marker: NotesHTTP.markerValue]
+
+    /// Returns the identifier of the history of a user's notes in this database; `nil` if the contract has none, or if
+    /// the resource is not part of the API.
+    private func history(of user: String, _ resource: APIRequest.Resource) -> String? {
+        guard contract.features.contains(.cursors), ![.page, .logout].contains(resource) else { return nil }
+        return String(SHA256.hexadecimal(Array("slowlane history\n\(store.epoch)\n\(user)".utf8)).prefix(16))
+    }
 
     private func withCommonFields(_ response: Response, _ request: APIRequest) -> Response {
         var response = response

@@ -2,6 +2,7 @@ internal import Foundation
 internal import GRDB
 internal import GRDBSQLite
 public import NotesContract
+internal import Synchronization
 
 /// The notes of a server in a SQLite database, in memory or in a file.
 ///
@@ -15,6 +16,10 @@ public final class NotesStore: Sendable {
     /// The file's path, or `memory`.
     let name: String
     private let makeEpoch: @Sendable () -> String
+    private let cachedEpoch = Mutex("")
+
+    /// The identifier of the history, as in the `setting` table.
+    var epoch: String { cachedEpoch.withLock { $0 } }
 
     /// Opens or creates a database.
     ///
@@ -63,6 +68,8 @@ public final class NotesStore: Sendable {
                 if version < NotesStore.schemaVersion {
                     try NotesStore.createSchema(database, from: version, contract, epoch: makeEpoch())
                 }
+                let epoch = try NotesStore.setting("epoch", database)
+                cachedEpoch.withLock { $0 = epoch }
             }
         } catch let error as NotesStoreError {
             throw error
@@ -159,11 +166,18 @@ public final class NotesStore: Sendable {
 
     /// Replaces the content with that of a snapshot. Earlier cursors become invalid.
     public func restore(_ snapshot: NotesSnapshot) throws(NotesStoreError) {
-        let epoch = makeEpoch()
+        let (epoch, old) = (makeEpoch(), epoch)
         try perform { queue in
-            try snapshot.queue.backup(to: queue)
-            try queue.write {
+            // The copy gets the new epoch first, so that no request sees the old notes with the epoch of the snapshot.
+            let copy = try DatabaseQueue()
+            try snapshot.queue.backup(to: copy)
+            try copy.write {
                 try $0.execute(sql: "UPDATE setting SET value = ? WHERE name = 'epoch'", arguments: [epoch])
+            }
+            cachedEpoch.withLock { $0 = epoch }
+            do { try copy.backup(to: queue) } catch {
+                cachedEpoch.withLock { $0 = old }
+                throw error
             }
         }
     }

@@ -22,14 +22,28 @@ struct OpenAPIDocument {
             "paths": .object(paths),
             "components": [
                 "securitySchemes": .object(schemes), "schemas": .object(schemas), "parameters": .object(parameters),
-                "headers": [
-                    "Marker": [
-                        "description": "Distinguishes this server from captive portals and proxies.", "required": true,
-                        "schema": ["const": .text(NotesHTTP.markerValue)],
-                    ]
-                ],
+                "headers": .object(headers),
             ],
         ]
+    }
+
+    private var headers: Members {
+        var headers: Members = [
+            "Marker": [
+                "description": "Distinguishes this server from captive portals and proxies.", "required": true,
+                "schema": ["const": .text(NotesHTTP.markerValue)],
+            ]
+        ]
+        if isExtended {
+            headers["History"] = [
+                "description": """
+                Identifies the history of the user's notes in this database, in responses to authenticated requests. It \
+                changes if the database is replaced or restored.
+                """,
+                "schema": ["type": "string", "pattern": "^[0-9a-f]{16}$"],
+            ]
+        }
+        return headers
     }
 
     private var schemes: Members {
@@ -268,9 +282,12 @@ struct OpenAPIDocument {
     ) -> JSONValue {
         var responses: Members = [:]
         for (status, shape) in shapes {
+            var headers: Members = [NotesHTTP.markerName: ref("headers", "Marker")]
+            if isExtended && !isPublic && !["readNotes", "logout"].contains(id) {
+                headers[NotesHTTP.historyName] = ref("headers", "History")
+            }
             var response: Members = [
-                "description": .text(HTTPResponse.Status(code: status).reasonPhrase),
-                "headers": ["Slowlane-Notes": ref("headers", "Marker")],
+                "description": .text(HTTPResponse.Status(code: status).reasonPhrase), "headers": .object(headers),
             ]
             if let content = content(shape, isBrowsable: !isPublic && id != "readNotes") {
                 response["content"] = content

@@ -1,78 +1,267 @@
 internal import Foundation
 internal import GRDB
-internal import NotesContract
+internal import JSON
 internal import SyncEngine
 
-/// The `note` table.
-extension LocalNote {
-    init(_ row: Row) throws {
-        func content(_ prefix: String) -> Content? {
-            let date: String? = row["\(prefix)date"]
-            return date.map {
-                Content(
-                    title: String(bytes: row["\(prefix)title"]), text: String(bytes: row["\(prefix)text"]), date: $0)
-            }
-        }
-        let base: String? = row["base"]
-        let theirs: String? = row["theirs"]
-        let isInConflict: Bool = row["in_conflict"]
-        guard let mine = content("") else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
-        self.init(
-            uuid: row["uuid"], base: try base.map(Revision.stored), baseContent: content("base_"), mine: mine,
-            isDeleted: row["deleted"], edits: row["edits"],
-            theirs: isInConflict
-                ? Theirs(revision: try theirs.map(Revision.stored), content: content("theirs_")) : nil,
-            problem: row["problem"])
+/// The reason why a row cannot be read.
+struct RowError: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// A row that is read by the positions of its columns.
+struct RowReader {
+    private let row: Row
+    private var position = 0
+
+    init(_ row: Row) { self.row = row }
+
+    private mutating func next() -> Int {
+        defer { position += 1 }
+        return position
     }
 
-    func insert(_ database: Database) throws {
-        try database.execute(
-            sql: "INSERT OR REPLACE INTO note VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            arguments: [
-                uuid, base?.description, baseContent?.title?.bytes, baseContent?.text?.bytes, baseContent?.date,
-                mine.title?.bytes, mine.text?.bytes, mine.date, isDeleted, edits, theirs != nil,
-                theirs?.revision?.description,
-                theirs?.content?.title?.bytes, theirs?.content?.text?.bytes, theirs?.content?.date, problem,
-            ])
+    private func error(_ index: Int, _ problem: String) -> RowError {
+        RowError(description: "\(Array(row.columnNames)[index]) \(problem)")
+    }
+
+    /// Returns a value made from a column's bytes; `nil` for NULL.
+    private mutating func value<Value>(_ problem: String, _ make: (Data) -> Value?) throws -> Value? {
+        let index = next()
+        let value: Value??
+        do {
+            value = try row.withUnsafeData(atIndex: index) { data in data.map(make) }
+        } catch {
+            throw self.error(index, problem)
+        }
+        switch value {
+        case nil: return nil
+        case .some(nil): throw error(index, problem)
+        case .some(let value?): return value
+        }
+    }
+
+    mutating func bytes() throws -> [UInt8]? { try value("is not a BLOB") { [UInt8]($0) } }
+
+    mutating func text() throws -> String? {
+        try value("is not text in UTF-8") { String(validating: $0, as: UTF8.self) }
+    }
+
+    mutating func integer() throws -> Int? {
+        let index = next()
+        let value: DatabaseValue = row[index]
+        guard let integer = Int.fromDatabaseValue(value) else {
+            if value.isNull { return nil }
+            throw error(index, "is not an integer")
+        }
+        return integer
+    }
+
+    mutating func required<Value>(_ read: (inout RowReader) throws -> Value?) throws -> Value {
+        let index = position
+        guard let value = try read(&self) else { throw error(index, "is missing") }
+        return value
+    }
+
+    mutating func count() throws -> Int {
+        let index = position
+        let value = try required { try $0.integer() }
+        guard value >= 0 else { throw error(index, "is negative") }
+        return value
+    }
+
+    mutating func flag() throws -> Bool {
+        let index = position
+        let value = try required { try $0.integer() }
+        guard value == 0 || value == 1 else { throw error(index, "is neither 0 nor 1") }
+        return value == 1
+    }
+
+    mutating func revision() throws -> RecordRevision? {
+        let text = try text()
+        let number = try integer()
+        return text.map { RecordRevision($0, number: number) }
+    }
+
+    mutating func content() throws -> RecordContent? { try bytes().map { RecordContent($0) } }
+
+    mutating func id() throws -> RecordID { RecordID(try required { try $0.text() }) }
+
+    /// Returns the identifier of a row that cannot be read, with replacement characters if necessary.
+    static func name(_ row: Row, at index: Int) -> RecordID {
+        let data = try? row.withUnsafeData(atIndex: index) { $0.map { String(decoding: $0, as: UTF8.self) } }
+        return RecordID((data ?? nil) ?? "")
+    }
+}
+
+extension RecordID {
+    var data: Data { Data(text.utf8) }
+}
+
+extension RecordRevision {
+    fileprivate var data: Data { Data(description.utf8) }
+}
+
+extension RecordContent {
+    fileprivate var data: Data { Data(bytes) }
+}
+
+extension String {
+    fileprivate var data: Data { Data(utf8) }
+}
+
+/// The `record` table.
+extension LocalRecord {
+    static let columns = """
+        id, base, base_number, base_content, mine, deleted, edits, in_conflict, theirs, theirs_number, theirs_content
+        """
+
+    init(_ row: Row) throws {
+        var row = RowReader(row)
+        let id = try row.id()
+        let base = try row.revision()
+        let baseContent = try row.content()
+        let mine = try row.required { try $0.content() }
+        let isDeleted = try row.flag()
+        let edits = try row.count()
+        let isInConflict = try row.flag()
+        let theirs = Theirs(revision: try row.revision(), content: try row.content())
+        self.init(
+            id: id, base: base, baseContent: baseContent, mine: mine, isDeleted: isDeleted, edits: edits,
+            theirs: isInConflict ? theirs : nil)
+    }
+
+    func save(_ database: Database) throws {
+        try database.cachedStatement(
+            sql: """
+                INSERT INTO record VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                ON CONFLICT (id) DO UPDATE SET base = excluded.base, base_number = excluded.base_number,
+                    base_content = excluded.base_content, mine = excluded.mine, deleted = excluded.deleted,
+                    edits = excluded.edits, in_conflict = excluded.in_conflict, theirs = excluded.theirs,
+                    theirs_number = excluded.theirs_number, theirs_content = excluded.theirs_content
+                """
+        ).execute(arguments: [
+            id.data, base?.data, base?.number, baseContent?.data, mine.data, isDeleted, edits, theirs != nil,
+            theirs?.revision?.data, theirs?.revision?.number, theirs?.content?.data,
+        ])
+    }
+
+    static func delete(_ id: RecordID, _ database: Database) throws {
+        try database.cachedStatement(sql: "DELETE FROM record WHERE id = ?").execute(arguments: [id.data])
+    }
+}
+
+extension OutboxEntry.Kind {
+    init(name: String) {
+        switch ByteKey(name) {
+        case "create": self = .create
+        case "update": self = .update
+        case "delete": self = .delete
+        default: self = .unknown(name)
+        }
+    }
+
+    fileprivate var name: String {
+        switch self {
+        case .create: "create"
+        case .update: "update"
+        case .delete: "delete"
+        case .unknown(let name): name
+        }
     }
 }
 
 /// The `outbox` table.
 extension OutboxEntry {
+    static let columns = """
+        sequence, operation, id, kind, content, edits, base, base_number, attempts, may_be_committed, parked
+        """
+    /// The position of the record's identifier in ``columns``.
+    static let idColumn = 2
+
     init(_ row: Row) throws {
-        let base: String? = row["base"]
-        let name: String = row["kind"]
-        guard let kind = Kind(rawValue: name) else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
+        var row = RowReader(row)
+        let sequence = try row.count()
+        let operation = try row.required { try $0.text() }
+        let id = try row.id()
+        let kind = Kind(name: try row.required { try $0.text() })
+        let content = try row.required { try $0.content() }
+        let edits = try row.count()
+        let base = try row.revision()
+        let attempts = try row.count()
+        let mayBeCommitted = try row.flag()
+        var parked = try row.text()
+        if case .unknown(let name) = kind, parked == nil {
+            parked = "a change of the kind '\(name.prefix(40))' needs a newer version of slowlane"
+        }
         self.init(
-            operation: row["operation"], sequence: row["sequence"], uuid: row["uuid"], kind: kind,
-            draft: NoteDraft(date: row["date"], title: String(bytes: row["title"]), text: String(bytes: row["text"])),
-            edits: row["edits"],
-            base: try base.map(Revision.stored), attempts: row["attempts"])
+            operation: operation, sequence: sequence, id: id, kind: kind, content: content, edits: edits, base: base,
+            attempts: attempts, mayBeCommitted: mayBeCommitted, parked: parked)
     }
 
-    func insert(_ database: Database) throws {
-        try database.execute(
-            sql: "INSERT OR REPLACE INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            arguments: [
-                sequence, operation, uuid, kind.rawValue, draft.title?.bytes, draft.text?.bytes, draft.date, edits,
-                base?.description,
-                attempts,
-            ])
+    func save(_ database: Database) throws {
+        try database.cachedStatement(
+            sql: """
+                INSERT INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                ON CONFLICT (sequence) DO UPDATE SET operation = excluded.operation, id = excluded.id,
+                    kind = excluded.kind, content = excluded.content, edits = excluded.edits, base = excluded.base,
+                    base_number = excluded.base_number, attempts = excluded.attempts,
+                    may_be_committed = excluded.may_be_committed, parked = excluded.parked
+                """
+        ).execute(arguments: [
+            sequence, operation.data, id.data, kind.name.data, content.data, edits, base?.data, base?.number, attempts,
+            mayBeCommitted, parked?.data,
+        ])
+    }
+
+    static func delete(_ sequence: Int, _ database: Database) throws {
+        try database.cachedStatement(sql: "DELETE FROM outbox WHERE sequence = ?").execute(arguments: [sequence])
+    }
+
+    /// Returns a copy with another sequence.
+    func numbered(_ sequence: Int) -> OutboxEntry {
+        OutboxEntry(
+            operation: operation, sequence: sequence, id: id, kind: kind, content: content, edits: edits, base: base,
+            attempts: attempts, mayBeCommitted: mayBeCommitted, parked: parked)
     }
 }
 
-extension Revision {
-    fileprivate static func stored(_ text: String) throws -> Revision {
-        guard let revision = Revision(text) else { throw DatabaseError(resultCode: .SQLITE_CORRUPT) }
-        return revision
+/// The `quarantine` table.
+enum Quarantine {
+    static func save(_ id: RecordID, _ reason: String?, _ database: Database) throws {
+        if let reason {
+            try database.cachedStatement(
+                sql: "INSERT INTO quarantine VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET reason = excluded.reason"
+            ).execute(arguments: [id.data, reason.data])
+        } else {
+            try database.cachedStatement(sql: "DELETE FROM quarantine WHERE id = ?").execute(arguments: [id.data])
+        }
     }
 }
 
-extension String {
-    fileprivate init?(bytes: Data?) {
-        guard let bytes else { return nil }
-        self.init(decoding: bytes, as: UTF8.self)
+/// The `account` table.
+extension SyncAccount {
+    init(_ row: Row) throws {
+        var row = RowReader(row)
+        self.init(
+            user: try row.required { try $0.text() }, server: try row.required { try $0.text() },
+            history: try row.text())
     }
 
-    fileprivate var bytes: Data { Data(utf8) }
+    func save(_ database: Database) throws {
+        try database.cachedStatement(sql: "INSERT OR REPLACE INTO account VALUES (1, ?, ?, ?)")
+            .execute(arguments: [user.data, server.data, history?.data])
+    }
+}
+
+/// The `index_state` table.
+extension IndexState {
+    init(_ row: Row) throws {
+        var row = RowReader(row)
+        self.init(cursor: try row.text(), entityTag: try row.text(), isAdopting: try row.flag())
+    }
+
+    func save(_ database: Database) throws {
+        try database.cachedStatement(sql: "INSERT OR REPLACE INTO index_state VALUES (1, ?, ?, ?)")
+            .execute(arguments: [cursor?.data, entityTag?.data, isAdopting])
+    }
 }

@@ -1,116 +1,500 @@
 //  SyncStore: the sync client's durable store, a SQLite file.
 //
-//  Owns: the schema, atomic commits.
+//  Owns: the schema, atomic commits, the lease of the process that synchronises, and the log of other processes' changes.
 //
 //  Does not own: the meaning of the rows (SyncEngine).
 
 internal import Foundation
 internal import GRDB
+internal import GRDBSQLite
+internal import JSON
 public import SyncEngine
+internal import Synchronization
 
-/// The client's notes and outbox in a SQLite file.
+/// The client's records and outbox in a SQLite file.
 ///
-/// One process at a time can open the file (`locking_mode = EXCLUSIVE`): two would send the same outbox twice. A commit
-/// is on disk when ``commit(_:)`` returns (write-ahead log, `synchronous = FULL`), before anything of it is sent.
+/// Several processes can open the file. One of them at a time, the holder of the lease, synchronises it and keeps its
+/// content in memory; the others read it and change single records with ``change(of:_:)``, which logs the change for
+/// the holder. A commit is on disk when it returns (write-ahead log, `synchronous = FULL`), before anything of it is
+/// sent.
 public final class SyncStore: Sendable {
-    private let queue: DatabaseQueue
-    private let path: String
+    /// What another process may change at any time.
+    private struct View {
+        var lease: StoreLease?
+        /// SQLite's `data_version` when the foreign changes were last read.
+        var dataVersion: Int?
+        /// Whether this object has logged a foreign change since.
+        var hasLogged = false
+    }
 
-    /// The schema version of this program.
-    public static let schemaVersion = 1
+    let queue: DatabaseQueue
+    /// The path as the user wrote it.
+    private let name: String
+    /// The path without symbolic links; `nil` in memory.
+    private let resolved: String?
+    private let view = Mutex(View())
 
-    /// Opens a store; creates it if there is none.
+    /// One opening at a time in this process: a file descriptor that is closed ends all POSIX locks of the process on
+    /// its file, so none may be open outside SQLite while SQLite has the file.
+    private static let opening = Mutex(())
+
+    private static let busySeconds = 2.0
+    private static let switchAttemptsMax = 100
+    private static let switchPauseMicroseconds: UInt32 = 20_000
+    /// The distance between the highest sequence in the file and one that is assigned by ``change(of:_:)``. The holder of
+    /// the lease assigns the numbers between them to entries that it has not committed yet.
+    static let sequenceGap = 1 << 20
+
+    // MARK: Opening and closing
+
+    /// Opens a store, creates it if there is none, or migrates it from an earlier version.
     ///
-    /// - Parameter path: The file; `nil` keeps the store in memory.
-    public init(path: String?) throws(SyncStoreError) {
-        self.path = path ?? "memory"
-        do {
-            var configuration = Configuration()
-            configuration.label = "slowlane.sync-store"
-            configuration.busyMode = .immediateError
-            if let path {
-                configuration.prepareDatabase { database in
-                    try database.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
-                    try database.execute(sql: "PRAGMA journal_mode = WAL")
-                    try database.execute(sql: "PRAGMA synchronous = FULL")
-                }
-                queue = try DatabaseQueue(path: path, configuration: configuration)
-            } else {
+    /// A file that is newer, of another program or of another resource is not changed.
+    ///
+    /// - Parameters:
+    ///   - path: The file; `nil` keeps the store in memory, where it has the lease from the beginning.
+    ///   - resource: The name of the ``SyncResource``.
+    public init(path: String?, resource: String) throws(SyncStoreError) {
+        name = path ?? "memory"
+        var configuration = Configuration()
+        configuration.label = "slowlane.sync-store"
+        configuration.busyMode = .timeout(Self.busySeconds)
+        guard let path else {
+            resolved = nil
+            do {
                 queue = try DatabaseQueue(configuration: configuration)
+                try queue.write { try Self.createSchema($0, resource: resource) }
+            } catch {
+                throw SyncStoreError(error, path: "memory")
             }
-            let version = try queue.read { try Int.fetchOne($0, sql: "PRAGMA user_version") ?? 0 }
-            guard version <= SyncStore.schemaVersion else {
-                throw SyncStoreError(
-                    .newer,
-                    "cannot open \(self.path): written by a newer version (\(version); this program supports "
-                        + "\(SyncStore.schemaVersion)); update slowlane"
-                )
+            return
+        }
+        let resolved = try StoreFile.resolve(path)
+        self.resolved = resolved
+        let opened = Self.opening.withLock { _ in
+            Result { () throws(SyncStoreError) in
+                try Self.open(resolved, name: path, resource: resource, configuration)
             }
-            if version < 1 { try queue.write(SyncStore.createSchema) }
-        } catch let error as SyncStoreError {
-            throw error
+        }
+        queue = try opened.get()
+    }
+
+    private static func open(
+        _ path: String, name: String, resource: String, _ configuration: Configuration
+    ) throws(SyncStoreError) -> DatabaseQueue {
+        _ = try StoreFile.inspect(path, name: name, resource: resource)
+        try StoreFile.create(path, name: name)
+        let systemError = Mutex<Int32>(0)
+        do {
+            var configuration = configuration
+            configuration.prepareDatabase { database in
+                // SQLite silently opens a file without write permission read-only.
+                guard sqlite3_db_readonly(database.sqliteConnection, "main") == 0 else {
+                    throw DatabaseError(resultCode: .SQLITE_READONLY)
+                }
+                try database.execute(sql: "PRAGMA synchronous = FULL")
+            }
+            let queue = try DatabaseQueue(path: path, configuration: configuration)
+            try queue.writeWithoutTransaction { database in
+                do {
+                    // The schema is created before the switch to a write-ahead log, so that the file's own header always
+                    // identifies it.
+                    try prepareSchema(database, name: name, resource: resource)
+                    try switchToLog(database, name: name)
+                } catch {
+                    systemError.withLock { $0 = database.systemError }
+                    throw error
+                }
+            }
+            return queue
         } catch {
-            throw SyncStoreError(error, path: path ?? "memory")
+            throw SyncStoreError(error, systemError: systemError.withLock { $0 }, path: name)
         }
     }
 
-    // User text is stored as BLOB: SQLite ends TEXT at a NUL byte when it is read.
-    private static func createSchema(_ database: Database) throws {
-        try database.execute(
-            sql: """
-                CREATE TABLE note (
-                    uuid TEXT PRIMARY KEY, base TEXT, base_title BLOB, base_text BLOB, base_date TEXT,
-                    title BLOB, text BLOB, date TEXT NOT NULL, deleted INTEGER NOT NULL, edits INTEGER NOT NULL,
-                    in_conflict INTEGER NOT NULL, theirs TEXT, theirs_title BLOB, theirs_text BLOB, theirs_date TEXT,
-                    problem TEXT
-                ) STRICT;
-                CREATE TABLE outbox (
-                    sequence INTEGER PRIMARY KEY, operation TEXT NOT NULL, uuid TEXT NOT NULL, kind TEXT NOT NULL,
-                    title BLOB, text BLOB, date TEXT NOT NULL, edits INTEGER NOT NULL, base TEXT,
-                    attempts INTEGER NOT NULL
-                ) STRICT;
-                PRAGMA user_version = \(schemaVersion);
-                """)
+    /// Creates or migrates the schema, unless another process has done so since the inspection.
+    private static func prepareSchema(_ database: Database, name: String, resource: String) throws {
+        var isMigrated = false
+        try database.inTransaction(.immediate) {
+            let id = try Int.fetchOne(database, sql: "PRAGMA application_id") ?? 0
+            let version = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
+            switch (id, version) {
+            case (0, 0): try createSchema(database, resource: resource)
+            case (0, 1):
+                try migrateVersion1(database)
+                isMigrated = true
+            case (StoreFile.applicationID, schemaVersion):
+                let stored = try Data.fetchOne(database, sql: "SELECT resource FROM store") ?? Data()
+                try StoreFile.check(String(decoding: stored, as: UTF8.self), resource, name)
+            case (StoreFile.applicationID, (schemaVersion + 1)...): throw StoreFile.newer(name, version)
+            default: throw StoreFile.foreign(name, "application_id \(id), version \(version)")
+            }
+            return .commit
+        }
+        if isMigrated { try database.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
     }
 
-    /// Limits the file to its current size, as a full disk does; for tests.
-    func limitPages() throws {
-        try queue.write { try $0.execute(sql: "PRAGMA max_page_count = 1") }
+    /// Switches to a write-ahead log. SQLite does not wait for the other processes that do the same.
+    private static func switchToLog(_ database: Database, name: String) throws {
+        for attempt in 1... {
+            do {
+                let mode = try String.fetchOne(database, sql: "PRAGMA journal_mode = WAL")
+                guard mode == "wal" else {
+                    throw SyncStoreError(
+                        .unwritable,
+                        "cannot open \(name): its file system does not support a write-ahead log (\(mode ?? "none")); name "
+                            + "a file on a local disk")
+                }
+                return
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY && attempt < switchAttemptsMax {
+                usleep(switchPauseMicroseconds)
+            }
+        }
     }
 
-    /// Closes the file and releases its lock. The store is unusable afterwards.
-    public func close() { try? queue.close() }
+    /// Closes the file and releases the lease. The store is unusable afterwards.
+    public func close() {
+        try? queue.close()
+        releaseLease()
+    }
 
-    /// Returns all notes and the outbox.
+    // MARK: The lease
+
+    /// Acquires the right to synchronise the file. The system releases it when the process ends, however it ends.
+    public func acquireLease() throws(SyncStoreError) {
+        guard let resolved, !holdsLease else { return }
+        let lease = try StoreLease(store: resolved, name: name)
+        view.withLock { $0.lease = lease }
+    }
+
+    /// Releases the lease.
+    public func releaseLease() {
+        let lease = view.withLock { $0.lease.take() }
+        _ = lease
+    }
+
+    /// Whether this object has the lease.
+    public var holdsLease: Bool { resolved == nil || view.withLock { $0.lease != nil } }
+
+    private func requireLease(_ action: String) throws(SyncStoreError) {
+        guard holdsLease else {
+            throw SyncStoreError(.notLeaseHolder, "cannot \(action) \(name): this process does not synchronise it")
+        }
+    }
+
+    // MARK: Reading
+
+    /// Returns the content of the store. For the holder of the lease, the foreign changes are part of it.
+    ///
+    /// A row that cannot be read is quarantined; the holder of the lease moves it to a table of damaged rows.
     public func load() throws(SyncStoreError) -> StoredState {
-        do {
-            return try queue.read { database in
-                let notes = try Row.fetchAll(database, sql: "SELECT * FROM note ORDER BY uuid").map(LocalNote.init)
-                let entries = try Row.fetchAll(database, sql: "SELECT * FROM outbox ORDER BY sequence")
-                    .map(OutboxEntry.init)
-                return StoredState(notes: notes, entries: entries)
+        let isHolder = holdsLease
+        return try transaction(isHolder ? .immediate : .deferred) { database in
+            var state = StoredState()
+            var damage = Damage()
+            try loadSettings(database, &state)
+            let records = try Row.fetchCursor(
+                database.cachedStatement(sql: "SELECT \(LocalRecord.columns) FROM record ORDER BY id"))
+            while let row = try records.next() {
+                do { state.records.append(try LocalRecord(row)) } catch let error as RowError {
+                    damage.append(
+                        row, id: RowReader.name(row, at: 0), "the stored record cannot be read: \(error.description)")
+                }
             }
-        } catch {
-            throw SyncStoreError(error, path: path)
+            let entries = try Row.fetchCursor(
+                database.cachedStatement(sql: "SELECT \(OutboxEntry.columns) FROM outbox ORDER BY sequence"))
+            while let row = try entries.next() {
+                do { state.entries.append(try OutboxEntry(row)) } catch let error as RowError {
+                    damage.append(
+                        sequence: row[0], id: RowReader.name(row, at: OutboxEntry.idColumn),
+                        "a stored change cannot be read: \(error.description)")
+                }
+            }
+            state.quarantine.merge(damage.reasons) { $1 }
+            if isHolder {
+                try damage.save(database)
+                // SQLite writes a page even to empty an empty table, and a full disk must not prevent a start.
+                try database.cachedStatement(sql: "DELETE FROM foreign_change WHERE id IS NOT NULL").execute()
+            }
+            try recordView(database)
+            return state
         }
     }
 
-    /// Commits a change in one transaction.
-    public func commit(_ change: StoreChange) throws(SyncStoreError) {
-        if change.isEmpty { return }
+    /// Rows that cannot be read.
+    private struct Damage {
+        var reasons: [RecordID: String] = [:]
+        private var records: [Data] = []
+        private var sequences: [Int] = []
+
+        mutating func append(_ row: Row, id: RecordID, _ reason: String) {
+            reasons[id] = reason
+            records.append(row[0])
+        }
+
+        mutating func append(sequence: Int, id: RecordID, _ reason: String) {
+            reasons[id] = reason
+            sequences.append(sequence)
+        }
+
+        /// Moves the rows to the tables of damaged rows.
+        func save(_ database: Database) throws {
+            for id in records {
+                try database.execute(
+                    sql: "INSERT INTO damaged_record SELECT * FROM record WHERE id = ?", arguments: [id])
+                try database.execute(sql: "DELETE FROM record WHERE id = ?", arguments: [id])
+            }
+            for sequence in sequences {
+                try database.execute(
+                    sql: "INSERT INTO damaged_outbox SELECT * FROM outbox WHERE sequence = ?", arguments: [sequence])
+                try OutboxEntry.delete(sequence, database)
+            }
+            for (id, reason) in reasons { try Quarantine.save(id, reason, database) }
+        }
+    }
+
+    private func loadSettings(_ database: Database, _ state: inout StoredState) throws {
+        if let row = try Row.fetchOne(database.cachedStatement(sql: "SELECT user, server, history FROM account")) {
+            state.account = try SyncAccount(row)
+        }
+        if let row = try Row.fetchOne(
+            database.cachedStatement(sql: "SELECT cursor, entity_tag, is_adopting FROM index_state"))
+        {
+            // Without its state, the whole index is read.
+            state.index = (try? IndexState(row)) ?? IndexState(isAdopting: true)
+        }
+        let rows = try Row.fetchCursor(database.cachedStatement(sql: "SELECT id, reason FROM quarantine"))
+        while let row = try rows.next() {
+            state.quarantine[RowReader.name(row, at: 0)] = RowReader.name(row, at: 1).text
+        }
+    }
+
+    private func record(_ id: RecordID, _ database: Database) throws -> LocalRecord? {
+        try Row.fetchOne(
+            database.cachedStatement(sql: "SELECT \(LocalRecord.columns) FROM record WHERE id = ?"),
+            arguments: [id.data]
+        ).map(LocalRecord.init)
+    }
+
+    private func entries(of id: RecordID, _ database: Database) throws -> [OutboxEntry] {
+        let rows = try Row.fetchCursor(
+            database.cachedStatement(
+                sql: "SELECT \(OutboxEntry.columns) FROM outbox WHERE id = ? ORDER BY sequence"), arguments: [id.data])
+        var entries: [OutboxEntry] = []
+        while let row = try rows.next() { entries.append(try OutboxEntry(row)) }
+        return entries
+    }
+
+    // MARK: Changes of the lease holder
+
+    /// The result of a commit.
+    public enum CommitResult: Hashable, Sendable {
+        /// The change is on disk.
+        case committed
+        /// Nothing was written, because other processes have changed records since the last look. The changes are
+        /// returned once.
+        case stale([ForeignChange])
+    }
+
+    /// Commits a change in one transaction. Only the holder of the lease commits.
+    public func commit(_ change: StoreChange) throws(SyncStoreError) -> CommitResult {
+        if change.isEmpty { return .committed }
+        try requireLease("commit to")
+        return try transaction(.immediate) { database in
+            let foreign = try takeForeignChanges(database)
+            if foreign.isEmpty { try write(change, database) }
+            try recordView(database)
+            return foreign.isEmpty ? .committed : .stale(foreign)
+        }
+    }
+
+    /// Whether another process may have changed the file since the last load, commit or ``takeForeignChanges()``.
+    /// Cheap enough for polling.
+    public var hasForeignChanges: Bool {
+        get throws(SyncStoreError) {
+            let seen = view.withLock { $0 }
+            if seen.hasLogged { return true }
+            return try perform { try dataVersion($0) != seen.dataVersion }
+        }
+    }
+
+    /// Returns the records that other processes have changed since the last look, once. Only the holder of the lease
+    /// takes them.
+    public func takeForeignChanges() throws(SyncStoreError) -> [ForeignChange] {
+        try requireLease("take changes from")
+        return try transaction(.immediate) { database in
+            let changes = try takeForeignChanges(database)
+            try recordView(database)
+            return changes
+        }
+    }
+
+    private func takeForeignChanges(_ database: Database) throws -> [ForeignChange] {
+        let rows = try Row.fetchCursor(database.cachedStatement(sql: "SELECT id FROM foreign_change ORDER BY id"))
+        var ids: [RecordID] = []
+        while let row = try rows.next() { ids.append(RowReader.name(row, at: 0)) }
+        if ids.isEmpty { return [] }
+        var changes: [ForeignChange] = []
+        for id in ids {
+            do {
+                changes.append(
+                    ForeignChange(id: id, record: try record(id, database), entries: try entries(of: id, database)))
+            } catch is RowError {
+                // The holder keeps what it has; the next load quarantines the row.
+            }
+        }
+        try database.cachedStatement(sql: "DELETE FROM foreign_change").execute()
+        return changes
+    }
+
+    // MARK: Changes of any process
+
+    /// Changes one record in one transaction, and logs the change for the holder of the lease.
+    ///
+    /// The body must not call the store. New entries get sequences that neither the file nor the holder of the lease
+    /// uses; the account and the index of the change are not stored, because only the holder synchronises.
+    ///
+    /// - Parameters:
+    ///   - id: The record to change; `nil` for a new one.
+    ///   - body: Returns the change, from a state with the record and its entries only.
+    /// - Returns: The change as it was committed.
+    /// - Throws: The body's error, or a ``SyncStoreError``.
+    @discardableResult
+    public func change(of id: RecordID?, _ body: (StoredState) throws -> StoreChange) throws -> StoreChange {
+        var bodyError: (any Error)?
         do {
-            try queue.write { database in
-                for uuid in change.deletedNotes {
-                    try database.execute(sql: "DELETE FROM note WHERE uuid = ?", arguments: [uuid])
+            return try transaction(.immediate) { database in
+                var state = StoredState()
+                try loadSettings(database, &state)
+                state.quarantine = state.quarantine.filter { $0.key == id }
+                if let id {
+                    do {
+                        state.entries = try entries(of: id, database)
+                        state.records = try record(id, database).map { [$0] } ?? []
+                    } catch let error as RowError {
+                        throw SyncStoreError(
+                            .unreadable, "cannot read a record in \(name): \(error.description); it was not changed")
+                    }
                 }
-                for sequence in change.deletedEntries {
-                    try database.execute(sql: "DELETE FROM outbox WHERE sequence = ?", arguments: [sequence])
+                var change: StoreChange
+                do { change = try body(state) } catch {
+                    bodyError = error
+                    throw error
                 }
-                for note in change.notes { try note.insert(database) }
-                for entry in change.entries { try entry.insert(database) }
+                change.account = nil
+                change.index = nil
+                try assignSequences(&change, known: Set(state.entries.map(\.sequence)), database)
+                try write(change, database)
+                if !change.isEmpty { try log(change, id, database) }
+                return change
             }
         } catch {
-            throw SyncStoreError(error, path: path)
+            throw bodyError ?? error
+        }
+    }
+
+    /// Gives new entries sequences of their own. Those of the record's present entries are kept.
+    private func assignSequences(_ change: inout StoreChange, known: Set<Int>, _ database: Database) throws {
+        var entries: [Int: OutboxEntry?] = [:]
+        var last = try lastSequence(database)
+        var distance = Self.sequenceGap
+        for (sequence, entry) in change.entries.sorted(by: { $0.key < $1.key }) {
+            if known.contains(sequence) {
+                entries[sequence] = .some(entry)
+            } else if let entry {
+                let (next, isOverflow) = last.addingReportingOverflow(distance)
+                guard !isOverflow else {
+                    throw SyncStoreError(.unreadable, "cannot change \(name): the outbox has no sequence numbers left")
+                }
+                (last, distance) = (next, 1)
+                entries[next] = .some(entry.numbered(next))
+            }
+            // The deletion of an entry that was never stored has no effect.
+        }
+        change.entries = entries
+    }
+
+    private func lastSequence(_ database: Database) throws -> Int {
+        let sql = "SELECT max(last_sequence, (SELECT coalesce(max(sequence), 0) FROM outbox)) FROM store"
+        return try Int.fetchOne(database.cachedStatement(sql: sql)) ?? 0
+    }
+
+    private func log(_ change: StoreChange, _ id: RecordID?, _ database: Database) throws {
+        var ids = Set(change.records.keys)
+        if let id { ids.insert(id) }
+        for case let entry? in change.entries.values { ids.insert(entry.id) }
+        ids.formUnion(change.quarantine.keys)
+        for id in ids {
+            try database.cachedStatement(sql: "INSERT OR IGNORE INTO foreign_change VALUES (?)")
+                .execute(arguments: [id.data])
+        }
+        view.withLock { $0.hasLogged = true }
+    }
+
+    // MARK: Transactions
+
+    private func write(_ change: StoreChange, _ database: Database) throws {
+        for (id, record) in change.records {
+            if let record { try record.save(database) } else { try LocalRecord.delete(id, database) }
+        }
+        var last: Int?
+        for (sequence, entry) in change.entries {
+            guard let entry else {
+                try OutboxEntry.delete(sequence, database)
+                continue
+            }
+            try entry.save(database)
+            last = max(last ?? sequence, sequence)
+        }
+        if let last {
+            try database.cachedStatement(sql: "UPDATE store SET last_sequence = ?1 WHERE last_sequence < ?1")
+                .execute(arguments: [last])
+        }
+        for (id, reason) in change.quarantine { try Quarantine.save(id, reason, database) }
+        try change.account?.save(database)
+        try change.index?.save(database)
+    }
+
+    private func dataVersion(_ database: Database) throws -> Int? {
+        try Int.fetchOne(database.cachedStatement(sql: "PRAGMA data_version"))
+    }
+
+    /// Records that the foreign changes so far are known.
+    private func recordView(_ database: Database) throws {
+        let version = try dataVersion(database)
+        view.withLock {
+            $0.dataVersion = version
+            $0.hasLogged = false
+        }
+    }
+
+    private func transaction<Value>(
+        _ kind: Database.TransactionKind, _ body: (Database) throws -> Value
+    ) throws(SyncStoreError) -> Value {
+        try perform { database in
+            var value: Value?
+            try database.inTransaction(kind) {
+                if database.hasMoved { throw SyncStoreError.moved(name) }
+                value = try body(database)
+                return .commit
+            }
+            guard let value else { throw DatabaseError(resultCode: .SQLITE_ABORT) }
+            return value
+        }
+    }
+
+    private func perform<Value>(_ body: (Database) throws -> Value) throws(SyncStoreError) -> Value {
+        var systemError: Int32 = 0
+        do {
+            return try queue.unsafeRead { database in
+                do { return try body(database) } catch let error as DatabaseError {
+                    systemError = database.systemError
+                    // Without its file, SQLite reports various errors.
+                    throw database.hasMoved ? SyncStoreError.moved(name) : error
+                }
+            }
+        } catch {
+            throw SyncStoreError(error, systemError: systemError, path: name)
         }
     }
 }

@@ -21,6 +21,58 @@ import Testing
         return "00000000-0000-4000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits
     }
 
+    // MARK: Histories
+
+    @Test(arguments: repaired) func responsesToAuthenticatedRequestsIdentifyTheHistory(contract: APIContract) throws {
+        let fixture = try Fixture(contract, limits: .init(), testHooks: TestHooks())
+        let history = try #require(fixture.send("GET", Self.index).field("Slowlane-History"))
+        #expect(
+            history.utf8.count == 16 && history.utf8.allSatisfy { (48...57).contains($0) || (97...102).contains($0) })
+        for (method, path, body) in [
+            ("POST", "/api/notes/", #"{"uuid":"\#(Self.uuid(1))"}"#), ("POST", "/api/notes/", "{"),
+            ("HEAD", "/api/notes/", ""), ("GET", "/api/notes/\(Self.uuid(9))/", ""), ("GET", "/api/", ""),
+            ("PUT", "/api/", ""), ("OPTIONS", Self.index, ""), ("GET", Self.index + "?since=x", ""),
+        ] {
+            let response = fixture.send(method, path, body)
+            #expect(response.field("Slowlane-History") == history, "\(method) \(path): \(response.status)")
+        }
+        let other = fixture.send("GET", Self.index, as: Fixture.bo).field("Slowlane-History")
+        #expect(other != nil && other != history)
+        for (path, credentials) in [
+            (Self.index, nil), (Self.index, "Basic eDp5"), ("/health", Fixture.ada), ("/openapi.json", Fixture.ada),
+            ("/notes/", Fixture.ada),
+        ] {
+            #expect(fixture.send("GET", path, as: credentials).field("Slowlane-History") == nil, "\(path)")
+        }
+    }
+
+    @Test func theOriginalContractHasNoHistory() throws {
+        let fixture = try Fixture(.orig)
+        let response = fixture.send("GET", Self.index)
+        #expect(response.status == 200 && response.field("Slowlane-History") == nil)
+        #expect(!APIContract.orig.openAPI.contains("Slowlane-History"))
+        #expect(APIContract.strict.openAPI.contains("Slowlane-History"))
+    }
+
+    @Test func aHistoryOutlivesARestartAndEndsWithARestoredSnapshotOrAnotherDatabase() throws {
+        let folder = try TemporaryFolder()
+        func history(_ store: NotesStore) throws -> String {
+            try #require(Fixture(store: store).send("GET", Self.index).field("Slowlane-History"))
+        }
+        let store = try NotesStore(path: folder.path("notes.db"))
+        let first = try history(store)
+        #expect(try history(NotesStore(path: folder.path("notes.db"))) == first)
+        let snapshot = try store.snapshot()
+        var seen: Set = [first, try history(NotesStore(path: folder.path("other.db")))]
+        #expect(seen.count == 2)
+        for _ in 0..<2 {
+            try store.restore(snapshot)
+            let restored = try history(store)
+            #expect(seen.insert(restored).inserted)
+            #expect(try history(NotesStore(path: folder.path("notes.db"))) == restored)
+        }
+    }
+
     // MARK: Cursors
 
     @Test(arguments: repaired) func aCursorListsLaterChanges(contract: APIContract) throws {

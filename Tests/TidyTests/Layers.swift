@@ -66,7 +66,9 @@ enum Layers {
             name: "NotesServer", layer: 2,
             targets: ["NotesService", "HTTPServing"],
             packages: ["HTTPTypes", "NIOPosix"]),
-        .init(name: "SyncStore", layer: 2, targets: ["NotesContract", "SyncEngine"], packages: ["GRDB"]),
+        .init(
+            name: "SyncStore", layer: 2, targets: ["JSON", "NotesContract", "SyncEngine"],
+            packages: ["GRDB", "GRDBSQLite"]),
         .init(
             name: "SyncClient", layer: 2,
             targets: ["Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "SyncStore"],

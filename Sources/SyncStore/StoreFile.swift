@@ -1,0 +1,260 @@
+internal import Foundation
+internal import GRDB
+internal import GRDBSQLite
+
+/// The inspection of a store's file before it is opened for writing. It changes no byte of the file, and leaves no file
+/// beside it.
+enum StoreFile {
+    /// The content of a file.
+    enum Content: Equatable {
+        /// No file, an empty file, or a database without tables.
+        case empty
+        /// Notes in the schema of version 1.
+        case version1
+        /// A store of the current version.
+        case current
+    }
+
+    /// The mark of a store (`application_id` in SQLite's header): "SLYS".
+    static let applicationID = 0x534C_5953
+    /// The resource of every store of version 1.
+    static let resourceOfVersion1 = "notes"
+
+    /// The limit on repeated inspections. An inspection is repeated if other processes create or close the file meanwhile.
+    private static let attemptsMax = 5
+    private static let pauseMicroseconds: UInt32 = 20_000
+
+    // MARK: Paths
+
+    /// Returns the path of the file without symbolic links. Throws if the file cannot be created or written.
+    static func resolve(_ path: String) throws(SyncStoreError) -> String {
+        guard !path.isEmpty, path != ":memory:", !path.utf8.contains(0) else {
+            throw SyncStoreError(.unwritable, "cannot open '\(path)': it does not name a file")
+        }
+        var link = stat()
+        guard lstat(path, &link) == 0 else {
+            guard errno == ENOENT else { throw SyncStoreError(systemError: errno, "open", path) }
+            let url = URL(filePath: path)
+            let parent = url.deletingLastPathComponent().path(percentEncoded: false)
+            guard !path.hasSuffix("/") else {
+                throw SyncStoreError(.unwritable, "cannot open \(path): it names a directory")
+            }
+            guard let folder = realpath(parent, nil) else {
+                throw SyncStoreError(.unwritable, "cannot create \(path): no such directory; create \(parent) first")
+            }
+            defer { free(folder) }
+            guard access(folder, W_OK | X_OK) == 0 else { throw SyncStoreError(systemError: errno, "create", path) }
+            let name = String(cString: folder)
+            return (name == "/" ? "" : name) + "/" + url.lastPathComponent
+        }
+        guard let resolved = realpath(path, nil) else {
+            if errno == ENOENT {
+                throw SyncStoreError(
+                    .unwritable, "cannot open \(path): it is a symbolic link to a file that does not exist")
+            }
+            throw SyncStoreError(systemError: errno, "open", path)
+        }
+        defer { free(resolved) }
+        var file = stat()
+        guard stat(resolved, &file) == 0 else { throw SyncStoreError(systemError: errno, "open", path) }
+        switch file.st_mode & S_IFMT {
+        case S_IFREG: break
+        case S_IFDIR:
+            throw SyncStoreError(.unwritable, "cannot open \(path): it is a directory; name a file in it")
+        default: throw SyncStoreError(.unwritable, "cannot open \(path): it is not a regular file")
+        }
+        guard access(resolved, R_OK) == 0 else { throw SyncStoreError(systemError: errno, "read", path) }
+        guard access(resolved, W_OK) == 0 else { throw SyncStoreError(systemError: errno, "write", path) }
+        let parent = URL(filePath: String(cString: resolved)).deletingLastPathComponent().path(percentEncoded: false)
+        guard access(parent, W_OK | X_OK) == 0 else {
+            throw SyncStoreError(systemError: errno, "create a write-ahead log beside", path)
+        }
+        return String(cString: resolved)
+    }
+
+    /// Creates an empty file that only its owner may read, unless the file exists.
+    static func create(_ resolved: String, name: String) throws(SyncStoreError) {
+        let descriptor = open(resolved, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        if descriptor >= 0 {
+            close(descriptor)
+        } else if errno != EEXIST {
+            throw SyncStoreError(systemError: errno, "create", name)
+        }
+    }
+
+    // MARK: Content
+
+    /// Returns the content of a file. Throws if it is not a store of this resource in a known version.
+    static func inspect(_ resolved: String, name: String, resource: String) throws(SyncStoreError) -> Content {
+        var attempt = 1
+        while true {
+            let hadSidecars = hasSidecars(resolved)
+            do {
+                return try look(resolved, name: name, resource: resource)
+            } catch let error as DatabaseError {
+                guard attempt < attemptsMax, hadSidecars || hasSidecars(resolved) else {
+                    throw SyncStoreError(error, path: name)
+                }
+                attempt += 1
+                usleep(pauseMicroseconds)
+            } catch {
+                throw SyncStoreError(error, path: name)
+            }
+        }
+    }
+
+    private static func size(_ path: String) -> Int? {
+        var file = stat()
+        return stat(path, &file) == 0 ? Int(file.st_size) : nil
+    }
+
+    private static func hasSidecars(_ path: String) -> Bool {
+        ["-wal", "-shm", "-journal"].contains { size(path + $0) != nil }
+    }
+
+    private static func look(_ path: String, name: String, resource: String) throws -> Content {
+        let logSize = size(path + "-wal") ?? 0
+        guard let fileSize = size(path), fileSize > 0 else {
+            guard logSize == 0 else {
+                throw SyncStoreError(
+                    .unreadable,
+                    "cannot open \(name): the file is empty, and \(name)-wal beside it is not; restore the file or move both"
+                )
+            }
+            return .empty
+        }
+        let hasJournal = (size(path + "-journal") ?? 0) > 0
+        if logSize == 0 && !hasJournal {
+            // With `immutable`, SQLite reads the file alone and creates none beside it.
+            return try content(Inspector(path, options: "mode=ro&immutable=1"), name: name, resource: resource)
+        }
+        // The file alone may be incomplete: its end is in the log.
+        if !hasJournal && size(path + "-shm") != nil {
+            return try content(Inspector(path, options: "mode=ro"), name: name, resource: resource)
+        }
+        // A process ended during a transaction, or a store of version 1 was not closed. Reading the file would create
+        // others or change it; a copy is read.
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("slowlane-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(
+            at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let copy = folder.appendingPathComponent("copy").path
+        for suffix in ["", "-wal", "-journal"] where size(path + suffix) != nil {
+            try FileManager.default.copyItem(atPath: path + suffix, toPath: copy + suffix)
+        }
+        return try content(Inspector(copy, options: "mode=rw"), name: name, resource: resource)
+    }
+
+    private static func content(_ file: Inspector, name: String, resource: String) throws -> Content {
+        let id = try file.integer("PRAGMA application_id")
+        let version = try file.integer("PRAGMA user_version")
+        let tables = try file.texts(
+            "SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY 1")
+        guard id == applicationID else {
+            guard id == 0 else { throw foreign(name, "application_id \(id)") }
+            if tables.isEmpty && version == 0 { return .empty }
+            guard version == 1, tables == ["note", "outbox"],
+                try file.texts("SELECT name FROM pragma_table_info('note')") == columnsOfVersion1.note,
+                try file.texts("SELECT name FROM pragma_table_info('outbox')") == columnsOfVersion1.outbox
+            else { throw foreign(name, tables.isEmpty ? "version \(version)" : "tables \(list(tables))") }
+            try check(resourceOfVersion1, resource, name)
+            return .version1
+        }
+        guard version <= SyncStore.schemaVersion else { throw newer(name, version) }
+        guard version == SyncStore.schemaVersion, tables.contains("store"),
+            let stored = try file.texts("SELECT resource FROM store").first
+        else { throw SyncStoreError(.unreadable, "cannot open \(name): the store is damaged (version \(version))") }
+        try check(stored, resource, name)
+        return .current
+    }
+
+    /// Throws if a store's resource is not the expected one.
+    static func check(_ stored: String, _ expected: String, _ name: String) throws(SyncStoreError) {
+        guard stored.utf8.elementsEqual(expected.utf8) else {
+            throw SyncStoreError(
+                .foreign,
+                "cannot open \(name): it holds records of '\(stored.prefix(60))', not of '\(expected.prefix(60))'; "
+                    + "name another file")
+        }
+    }
+
+    /// Returns the error of a newer schema version.
+    static func newer(_ name: String, _ version: Int) -> SyncStoreError {
+        SyncStoreError(
+            .newer,
+            "cannot open \(name): written by a newer version (\(version); this program supports "
+                + "\(SyncStore.schemaVersion)); update slowlane")
+    }
+
+    /// Returns the error of another program's file.
+    static func foreign(_ name: String, _ reason: String) -> SyncStoreError {
+        SyncStoreError(
+            .foreign,
+            "cannot open \(name): it is a database of another program (\(reason)); the file was not changed, name another "
+                + "file")
+    }
+
+    private static func list(_ names: [String]) -> String {
+        names.prefix(3).map { $0.prefix(40) }.joined(separator: ", ") + (names.count > 3 ? ", ..." : "")
+    }
+
+    private static let columnsOfVersion1 = (
+        note: [
+            "uuid", "base", "base_title", "base_text", "base_date", "title", "text", "date", "deleted", "edits",
+            "in_conflict", "theirs", "theirs_title", "theirs_text", "theirs_date", "problem",
+        ],
+        outbox: [
+            "sequence", "operation", "uuid", "kind", "title", "text", "date", "edits", "base", "attempts",
+        ]
+    )
+}
+
+/// A connection with options that GRDB does not offer.
+private final class Inspector {
+    private let connection: OpaquePointer
+
+    init(_ path: String, options: String) throws {
+        var connection: OpaquePointer?
+        let flags = (options.hasPrefix("mode=rw") ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_URI
+        let code = sqlite3_open_v2("\(URL(filePath: path).absoluteString)?\(options)", &connection, flags, nil)
+        guard code == SQLITE_OK, let connection else {
+            let error = DatabaseError(resultCode: ResultCode(rawValue: code))
+            sqlite3_close(connection)
+            throw error
+        }
+        self.connection = connection
+        sqlite3_busy_timeout(connection, 1000)
+    }
+
+    deinit { sqlite3_close(connection) }
+
+    private func rows<Value>(_ sql: String, _ value: (OpaquePointer?) -> Value) throws -> [Value] {
+        var statement: OpaquePointer?
+        defer { sqlite3_finalize(statement) }
+        guard sqlite3_prepare_v2(connection, sql, -1, &statement, nil) == SQLITE_OK else { throw failure }
+        var rows: [Value] = []
+        while true {
+            switch sqlite3_step(statement) {
+            case SQLITE_ROW: rows.append(value(statement))
+            case SQLITE_DONE: return rows
+            default: throw failure
+            }
+        }
+    }
+
+    func texts(_ sql: String) throws -> [String] {
+        try rows(sql) { statement in
+            guard let start = sqlite3_column_blob(statement, 0) else { return "" }
+            let count = Int(sqlite3_column_bytes(statement, 0))
+            return String(decoding: UnsafeRawBufferPointer(start: start, count: count), as: UTF8.self)
+        }
+    }
+
+    func integer(_ sql: String) throws -> Int { try rows(sql) { Int(sqlite3_column_int64($0, 0)) }.first ?? 0 }
+
+    private var failure: DatabaseError {
+        DatabaseError(
+            resultCode: ResultCode(rawValue: sqlite3_extended_errcode(connection)),
+            message: String(cString: sqlite3_errmsg(connection)))
+    }
+}
