@@ -254,15 +254,17 @@ let package = Package(
         .testTarget(
             name: "NotesServiceTests",
             dependencies: [
-                "Determinism", "JSON", "NotesContract", "NotesService", "NotesServer", "HTTPServing", "TestSupport",
-                httpTypes, grdb,
+                "Determinism", "JSON", "NotesContract", "NotesService", "NotesServer", "HTTPServing", "SyncEngine",
+                "TestSupport", httpTypes, grdb,
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "SyncEngineTests",
             dependencies: [
-                "Determinism", "LinkModel", "JSON", "NotesContract", "SyncEngine", "TestSupport",
+                "Determinism", "HTTPWire", "JSON", "NotesContract", "NotesService", "SyncEngine", "TestSupport",
+                httpTypes, nioCore,
+                .product(name: "HeapModule", package: "swift-collections"),
             ],
             swiftSettings: settings),
         .testTarget(

@@ -40,6 +40,26 @@ struct ConnectionHandle: Sendable {
             guard let framing = await begin(response.head, length: nil, to: request, isLast: false) else { return }
             if case .none = framing { return }
             await send(next, framing)
+        case .bytes(let length, let next):
+            guard let framing = await begin(response.head, length: length, to: request, isLast: false) else { return }
+            if case .none = framing { return }
+            await send(next, length: length)
+        }
+    }
+
+    private func send(_ next: @Sendable () async throws -> [UInt8]?, length: Int) async {
+        var rest = length
+        do {
+            while rest > 0 && !Task.isCancelled {
+                guard let part = try await next(), part.count <= rest else { break }
+                rest -= part.count
+                guard await write(ByteBuffer(bytes: part), isLast: false) else { return }
+            }
+        } catch {}
+        if rest > 0 {
+            loop.execute { connection.value.abort() }
+        } else {
+            _ = await write(ByteBuffer(), isLast: true)
         }
     }
 

@@ -4,8 +4,14 @@ internal import Determinism
 struct Schedule: Sendable {
     /// Work that is ready. A ticket is valid if it is the newest of its record.
     struct Ticket: Comparable, Sendable {
-        /// Reconciliations first, then changes, then reads.
-        let priority: Int
+        /// Work that has failed before follows fresh work, which it might delay until a timeout.
+        enum Priority: Int, Comparable {
+            case reconciliation, change, repeatedChange, read, repeatedRead
+
+            static func < (left: Priority, right: Priority) -> Bool { left.rawValue < right.rawValue }
+        }
+
+        let priority: Priority
         let order: Int
         let number: Int
         let id: RecordID
@@ -85,6 +91,8 @@ struct IndexWork: Sendable {
     var fetchedAt: Instant?
     /// The identifiers on the pages read so far, if they began at the beginning of the index; `nil` otherwise.
     var listed: Set<RecordID>?
+    /// Records that are to be fetched.
+    var awaited: Set<RecordID> = []
     /// Whether every entry of the pages read so far could be read.
     var isComplete = true
     /// The position of the next page; `nil` between two reads.

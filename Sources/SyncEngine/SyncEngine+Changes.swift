@@ -114,7 +114,7 @@ extension SyncEngine {
     }
 
     /// Discards a record's changes, of which the first is parked. The record gets the content of its base revision again;
-    /// without one it is deleted. If the change may have been executed, the server's record is fetched.
+    /// without one it is deleted. The server's record is fetched.
     public mutating func dismiss(_ id: RecordID, at now: Instant) throws(RecordError) {
         guard let head = schedules[id]?.queue.first, let entry = entries[head], entry.parked != nil else {
             throw records[id] == nil ? .unknown : .notParked
@@ -130,7 +130,8 @@ extension SyncEngine {
         } else {
             forget(id)
         }
-        if entry.mayBeCommitted { schedules[id, default: Schedule()].wantsFetch = true }
+        // The change may have been executed, and the index may list later revisions.
+        requestFetch(of: id)
         schedule(id)
     }
 

@@ -163,10 +163,11 @@ extension SyncEngine {
         return "the revision in the response is not newer than the base"
     }
 
-    /// Records a response that shows nothing: the server's record is fetched before the next attempt.
+    /// Records a response that shows nothing: the server's record is fetched before the next attempt. A creation is
+    /// repeated, because the absence of its record would not show whether the server rejects it.
     private mutating func handleInvalid(_ reason: String, _ entry: OutboxEntry) {
         setQuarantine(entry.id, reason)
-        schedules[entry.id]?.mustReconcile = true
+        schedules[entry.id]?.mustReconcile = entry.kind != .create
         delay(entry.id, hasFailedOnPath: false)
     }
 
@@ -271,7 +272,7 @@ extension SyncEngine {
         case .notModified: finishIndex()
         case .cursorExpired:
             index.cursor = nil
-            pendingChange.index = index
+            storeIndex()
             indexWork.page = nil
             indexWork.want()
         case .forbidden(let status): pause(because: "the server rejects the user (\(status))")
@@ -303,12 +304,10 @@ extension SyncEngine {
             let state = IndexState(
                 cursor: isAdopting ? nil : page.cursor ?? index.cursor,
                 entityTag: isWhole && !isAdopting ? page.entityTag : index.entityTag, isAdopting: isAdopting)
-            if state != index {
-                index = state
-                pendingChange.index = state
-            }
+            index = state
         }
         finishIndex()
+        storeIndex()
     }
 
     private mutating func finishIndex() {
@@ -322,16 +321,16 @@ extension SyncEngine {
             if !entry.isDeleted { fetch(entry.id) }
             return
         }
-        if entry.isDeleted { return recordAbsence(of: entry.id) }
-        guard let known = local.theirs.map({ $0.revision }) ?? local.base else {
-            if local.theirs != nil { fetch(entry.id) }
-            return
+        let hasChanges = !(schedules[entry.id]?.queue.isEmpty ?? true)
+        if entry.isDeleted && !hasChanges { return recordAbsence(of: entry.id) }
+        if !entry.isDeleted, let known = local.theirs.map({ $0.revision }) ?? local.base {
+            // Where revisions only grow, an older one is a late response. Otherwise the record was deleted and created
+            // again.
+            let isOlder = indexWork.isMonotonic && !index.isAdopting && entry.revision.precedes(known)
+            if entry.revision == known || isOlder { return }
         }
-        // Where revisions only grow, an older one is a late response. Otherwise the record was deleted and created again.
-        guard entry.revision != known, !(indexWork.isMonotonic && !index.isAdopting && entry.revision.precedes(known))
-        else { return }
-        guard schedules[entry.id]?.queue.isEmpty ?? true else { return }
-        if index.isAdopting { indexWork.adoptions.insert(entry.id) }
+        if index.isAdopting && !hasChanges { indexWork.adoptions.insert(entry.id) }
+        // The record is fetched after its changes: a repeated change may be acknowledged with an earlier revision.
         fetch(entry.id)
     }
 
@@ -347,7 +346,7 @@ extension SyncEngine {
     }
 
     private mutating func fetch(_ id: RecordID) {
-        schedules[id, default: Schedule()].wantsFetch = true
+        requestFetch(of: id)
         schedule(id)
     }
 
@@ -402,7 +401,9 @@ extension SyncEngine {
     private mutating func finishFetch(_ id: RecordID) {
         resetFailures(of: id)
         schedules[id]?.wantsFetch = false
+        indexWork.awaited.remove(id)
         schedule(id)
+        storeIndex()
     }
 
     /// Ends the attempts to read a record until the next index.

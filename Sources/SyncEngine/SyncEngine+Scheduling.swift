@@ -63,15 +63,20 @@ extension SyncEngine {
             var lane = SyncRequest.Lane.small
             switch activity {
             case .reconcile(_, let sequence):
-                ticket = Schedule.Ticket(priority: 0, order: sequence, number: number, id: id)
+                ticket = Schedule.Ticket(
+                    priority: work.failures > 0 ? .repeatedChange : .reconciliation, order: sequence, number: number,
+                    id: id)
             case .push(_, let sequence):
-                ticket = Schedule.Ticket(priority: 1, order: sequence, number: number, id: id)
+                ticket = Schedule.Ticket(
+                    priority: work.failures > 0 ? .repeatedChange : .change, order: sequence, number: number, id: id)
                 if let entry = entries[sequence], entry.kind != .delete,
                     entry.content.bytes.count >= policy.largeBytes
                 {
                     lane = .large
                 }
-            default: ticket = Schedule.Ticket(priority: 2, order: number, number: number, id: id)
+            default:
+                ticket = Schedule.Ticket(
+                    priority: work.failures > 0 ? .repeatedRead : .read, order: number, number: number, id: id)
             }
             ready[lane.rawValue].insert(ticket)
         }
@@ -115,7 +120,7 @@ extension SyncEngine {
                 start(activity, in: .small)
             }
             // Smaller first: a large change starts while no small one is ready.
-            if exchanges[SyncRequest.Lane.large.rawValue] == nil, firstTicket(.small).map({ $0.priority != 1 }) ?? true,
+            if exchanges[SyncRequest.Lane.large.rawValue] == nil, firstTicket(.small).map({ $0.priority != .change }) ?? true,
                 let ticket = firstTicket(.large), let activity = nextActivity(of: ticket.id)
             {
                 start(activity, in: .large)
@@ -127,7 +132,7 @@ extension SyncEngine {
     private mutating func nextSmallActivity() -> Activity? {
         let ticket = firstTicket(.small)
         let isIndexDue = indexWork.isWanted && now >= indexWork.retryAt ?? .start
-        if let ticket, ticket.priority < 2, !isIndexDue || indexWork.pushesInRow < Self.pushesInRowMax {
+        if let ticket, ticket.priority < .read, !isIndexDue || indexWork.pushesInRow < Self.pushesInRowMax {
             if isIndexDue { indexWork.pushesInRow += 1 }
             return nextActivity(of: ticket.id)
         }

@@ -70,6 +70,7 @@ extension SyncEngine {
         remember(id)
         for sequence in schedules[id]?.queue ?? [] { drop(sequence) }
         schedules[id]?.wantsFetch = false
+        indexWork.awaited.remove(id)
         if records.removeValue(forKey: id) != nil { pendingChange.records[id] = .some(nil) }
         changedRows.insert(id)
         schedule(id)
@@ -102,6 +103,20 @@ extension SyncEngine {
         }
     }
 
+    /// Requests the server's record.
+    mutating func requestFetch(of id: RecordID) {
+        schedules[id, default: Schedule()].wantsFetch = true
+        indexWork.awaited.insert(id)
+    }
+
+    /// Stores the position in the index when all records listed before it have been fetched: the next process reads the
+    /// index from there.
+    mutating func storeIndex() {
+        guard indexWork.awaited.isEmpty, storedIndex != index else { return }
+        storedIndex = index
+        pendingChange.index = index
+    }
+
     /// Records that a record cannot be read.
     mutating func setQuarantine(_ id: RecordID, _ reason: String?) {
         guard quarantine[id] != reason else { return }
@@ -130,6 +145,11 @@ extension SyncEngine {
     public mutating func undoUserChange(at now: Instant) {
         tick(now)
         guard let undo else { return commitFailed(at: now) }
+        restore(undo)
+        if !pendingChange.isEmpty { recordCommitFailure() }
+    }
+
+    private mutating func restore(_ undo: Undo) {
         self.undo = nil
         commit.isPending = false
         commit.isUserChange = false
@@ -145,12 +165,13 @@ extension SyncEngine {
             let isInFlight = schedules[id]?.isInFlight ?? false
             schedules[id] = old.schedule
             if schedules[id] != nil { schedules[id]?.isInFlight = isInFlight }
+            if old.schedule?.wantsFetch != true { indexWork.awaited.remove(id) }
             changedRows.insert(id)
             schedule(id)
         }
+        storedIndex = nil
         pendingChange = undo.change
         commit.change = StoreChange()
-        if !undo.change.isEmpty { recordCommitFailure() }
     }
 
     // MARK: Commits
@@ -190,16 +211,25 @@ extension SyncEngine {
 
     /// Nothing was committed, because another process has changed records first.
     ///
-    /// Those records are taken from the store; the rest of the change is committed again.
-    public mutating func commitWasStale(_ changes: [ForeignChange], at now: Instant) {
+    /// Those records are taken from the store; the rest of the change is committed again. A change by the user is undone,
+    /// because it was made to another state; the caller repeats it.
+    ///
+    /// - Returns: Whether a change by the user was undone.
+    @discardableResult
+    public mutating func commitWasStale(_ changes: [ForeignChange], at now: Instant) -> Bool {
         tick(now)
-        guard commit.isPending else { return }
-        undo = nil
-        commit.isPending = false
-        commit.change.append(pendingChange)
-        pendingChange = commit.change
-        commit.change = StoreChange()
+        guard commit.isPending else { return false }
+        let undone = undo
+        if let undone {
+            restore(undone)
+        } else {
+            commit.isPending = false
+            commit.change.append(pendingChange)
+            pendingChange = commit.change
+            commit.change = StoreChange()
+        }
         storeChanged(changes, at: now)
+        return undone != nil
     }
 
     /// Another process has changed records in the store.
@@ -228,11 +258,7 @@ extension SyncEngine {
                 if let other = entries[entry.sequence], other.id != id { renumber(other) }
                 insert(entry)
             }
-            // The outcome of an earlier attempt is not known here.
-            if let head = schedules[id]?.queue.first.flatMap({ entries[$0] }) {
-                let mustReconcile = mustReconcile(head, followers: (schedules[id]?.queue.count ?? 1) - 1)
-                schedules[id]?.mustReconcile = mustReconcile
-            }
+            restoreReconciliation(id)
             changedRows.insert(id)
             schedule(id)
         }
@@ -246,7 +272,15 @@ extension SyncEngine {
             operation: entry.operation, sequence: sequence, id: entry.id, kind: entry.kind, content: entry.content,
             edits: entry.edits, base: entry.base, attempts: entry.attempts, mayBeCommitted: entry.mayBeCommitted,
             parked: entry.parked)
+        for lane in exchanges.indices {
+            // An attempt that is not committed was not sent.
+            if case .push(entry.id, entry.sequence)? = exchanges[lane]?.activity {
+                exchanges[lane] = nil
+                schedules[entry.id]?.isInFlight = false
+            }
+        }
         entries[entry.sequence] = nil
+        pendingChange.entries[entry.sequence] = nil
         entries[sequence] = renumbered
         pendingChange.entries[sequence] = .some(renumbered)
         if let place = schedules[entry.id]?.queue.firstIndex(of: entry.sequence) {
@@ -255,8 +289,11 @@ extension SyncEngine {
         schedule(entry.id)
     }
 
-    /// Returns whether the server's record is needed before a record's first entry can be sent or dropped.
-    func mustReconcile(_ head: OutboxEntry, followers: Int) -> Bool {
-        head.parked != nil && followers > 0 && head.mayBeCommitted
+    /// Requests the server's record if a record's first entry is parked with an unknown outcome and a newer change waits
+    /// for it.
+    mutating func restoreReconciliation(_ id: RecordID) {
+        let queue = schedules[id]?.queue ?? []
+        let head = queue.first.flatMap { entries[$0] }
+        schedules[id]?.mustReconcile = queue.count > 1 && head?.parked != nil && head?.mayBeCommitted == true
     }
 }

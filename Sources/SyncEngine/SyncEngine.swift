@@ -73,6 +73,8 @@ public struct SyncEngine: Sendable {
     var quarantine: [RecordID: String]
     var account: SyncAccount?
     var index: IndexState
+    /// The state of the index in the store; `nil` if it is not known.
+    var storedIndex: IndexState?
 
     // Configuration.
     let resource: any SyncResource
@@ -131,6 +133,7 @@ public struct SyncEngine: Sendable {
         configured = account
         self.account = state.account
         index = state.index
+        storedIndex = state.index
         quarantine = state.quarantine
         records = Dictionary(state.records.map { ($0.id, $0) }) { first, _ in first }
         ids = RandomStream(seed: seed, "client/ids")
@@ -139,7 +142,10 @@ public struct SyncEngine: Sendable {
         for entry in state.entries.sorted(by: { $0.sequence < $1.sequence }) { insert(entry) }
         changedRows = Set(records.keys)
         if let account { compare(with: account) }
-        for id in schedules.keys.sorted() { schedule(id) }
+        for id in schedules.keys.sorted() {
+            restoreReconciliation(id)
+            schedule(id)
+        }
     }
 
     // MARK: State
@@ -228,6 +234,7 @@ public struct SyncEngine: Sendable {
         account = found
         pendingChange.account = found
         index = IndexState(isAdopting: true)
+        storedIndex = index
         pendingChange.index = index
         syncRequested(at: now)
     }

@@ -91,8 +91,18 @@ public struct SyncMachine: Sendable {
     }
 
     /// Nothing was committed, because another process has changed records first.
-    public mutating func commitWasStale(_ changes: [ForeignChange], at now: Instant) {
-        engine.commitWasStale(changes, at: now)
+    ///
+    /// - Returns: Whether a change by the user was undone, which the driver repeats.
+    @discardableResult
+    public mutating func commitWasStale(_ changes: [ForeignChange], at now: Instant) -> Bool {
+        let wasUndone = engine.commitWasStale(changes, at: now)
+        run(at: now)
+        return wasUndone
+    }
+
+    /// Another process has changed records in the store.
+    public mutating func storeChanged(_ changes: [ForeignChange], at now: Instant) {
+        engine.storeChanged(changes, at: now)
         run(at: now)
     }
 

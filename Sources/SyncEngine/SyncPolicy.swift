@@ -32,7 +32,7 @@ public struct SyncPolicy: Hashable, Sendable {
     /// Creates a policy.
     public init(
         firstDelay: Nanoseconds = .seconds(1), longestDelay: Nanoseconds = .seconds(60),
-        poll: Nanoseconds = .seconds(60), serverErrorsMax: Int = 5, recoverySpread: Nanoseconds = .seconds(2),
+        poll: Nanoseconds = .seconds(60), serverErrorsMax: Int = 5, recoverySpread: Nanoseconds = .seconds(4),
         retryAfterMax: Nanoseconds = .seconds(86_400), largeBytes: Int = 16 << 10,
         interfaces: AllowedInterfaces = .any
     ) {

@@ -1,322 +1,353 @@
 import Determinism
+import JSON
 import NotesContract
+import NotesService
+import SyncEngine
 import Testing
 
-@testable import SyncEngine
-
+/// The rules of a client whose server and network work.
 @Suite struct SyncEngineTests {
-    @Test func notesCreatedOfflineAreSentInOrderOnceWhenTheInterfaceIsUp() {
-        let world = EngineWorld()
-        world.respond()
-        world.setInterface(isUp: false)
-        let created = ["a", "b", "c"].map { world.create($0) }
-        #expect(world.pending == nil && world.engine.nextDeadline == nil, "nothing is sent while the interface is down")
-        #expect(created.map(world.icon) == [.upload, .upload, .upload])
-        world.setInterface(isUp: true)
+    static let contracts = [APIContract.orig, .compat, .strict]
+
+    @Test(arguments: contracts) func notesCreatedOfflineAreSentInOrderOnceWhenTheInterfaceIsUp(_ contract: APIContract) {
+        let world = World(contract)
+        let device = world.startDevice()
         world.settle()
-        #expect(world.server.log.filter { $0.hasPrefix("POST") }.count == 3)
-        #expect(world.server.notes.values.allSatisfy { $0.note.revision.number == 1 })
-        #expect(created.compactMap(world.icon).filter { $0 == .none }.count == 3)
-        let order = world.server.notes.sorted { $0.value.note.revision.suffix < $1.value.note.revision.suffix }
-        #expect(order.map(\.key) == created)
+        device.setInterface(isUp: false)
+        let sent = device.sent.count
+        let created = ["a", "b", "c"].map { device.create($0, $0) }
+        world.run(for: .seconds(600))
+        #expect(device.sent.count == sent, "nothing is sent while the interface is down")
+        #expect(created.map(device.icon) == [.upload, .upload, .upload])
+        #expect(device.status.outbox == 3 && device.status.connectivity == .interfaceDown)
+        device.setInterface(isUp: true)
+        world.settle()
+        #expect(world.server.writes.map(\.id) == created)
+        #expect(created.map(device.icon) == [.some(.none), .some(.none), .some(.none)])
+        #expect(device.status.outbox == 0 && device.status.connectivity == .online)
+        #expect(world.problems == [])
     }
 
-    @Test func changesThatWereNeverSentAreMerged() {
-        let world = EngineWorld()
-        world.respond()
-        world.setInterface(isUp: false)
-        let kept = world.create("kept", "a")
-        world.edit(kept, "ab")
-        world.edit(kept, "abc")
-        let dropped = world.create("dropped")
-        world.delete(dropped)
-        #expect(world.engine.view.outbox == 1)
-        world.setInterface(isUp: true)
+    @Test(arguments: contracts) func changesThatWereNeverSentAreMerged(_ contract: APIContract) {
+        let world = World(contract)
+        let device = world.startDevice()
+        let old = device.create("old", "1")
         world.settle()
-        #expect(world.serverTexts == [kept: "abc"])
-        #expect(world.server.log.filter { $0.hasPrefix("POST") || $0.hasPrefix("PUT") }.count == 1)
-        #expect(!world.server.log.contains { $0.contains(dropped) })
+        device.setInterface(isUp: false)
+        let kept = device.create("kept", "a")
+        device.edit(kept, "ab")
+        device.edit(kept, "abc")
+        let dropped = device.create("dropped", "x")
+        device.delete(dropped)
+        device.edit(old, "2")
+        device.edit(old, "3")
+        #expect(device.status.outbox == 2)
+        device.setInterface(isUp: true)
+        world.settle()
+        #expect(world.server.texts == [kept: "abc", old: "3"])
+        #expect(device.sentWrites.count == 3)
+        #expect(!world.server.requests.contains { $0.target.contains(dropped.text) })
+        device.setInterface(isUp: false)
+        device.edit(old, "4")
+        device.delete(old)
+        device.setInterface(isUp: true)
+        world.settle()
+        #expect(device.sentWrites.count == 4 && device.sentWrites.last?.hasPrefix("DELETE") == true)
     }
 
-    @Test func anEditDuringAnExchangeIsKeptAndShown() {
-        let world = EngineWorld()
+    @Test(arguments: contracts) func anEditDuringAnExchangeIsKeptAndShown(_ contract: APIContract) {
+        let world = World(contract)
+        let device = world.startDevice()
+        let note = device.create("n", "a")
         world.settle()
-        let note = world.create("n", "a")
+        device.edit(note, "ab")
+        // The request is on its way.
+        world.run(for: .milliseconds(10))
+        device.edit(note, "abc")
+        #expect(world.run { world.server.texts[note] == "ab" })
+        world.run(for: .milliseconds(25))
+        #expect(device.text(note) == "abc" && device.icon(note) == .upload)
         world.settle()
-        world.edit(note, "ab")
-        #expect(world.pending?.method == "PUT")
-        world.edit(note, "abc")
-        world.respond()
-        #expect(world.texts[note] == "abc")
-        #expect(world.icon(note) == .upload)
-        world.settle()
-        #expect(world.serverTexts == [note: "abc"])
-        #expect(world.icon(note) == NotesView.Icon.none)
-        #expect(world.server.notes[note]?.note.revision.number == 3)
+        #expect(world.server.texts == [note: "abc"] && device.icon(note) == RecordRow.Icon.none)
+        #expect(world.server.history(of: note).count == 3)
     }
 
-    @Test(arguments: [true, false]) func aLostResponseCausesNoConflict(_ supportsOperationIDs: Bool) {
-        let world = EngineWorld()
-        world.server.supportsOperationIDs = supportsOperationIDs
+    @Test(arguments: contracts) func aConflictKeepsBothSidesAndSendsNothingUntilResolved(_ contract: APIContract) throws {
+        let world = World(contract)
+        let device = world.startDevice()
+        let note = device.create("Milk", "2 l")
         world.settle()
-        let note = world.create("n", "a")
-        let key = world.pending?.headers.first { $0.name == "Idempotency-Key" }?.value
-        world.loseResponse()
-        world.advance()
-        #expect(world.pending?.method == "POST")
-        #expect(world.pending?.headers.first { $0.name == "Idempotency-Key" }?.value == key)
-        world.settle()
-        #expect(world.server.notes.count == 1)
-        #expect(world.icon(note) == NotesView.Icon.none)
-        world.edit(note, "b")
-        world.loseResponse()
-        world.settle()
-        #expect(world.icon(note) == NotesView.Icon.none)
-        #expect(world.server.notes[note]?.note.revision.number == 2)
-        world.delete(note)
-        world.loseResponse()
-        world.settle()
-        #expect(world.engine.view.rows.isEmpty && world.engine.view.outbox == 0)
-    }
-
-    @Test func aConflictKeepsBothSidesAndSendsNothingUntilResolved() throws {
-        let world = EngineWorld()
-        world.settle()
-        let note = world.create("Milk", "2 l")
-        world.settle()
-        world.setInterface(isUp: false)
+        device.setInterface(isUp: false)
         world.server.write(note, title: "Milk", text: "3 l")
-        world.edit(note, "2 l, oat")
-        world.setInterface(isUp: true)
+        device.edit(note, "2 l, oat", title: "Milk")
+        device.setInterface(isUp: true)
         world.settle()
-        let row = try #require(world.engine.view.rows.first)
+        let row = try #require(device.row(note))
         #expect(row.icon == .conflict)
-        #expect(row.text == "2 l, oat" && row.title == "Milk")
-        #expect(row.kept == ["2 l, oat", "3 l", "2 l"])
-        let sent = world.server.log.count
-        world.edit(note, "2 l, oat, cold")
-        world.sync()
+        #expect(NoteContent(row.content).text == "2 l, oat" && NoteContent(row.content).title == "Milk")
+        #expect(row.kept.map { NoteContent($0).text } == ["2 l, oat", "3 l", "2 l"])
+        let sent = device.sentWrites.count
+        device.edit(note, "2 l, oat, cold", title: "Milk")
+        device.sync()
+        world.run(for: .seconds(300))
+        #expect(device.sentWrites.count == sent)
+        device.resolve(note, .write(device.content(nil, "3 l, oat")))
         world.settle()
-        #expect(!world.server.log.dropFirst(sent).contains { $0.hasPrefix("PUT") })
-        world.resolve(note, .write(title: nil, text: "3 l, oat"))
-        world.settle()
-        #expect(world.serverTexts == [note: "3 l, oat"])
-        #expect(world.server.notes[note]?.note.revision.number == 3)
-        #expect(world.icon(note) == NotesView.Icon.none)
+        #expect(world.server.texts == [note: "3 l, oat"])
+        #expect(world.server.history(of: note).count == 3)
+        #expect(device.icon(note) == RecordRow.Icon.none)
     }
 
-    @Test(arguments: [SyncEngine.Resolution.theirs, .mine]) func aDeletionOfANoteEditedOnTheServerIsAConflict(
-        _ resolution: SyncEngine.Resolution
-    ) {
-        let world = EngineWorld()
+    @Test(arguments: [SyncEngine.Resolution.theirs, .mine], contracts)
+    func aDeletionOfANoteEditedOnTheServerIsAConflict(_ resolution: SyncEngine.Resolution, _ contract: APIContract) {
+        let world = World(contract)
+        let device = world.startDevice()
+        let note = device.create("n", "a")
         world.settle()
-        let note = world.create("n", "a")
+        device.setInterface(isUp: false)
+        world.server.write(note, text: "theirs")
+        device.delete(note)
+        device.setInterface(isUp: true)
         world.settle()
-        world.setInterface(isUp: false)
-        world.server.write(note, title: "n", text: "theirs")
-        world.delete(note)
-        world.setInterface(isUp: true)
+        #expect(device.icon(note) == .conflict)
+        #expect(world.server.texts == [note: "theirs"])
+        device.resolve(note, resolution)
         world.settle()
-        #expect(world.icon(note) == .conflict)
-        #expect(world.serverTexts == [note: "theirs"])
-        world.resolve(note, resolution)
-        world.settle()
-        #expect(world.serverTexts == (resolution == .mine ? [:] : [note: "theirs"]))
-        #expect(world.texts == world.serverTexts)
+        #expect(world.server.texts == (resolution == .mine ? [:] : [note: "theirs"]))
+        #expect(device.texts == world.server.texts)
+        #expect(device.rows.allSatisfy { $0.icon == .none })
     }
 
-    @Test func anEditOfANoteDeletedOnTheServerIsKeptUnderANewUUID() throws {
-        let world = EngineWorld()
+    @Test(arguments: contracts) func anEditOfANoteDeletedOnTheServerIsKeptUnderANewIdentifier(_ contract: APIContract) {
+        let world = World(contract)
+        let device = world.startDevice()
+        let note = device.create("n", "a")
         world.settle()
-        let note = world.create("n", "a")
-        world.settle()
-        world.setInterface(isUp: false)
+        device.setInterface(isUp: false)
         world.server.remove(note)
-        world.edit(note, "mine")
-        world.setInterface(isUp: true)
+        device.edit(note, "mine")
+        device.setInterface(isUp: true)
         world.settle()
-        #expect(world.icon(note) == .conflict)
-        world.resolve(note, .mine)
+        #expect(device.icon(note) == .conflict)
+        let other = device.resolve(note, .mine)
         world.settle()
-        #expect(world.texts.values.sorted() == ["mine"])
-        #expect(world.serverTexts == world.texts)
-        #expect(world.texts[note] == nil)
+        #expect(other != note)
+        #expect(device.texts == [other: "mine"] && world.server.texts == device.texts)
     }
 
-    @Test func theIndexBringsChangesOfOtherClients() {
-        let world = EngineWorld()
-        for name in ["a", "b", "c"] { world.server.write(name, title: name, text: name) }
+    @Test(arguments: contracts) func equalChangesAreNoConflict(_ contract: APIContract) {
+        let world = World(contract)
+        let device = world.startDevice()
+        let note = device.create("n", "a")
         world.settle()
-        #expect(world.texts == ["a": "a", "b": "b", "c": "c"])
-        world.server.write("b", title: "b", text: "new")
-        world.server.remove("c")
-        let before = world.server.log.count
-        world.sync()
+        device.setInterface(isUp: false)
+        world.server.write(note, title: "n", text: "same")
+        device.edit(note, "same", title: "n")
+        device.setInterface(isUp: true)
         world.settle()
-        #expect(world.texts == ["a": "a", "b": "new"])
-        #expect(world.server.log.count - before == 2, "the index and the changed note")
+        #expect(device.icon(note) == RecordRow.Icon.none && device.text(note) == "same")
+        device.setInterface(isUp: false)
+        world.server.remove(note)
+        device.delete(note)
+        device.setInterface(isUp: true)
+        world.settle()
+        #expect(device.rows.isEmpty && device.store.entries.isEmpty)
     }
 
-    @Test(arguments: [
-        SyncResponse(status: 200, headers: [(name: "Content-Type", value: "text/html")], body: Array("<html>".utf8)),
-        SyncResponse(status: 200, headers: [(name: "Content-Type", value: "application/json")], body: Array("[]".utf8)),
-        TestServer.response(200, "{\"half\":"), TestServer.response(200, "[]"), TestServer.response(200, "null"),
-        TestServer.response(200, Note(uuid: "other", revision: Revision("9-x")!, date: "d", title: "", text: "").json),
-        SyncResponse(status: 302, headers: [(name: "Location", value: "http://portal/")], body: []),
-    ]) func onlyAValidatedResponseChangesState(_ response: SyncResponse) {
-        let world = EngineWorld()
+    @Test(arguments: contracts) func theIndexBringsChangesOfOtherClients(_ contract: APIContract) {
+        let world = World(contract)
+        let ids = (1...3).map { HostileServerTests.id($0) }
+        for id in ids { world.server.write(id, text: "old") }
+        let device = world.startDevice()
         world.settle()
-        let note = world.create("n", "mine")
-        let state = world.engine.note(note)
-        #expect(world.pending != nil)
-        world.respond(with: response)
-        #expect(world.engine.note(note) == state)
-        #expect(world.engine.view.outbox == 1)
+        #expect(device.texts == [ids[0]: "old", ids[1]: "old", ids[2]: "old"])
+        world.server.write(ids[1], text: "new")
+        world.server.remove(ids[2])
+        let before = device.sent.count
+        device.sync()
         world.settle()
-        #expect(world.serverTexts == [note: "mine"])
+        #expect(device.texts == [ids[0]: "old", ids[1]: "new"])
+        #expect(device.sent.count - before == 2, "the index and the changed note")
+        world.server.remove(ids[0])
+        world.run(for: .seconds(61))
+        #expect(device.texts == [ids[1]: "new"], "the index is read every minute")
     }
 
-    @Test func aForeignIndexDeletesNothing() {
-        let world = EngineWorld()
-        world.server.write("a", title: "a", text: "a")
+    @Test func anUnchangedIndexIsNotSentAgain() {
+        let world = World()
+        for number in 1...200 { world.server.write(HostileServerTests.id(number), text: "text") }
+        let device = world.startDevice()
         world.settle()
-        world.sync()
-        world.respond(with: TestServer.response(200, "{\"detail\": []}"))
-        #expect(world.texts == ["a": "a"])
+        #expect(device.rows.count == 200)
+        var received = 0
+        world.server.rules = [
+            HostileRule("GET", .replace { received += $0.body.count; return $0 }, where: isIndex)
+        ]
+        world.run(for: .seconds(300))
+        #expect(world.server.rules[0].matchedRequests >= 4 && received < 100)
+        world.server.write(HostileServerTests.id(7), text: "new")
+        device.kill()
+        device.start()
+        world.settle()
+        #expect(device.text(HostileServerTests.id(7)) == "new")
+        #expect(received < 500, "the next process goes on where the last one stopped")
     }
 
-    @Test func retryDelaysDoubleToAMinuteAndEndWhenTheInterfaceComesUp() {
-        let world = EngineWorld()
+    @Test(arguments: contracts) func changesOfOneNoteAreSentInOrderAndOfOthersMeanwhile(_ contract: APIContract) {
+        let world = World(contract)
+        let device = world.startDevice()
+        let (first, second) = (device.create("1", "1"), device.create("2", "2"))
         world.settle()
-        _ = world.create("n")
-        var delays: [Double] = []
-        for _ in 0..<12 {
-            world.fail()
-            #expect(world.pending == nil)
-            guard let deadline = world.engine.nextDeadline else { break }
-            delays.append((deadline - world.now).inSeconds)
-            world.advance()
+        device.edit(first, "1a")
+        world.run(for: .milliseconds(10))
+        device.edit(first, "1b")
+        device.edit(second, "2a")
+        world.run(for: .milliseconds(10))
+        device.delete(first)
+        world.settle()
+        #expect(world.server.texts == [second: "2a"])
+        let texts = world.server.writes.filter { $0.id == first }.map { $0.content?.text }
+        #expect(texts == ["1", "1a", nil], "an edit that was never sent is merged with the deletion")
+    }
+
+    @Test(arguments: contracts) func twoDevicesConverge(_ contract: APIContract) {
+        let world = World(contract)
+        let (first, second) = (world.startDevice("A"), world.startDevice("B"))
+        let note = first.create("n", "a")
+        world.settle()
+        second.sync()
+        world.settle()
+        second.edit(note, "b")
+        world.settle()
+        first.sync()
+        world.settle()
+        #expect(first.texts == [note: "b"] && second.texts == first.texts)
+        first.edit(note, "from A")
+        second.edit(note, "from B")
+        world.settle()
+        let loser = first.icon(note) == .conflict ? first : second
+        #expect(loser.icon(note) == .conflict)
+        loser.resolve(note, .mine)
+        world.settle()
+        for device in [first, second] { device.sync() }
+        world.settle()
+        #expect(first.texts == second.texts && first.texts == world.server.texts)
+    }
+
+    /// A conflict whose other side changes again before it is resolved.
+    @Test(arguments: contracts) func aConflictFollowsTheServer(_ contract: APIContract) {
+        let world = World(contract)
+        let device = world.startDevice()
+        let note = device.create("n", "a")
+        world.settle()
+        device.setInterface(isUp: false)
+        world.server.write(note, text: "theirs 1")
+        device.edit(note, "mine")
+        device.setInterface(isUp: true)
+        world.settle()
+        world.server.write(note, text: "theirs 2")
+        device.sync()
+        world.settle()
+        #expect(device.row(note)?.kept.contains { NoteContent($0).text == "theirs 2" } == true)
+        world.server.remove(note)
+        device.sync()
+        world.settle()
+        #expect(device.icon(note) == .conflict && device.text(note) == "mine")
+        #expect(device.engine.record(note)?.theirs?.revision == nil)
+        device.resolve(note, .theirs)
+        world.settle()
+        #expect(device.rows.isEmpty)
+    }
+
+    @Test func aChangeOfWhatIsNotThereIsRejected() throws {
+        let world = World()
+        let device = world.startDevice()
+        let note = device.create("n", "a")
+        world.settle()
+        let content = device.content("x", "x")
+        #expect(throws: SyncEngine.RecordError.unknown) { try device.tryEdit("none", "x") }
+        #expect(throws: SyncEngine.RecordError.unknown) { try device.tryDelete("none") }
+        #expect(throws: SyncEngine.RecordError.unknown) { try device.tryResolve("none", .mine) }
+        #expect(throws: SyncEngine.RecordError.unknown) { try device.tryRetry("none") }
+        #expect(throws: SyncEngine.RecordError.unknown) { try device.tryDismiss("none") }
+        #expect(throws: SyncEngine.RecordError.notInConflict) { try device.tryResolve(note, .write(content)) }
+        #expect(throws: SyncEngine.RecordError.notParked) { try device.tryRetry(note) }
+        #expect(throws: SyncEngine.RecordError.notParked) { try device.tryDismiss(note) }
+        #expect(throws: SyncEngine.RecordError.exists) { try device.tryCreate("n", "b", id: note) }
+        device.delete(note)
+        #expect(throws: SyncEngine.RecordError.unknown) { try device.tryEdit(note, "x") }
+        for error in [SyncEngine.RecordError.unknown, .exists, .notInConflict, .notParked] {
+            #expect(!error.description.isEmpty)
         }
-        #expect(delays.count == 12)
-        for (index, delay) in delays.enumerated() {
-            let whole = min(60, Double(1 << index))
-            #expect(delay >= whole / 2 && delay <= whole, "\(index): \(delay)")
-        }
-        world.fail()
-        world.setInterface(isUp: false)
-        world.setInterface(isUp: true)
-        #expect(world.pending?.method == "POST")
-    }
-
-    @Test func retryAfterIsTheMinimumDelay() {
-        let world = EngineWorld()
         world.settle()
-        _ = world.create("n")
-        let busy = SyncResponse(
-            status: 503, headers: TestServer.headers + [(name: "Retry-After", value: "90")], body: Array("{}".utf8))
-        world.respond(with: busy)
-        #expect((world.engine.nextDeadline ?? .start) - world.now == .seconds(90))
+        #expect(world.server.texts.isEmpty && world.problems == [])
     }
 
-    @Test func aNoteThatTheServerCannotStoreDoesNotBlockOthers() {
-        let world = EngineWorld()
+    @Test func aClientWithoutAnAccountSendsNothing() {
+        let world = World()
+        let device = world.addDevice("A", account: nil)
+        device.start()
+        let note = device.create("n", "a")
+        device.edit(note, "b")
+        world.run(for: .seconds(600))
+        #expect(world.server.arrivals.isEmpty && device.texts == [note: "b"])
+        #expect(device.status.outbox == 1 && device.status.connectivity == .unknown)
+        device.kill()
+        device.account = SyncAccount(user: "ada", server: World.host)
+        device.start()
         world.settle()
-        let bad = world.create("bad")
-        let good = world.create("good")
-        for _ in 0..<40 where world.engine.view.outbox > 0 {
-            if let request = world.pending, request.body.contains(bad) {
-                world.respond(with: TestServer.response(500, "{}"))
-            } else if world.pending != nil {
-                world.respond()
-            } else {
-                world.advance()
-            }
-        }
-        #expect(world.icon(bad) == .error)
-        #expect(world.icon(good) == NotesView.Icon.none)
-        #expect(world.serverTexts.keys.sorted() == [good])
-        world.edit(bad, "again")
+        #expect(world.server.texts == [note: "b"])
+    }
+
+    @Test func theReportedChangesBuildUpTheView() {
+        let world = World()
+        let device = world.startDevice()
+        let notes = (0..<5).map { device.create("\($0)", "\($0)") }
+        #expect(device.shown.count == 5 && device.outboxShown == 5)
         world.settle()
-        #expect(world.icon(bad) == NotesView.Icon.none, "an edit tries again")
-    }
-
-    @Test func rejectedCredentialsPauseUntilASyncIsRequested() {
-        let world = EngineWorld()
+        device.edit(notes[0], "x")
+        device.delete(notes[1])
+        #expect(device.shown[notes[0]]?.icon == .upload && device.shown[notes[1]]?.isDeleted == true)
         world.settle()
-        let note = world.create("n")
-        world.respond(with: TestServer.response(403, "{}"))
-        #expect(world.engine.pauseReason != nil && world.engine.nextDeadline == nil)
-        world.sync()
-        world.settle()
-        #expect(world.icon(note) == NotesView.Icon.none)
-    }
-
-    /// Responses of peers that are no notes server, and the reported error's text.
-    @Test(arguments: [
-        (
-            SyncResponse(
-                status: 200, headers: [(name: "Content-Type", value: "text/html; charset=utf-8")], body: []),
-            "status 200 and content type text/html; charset=utf-8"
-        ),
-        (SyncResponse(status: 404, headers: [], body: []), "status 404 and no content type"),
-        (
-            SyncResponse(status: 511, headers: [(name: "Content-Type", value: "text/html")], body: []),
-            "status 511 and content type text/html"
-        ),
-    ]) func aPeerThatIsNotANotesServerIsReportedAfterItsFirstResponse(_ response: SyncResponse, _ text: String) {
-        let world = EngineWorld()
-        #expect(world.engine.foreignServer == nil)
-        world.respond(with: response)
-        #expect(world.engine.foreignServer?.status == response.status)
-        #expect(world.engine.foreignServer?.description.contains(text) == true)
-        #expect(world.engine.pauseReason == nil && world.engine.nextDeadline != nil, "a captive portal may go away")
-        world.advance()
-        world.respond()
-        #expect(world.engine.foreignServer == nil)
-    }
-
-    @Test func bytesThatAreNotHTTPAreReportedAsAForeignServer() {
-        let world = EngineWorld()
-        world.fail(.notHTTP("not HTTP"))
-        #expect(world.engine.foreignServer == ForeignServerError(status: nil, contentType: nil))
-        #expect(world.engine.nextDeadline != nil)
-    }
-
-    @Test(arguments: [502, 503, 504]) func aGatewayErrorSaysNothingAboutTheServer(status: Int) {
-        let world = EngineWorld()
-        world.respond(
-            with: SyncResponse(status: status, headers: [(name: "Content-Type", value: "text/html")], body: []))
-        #expect(world.engine.foreignServer == nil)
-        #expect(world.engine.nextDeadline != nil)
+        #expect(device.shown.values.sorted { $0.id < $1.id } == device.rows)
+        #expect(device.outboxShown == 0)
+        let view = NotesView(rows: device.rows, outbox: 0, connectivity: device.status.connectivity)
+        #expect(view.rows.map(\.uuid).count == 4 && view.rows.allSatisfy { $0.revision != nil && $0.problem == nil })
+        #expect(view.rows.map(\.date) == view.rows.map(\.date).sorted())
     }
 
     @Test func eachMutantHasItsDefect() {
-        let duplicating = EngineWorld(mutant: .postsAgainUnderNewID)
+        let duplicating = World()
+        let first = duplicating.addDevice("A")
+        first.mutant = .postsAgainUnderNewID
+        first.start()
         duplicating.settle()
-        _ = duplicating.create("n")
-        duplicating.loseResponse()
+        duplicating.server.rules = [HostileRule("POST", nth: 1...1, .cutResponse(after: 0))]
+        _ = first.create("n", "a")
         duplicating.settle()
-        #expect(duplicating.server.notes.count == 2)
+        #expect(duplicating.server.texts.count == 2)
 
-        let dropping = EngineWorld(mutant: .dropsOnLostResponse)
+        let dropping = World()
+        let second = dropping.addDevice("A")
+        second.mutant = .dropsOnLostResponse
+        second.start()
         dropping.settle()
-        let note = dropping.create("n")
-        dropping.fail()
-        #expect(dropping.icon(note) == .upload, "an entry that was never sent is kept")
-        dropping.advance()
-        dropping.loseResponse()
-        #expect(dropping.engine.view.outbox == 0)
+        dropping.server.rules = [HostileRule("POST", nth: 1...1, .cutRequest)]
+        _ = second.create("n", "a")
+        dropping.settle()
+        #expect(second.store.entries.isEmpty && dropping.server.texts.isEmpty)
 
-        let overwriting = EngineWorld(mutant: .overwritesOnConflict)
+        let overwriting = World()
+        let third = overwriting.addDevice("A")
+        third.mutant = .overwritesOnConflict
+        third.start()
+        let both = third.create("n", "a")
         overwriting.settle()
-        let both = overwriting.create("n", "a")
+        third.setInterface(isUp: false)
+        overwriting.server.write(both, text: "theirs")
+        third.edit(both, "mine")
+        third.setInterface(isUp: true)
         overwriting.settle()
-        overwriting.setInterface(isUp: false)
-        overwriting.server.write(both, title: "n", text: "theirs")
-        overwriting.edit(both, "mine")
-        overwriting.setInterface(isUp: true)
-        overwriting.settle()
-        #expect(overwriting.serverTexts == [both: "mine"])
-        #expect(overwriting.icon(both) == NotesView.Icon.none)
+        #expect(overwriting.server.texts == [both: "mine"] && third.icon(both) == RecordRow.Icon.none)
     }
 }
