@@ -197,6 +197,8 @@ public struct SyncEngine: Sendable {
     public mutating func syncRequested(at now: Instant) {
         tick(now)
         pauseReason = nil
+        // A difference that a response showed is compared again, by the index, before anything else is sent.
+        if let mismatch, mismatch.stored.history != nil, mismatch.hasSameUser { self.mismatch = nil }
         endRetryDelays()
         indexWork.want()
         path.startProbing(at: now, isEdge: false)
