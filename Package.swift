@@ -28,6 +28,7 @@ let package = Package(
         .library(name: "TCPModel", targets: ["TCPModel"]),
         .library(name: "Impairment", targets: ["Impairment"]),
         .library(name: "ProxyServer", targets: ["ProxyServer"]),
+        .library(name: "SyncClient", targets: ["SyncEngine", "SyncClient"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -163,7 +164,7 @@ let package = Package(
         .target(
             name: "SyncClient",
             dependencies: [
-                "Determinism", "LinkModel", "HTTPWire", "NotesContract", "SyncEngine", "SyncStore", nioCore,
+                "Determinism", "LinkModel", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "SyncStore", nioCore,
                 nioPosix, logging,
             ],
             swiftSettings: settings
@@ -211,13 +212,18 @@ let package = Package(
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload", "ConfigFiles",
-                "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport", "LiveMeasurement",
-                "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", "ToxiproxyCLI", nioCore, nioPosix, logging,
+                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
+                "ConfigFiles", "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
+                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", "ToxiproxyCLI", nioCore,
+                nioPosix, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings
         ),
+        // A package of its own; part of this one too, so that the tests compile and run it.
+        .executableTarget(
+            name: "ShoppingListExample", dependencies: ["SyncEngine", "SyncClient"],
+            path: "Examples/ShoppingList/Sources/ShoppingList", swiftSettings: settings),
         .target(
             name: "TestSupport",
             dependencies: [
@@ -270,8 +276,8 @@ let package = Package(
         .testTarget(
             name: "SyncClientTests",
             dependencies: [
-                "Determinism", "LinkModel", "HTTPWire", "NotesContract", "SyncEngine", "SyncClient", "SyncStore",
-                "NotesService", "NotesServer", "TestSupport", nioCore,
+                "Determinism", "LinkModel", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "SyncClient", "SyncStore",
+                "NotesService", "NotesServer", "HTTPServing", "ShoppingListExample", "TestSupport", httpTypes, nioCore,
             ],
             swiftSettings: settings),
         .testTarget(

@@ -38,12 +38,17 @@ public final class Console: Sendable {
     /// Whether a status line is drawn: standard output and standard error are a terminal, and the process is in its
     /// foreground process group.
     public let hasStatusLine: Bool
+    /// Whether the status line ends with a prompt and the typed text.
+    private let hasPrompt: Bool
     private let state = Mutex(State())
 
     /// Creates a console.
     ///
-    /// - Parameter wantsStatusLine: Whether to draw a status line if there is a terminal for it.
-    public init(wantsStatusLine: Bool = false) {
+    /// - Parameters:
+    ///   - wantsStatusLine: Whether to draw a status line if there is a terminal for it.
+    ///   - hasPrompt: Whether the status line ends with a prompt and the typed text.
+    public init(wantsStatusLine: Bool = false, hasPrompt: Bool = true) {
+        self.hasPrompt = hasPrompt
         hasStatusLine =
             wantsStatusLine && Terminal.isStandardError && Terminal.isStandardOutput && Terminal.isInForeground
         outputQueue = DispatchQueue(label: "slowlane.console.output")
@@ -107,7 +112,7 @@ public final class Console: Sendable {
     private func draw(_ state: inout State) {
         guard hasStatusLine, !state.status.isEmpty else { return }
         let columns = max(20, Terminal.columns - 1)
-        let typed = "> " + state.typed.suffix(columns / 2)
+        let typed = hasPrompt ? "> " + state.typed.suffix(columns / 2) : ""
         let status = state.status.prefix(max(0, columns - typed.count - 1))
         write("\r\u{1B}[K\(status) \(typed)", to: .progress, &state)
         state.isShown = true

@@ -23,10 +23,15 @@ public enum Terminal {
     public static var isInForeground: Bool { tcgetpgrp(STDIN_FILENO) == getpgrp() }
 
     /// The width of the terminal on standard error in columns.
-    static var columns: Int {
+    static var columns: Int { size(STDERR_FILENO).columns }
+
+    /// The size of the terminal on standard output; 80 columns and 24 rows if it is none.
+    public static var outputSize: (columns: Int, rows: Int) { size(STDOUT_FILENO) }
+
+    private static func size(_ descriptor: CInt) -> (columns: Int, rows: Int) {
         var size = winsize()
-        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return 80 }
-        return Int(size.ws_col)
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return (80, 24) }
+        return (Int(size.ws_col), Int(size.ws_row))
     }
 
     /// Switches the terminal to unbuffered, unechoed input.

@@ -21,6 +21,8 @@ final class HistoryRecorder: Sendable {
         var requests: [Int: (actor: String, subject: String, time: Nanoseconds)] = [:]
         var links: [String: String] = [:]
         var outboxes: [String: Int] = [:]
+        /// The rows of each device's view.
+        var views: [String: [RecordID: NotesView.Row]] = [:]
         var start: ContinuousClock.Instant?
         var isEnded = false
     }
@@ -105,17 +107,35 @@ final class HistoryRecorder: Sendable {
         record(.hostPause(duration), line: "the host was paused for \(TimeFormat.seconds(duration))")
     }
 
-    /// Records a device's view.
-    func recordView(_ view: NotesView, of name: String) {
-        let (rows, outbox, before) = state.withLock { state in
+    /// Begins the view of a client that starts: the first change contains all rows.
+    func beginView(of name: String) { state.withLock { $0.views[name] = [:] } }
+
+    /// Records a change of a device's view.
+    func recordView(_ change: ViewChange, of name: String) {
+        state.withLock { state in
+            for row in change.rows { state.views[name, default: [:]][row.id] = NotesView.Row(row) }
+            for id in change.removed { state.views[name]?[id] = nil }
+        }
+        recordView(of: name, outbox: change.outbox, connectivity: change.connectivity)
+    }
+
+    /// Records a device's view as it is.
+    func recordView(of name: String) {
+        recordView(of: name, outbox: state.withLock { $0.outboxes[name] } ?? 0, connectivity: .unknown)
+    }
+
+    private func recordView(of name: String, outbox: Int, connectivity: Connectivity) {
+        let (rows, before) = state.withLock { state in
+            let view = NotesView(
+                rows: Array((state.views[name] ?? [:]).values), outbox: outbox, connectivity: connectivity)
             let rows = view.rows.map { row in
                 History.DeviceState.Row(
                     name: state.rows[row.uuid] ?? String(row.uuid.prefix(8)), title: row.title, text: row.text,
                     icon: row.icon.rawValue, isDeleted: row.isDeleted, kept: row.kept)
             }
             let before = state.outboxes[name]
-            state.outboxes[name] = view.outbox
-            return (rows, view.outbox, before)
+            state.outboxes[name] = outbox
+            return (rows, before)
         }
         let icons = rows.filter { $0.icon != "none" }.map { "\($0.name) \($0.icon)" }.joined(separator: ", ")
         let isPrinted = before != nil && (before != outbox || rows.contains { $0.icon == "conflict" })
@@ -199,7 +219,8 @@ final class HistoryRecorder: Sendable {
                 .responseReceived(id, status: status),
                 line: status >= 300 || isRead(id) ? nil : line(id, "\(status)"))
         case .failed(let number, _): record(.failed(exchange(name, number)))
-        case .view, .commitFailed: break
+        case .cancelled(let number): record(.failed(exchange(name, number)))
+        case .view, .commitFailed, .commitRecovered, .paused, .mismatch, .quarantined, .parked: break
         }
     }
 
@@ -208,6 +229,10 @@ final class HistoryRecorder: Sendable {
     }
 
     private static func short(_ target: String) -> String {
-        target == NotesHTTP.indexPath ? "index" : target == NotesHTTP.notesPath ? "notes" : String(target.prefix(40))
+        switch target.prefix(while: { $0 != "?" }) {
+        case NotesHTTP.indexPath[...]: "index"
+        case NotesHTTP.notesPath[...]: "notes"
+        default: String(target.prefix(40))
+        }
     }
 }

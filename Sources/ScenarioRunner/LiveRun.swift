@@ -108,7 +108,7 @@ public final class LiveRun: Sendable {
         for writer in scenario.writers {
             let client = try await SyncClient.start(
                 configuration(user: writer.user, port: server.port, store: nil, mutant: nil)
-            ) { [recorder] event in recorder.recordWriter(writer.name, event) }
+            ) { [recorder] event, _ in recorder.recordWriter(writer.name, event) }
             clients.withLock { $0[writer.name] = client }
         }
         for name in scenario.devices.filter(\.startsSynced).map(\.name) + scenario.writers.map(\.name) {
@@ -121,7 +121,7 @@ public final class LiveRun: Sendable {
         recorder.begin()
         let monitor = HostPauseMonitor(folder) { [recorder] in recorder.recordHostPause($0) }
         defer { monitor.stop() }
-        for device in scenario.devices { try await recordView(of: device.name) }
+        for device in scenario.devices { recorder.recordView(of: device.name) }
         try await withThrowingTaskGroup(of: Void.self) { group in
             for device in scenario.devices { group.addTask { try await self.driveNetwork(of: device) } }
             try await self.runSteps()
@@ -191,18 +191,14 @@ public final class LiveRun: Sendable {
         configuration.isHostResolvable = { [weak self] in
             self?.devicesWithoutDNS.withLock { !$0.contains(name) } ?? true
         }
-        let client = try await SyncClient.start(configuration) { [recorder] event in
-            if case .view(let view) = event { recorder.recordView(view, of: name) }
+        recorder.beginView(of: name)
+        let client = try await SyncClient.start(configuration) { [recorder] event, _ in
+            if case .view(let change) = event { recorder.recordView(change, of: name) }
         }
         clients.withLock { $0[name] = client }
     }
 
     private func client(_ name: String) -> SyncClient? { clients.withLock { $0[name] } }
-
-    /// Records the current view of a device.
-    private func recordView(of name: String) async throws {
-        if let view = try await client(name)?.view() { recorder.recordView(view, of: name) }
-    }
 
     // MARK: The network
 
@@ -234,7 +230,7 @@ public final class LiveRun: Sendable {
         }
         await proxies.withLock { $0[device.name] }?.setConditions(conditions)
         recorder.recordNetwork(device.name, link: name, isOnline: isOnline)
-        try await client(device.name)?.setInterface(isUp: isOnline)
+        try await client(device.name)?.setInterface(NetworkInterface(isUp: isOnline))
     }
 
     // MARK: Steps
@@ -281,7 +277,7 @@ public final class LiveRun: Sendable {
         recorder.record(.action(actor: actor, action.description), line: "\(actor)  \(action)")
         do {
             try await run(action, by: actor)
-        } catch let error as SyncEngine.NoteError {
+        } catch let error as SyncEngine.RecordError {
             recorder.record(.aborted("\(step.location): '\(actor) \(action)' failed: \(error)"))
         }
     }
@@ -299,7 +295,7 @@ public final class LiveRun: Sendable {
             try await client.edit(uuid(row), title: title, text: text)
         case .delete(let row): try await client.delete(uuid(row))
         case .resolve(let row, let title, let text):
-            let kept = try await client.resolve(uuid(row), .write(title: title, text: text))
+            let kept = try await client.resolve(uuid(row), title: title, text: text)
             recorder.assign(row: row, to: kept)
         case .sync: try await client.sync()
         case .kill:
@@ -310,7 +306,7 @@ public final class LiveRun: Sendable {
     }
 
     private func uuid(_ row: String) throws -> String {
-        guard let uuid = recorder.uuid(of: row) else { throw SyncEngine.NoteError.unknownNote }
+        guard let uuid = recorder.uuid(of: row) else { throw SyncEngine.RecordError.unknown }
         return uuid
     }
 

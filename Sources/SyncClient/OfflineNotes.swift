@@ -1,13 +1,22 @@
 internal import Determinism
+internal import Foundation
+internal import JSON
 public import SyncEngine
 internal import SyncStore
 
-/// The notes of a store, read and changed without a connection.
+/// The notes of a store, read and changed without a connection, also while another process synchronises the store.
 ///
-/// Each change is durable when its call returns; the next sync sends it.
+/// Each change is durable when its call returns. A process that synchronises the store sends it at once; otherwise the
+/// next sync does.
 public struct OfflineNotes {
     private let store: SyncStore
+    private let path: String
+    private let resource = NotesResource()
+    /// The state when it was last read; empty if it was not.
     private var engine: SyncEngine
+    private let readsNotes: Bool
+    /// The account of the store; `nil` before the first sync.
+    public private(set) var account: SyncAccount?
 
     /// The reason why a note was not found or a change was rejected.
     public struct NoteError: Error, CustomStringConvertible {
@@ -16,60 +25,176 @@ public struct OfflineNotes {
 
     /// Opens the store at a path, or creates one.
     ///
+    /// - Parameter readsNotes: Whether all notes are read. To create a note, that is not necessary.
     /// - Throws: A `SyncStoreError` if the store cannot be used.
-    public init(path: String) throws {
-        store = try SyncStore(path: path)
-        engine = SyncEngine(restoring: try store.load(), seed: .random(in: 0...(.max)))
-        engine.interfaceChanged(isUp: false, at: .start)
+    public init(path: String, readsNotes: Bool = true) throws {
+        self.path = path
+        self.readsNotes = readsNotes
+        store = try SyncStore(path: path, resource: resource.name)
+        engine = Self.engine(StoredState(), resource)
+        try load()
+    }
+
+    private static func engine(_ state: StoredState, _ resource: NotesResource) -> SyncEngine {
+        var engine = SyncEngine(resource: resource, restoring: state, account: nil, seed: .random(in: 0...(.max)))
+        engine.started(interface: NetworkInterface(isUp: false), at: .start)
+        return engine
+    }
+
+    private mutating func load() throws {
+        guard readsNotes else { return }
+        let state = try store.load()
+        account = state.account
+        engine = Self.engine(state, resource)
+    }
+
+    // MARK: State
+
+    /// Reads what other processes have changed since the last call, and returns whether there was anything.
+    public mutating func refresh() throws -> Bool {
+        guard try store.hasForeignChanges else { return false }
+        try load()
+        return true
     }
 
     /// The notes with their states.
-    public var view: NotesView { engine.view }
+    public var view: NotesView { NotesView(engine) }
+
+    /// The state of the outbox.
+    public var status: SyncStatus { engine.status }
 
     /// Returns a note with its base and the server's version.
-    public func note(_ uuid: String) -> LocalNote? { engine.note(uuid) }
+    public func record(_ uuid: String) -> LocalRecord? { engine.record(RecordID(uuid)) }
 
-    /// Creates a note and returns its uuid.
-    public mutating func create(title: String, text: String) throws -> String {
-        try change { engine, date in engine.create(title: title, text: text, date: date, at: .start) }
-    }
+    /// Returns a note as a user interface would draw it.
+    public func row(_ uuid: String) -> NotesView.Row? { engine.row(RecordID(uuid)).map(NotesView.Row.init) }
 
-    /// Changes a note's title or text; `nil` leaves it unchanged.
-    public mutating func edit(_ uuid: String, title: String?, text: String?) throws {
-        try change { engine, date in try engine.edit(uuid, title: title, text: text, date: date, at: .start) }
-    }
+    /// Returns the changes of a note that the server has not acknowledged.
+    public func entries(of uuid: String) -> [OutboxEntry] { engine.entries(of: RecordID(uuid)) }
 
-    /// Deletes a note.
-    public mutating func delete(_ uuid: String) throws {
-        try change { engine, _ in try engine.delete(uuid, at: .start) }
-    }
+    /// The identifier of the process that synchronises the store at present; `nil` if none does.
+    public var syncProcess: Int? { syncState?.runningProcess }
 
-    /// Resolves a conflict.
-    public mutating func resolve(_ uuid: String, _ resolution: SyncEngine.Resolution) throws {
-        _ = try change { engine, date in try engine.resolve(uuid, resolution, date: date, at: .start) }
-    }
+    /// The state of the store's last synchronisation; `nil` if there was none.
+    public var syncState: SyncState? { SyncState(storePath: path) }
 
     /// Returns the uuid of the note with this title, or with a uuid that begins with `name` of at least 4 characters.
     public func find(_ name: String) throws(NoteError) -> String {
         let rows = view.rows.filter { !$0.isDeleted || $0.icon == .conflict || $0.icon == .error }
-        let found = rows.filter { $0.title == name || (name.count >= 4 && $0.uuid.hasPrefix(name.lowercased())) }
+        let found = rows.filter {
+            $0.title?.hasSameBytes(as: name) == true
+                || (name.utf8.count >= 4 && $0.uuid.utf8.starts(with: name.lowercased().utf8))
+        }
         guard let only = found.first, found.count == 1 else {
             let reason = found.isEmpty ? "no note matches" : "\(found.count) notes match"
-            throw NoteError(description: "\(reason) '\(name.prefix(60))' ('slowlane notes list' shows all)")
+            let advice =
+                found.isEmpty ? "'slowlane notes list' shows all" : "give the first characters of a uuid from 'notes list'"
+            throw NoteError(description: "\(reason) '\(name.prefix(60))' (\(advice))")
         }
         return only.uuid
     }
 
-    private mutating func change<Value>(_ body: (inout SyncEngine, String) throws -> Value) throws -> Value {
-        var next = engine
-        let value: Value
-        do {
-            value = try body(&next, SyncClient.date())
-        } catch let error as SyncEngine.NoteError {
-            throw NoteError(description: error.description)
+    // MARK: Changes
+
+    /// Creates a note and returns its uuid.
+    public mutating func create(title: String, text: String) throws -> String {
+        let content = NoteContent(title: title, text: text, date: SyncClient.date()).encoded
+        let id = RecordID(UUID().uuidString.lowercased())
+        return try change(id) { engine throws(SyncEngine.RecordError) in
+            try engine.create(content, id: id, at: .start)
+        }.text
+    }
+
+    /// Changes a note's title or text; `nil` leaves it unchanged.
+    public mutating func edit(_ uuid: String, title: String?, text: String?) throws {
+        let id = RecordID(uuid)
+        try change(id) { engine throws(SyncEngine.RecordError) in
+            try engine.edit(id, engine.noteContent(id, title: title, text: text), at: .start)
         }
-        while case .commit(let change)? = next.takeAction() { try store.commit(change) }
-        engine = next
+    }
+
+    /// Deletes a note.
+    public mutating func delete(_ uuid: String) throws {
+        try change(RecordID(uuid)) { engine throws(SyncEngine.RecordError) in
+            try engine.delete(RecordID(uuid), at: .start)
+        }
+    }
+
+    /// A resolution of a conflict between two versions of a note.
+    public enum Resolution: Sendable {
+        /// Keep the local version.
+        case mine
+        /// Keep the server's version.
+        case theirs
+        /// Store a title and a text; `nil` keeps the local value.
+        case write(title: String?, text: String?)
+    }
+
+    /// Resolves a conflict.
+    ///
+    /// - Parameter seen: The conflict as the user saw it. If the server's version has changed since, nothing happens.
+    public mutating func resolve(_ uuid: String, _ resolution: Resolution, seen: LocalRecord.Theirs) throws {
+        let id = RecordID(uuid)
+        _ = try change(id) { engine throws(SyncEngine.RecordError) in
+            // A conflict that is gone is reported by the engine.
+            if let theirs = engine.record(id)?.theirs, theirs != seen { throw .notInConflict }
+            switch resolution {
+            case .mine: return try engine.resolve(id, .mine, at: .start)
+            case .theirs: return try engine.resolve(id, .theirs, at: .start)
+            case .write(let title, let text):
+                return try engine.resolve(
+                    id, .write(engine.noteContent(id, title: title, text: text)), at: .start)
+            }
+        }
+    }
+
+    /// Sends a rejected change again at the next sync.
+    public mutating func retry(_ uuid: String) throws {
+        try change(RecordID(uuid)) { engine throws(SyncEngine.RecordError) in
+            try engine.retry(RecordID(uuid), at: .start)
+        }
+    }
+
+    /// Discards the rejected change of a note.
+    public mutating func dismiss(_ uuid: String) throws {
+        try change(RecordID(uuid)) { engine throws(SyncEngine.RecordError) in
+            try engine.dismiss(RecordID(uuid), at: .start)
+        }
+    }
+
+    /// Makes a change in one transaction, on the note as it is stored now.
+    private mutating func change<Value>(
+        _ id: RecordID, _ body: (inout SyncEngine) throws(SyncEngine.RecordError) -> Value
+    ) throws -> Value {
+        var value: Value?
+        try store.change(of: id) { state in
+            var next = Self.engine(state, resource)
+            do throws(SyncEngine.RecordError) {
+                value = try body(&next)
+            } catch {
+                throw NoteError(error)
+            }
+            while let action = next.takeAction() {
+                if case .commit(let change) = action { return change }
+            }
+            return StoreChange()
+        }
+        try load()
+        guard let value else { throw NoteError(description: "the note was not changed") }
         return value
+    }
+}
+
+extension OfflineNotes.NoteError {
+    /// Creates the error of a rejected change.
+    public init(_ error: SyncEngine.RecordError) {
+        description =
+            switch error {
+            case .unknown: "no such note ('slowlane notes list' shows all)"
+            case .exists: "a note with this uuid exists"
+            case .notInConflict: "the note is not in conflict, or its server version has changed; look at it again with "
+                + "'slowlane notes show'"
+            case .notParked: "the server rejects no change of the note ('slowlane notes status' lists rejected changes)"
+            }
     }
 }

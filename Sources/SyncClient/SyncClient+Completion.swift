@@ -1,3 +1,4 @@
+internal import NIOCore
 public import SyncEngine
 
 extension SyncClient {
@@ -5,27 +6,39 @@ extension SyncClient {
     public enum Completion: Hashable, Sendable {
         /// All changes are sent, and all changes of the server are fetched.
         case complete
-        /// The client makes no further attempts, for this reason.
+        /// Nothing is sent until ``SyncClient/sync()`` or ``SyncClient/setCredentials(_:)``, for this reason.
         case paused(reason: String)
-        /// The server does not respond as a notes server does.
+        /// The store belongs to another account; nothing is sent until ``SyncClient/adopt()``.
+        case accountMismatch(AccountMismatch)
+        /// The server does not respond as the expected server does. The client continues.
         case foreignServer(ForeignServerError)
-        /// The sync is not complete; it continues.
+        /// The policy does not allow the current interface. The client continues when the interface changes.
+        case interfaceNotAllowed
+        /// The sync is not complete. The client continues.
         case timedOut
+        /// The client was stopped.
+        case stopped
+
+        /// Creates the result that a status has; `nil` while the sync is in progress.
+        init?(_ status: SyncStatus) {
+            if let mismatch = status.mismatch {
+                self = .accountMismatch(mismatch)
+            } else if let reason = status.pauseReason {
+                self = .paused(reason: reason)
+            } else if let error = status.foreignServer {
+                self = .foreignServer(error)
+            } else if status.connectivity == .interfaceNotAllowed {
+                self = .interfaceNotAllowed
+            } else if status.isSettled && !status.isCommitFailing {
+                self = .complete
+            } else {
+                return nil
+            }
+        }
     }
 
-    /// The interval between two checks of the status.
-    private static var pollInterval: Duration { .milliseconds(20) }
-
-    /// Waits until the sync is complete or paused, or for `timeout`.
+    /// Waits until the sync is complete or does not continue, for `timeout` at most.
     public func waitUntilComplete(timeout: Duration) async throws -> Completion {
-        let deadline = ContinuousClock.now + timeout
-        while ContinuousClock.now < deadline {
-            let status = try await status()
-            if let reason = status.pauseReason { return .paused(reason: reason) }
-            if let error = status.foreignServer { return .foreignServer(error) }
-            if status.isSettled { return .complete }
-            try await Task.sleep(for: Self.pollInterval)
-        }
-        return .timedOut
+        try await onLoop { core in core.completion(within: timeout) }.get()
     }
 }

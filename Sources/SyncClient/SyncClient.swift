@@ -1,18 +1,18 @@
-//  SyncClient: the live sync client: SyncEngine, SyncStore and HTTPWire's client machine over sockets.
+//  SyncClient: the live sync client: SyncMachine and SyncStore with sockets and a clock.
 //
-//  Owns: sockets, timers, the order of commit and send.
+//  Owns: sockets, timers, the execution of commits, changes of the store by other processes.
 //
-//  Does not own: decisions about notes (SyncEngine).
+//  Does not own: decisions about records, the order of commit and send (SyncEngine), SQL (SyncStore).
 
 internal import Determinism
 internal import Foundation
 public import Logging
 internal import NIOCore
 internal import NIOPosix
-internal import NotesContract
 public import SyncEngine
+internal import Synchronization
 
-/// An offline-first notes client: changes are stored locally and sent as soon as the server can be reached.
+/// An offline-first client: changes are stored locally and sent as soon as the server can be reached.
 ///
 /// ```swift
 /// let client = try await SyncClient.start(
@@ -21,11 +21,12 @@ public import SyncEngine
 /// await client.stop()
 /// ```
 ///
-/// A change is durable when its call returns.
+/// A change is durable when its call returns. A change that cannot be made durable has not happened: the call throws.
 public final class SyncClient: Sendable {
     private let group: MultiThreadedEventLoopGroup
     private let eventLoop: any EventLoop
     private let core: NIOLoopBound<SyncCore>
+    private let isStopped = Mutex(false)
 
     private init(group: MultiThreadedEventLoopGroup, eventLoop: any EventLoop, core: NIOLoopBound<SyncCore>) {
         self.group = group
@@ -36,13 +37,14 @@ public final class SyncClient: Sendable {
     /// Opens the store and starts syncing.
     ///
     /// - Parameters:
-    ///   - isOnline: Whether the device's interface is up at the start. If not, nothing is sent until
-    ///     ``setInterface(isUp:)`` reports it up.
-    ///   - onEvent: Called on the client's own thread for each event; must not block.
+    ///   - interface: The device's network interface at the start. While it is down, nothing is sent until
+    ///     ``setInterface(_:)`` reports it up.
+    ///   - onEvent: Called on the client's own thread with each event and its time; must not block.
+    /// - Throws: A `SyncStoreError` if the store cannot be used, or another process synchronises it.
     public static func start(
-        _ configuration: SyncClientConfiguration, isOnline: Bool = true,
+        _ configuration: SyncClientConfiguration, interface: NetworkInterface = NetworkInterface(isUp: true),
         logger: Logger = Logger(label: "slowlane.client") { _ in SwiftLogNoOpLogHandler() },
-        onEvent: @escaping @Sendable (SyncEvent) -> Void = { _ in }
+        onEvent: @escaping @Sendable (SyncEvent, ContinuousClock.Instant) -> Void = { _, _ in }
     ) async throws -> SyncClient {
         // The client has its own thread, because commits block.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -50,7 +52,7 @@ public final class SyncClient: Sendable {
         do {
             let core = try await eventLoop.submit {
                 let core = try SyncCore(configuration, on: eventLoop, logger: logger, onEvent: onEvent)
-                core.begin(isOnline: isOnline)
+                core.begin(interface)
                 return NIOLoopBound(core, eventLoop: eventLoop)
             }.get()
             return SyncClient(group: group, eventLoop: eventLoop, core: core)
@@ -60,65 +62,119 @@ public final class SyncClient: Sendable {
         }
     }
 
-    /// Creates a note and returns its identifier.
+    /// The client has been stopped.
+    public struct StoppedError: Error, CustomStringConvertible {
+        public let description = "the sync client is stopped"
+    }
+
+    /// Other processes keep changing the store.
+    public struct SupersededError: Error, CustomStringConvertible {
+        public let description = "other processes keep changing the store; try again"
+    }
+
+    // MARK: The user's changes
+
+    /// Creates a record and returns its identifier.
     ///
-    /// - Parameter uuid: The identifier; a random one by default.
-    public func create(title: String?, text: String?, uuid: String? = nil) async throws -> String {
-        try await change { engine, now in
-            engine.create(title: title, text: text, date: SyncClient.date(), uuid: uuid, at: now)
-        }
+    /// - Parameter id: The identifier; a random UUID by default.
+    public func create(_ content: RecordContent, id: RecordID? = nil) async throws -> RecordID {
+        try await change { engine, now in try engine.create(content, id: id, at: now) }
     }
 
-    /// Changes a note's title or text; `nil` leaves it unchanged.
-    public func edit(_ uuid: String, title: String?, text: String?) async throws {
-        try await change { engine, now in
-            try engine.edit(uuid, title: title, text: text, date: SyncClient.date(), at: now)
-        }
+    /// Replaces a record's content.
+    public func edit(_ id: RecordID, _ content: RecordContent) async throws {
+        try await change { engine, now in try engine.edit(id, content, at: now) }
     }
 
-    /// Deletes a note.
-    public func delete(_ uuid: String) async throws {
-        try await change { engine, now in try engine.delete(uuid, at: now) }
+    /// Deletes a record.
+    public func delete(_ id: RecordID) async throws {
+        try await change { engine, now in try engine.delete(id, at: now) }
     }
 
-    /// Resolves a conflict and returns the note's identifier, which is new if the server's side was a deletion.
-    public func resolve(_ uuid: String, _ resolution: SyncEngine.Resolution) async throws -> String {
-        try await change { engine, now in try engine.resolve(uuid, resolution, date: SyncClient.date(), at: now) }
+    /// Resolves a conflict and returns the record's identifier, which is new if the server's side was a deletion.
+    @discardableResult
+    public func resolve(_ id: RecordID, _ resolution: SyncEngine.Resolution) async throws -> RecordID {
+        try await change { engine, now in try engine.resolve(id, resolution, at: now) }
     }
 
-    /// Fetches the index now and ends retry delays.
-    public func sync() async throws { try await change { engine, now in engine.syncRequested(at: now) } }
-
-    /// Reports that the device's network interface is up or down.
-    public func setInterface(isUp: Bool) async throws {
-        try await change { engine, now in engine.interfaceChanged(isUp: isUp, at: now) }
+    /// Sends a parked change again.
+    public func retry(_ id: RecordID) async throws {
+        try await change { engine, now in try engine.retry(id, at: now) }
     }
 
-    /// Returns the notes as a user interface would draw them.
-    public func view() async throws -> NotesView { try await onLoop { $0.view } }
+    /// Discards a record's parked changes; the server's version is shown again, if there is one.
+    public func dismiss(_ id: RecordID) async throws {
+        try await change { engine, now in try engine.dismiss(id, at: now) }
+    }
+
+    // MARK: The device
+
+    /// Fetches the index now, and ends pauses and retry delays.
+    public func sync() async throws { try await input { engine, now in engine.syncRequested(at: now) } }
+
+    /// Assigns the store of another account to this client's account: all pending changes are sent, and a record that
+    /// the server does not have becomes a conflict.
+    public func adopt() async throws { try await input { engine, now in engine.adopt(at: now) } }
+
+    /// Reports a change of the device's network interface.
+    public func setInterface(_ interface: NetworkInterface) async throws {
+        try await input { engine, now in engine.interfaceChanged(interface, at: now) }
+    }
+
+    /// Replaces the credentials of the user and ends the pause after rejected ones.
+    public func setCredentials(_ credentials: SyncClientConfiguration.Credentials) async throws {
+        try await onLoop { core in core.setCredentials(credentials) }
+    }
+
+    // MARK: State
+
+    /// Returns the records as a user interface would draw them, in no particular order.
+    public func rows() async throws -> [RecordRow] { try await onLoop { Array($0.engine.rows) } }
+
+    /// Returns a record as a user interface would draw it; `nil` if there is none.
+    public func row(_ id: RecordID) async throws -> RecordRow? { try await onLoop { $0.engine.row(id) } }
 
     /// Returns the state of the client's work.
-    public func status() async throws -> SyncStatus { try await onLoop { $0.status } }
+    public func status() async throws -> SyncStatus { try await onLoop { $0.engine.status } }
 
     /// Closes the connections and the store. Pending changes are kept in the store.
     public func stop() async {
-        try? await onLoop { $0.stop() }
+        let stopping = isStopped.withLock { isStopped -> EventLoopFuture<Void>? in
+            if isStopped { return nil }
+            isStopped = true
+            return submit { $0.stop() }
+        }
+        try? await stopping?.get()
         try? await group.shutdownGracefully()
     }
 
-    /// Returns the current time in the contract's date format.
-    public static func date() -> String {
-        NoteDate.text(millisecondsSince1970: Int(Date().timeIntervalSince1970 * 1000))
-    }
+    // MARK: The event loop
 
-    private func change<Value: Sendable>(
+    /// Makes a user's change. It is durable when the call returns.
+    func change<Value: Sendable>(
         _ body: @escaping @Sendable (inout SyncEngine, Instant) throws -> Value
     ) async throws -> Value {
-        try await onLoop { core in try core.update { machine, now in try machine.change(at: now, body) } }
+        try await onLoop { core in try core.change(body) }
     }
 
-    private func onLoop<Value: Sendable>(_ body: @escaping @Sendable (SyncCore) throws -> Value) async throws -> Value {
+    /// Reports an input of the device. What follows from it is committed later.
+    private func input(_ body: @escaping @Sendable (inout SyncEngine, Instant) -> Void) async throws {
+        try await onLoop { core in core.input { machine, now in machine.change(at: now, body) } }
+    }
+
+    func onLoop<Value: Sendable>(_ body: @escaping @Sendable (SyncCore) throws -> Value) async throws -> Value {
+        // A task that is submitted to a loop after its end is never executed.
+        let result = try isStopped.withLock { isStopped in
+            if isStopped { throw StoppedError() }
+            return submit(body)
+        }
+        return try await result.get()
+    }
+
+    private func submit<Value: Sendable>(
+        _ body: @escaping @Sendable (SyncCore) throws -> Value
+    ) -> EventLoopFuture<Value> {
         let core = core
-        return try await eventLoop.submit { try body(core.value) }.get()
+        return eventLoop.submit { try body(core.value) }
     }
 }

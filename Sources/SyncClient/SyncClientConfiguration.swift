@@ -1,7 +1,17 @@
 public import SyncEngine
 
-/// Server, account, store and policy of a sync client.
+/// Server, account, store and rules of a sync client.
 public struct SyncClientConfiguration: Sendable {
+    /// The proof of the user's identity that is sent with each request.
+    public enum Credentials: Hashable, Sendable {
+        /// A password (RFC 7617, `Basic`).
+        case password(String)
+        /// A token (RFC 6750, `Bearer`).
+        case token(String)
+        /// No credentials.
+        case none
+    }
+
     /// The server's host name or address.
     public var host: String
     /// Returns whether the host name resolves at present; called before each connection. `false` simulates a DNS
@@ -9,25 +19,35 @@ public struct SyncClientConfiguration: Sendable {
     public var isHostResolvable: @Sendable () -> Bool = { true }
     /// The server's port.
     public var port: Int
-    /// The user name.
+    /// The user name: with the server's address, the account that the store belongs to.
     public var user: String
-    /// The password.
-    public var password: String
+    /// The credentials.
+    public var credentials: Credentials
     /// The store's file; `nil` keeps the store in memory.
     public var storePath: String?
-    /// Delays and limits of repeated attempts.
-    public var policy = RetryPolicy()
+    /// The records of the server.
+    public var resource: any SyncResource = NotesResource()
+    /// Delays, limits and rules of the synchronisation.
+    public var policy = SyncPolicy()
     /// A deliberate defect, to prove that a scenario detects it.
     public var mutant: Mutant?
     /// Random seed of identifiers and retry delays; random by default. Must differ at each start with the same store.
     public var seed: UInt64 = .random(in: 0...(.max))
 
-    /// Creates a configuration.
+    /// Creates a configuration for a user with a password.
     public init(host: String, port: Int, user: String, password: String, storePath: String?) {
+        self.init(host: host, port: port, user: user, credentials: .password(password), storePath: storePath)
+    }
+
+    /// Creates a configuration.
+    public init(host: String, port: Int, user: String, credentials: Credentials, storePath: String?) {
         self.host = host
         self.port = port
         self.user = user
-        self.password = password
+        self.credentials = credentials
         self.storePath = storePath
     }
+
+    /// The server's address, HOST:PORT, with brackets around an IPv6 address.
+    public var address: String { (host.contains(":") ? "[\(host)]" : host) + ":\(port)" }
 }

@@ -7,94 +7,196 @@ internal import NIOPosix
 internal import SyncEngine
 internal import SyncStore
 
-/// The driver of a ``SyncMachine`` on an event loop: executes its actions with sockets, the store and a timer.
+/// The driver of a `SyncMachine` on an event loop: executes its actions with sockets, the store and a timer.
 final class SyncCore {
-    private let configuration: SyncClientConfiguration
+    private var configuration: SyncClientConfiguration
     private let eventLoop: any EventLoop
     private let logger: Logger
-    private let onEvent: @Sendable (SyncEvent) -> Void
+    private let onEvent: @Sendable (SyncEvent, ContinuousClock.Instant) -> Void
     private let origin = NIODeadline.now()
     private let store: SyncStore
     private var machine: SyncMachine
     private var channels: [HTTPConnectionID: any Channel] = [:]
-    private var timer: Scheduled<Void>?
+    /// Inputs that have arrived while actions were executed.
+    private var inputs: [(inout SyncMachine, Instant) -> Void] = []
+    private var isRunning = false
     private var isStopped = false
+    private var userChange: UserChange?
+    private var state = SyncState()
+    private var stateWritten: SyncState?
+    private var isSettled = false
+    private var timer: Scheduled<Void>?
+    private var storePoll: Scheduled<Void>?
+    private var waiters: [Int: EventLoopPromise<SyncClient.Completion>] = [:]
+    private var nextWaiter = 0
+
+    /// The interval at which the store is checked for changes by other processes.
+    private static let storePollInterval = TimeAmount.milliseconds(200)
+    /// The size of the socket's send buffer in bytes. A small one shows how much of a request has been sent.
+    private static let sendBufferBytes = 64 << 10
+    /// The size of a write in bytes; each is reported when the kernel has it.
+    private static let writeBytesMax = 16 << 10
+    /// The limit on repetitions of a user's change while other processes change the store.
+    private static let changeAttemptsMax = 10
+    /// Longer than the machine's own timeout.
+    private static let connectTimeout = TimeAmount.seconds(60)
+
+    /// The user's change in progress.
+    private struct UserChange {
+        /// Whether the first commit that follows the change has a result.
+        var isCommitted = false
+        /// Whether the change was undone, because another process has changed the store first.
+        var isUndone = false
+        /// The reason why the change cannot be made durable.
+        var error: SyncStoreError?
+    }
 
     init(
         _ configuration: SyncClientConfiguration, on eventLoop: any EventLoop, logger: Logger,
-        onEvent: @escaping @Sendable (SyncEvent) -> Void
+        onEvent: @escaping @Sendable (SyncEvent, ContinuousClock.Instant) -> Void
     ) throws {
         self.configuration = configuration
         self.eventLoop = eventLoop
         self.logger = logger
         self.onEvent = onEvent
-        store = try SyncStore(path: configuration.storePath)
-        let isPlainHost = !configuration.host.contains(":")
-        let credentials = Data("\(configuration.user):\(configuration.password)".utf8)
+        store = try SyncStore(path: configuration.storePath, resource: configuration.resource.name)
+        try store.acquireLease()
         machine = SyncMachine(
             engine: SyncEngine(
-                restoring: try store.load(), policy: configuration.policy, seed: configuration.seed,
-                mutant: configuration.mutant),
-            host: (isPlainHost ? configuration.host : "[\(configuration.host)]") + ":\(configuration.port)",
-            authorization: "Basic \(credentials.base64EncodedString())")
+                resource: configuration.resource, restoring: try store.load(),
+                account: SyncAccount(user: configuration.user, server: configuration.address),
+                policy: configuration.policy, seed: configuration.seed, mutant: configuration.mutant),
+            host: configuration.address, authorization: Self.authorization(configuration))
+    }
+
+    private static func authorization(_ configuration: SyncClientConfiguration) -> String? {
+        switch configuration.credentials {
+        case .password(let password):
+            "Basic " + Data("\(configuration.user):\(password)".utf8).base64EncodedString()
+        case .token(let token): "Bearer \(token)"
+        case .none: nil
+        }
     }
 
     private var now: Instant { Instant(Nanoseconds((NIODeadline.now() - origin).nanoseconds)) }
 
-    var view: NotesView { machine.engine.view }
-    var status: SyncStatus { machine.status }
+    var engine: SyncEngine { machine.engine }
 
-    func begin(isOnline: Bool) {
-        try? update { machine, now in machine.started(isOnline: isOnline, at: now) }
+    func begin(_ interface: NetworkInterface) {
+        state = configuration.storePath.flatMap { SyncState(storePath: $0) } ?? SyncState()
+        state.process = Int(getpid())
+        input { machine, now in machine.started(interface: interface, at: now) }
+        pollStore()
     }
 
-    /// Passes an input to the machine and executes its actions. Throws if a commit fails; the input is then undone.
-    @discardableResult
-    func update<Value>(_ input: (inout SyncMachine, Instant) throws -> Value) throws -> Value {
-        let value = try input(&machine, now)
-        var commitError: SyncStoreError?
-        while let action = machine.takeAction() {
-            switch action {
-            case .commit(let change):
-                do {
-                    try store.commit(change)
-                    machine.committed(at: now)
-                } catch {
-                    logger.error("\(error)")
-                    commitError = commitError ?? error
-                    machine.commitFailed(error, at: now)
+    func stop() {
+        isStopped = true
+        timer?.cancel()
+        storePoll?.cancel()
+        for channel in channels.values { channel.close(promise: nil) }
+        channels = [:]
+        for waiter in waiters.values { waiter.succeed(.stopped) }
+        waiters = [:]
+        state.process = nil
+        publishState()
+        store.close()
+    }
+
+    // MARK: Inputs and actions
+
+    /// Passes an input to the machine and executes its actions.
+    func input(_ body: @escaping (inout SyncMachine, Instant) -> Void) {
+        if isStopped { return }
+        inputs.append(body)
+        // A channel may report the result of an action while the action is executed.
+        if !isRunning { run() }
+    }
+
+    /// Makes a user's change; undoes it and throws if it cannot be made durable.
+    func change<Value>(_ body: (inout SyncEngine, Instant) throws -> Value) throws -> Value {
+        for _ in 0..<Self.changeAttemptsMax {
+            if isStopped { throw SyncClient.StoppedError() }
+            userChange = UserChange()
+            defer { userChange = nil }
+            let value = try machine.change(at: now, body)
+            run()
+            if let error = userChange?.error { throw error }
+            if userChange?.isUndone != true { return value }
+        }
+        throw SyncClient.SupersededError()
+    }
+
+    func setCredentials(_ credentials: SyncClientConfiguration.Credentials) {
+        configuration.credentials = credentials
+        let authorization = Self.authorization(configuration)
+        input { machine, now in machine.setAuthorization(authorization, at: now) }
+    }
+
+    private func run() {
+        isRunning = true
+        while true {
+            while let action = machine.takeAction() { execute(action) }
+            guard !inputs.isEmpty else { break }
+            inputs.removeFirst()(&machine, now)
+        }
+        isRunning = false
+        setTimer()
+        updateState()
+    }
+
+    private func execute(_ action: SyncMachine.Action) {
+        switch action {
+        case .commit(let change): commit(change)
+        case .connect(let id): connect(id)
+        case .write(let id, let bytes): write(bytes, on: id)
+        case .close(let id):
+            // Closes with FIN, so that bytes in flight may still arrive.
+            channels.removeValue(forKey: id)?.close(promise: nil)
+        case .report(let event): onEvent(event, .now)
+        }
+    }
+
+    private func commit(_ change: StoreChange) {
+        let isUserChange = userChange?.isCommitted == false
+        do {
+            switch try store.commit(change) {
+            case .committed:
+                userChange?.isCommitted = true
+                machine.committed(at: now)
+            case .stale(let foreign):
+                if machine.commitWasStale(foreign, at: now) {
+                    userChange?.isCommitted = true
+                    userChange?.isUndone = true
                 }
-            case .connect(let id): connect(id)
-            case .write(let id, let bytes): write(bytes, on: id)
-            case .close(let id):
-                // Closes with FIN, so that bytes in flight may still arrive.
-                channels.removeValue(forKey: id)?.close(promise: nil)
-            case .report(let event): onEvent(event)
+            }
+        } catch {
+            logger.error("\(error)")
+            if isUserChange {
+                userChange?.isCommitted = true
+                userChange?.error = error
+                machine.undoUserChange(at: now)
+            } else {
+                machine.commitFailed("\(error)", at: now)
             }
         }
-        setTimer()
-        if let commitError { throw commitError }
-        return value
     }
 
     // MARK: Connections
 
     private func connect(_ id: HTTPConnectionID) {
         guard configuration.isHostResolvable() else {
-            return eventLoop.assumeIsolated().execute {
-                try? self.update { machine, now in machine.connectFailed(id, reason: .nameNotFound, at: now) }
-            }
+            return input { machine, now in machine.connectFailed(id, reason: .nameNotFound, at: now) }
         }
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         ClientBootstrap(group: eventLoop)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelOption(.socketOption(.so_sndbuf), value: Self.sendBufferBytes)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(SyncConnection(id, of: bound.value))
                 }
             }
-            // Longer than the machine's own timeout.
-            .connectTimeout(.seconds(60))
+            .connectTimeout(Self.connectTimeout)
             .connect(host: configuration.host, port: configuration.port)
             .assumeIsolated()
             .whenComplete { result in
@@ -102,41 +204,94 @@ final class SyncCore {
                 case .success(let channel):
                     if self.isStopped { return channel.close(promise: nil) }
                     self.channels[id] = channel
-                    try? self.update { machine, now in machine.connected(id, at: now) }
+                    self.input { machine, now in machine.connected(id, at: now) }
                 case .failure(let error):
                     let reason = Self.reason(of: error)
-                    try? self.update { machine, now in machine.connectFailed(id, reason: reason, at: now) }
+                    self.input { machine, now in machine.connectFailed(id, reason: reason, at: now) }
                 }
             }
     }
 
+    /// Writes bytes in pieces, each reported when the kernel has it.
     private func write(_ bytes: ByteBuffer, on id: HTTPConnectionID) {
         guard let channel = channels[id] else { return }
-        channel.writeAndFlush(bytes).assumeIsolated().whenSuccess {
-            // The promise may be fulfilled at once, inside of `update`.
-            self.eventLoop.assumeIsolated().execute {
-                guard !self.isStopped else { return }
-                try? self.update { machine, now in machine.written(bytes.readableBytes, on: id, at: now) }
+        var rest = bytes
+        while let piece = rest.readSlice(length: min(rest.readableBytes, Self.writeBytesMax)),
+            piece.readableBytes > 0
+        {
+            channel.write(piece).assumeIsolated().whenSuccess {
+                self.input { machine, now in machine.written(piece.readableBytes, on: id, at: now) }
             }
         }
+        channel.flush()
     }
 
     func received(_ bytes: ByteBuffer, on id: HTTPConnectionID) {
-        try? update { machine, now in machine.received(bytes, on: id, at: now) }
+        input { machine, now in machine.received(bytes, on: id, at: now) }
     }
 
     func closed(_ id: HTTPConnectionID, how: HTTPCloseReason) {
         guard channels.removeValue(forKey: id) != nil else { return }
-        try? update { machine, now in machine.closed(id, how: how, at: now) }
+        input { machine, now in machine.closed(id, how: how, at: now) }
     }
 
     private static func reason(of error: any Error) -> HTTPConnectError {
-        if let error = error as? IOError, error.errnoCode == ECONNREFUSED { return .refused }
+        if let error = error as? IOError {
+            switch error.errnoCode {
+            case ECONNREFUSED: return .refused
+            case ENETUNREACH, EHOSTUNREACH: return .unreachable
+            case ETIMEDOUT: return .timedOut
+            default: break
+            }
+        }
         if let error = error as? NIOConnectionError {
             if error.connectionErrors.isEmpty { return .nameNotFound }
             if let first = error.connectionErrors.first?.error { return reason(of: first) }
         }
         return .other("\(error)")
+    }
+
+    // MARK: Other processes
+
+    /// Passes on what other processes have committed to the store, now and after each interval.
+    private func pollStore() {
+        if isStopped { return }
+        do {
+            if try store.hasForeignChanges {
+                let changes = try store.takeForeignChanges()
+                input { machine, now in
+                    machine.change(at: now) { engine, now in engine.storeChanged(changes, at: now) }
+                }
+            }
+        } catch {
+            // The store cannot be read now; the next check may succeed.
+            logger.warning("\(error)")
+        }
+        publishState()
+        storePoll = eventLoop.assumeIsolated().scheduleTask(in: Self.storePollInterval) { [weak self] in
+            self?.pollStore()
+        }
+    }
+
+    /// Records the state of the synchronisation for ``publishState()``.
+    private func updateState() {
+        let status = machine.engine.status
+        state.update(status)
+        let isComplete = SyncClient.Completion(status) == .complete && status.lastContact != nil
+        if isComplete && !isSettled { state.lastSync = SyncClient.date() }
+        isSettled = isComplete
+        if let completion = SyncClient.Completion(status), !waiters.isEmpty {
+            let resumed = waiters
+            waiters = [:]
+            for waiter in resumed.values { waiter.succeed(completion) }
+        }
+    }
+
+    /// Writes the state to its file if it has changed.
+    private func publishState() {
+        guard let path = configuration.storePath, state != stateWritten else { return }
+        stateWritten = state
+        state.write(storePath: path)
     }
 
     // MARK: Time
@@ -149,16 +304,27 @@ final class SyncCore {
         timer = eventLoop.assumeIsolated().scheduleTask(deadline: time) { [weak self] in
             guard let self else { return }
             self.timer = nil
-            try? self.update { machine, now in machine.advance(to: now) }
+            self.input { machine, now in machine.advance(to: now) }
         }
     }
 
-    func stop() {
-        isStopped = true
-        timer?.cancel()
-        for channel in channels.values { channel.close(promise: nil) }
-        channels = [:]
-        store.close()
+    // MARK: Completion
+
+    /// Returns the result of the sync as soon as it has one, or after a duration.
+    func completion(within timeout: Duration) -> EventLoopFuture<SyncClient.Completion> {
+        let promise = eventLoop.makePromise(of: SyncClient.Completion.self)
+        if isStopped {
+            promise.succeed(.stopped)
+        } else {
+            let number = nextWaiter
+            nextWaiter += 1
+            waiters[number] = promise
+            eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(timeout)) { [weak self] in
+                self?.waiters.removeValue(forKey: number)?.succeed(.timedOut)
+            }
+            updateState()
+        }
+        return promise.futureResult
     }
 }
 

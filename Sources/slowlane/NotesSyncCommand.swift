@@ -2,10 +2,9 @@ internal import ArgumentParser
 internal import CommandSupport
 internal import Foundation
 internal import JSON
-internal import ProxyServer
 internal import SyncClient
 internal import SyncEngine
-internal import SyncStore
+internal import Synchronization
 
 extension NotesCommand {
     /// `slowlane notes sync`.
@@ -13,12 +12,19 @@ extension NotesCommand {
         static let configuration = CommandConfiguration(
             abstract: "Send pending changes and fetch changes from the server.",
             discussion: """
-                Example:
+                Examples:
                   slowlane notes sync --server 127.0.0.1:8000 --user ada:ada
+                  slowlane notes sync --user ada:ada --timeout 10 --quiet
+                  slowlane notes sync --user ada:ada --interface unmetered
+                  slowlane notes sync --server 127.0.0.1:8001 --user ada:ada --adopt
 
-                Exit status: 0 complete; 64 wrong arguments; 65 invalid store; 69 the sync is not complete within --timeout, \
-                the server rejects the credentials or is not a notes server, or the store cannot be used. Pending changes \
-                are kept.
+                A store belongs to one user at one server. --adopt assigns it to another one: pending changes are sent \
+                there, notes that the server does not have become conflicts, and nothing is deleted. The command shows the \
+                numbers and asks first.
+
+                Exit status: 0 complete; 1 --adopt not confirmed; 64 wrong arguments; 65 invalid store, or the store of \
+                another account; 69 not complete within --timeout, credentials rejected, not a notes server, the store \
+                cannot be used, or another process synchronises it; 130 interrupted. Pending changes are kept.
                 """)
 
         @Option(
@@ -27,62 +33,113 @@ extension NotesCommand {
                 valueName: "host:port"))
         var server: String?
 
-        @Option(
-            help: ArgumentHelp(
-                "User and password, NAME:PASSWORD. (default: $SLOWLANE_USER)", valueName: "name:password"))
-        var user: String?
+        @OptionGroup var connection: ServerOption
 
         @Option(help: ArgumentHelp("Time limit of the sync, in seconds.", valueName: "seconds"))
         var timeout = 120.0
 
+        @Flag(help: "Assign the store to this user and server, after a question.")
+        var adopt = false
+
+        @Flag(help: "Do not ask.")
+        var yes = false
+
         @Flag(name: .shortAndLong, help: "Print results and errors only.")
         var quiet = false
+
+        @Flag(name: .shortAndLong, help: "Print each request and response.")
+        var verbose = false
 
         @OptionGroup var options: StoreOption
 
         func run() async throws {
-            let console = Console()
-            let environment = ProcessInfo.processInfo.environment
-            let address = server ?? environment["SLOWLANE_SERVER"] ?? "127.0.0.1:8000"
-            guard let endpoint = Endpoint(address), endpoint.port > 0 else {
-                console.error("--server '\(address)' must be HOST:PORT, such as 127.0.0.1:8000")
-                throw ExitStatus.usage
-            }
-            let parts = (user ?? environment["SLOWLANE_USER"] ?? "").split(separator: ":", maxSplits: 1).map(
-                String.init)
-            guard parts.count == 2 else {
-                console.error("no user and password; add --user NAME:PASSWORD, or set SLOWLANE_USER")
-                throw ExitStatus.usage
-            }
+            let address = server ?? ProcessInfo.processInfo.environment["SLOWLANE_SERVER"] ?? "127.0.0.1:8000"
+            let console = Console(wantsStatusLine: !quiet, hasPrompt: false)
+            let configuration = try connection.configuration(server: address, store: options.path, console)
             guard timeout > 0, timeout <= 86_400 else {
                 console.error("--timeout \(timeout) must be above 0 and at most 86400 seconds")
                 throw ExitStatus.usage
             }
-            let isQuiet = quiet
+            let progress = SyncProgress(console, isVerbose: verbose && !quiet)
             let client: SyncClient
             do {
-                client = try await SyncClient.start(
-                    SyncClientConfiguration(
-                        host: endpoint.host, port: endpoint.port, user: parts[0], password: parts[1],
-                        storePath: options.path)
-                ) { event in
-                    if !isQuiet, let line = Self.line(event) { console.print(line, to: .progress) }
+                client = try await SyncClient.start(configuration, interface: connection.networkInterface) { event, _ in
+                    progress.receive(event)
                 }
             } catch {
                 throw NotesCommand.exitCode(for: error, console)
             }
-            let outcome = try await client.waitUntilComplete(timeout: .seconds(timeout))
-            switch outcome {
-            case .complete: break
-            case .paused(let reason): console.error(reason)
-            case .foreignServer(let error): console.error("\(address) is \(error)")
-            case .timedOut:
-                console.error("the sync is not complete after \(JSONText.number(timeout)) s; pending changes are kept")
+            let events = ForegroundEvents()
+            let interruption = Task {
+                guard await events.next() != nil else { return }
+                await client.stop()
+                // A question on the terminal is not interrupted otherwise.
+                try await Task.sleep(for: .seconds(1))
+                Foundation.exit(ExitStatus.interrupted.rawValue)
+            }
+            let reporting = quiet ? nil : Task { await progress.run() }
+            var outcome = try await client.waitUntilComplete(timeout: .seconds(timeout))
+            if case .accountMismatch(let mismatch) = outcome, adopt {
+                guard try await confirmAdoption(client, mismatch, console) else {
+                    await client.stop()
+                    throw ExitStatus.failed
+                }
+                try await client.adopt()
+                outcome = try await client.waitUntilComplete(timeout: .seconds(timeout))
+            }
+            reporting?.cancel()
+            console.clearStatus()
+            if outcome == .stopped {
+                console.print("interrupted; pending changes are kept", to: .progress)
+                throw ExitStatus.interrupted
             }
             let view = try await client.view()
             await client.stop()
-            let conflicts = view.rows.filter { $0.icon == .conflict }
-            for row in conflicts {
+            interruption.cancel()
+            report(outcome, address, console)
+            report(view, console)
+            switch outcome {
+            case .complete: break
+            case .accountMismatch: throw ExitStatus.invalidFile
+            default: throw ExitStatus.unavailable
+            }
+        }
+
+        private func confirmAdoption(
+            _ client: SyncClient, _ mismatch: AccountMismatch, _ console: Console
+        ) async throws -> Bool {
+            let view = try await client.view()
+            console.print("\(mismatch)", to: .progress)
+            console.print("--adopt assigns the store to \(NotesText.account(mismatch.found)):", to: .progress)
+            let notes = view.rows.count { !$0.isDeleted }
+            for line in [
+                "\(TextTable.count(view.outbox, "pending change")) of \(TextTable.count(notes, "note")) will be sent to this server",
+                "notes that this server does not have become conflicts", "nothing is deleted",
+            ] { console.print("  \(line)", to: .progress) }
+            return yes || NotesCommand.confirm("adopt?", console)
+        }
+
+        private func report(_ outcome: SyncClient.Completion, _ address: String, _ console: Console) {
+            switch outcome {
+            case .complete, .stopped: break
+            case .paused(let reason): console.error("\(reason); pending changes are kept")
+            case .foreignServer(let error): console.error("\(address) is \(error); pending changes are kept")
+            case .accountMismatch(let mismatch):
+                console.error(
+                    "\(mismatch); nothing was sent or deleted; name another file with --store, or give --adopt: pending "
+                        + "changes are sent to this server, notes that it does not have become conflicts, and nothing is "
+                        + "deleted")
+            case .interfaceNotAllowed:
+                console.error(
+                    "the interface is metered, and --interface unmetered does not allow it; pending changes are kept; give "
+                        + "--interface any to send them")
+            case .timedOut:
+                console.error("the sync is not complete after \(JSONText.number(timeout)) s; pending changes are kept")
+            }
+        }
+
+        private func report(_ view: NotesView, _ console: Console) {
+            for row in view.rows where row.icon == .conflict {
                 console.print(
                     "conflict: '\(TextTable.singleLine(row.title))' was changed both locally and on the server "
                         + "('slowlane notes conflicts' shows both)"
@@ -91,21 +148,66 @@ extension NotesCommand {
             for row in view.rows where row.icon == .error {
                 console.print("rejected: '\(TextTable.singleLine(row.title))': \(TextTable.singleLine(row.problem))")
             }
-            if !isQuiet {
+            if !quiet {
                 let notes = TextTable.count(view.rows.count { !$0.isDeleted }, "note")
                 console.print("\(notes), \(TextTable.count(view.outbox, "pending change"))")
             }
-            if outcome != .complete { throw ExitStatus.unavailable }
         }
+    }
+}
 
-        private static func line(_ event: SyncEvent) -> String? {
-            switch event {
-            case .sent(let exchange, let method, let target): "#\(exchange) \(method) \(target.prefix(80))"
-            case .responded(let exchange, let status): "#\(exchange) \(status)"
-            case .failed(let exchange, let reason): "#\(exchange) failed: \(reason)"
-            case .commitFailed(let error): "error: \(error)"
-            case .view: nil
+/// The progress of a sync that takes more than 2 s, and its events that concern the user.
+private final class SyncProgress: Sendable {
+    private struct State {
+        var exchanges = 0
+        var outbox = 0
+        var connectivity = Connectivity.unknown
+    }
+
+    private static let quietTime = Duration.seconds(2)
+    /// The interval of the status line on a terminal, and of lines elsewhere.
+    private static let drawInterval = Duration.milliseconds(500)
+    private static let logInterval = Duration.seconds(10)
+
+    private let console: Console
+    private let isVerbose: Bool
+    private let state = Mutex(State())
+    private let start = ContinuousClock.now
+
+    init(_ console: Console, isVerbose: Bool) {
+        self.console = console
+        self.isVerbose = isVerbose
+    }
+
+    func receive(_ event: SyncEvent) {
+        switch event {
+        case .view(let change):
+            state.withLock {
+                $0.outbox = change.outbox
+                $0.connectivity = change.connectivity
             }
+        case .responded: state.withLock { $0.exchanges += 1 }
+        default: break
+        }
+        if let line = NotesText.alert(event) ?? (isVerbose ? NotesText.exchange(event) : nil) {
+            console.print(line, to: .progress)
+        }
+    }
+
+    /// Reports the progress until the task is cancelled.
+    func run() async {
+        try? await Task.sleep(for: Self.quietTime)
+        while !Task.isCancelled {
+            let state = state.withLock { $0 }
+            let line =
+                "\(TextTable.count(state.outbox, "pending change")), \(TextTable.count(state.exchanges, "response")), "
+                + "\((ContinuousClock.now - start).components.seconds) s: \(NotesText.connectivity(state.connectivity))"
+            if console.hasStatusLine {
+                console.show(status: line)
+            } else {
+                console.print(line, to: .progress)
+            }
+            try? await Task.sleep(for: console.hasStatusLine ? Self.drawInterval : Self.logInterval)
         }
     }
 }

@@ -6,7 +6,8 @@ import Testing
     private static let commands: [[String]] = [
         [], ["proxy"], ["server"], ["list"], ["inspect"], ["create"], ["toggle"], ["delete"], ["toxic"],
         ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["run"], ["notes-server"],
-        ["notes"], ["notes", "sync"], ["profiles"], ["profiles", "list"], ["profiles", "show"], ["profiles", "check"],
+        ["notes"], ["notes", "sync"], ["notes", "watch"], ["notes", "resolve"], ["notes", "retry"],
+        ["notes", "dismiss"], ["notes", "status"], ["profiles"], ["profiles", "list"], ["profiles", "show"], ["profiles", "check"],
         ["measure"], ["model"], ["capture"], ["doctor"],
     ]
 

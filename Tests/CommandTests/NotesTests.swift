@@ -101,7 +101,8 @@ extension CommandTests {
             #expect(tried.status == 69, "\(tried.errors)")
             #expect(tried.errors.split(separator: "\n").count == 1, "\(tried.errors)")
             #expect(tried.errors.hasPrefix("error: "))
-            #expect(try await client.run("status").output == "1 note, 1 pending change, 0 in conflict, 0 rejected\n")
+            let status = try await client.run("status").output
+            #expect(status.hasPrefix("1 note, 1 pending change, 0 in conflict, 0 rejected\n"))
             let server = try await Server()
             #expect(try await client.sync(server.port).status == 0)
             #expect(try await client.run("list").output.contains("synced"))
@@ -120,7 +121,7 @@ extension CommandTests {
             }
             try Data("no database at all, but long enough to be one".utf8).write(to: URL(filePath: folder.path("text")))
             try await lines(Client(store: folder.path("text")), status: 65, "is not a")
-            try await lines(Client(store: folder.path("none/notes.db")), status: 69, "cannot open")
+            try await lines(Client(store: folder.path("none/notes.db")), status: 69, "no such directory; create ")
             #expect(try await Client(store: folder.path("a")).run("edit", "Milk", "--text", "x").status == 64)
         }
 

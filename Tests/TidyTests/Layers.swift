@@ -71,7 +71,7 @@ enum Layers {
             packages: ["GRDB", "GRDBSQLite"]),
         .init(
             name: "SyncClient", layer: 2,
-            targets: ["Determinism", "HTTPWire", "NotesContract", "SyncEngine", "SyncStore"],
+            targets: ["Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "SyncStore"],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
         .init(
             name: "ControlAPI", layer: 2,
@@ -102,8 +102,8 @@ enum Layers {
         .init(
             name: "slowlane", layer: 4,
             targets: [
-                "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload", "ConfigFiles",
-                "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient",
+                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
+                "ConfigFiles", "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient",
                 "ControlAPI", "LiveMeasurement", "CommandSupport", "ScenarioRunner", "ToxiproxyCLI",
             ],
             packages: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix"]),

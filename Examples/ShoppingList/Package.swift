@@ -1,0 +1,11 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let package = Package(
+    name: "shopping-list",
+    platforms: [.macOS(.v15)],
+    dependencies: [.package(name: "slowlane", path: "../..")],
+    targets: [
+        .executableTarget(name: "ShoppingList", dependencies: [.product(name: "SyncClient", package: "slowlane")])
+    ]
+)

@@ -1,0 +1,82 @@
+internal import Foundation
+internal import JSON
+internal import SyncEngine
+
+/// The state of a store's last synchronisation, for other processes: a JSON file beside the store, `STORE-sync.json`.
+public struct SyncState: Hashable, Sendable {
+    /// The identifier of the process that synchronises the store; `nil` if it has stopped.
+    public var process: Int?
+    /// The belief about connectivity in one word: `unknown`, `online`, `interface-down`, `interface-not-allowed`,
+    /// `suspected` or `unreachable`.
+    public var connectivity = "unknown"
+    /// Failed exchanges in a row, while unreachable.
+    public var failures = 0
+    /// The time at which the store was last in agreement with the server, in the contract's date format; `nil` if never.
+    public var lastSync: String?
+    /// The reason why nothing is sent; `nil` if there is none.
+    public var problem: String?
+
+    /// The longest file that is read, in bytes.
+    private static let bytesMax = 64 << 10
+
+    /// Creates a state.
+    init() {}
+
+    /// Reads the state of a store; `nil` if there is none.
+    public init?(storePath: String) {
+        guard let file = FileHandle(forReadingAtPath: Self.path(of: storePath)),
+            let data = try? file.read(upToCount: Self.bytesMax),
+            let members = JSONText.parse(data)?.object
+        else { return nil }
+        try? file.close()
+        if case .integer(let number)? = members["process"] { process = Int(clamping: number) }
+        if case .integer(let number)? = members["failures"] { failures = Int(clamping: number) }
+        connectivity = members["connectivity"]?.text ?? "unknown"
+        lastSync = members["last_sync"]?.text
+        problem = members["problem"]?.text
+    }
+
+    /// The process that synchronises the store; `nil` if it has ended, in whatever way.
+    var runningProcess: Int? {
+        guard let process, process > 0, let pid = pid_t(exactly: process) else { return nil }
+        // Signal 0 checks only whether the process exists.
+        return kill(pid, 0) == 0 || errno == EPERM ? process : nil
+    }
+
+    /// The state as JSON.
+    public var json: String {
+        JSONText.object([
+            ("process", process.map { "\($0)" } ?? "null"), ("connectivity", JSONText.string(connectivity)),
+            ("failures", "\(failures)"), ("last_sync", JSONText.string(lastSync)),
+            ("problem", JSONText.string(problem)),
+        ])
+    }
+
+    /// Takes over the engine's state.
+    mutating func update(_ status: SyncStatus) {
+        failures = 0
+        switch status.connectivity {
+        case .unknown: connectivity = "unknown"
+        case .online: connectivity = "online"
+        case .interfaceDown: connectivity = "interface-down"
+        case .interfaceNotAllowed: connectivity = "interface-not-allowed"
+        case .suspected: connectivity = "suspected"
+        case .unreachable(let count):
+            connectivity = "unreachable"
+            failures = count
+        }
+        problem = status.mismatch?.description ?? status.pauseReason ?? status.foreignServer?.description
+    }
+
+    /// Replaces the file. A failure is ignored, because the file is a copy for information.
+    func write(storePath: String) {
+        let path = Self.path(of: storePath)
+        let created = FileManager.default.createFile(
+            atPath: path + ".new", contents: Data((json + "\n").utf8), attributes: [.posixPermissions: 0o600])
+        if !created || rename(path + ".new", path) != 0 { unlink(path + ".new") }
+    }
+
+    private static func path(of store: String) -> String {
+        URL(filePath: store).resolvingSymlinksInPath().path(percentEncoded: false) + "-sync.json"
+    }
+}

@@ -1,0 +1,52 @@
+internal import ArgumentParser
+internal import CommandSupport
+internal import Foundation
+internal import ProxyServer
+internal import SyncClient
+internal import SyncEngine
+
+extension NotesCommand {
+    /// The options of the connection to the server.
+    struct ServerOption: ParsableArguments {
+        @Option(
+            help: ArgumentHelp(
+                "User and password, NAME:PASSWORD. (default: $SLOWLANE_USER)", valueName: "name:password"))
+        var user: String?
+
+        @Option(
+            help: ArgumentHelp(
+                "Interfaces on which to send: any or unmetered.", valueName: "any|unmetered"))
+        var interface = Interfaces.any
+
+        @Flag(help: "The network interface of this device is metered.")
+        var metered = false
+
+        /// The network interface of the device.
+        var networkInterface: NetworkInterface { NetworkInterface(isUp: true, isMetered: metered) }
+
+        /// Returns the configuration of a client; prints an error and throws an exit status if an option is wrong.
+        func configuration(server address: String, store: String, _ console: Console) throws -> SyncClientConfiguration {
+            guard let endpoint = Endpoint(address), endpoint.port > 0 else {
+                console.error("--server '\(address)' must be HOST:PORT, such as 127.0.0.1:8000")
+                throw ExitStatus.usage
+            }
+            let text = user ?? ProcessInfo.processInfo.environment["SLOWLANE_USER"] ?? ""
+            let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            guard parts.count == 2, !parts[0].isEmpty else {
+                console.error("no user and password; add --user NAME:PASSWORD, or set SLOWLANE_USER")
+                throw ExitStatus.usage
+            }
+            var configuration = SyncClientConfiguration(
+                host: endpoint.host, port: endpoint.port, user: parts[0], password: parts[1], storePath: store)
+            configuration.policy.interfaces = interface.allowed
+            return configuration
+        }
+    }
+}
+
+/// The values of `--interface`.
+enum Interfaces: String, ExpressibleByArgument, CaseIterable {
+    case any, unmetered
+
+    var allowed: SyncPolicy.AllowedInterfaces { self == .any ? .any : .unmetered }
+}
