@@ -26,6 +26,7 @@ extension SyncEngine {
             outputs.append(.report(.mismatch(mismatch)))
             return
         }
+        storeAccount()
         recordContact()
         switch exchange.activity {
         case .probe: handleProbe(reply.result)
@@ -63,13 +64,21 @@ extension SyncEngine {
     mutating func compare(with configured: SyncAccount) {
         guard let stored = account else {
             account = configured
-            pendingChange.account = configured
+            isAccountStored = false
             return
         }
         let difference = AccountMismatch(stored: stored, found: configured)
         if !difference.hasSameUser || (stored.history == nil && stored.server != configured.server) {
             mismatch = difference
         }
+    }
+
+    /// Stores the first account. A store belongs to no account before a change is sent or a valid response arrives, so
+    /// that a wrong address has no effect.
+    mutating func storeAccount() {
+        guard !isAccountStored else { return }
+        isAccountStored = true
+        pendingChange.account = account
     }
 
     /// Returns the difference between the history of a response and the one that the store belongs to; `nil` if there is

@@ -72,6 +72,8 @@ public struct SyncEngine: Sendable {
     var entries: [Int: OutboxEntry] = [:]
     var quarantine: [RecordID: String]
     var account: SyncAccount?
+    /// Whether the account is stored, or part of the next commit.
+    var isAccountStored = true
     var index: IndexState
     /// The state of the index in the store; `nil` if it is not known.
     var storedIndex: IndexState?
