@@ -132,7 +132,8 @@ import Testing
         let id = try driver.create("Milk")
         driver.isDiskFull = true
         driver.log = []
-        let note = #"{"uuid":"\#(id.text)","revision":"1-a","date":"2026-01-01T00:00:00.000Z","title":"Milk","text":null}"#
+        let note =
+            #"{"uuid":"\#(id.text)","revision":"1-a","date":"2026-01-01T00:00:00.000Z","title":"Milk","text":null}"#
         try driver.respond("201 Created", note)
         #expect(driver.log == ["responded 201", "commit fails", "reported: the disk is full"])
         let requests = driver.writes.count
@@ -152,7 +153,8 @@ import Testing
         try driver.settle()
         let id = try driver.create("Milk")
         driver.isDiskFull = true
-        let note = #"{"uuid":"\#(id.text)","revision":"1-a","date":"2026-01-01T00:00:00.000Z","title":"Milk","text":null}"#
+        let note =
+            #"{"uuid":"\#(id.text)","revision":"1-a","date":"2026-01-01T00:00:00.000Z","title":"Milk","text":null}"#
         try driver.respond("201 Created", note)
         driver.log = []
         var times = [driver.now]
