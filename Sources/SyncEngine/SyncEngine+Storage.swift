@@ -183,11 +183,14 @@ extension SyncEngine {
         undo = nil
         commit.isPending = false
         commit.change = StoreChange()
+        endCommitFailures()
+    }
+
+    private mutating func endCommitFailures() {
         commit.retryAt = nil
-        if commit.failures > 0 {
-            commit.failures = 0
-            outputs.append(.report(.commitRecovered))
-        }
+        guard commit.failures > 0 else { return }
+        commit.failures = 0
+        outputs.append(.report(.commitRecovered))
     }
 
     /// The change of the last commit action could not be made durable. It is kept, and committed again after a pause;
@@ -262,6 +265,8 @@ extension SyncEngine {
             changedRows.insert(id)
             schedule(id)
         }
+        // The other process has replaced all that could not be committed.
+        if pendingChange.isEmpty && !commit.isPending { endCommitFailures() }
     }
 
     /// Gives an uncommitted entry another sequence number, because another process has used its own.

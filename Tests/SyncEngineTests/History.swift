@@ -100,7 +100,8 @@ final class History {
         case 94..<96:
             device.disk = device.disk == .full ? .works : .full
             log("\(device.name) disk \(device.disk)")
-        case 96..<98: writeFromBrowser()
+        case 96..<97: writeFromBrowser()
+        case 97..<99: useAnotherProcess(device)
         default:
             log("\(device.name) sync")
             device.sync()
@@ -234,6 +235,23 @@ final class History {
         if world.server.rules.count > 3 { world.server.rules.removeFirst() }
     }
 
+    /// The user changes a note in a second process, such as a command, while the first one syncs.
+    private func useAnotherProcess(_ device: Device) {
+        let other = world.addDevice(device.name, store: device.store)
+        model.observe(other)
+        other.setInterface(isUp: false)
+        other.start()
+        log("another process of \(device.name)")
+        switch random(4) {
+        case 0: create(other)
+        case 1: delete(other)
+        case 2: decide(other)
+        default: edit(other)
+        }
+        other.kill()
+        if random(2) == 0 { device.readStore() }
+    }
+
     /// Returns the response with another identifier in place of the note's.
     private static func withOtherNote(_ response: WireResponse) -> WireResponse {
         guard var note = Note(json: response.body) else { return response }
@@ -270,8 +288,9 @@ final class History {
         }
         log("rest")
         for _ in 0..<12 {
+            for device in devices { device.readStore() }
             // A rejection may have been on its way.
-            for device in devices where device.status.pauseReason != nil { device.credentials() }
+            for device in devices where device.isRunning && device.status.pauseReason != nil { device.credentials() }
             if !world.settle(limit: .seconds(300)) {
                 let waiting = devices.filter { !$0.isSettled }.map { "\($0.name) \($0.status)" }
                 return model.report("I17: no rest: \(waiting.joined(separator: ", "))")

@@ -228,6 +228,10 @@ final class HistoryModel {
         for (id, index) in server.latest { logged[id] = server.writes[index].content?.text }
         if logged != texts { report("the reference of the server is wrong") }
         for device in devices {
+            guard device.isRunning else {
+                report("\(device.name) does not run")
+                continue
+            }
             if device.texts != texts { report("I4: \(device.name) has \(device.texts), the server has \(texts)") }
             for row in device.rows where row.icon != .none { report("I4: \(device.name) \(row.id) is \(row.icon)") }
             if !device.store.entries.isEmpty { report("I4: \(device.name) has \(device.store.entries.count) entries") }

@@ -209,6 +209,28 @@ extension HostileServerTests {
         #expect(syncing.store.entries.isEmpty && world.problems == [])
     }
 
+    /// What could not be committed is no longer needed after another process has changed the note.
+    @Test func aChangeOfAnotherProcessWhileCommitsFailReplacesWhatWasNotCommitted() {
+        let world = World()
+        let (syncing, other) = Self.twoProcesses(world)
+        let note = syncing.create("n", "a")
+        world.settle()
+        world.server.write(note, text: "theirs")
+        syncing.sync()
+        syncing.disk = .full
+        world.run(for: .seconds(30))
+        #expect(syncing.status.isCommitFailing)
+        other.start()
+        other.edit(note, "mine")
+        other.kill()
+        syncing.readStore()
+        syncing.disk = .works
+        world.settle()
+        #expect(!syncing.status.isCommitFailing && syncing.icon(note) == .conflict)
+        #expect(world.server.texts == [note: "theirs"] && syncing.text(note) == "mine")
+        #expect(world.problems == [])
+    }
+
     @Test func aStaleCommitDuringTheFirstPullLosesNothing() {
         let world = World()
         for number in 1...20 { world.server.write(Self.id(number), text: "\(number)") }

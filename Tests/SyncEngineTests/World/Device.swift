@@ -56,8 +56,9 @@ final class Device {
     private(set) var bytesSent = 0
     /// The actions taken in all.
     private(set) var actionCount = 0
-    /// Whether the commit that contains the user's last change was executed.
+    /// Whether the next commit contains a change by the user.
     private var isUserChange = false
+    private var isUserChangeCommitted = false
     private var hasUserCommitFailed = false
     /// Whether the user's change was based on a store that another process had changed.
     private var isUserChangeStale = false
@@ -90,11 +91,10 @@ final class Device {
         steps = 0
         knownVersion = store.version
         shown = [:]
-        var hash = FNV1a()
-        for byte in name.utf8 { hash.add(byte) }
+        world.processCount += 1
         let engine = SyncEngine(
             resource: NotesResource(), restoring: store.state, account: account, policy: policy,
-            seed: world.seed &* 1_000_003 &+ hash.value &+ UInt64(generation), mutant: mutant)
+            seed: world.seed &* 1_000_003 &+ world.processCount, mutant: mutant)
         machine = SyncMachine(engine: engine, host: World.host, authorization: authorization)
         input { machine, now in machine.started(interface: interface, at: now) }
     }
@@ -134,8 +134,9 @@ final class Device {
         guard machine != nil else { throw NotRunning() }
         let generation = generation
         isUserChange = true
+        isUserChangeStale = false
+        isUserChangeCommitted = false
         hasUserCommitFailed = false
-        let commitCount = commits.count
         defer { isUserChange = false }
         var value = try machine!.change(at: world.now, body)
         executeActions()
@@ -146,7 +147,7 @@ final class Device {
             executeActions()
         }
         if hasUserCommitFailed { throw DiskFull() }
-        if generation != self.generation, commits.count == commitCount { throw NotRunning() }
+        if generation != self.generation, !isUserChangeCommitted { throw NotRunning() }
         return value
     }
 
@@ -233,6 +234,7 @@ final class Device {
         } else {
             store.commit(change)
             knownVersion = store.version
+            if isUserChange { isUserChangeCommitted = true }
             commits.append((world.now, change))
             onCommit?(change)
             machine!.committed(at: world.now)

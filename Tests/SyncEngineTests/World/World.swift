@@ -17,6 +17,8 @@ final class World {
     /// Violations of rules that hold in every world.
     var problems: [String] = []
     let seed: UInt64
+    /// The number of processes started: each has a random seed of its own.
+    var processCount: UInt64 = 0
 
     init(_ contract: APIContract = .compat, seed: UInt64 = 1, limits: NotesService.Limits = .init()) {
         self.seed = seed
