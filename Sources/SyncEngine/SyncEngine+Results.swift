@@ -21,7 +21,9 @@ extension SyncEngine {
         }
         if let mismatch = mismatch(of: reply) {
             // The index confirms it: a single odd response is no reason to stop.
-            guard case .index = exchange.activity else { return handlePathFailure(of: exchange, isOutcomeUnknown: true) }
+            guard case .index = exchange.activity else {
+                return handlePathFailure(of: exchange, isOutcomeUnknown: true)
+            }
             self.mismatch = mismatch
             outputs.append(.report(.mismatch(mismatch)))
             return
