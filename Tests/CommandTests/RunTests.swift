@@ -85,7 +85,7 @@ extension CommandTests {
             command.signal(SIGCONT)
             #expect(await command.end() == 3, "\(command.output.text) \(command.errors.text)")
             #expect(command.errors.text.contains("the host was paused for "))
-            #expect(command.output.text.contains("; but the host was paused for "))
+            #expect(command.output.text.contains("; but the run was late by "))
         }
 
         @Test func aRequestWithALostResponseIsRetried() async throws {
