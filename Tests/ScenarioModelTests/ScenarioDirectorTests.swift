@@ -183,7 +183,7 @@ private typealias Expectation = ScenarioModel.Expectation
         #expect(
             verdict.checks.map(\.outcome)
                 == [.fail("s.yaml:2:3: A is not running"), .fail("s.yaml:4:3: A is running already")])
-        #expect(verdict.exitStatus == 1)
+        #expect(verdict.result.exitStatus == 1)
     }
 
     @Test func anActionThatFailsIsAnErrorAndItsMarkIsNeverSet() throws {
@@ -212,7 +212,7 @@ private typealias Expectation = ScenarioModel.Expectation
             ]
             let world = try FakeWorld(scenario)
             let verdict = world.run()
-            #expect(verdict.exitStatus == 3, "\(verdict.checks)")
+            #expect(verdict.result.exitStatus == 3, "\(verdict.checks)")
             #expect(verdict.checks.map(\.location.line) == [1, 2])
             return world
         }
@@ -290,7 +290,7 @@ private typealias Expectation = ScenarioModel.Expectation
                 .eventually(device: "A", Self.condition(.text, "three"), .by(.seconds(30))), location: Self.location(1))
         ]
         let waiting = try FakeWorld(scenario)
-        #expect(waiting.run().exitStatus == 1)
+        #expect(waiting.run().result.exitStatus == 1)
         let end = .seconds(30) + Nanoseconds(1) + ScenarioDirector.quietMin
         #expect(Self.time(waiting, "phase heal") == end)
         #expect(Self.time(waiting, "A network clear") == end)
@@ -449,11 +449,11 @@ private typealias Expectation = ScenarioModel.Expectation
         let patient = try run(retriesAtOnce: false)
         #expect(patient.result == .pass, "\(patient.checks)")
         let hasty = try run(retriesAtOnce: true)
-        #expect(hasty.exitStatus == 1, "\(hasty.checks)")
+        #expect(hasty.result.exitStatus == 1, "\(hasty.checks)")
         expect(.budget(min: 5))
         #expect(try run(retriesAtOnce: false).result == .pass)
         expect(.budget(min: 5000))
-        #expect(try run(retriesAtOnce: false).exitStatus == 1)
+        #expect(try run(retriesAtOnce: false).result.exitStatus == 1)
     }
 
     // MARK: Invalid plans

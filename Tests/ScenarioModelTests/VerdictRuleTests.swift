@@ -67,7 +67,7 @@ private typealias Expectation = ScenarioModel.Expectation
                 mark: "shown", location: Helper.location(7))
         ]
         let verdict = Verdict(scenario, History())
-        #expect(verdict.exitStatus == 3)
+        #expect(verdict.result.exitStatus == 3)
         #expect(verdict.checks.first?.outcome == .inconclusive("mark 'shown' was never set"))
         #expect(verdict.checks.first?.location.line == 7)
         let set = Self.history([(1000, .mark("shown"))])
