@@ -247,8 +247,8 @@ let package = Package(
         .testTarget(
             name: "NotesServiceTests",
             dependencies: [
-                "Determinism", "JSON", "NotesContract", "NotesService", "NotesServer", "HTTPServing", "TestSupport",
-                httpTypes, grdb,
+                "Determinism", "HTTPWire", "JSON", "NotesContract", "NotesService", "NotesServer", "HTTPServing",
+                "TestSupport", httpTypes, nioCore, grdb,
             ],
             swiftSettings: settings
         ),
