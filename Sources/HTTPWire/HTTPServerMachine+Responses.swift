@@ -62,7 +62,7 @@ extension HTTPServerMachine {
     /// Reports bytes accepted for sending.
     public mutating func written(_ count: Int, at time: Instant) {
         record(time)
-        precondition(count <= bytesPending, "more bytes accepted than written")
+        guard count <= bytesPending else { return assertionFailure("more bytes accepted than written") }
         bytesPending -= count
         if bytesPending == 0 { outputDrained() }
     }
