@@ -248,7 +248,7 @@ let package = Package(
             name: "NotesServiceTests",
             dependencies: [
                 "Determinism", "HTTPWire", "JSON", "NotesContract", "NotesService", "NotesServer", "HTTPServing",
-                "TestSupport", httpTypes, nioCore, grdb,
+                "SyncEngine", "TestSupport", httpTypes, nioCore, grdb,
             ],
             swiftSettings: settings
         ),

@@ -27,13 +27,23 @@ struct ConnectionHandle: Sendable {
         case .closeConnection: loop.execute { connection.value.close() }
         case .omitted(let length): loop.execute { connection.value.send(head, .omitted(length: length)) }
         case .text(let text): loop.execute { connection.value.send(head, .text(text)) }
-        case .stream(let next): await send(head, next)
+        case .stream(let next):
+            await send(head, .parts, next) { connection, part, continuation in
+                connection.sendPart(part, continuation)
+            }
+        case .bytes(let length, let next):
+            await send(head, .bytes(length: length), next) { connection, part, continuation in
+                connection.sendBytes(part, continuation)
+            }
         }
     }
 
-    private func send(_ head: HTTPResponse, _ next: @Sendable () async throws -> String?) async {
+    private func send<Part: Sendable>(
+        _ head: HTTPResponse, _ body: HTTPServerResponseBody, _ next: @Sendable () async throws -> Part?,
+        sendPart: @escaping @Sendable (HTTPServerConnection, Part, CheckedContinuation<Bool, Never>) -> Void
+    ) async {
         var isWanted = await withCheckedContinuation { continuation in
-            loop.execute { connection.value.beginParts(head, continuation) }
+            loop.execute { connection.value.beginParts(head, body, continuation) }
         }
         do {
             while isWanted, !Task.isCancelled {
@@ -42,11 +52,11 @@ struct ConnectionHandle: Sendable {
                     return
                 }
                 isWanted = await withCheckedContinuation { continuation in
-                    loop.execute { connection.value.sendPart(part, continuation) }
+                    loop.execute { sendPart(connection.value, part, continuation) }
                 }
             }
         } catch {
-            // A FIN would mark a close-delimited body as complete.
+            // A FIN would mark a truncated body as complete.
             loop.execute { connection.value.abort() }
         }
     }

@@ -23,6 +23,9 @@ extension HTTPServer {
             /// A body in parts, each produced when the previous one is written; `nil` ends it. An error aborts the
             /// connection.
             case stream(@Sendable () async throws -> String?)
+            /// A body of a known length in parts, like ``stream(_:)``. The connection is aborted if the parts end before
+            /// that length, or exceed it.
+            case bytes(length: Int, @Sendable () async throws -> [UInt8]?)
             /// No body, in a response to HEAD: the length of the body of a GET, if known.
             case omitted(length: Int?)
             /// No response at all: the connection is closed.

@@ -96,16 +96,20 @@ final class HTTPServerConnection: ChannelInboundHandler {
     func send(_ head: HTTPResponse, _ body: HTTPServerResponseBody) { run { $0.respond(head, body, at: $1) } }
 
     /// Sends the head of a response with parts. The continuation returns whether the first part is wanted.
-    func beginParts(_ head: HTTPResponse, _ continuation: CheckedContinuation<Bool, Never>) {
-        produce(continuation) { $0.respond(head, .parts, at: $1) }
+    func beginParts(
+        _ head: HTTPResponse, _ body: HTTPServerResponseBody, _ continuation: CheckedContinuation<Bool, Never>
+    ) {
+        produce(continuation) { $0.respond(head, body, at: $1) }
     }
 
     /// Sends a part. The continuation returns whether the next part is wanted.
     func sendPart(_ part: String, _ continuation: CheckedContinuation<Bool, Never>) {
-        produce(continuation) { machine, now in
-            machine.sendPart(part, at: now)
-            return machine.isHandling
-        }
+        produce(continuation) { $0.sendPart(part, at: $1) }
+    }
+
+    /// Sends a part of a body of known length. The continuation returns whether the next part is wanted.
+    func sendBytes(_ part: [UInt8], _ continuation: CheckedContinuation<Bool, Never>) {
+        produce(continuation) { $0.sendBytes(part, at: $1) }
     }
 
     func endParts() { run { $0.endParts(at: $1) } }

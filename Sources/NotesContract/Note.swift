@@ -1,6 +1,7 @@
 //  NotesContract: the wire format between notes clients and notes servers.
 //
-//  Owns: notes, revisions, index entries and dates, in JSON; names of header fields and paths.
+//  Owns: notes, revisions, index entries and dates, in JSON; attachments with their names and digests; names of header
+//  fields and paths.
 //
 //  Does not own: the behaviour of clients and servers.
 

@@ -135,6 +135,10 @@ public final class NotesServer: Sendable {
         case .pages(let pages):
             return HTTPServer.Response(
                 response.head, .stream { try await pageThread.runIfActive { try pages.next() } })
+        case .bytes(let bytes):
+            return HTTPServer.Response(
+                response.head,
+                .bytes(length: bytes.length) { try await pageThread.runIfActive { try bytes.next() } })
         }
     }
 

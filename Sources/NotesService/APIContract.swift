@@ -93,9 +93,11 @@ public struct APIContract: Hashable, Sendable, CustomStringConvertible {
         static let cursors = Features(rawValue: 16)
         static let tokens = Features(rawValue: 32)
         static let pins = Features(rawValue: 64)
+        static let attachments = Features(rawValue: 128)
 
         static let all: Features = [
             .idempotencyKeys, .ifMatch, .currentInConflicts, .validators, .cursors, .tokens, .pins,
+            .attachments,
         ]
     }
 

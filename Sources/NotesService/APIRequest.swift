@@ -8,6 +8,10 @@ struct APIRequest {
     enum Resource: Hashable {
         case root, notes, index, note(String), pin(String), tokens, refresh, page, login, logout, document, health,
             testHooks, unknown
+        /// The attachments of a note.
+        case attachments(String)
+        /// An attachment of a note, by its percent-encoded name.
+        case attachment(String, ByteKey)
     }
 
     let http: HTTPRequest
@@ -46,7 +50,10 @@ struct APIRequest {
     var isSafe: Bool { [.get, .head, .options, .trace].contains(method) }
 
     /// Whether the path has its final slash, or needs none.
-    var hasSlash: Bool { path.hasSuffix("/") || [.document, .health, .testHooks].contains(resource) }
+    var hasSlash: Bool {
+        if case .attachment = resource { return true }
+        return path.hasSuffix("/") || [.document, .health, .testHooks].contains(resource)
+    }
 
     private static func resource(_ path: String) -> Resource {
         if path == "/openapi.json" { return .document }
@@ -57,6 +64,13 @@ struct APIRequest {
         }[...]
         guard words.first == "" else { return .unknown }
         words = words.dropFirst()
+        if words.count == 5, words.prefix(2) == ["api", "notes"], words.dropFirst(3).first == "attachments",
+            let uuid = words.dropFirst(2).first, isName(uuid), let name = path.utf8.split(separator: slash).last,
+            path.utf8.last != slash
+        {
+            // The name is a sequence of bytes; `removingPercentEncoding` would reject some of them.
+            return .attachment(uuid, ByteKey(String(Substring(name))))
+        }
         if words.last == "" {
             words = words.dropLast()
         } else if words.last?.hasPrefix(".") == true {
@@ -77,13 +91,18 @@ struct APIRequest {
         }
         guard words.count >= 3, words.prefix(2) == ["api", "notes"] else { return .unknown }
         let rest = words.dropFirst(2)
-        guard let name = rest.first, !name.isEmpty, !name.contains("/") else { return .unknown }
+        guard let name = rest.first, isName(name) else { return .unknown }
         switch rest.count {
         case 1: return .note(name)
         case 2 where rest.last == "pin": return .pin(name)
+        case 2 where rest.last == "attachments": return .attachments(name)
         default: return .unknown
         }
     }
+
+    private static let slash = UInt8(ascii: "/")
+
+    private static func isName(_ text: String) -> Bool { !text.isEmpty && !text.contains("/") }
 
     /// The `uuid` in the path.
     var uuid: String? {

@@ -60,7 +60,13 @@ final class DatabaseHealth: Sendable {
     }
 
     /// Records a write that a full disk rejected.
-    func recordRejectedWrite(bytes: Int) { state.withLock { $0.rejectedBytes = max($0.rejectedBytes, bytes) } }
+    func recordRejectedWrite(bytes: Int) {
+        state.withLock { state in
+            // A user's quota is rejected with the same status and says nothing about the disk.
+            guard state.error?.cause == .full else { return }
+            state.rejectedBytes = max(state.rejectedBytes, bytes)
+        }
+    }
 
     /// Returns the size of the test write that is due; `nil` if none is.
     func takeProbe(at now: Int) -> Int? {

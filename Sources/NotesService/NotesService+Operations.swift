@@ -43,12 +43,14 @@ extension NotesService {
         }
     }
 
-    /// Removes expired tombstones, operations and tokens.
-    private func removeExpired(_ database: Database) throws {
+    /// Removes expired tombstones, operations, tokens and incomplete uploads.
+    func removeExpired(_ database: Database) throws {
         let limit = uptimeNow() - limits.retentionSeconds * 1000
         if contract.tombstones != nil { try StoredNote.prune(database, before: limit) }
         try database.execute(sql: "DELETE FROM operation WHERE made < ?", arguments: [limit])
         try database.execute(sql: "DELETE FROM token WHERE expires < ?", arguments: [tokenTime()])
+        try StoredAttachment.discardIncomplete(database, before: limit)
+        try StoredAttachment.removeDiscarded(database)
         try NotesStore.save(databaseTime(), database)
     }
 }

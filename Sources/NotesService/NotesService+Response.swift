@@ -39,6 +39,8 @@ extension NotesService {
         case text(String)
         /// A long body, generated while it is sent.
         case pages(Pages)
+        /// A body of bytes with a known length, read while it is sent.
+        case bytes(Bytes)
         /// No body, in a response to HEAD: the length of the body of a GET, if known.
         case omitted(length: Int?)
 
@@ -52,9 +54,28 @@ extension NotesService {
                     var whole = ""
                     while let page = try pages.next() { whole += page }
                     return whole
+                case .bytes(let bytes):
+                    var whole: [UInt8] = []
+                    while let part = try bytes.next() { whole += part }
+                    return String(decoding: whole, as: UTF8.self)
                 }
             }
         }
+    }
+
+    /// The parts of a body of bytes, each read when the previous one has been sent.
+    public final class Bytes: Sendable {
+        /// The length of all parts together.
+        public let length: Int
+        private let make: @Sendable () throws -> [UInt8]?
+
+        init(length: Int, _ make: @escaping @Sendable () throws -> [UInt8]?) {
+            self.length = length
+            self.make = make
+        }
+
+        /// Returns the next part; `nil` at the end. Blocking; call off the event loop.
+        public func next() throws -> [UInt8]? { try make() }
     }
 
     /// The delivery of a response.
@@ -140,6 +161,12 @@ extension HTTPField.Name {
     static let retention = known(NotesHTTP.retentionName)
     static let link = known("Link")
     static let csrfToken = known("X-CSRFToken")
+    static let acceptPatch = known("Accept-Patch")
+    static let uploadOffset = known(AttachmentHTTP.uploadOffsetName)
+    static let uploadComplete = known(AttachmentHTTP.uploadCompleteName)
+    static let uploadLength = known(AttachmentHTTP.uploadLengthName)
+    static let uploadLimit = known(AttachmentHTTP.uploadLimitName)
+    static let reprDigest = known(AttachmentHTTP.digestName)
     /// The relation between the origins of page and server (W3C Fetch Metadata).
     static let secFetchSite = known("Sec-Fetch-Site")
 

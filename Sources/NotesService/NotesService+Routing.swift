@@ -40,7 +40,10 @@ extension NotesService {
         }
         if request.resource == .page { return try handleNotesPage(request, user) }
         if request.resource == .logout { return try handleLogout(request) }
-        guard let media = request.media(contract.reading.servesHTML ? [.json, .html] : [.json]) else {
+        // An attachment has one representation, which is sent whatever the client accepts (RFC 9110, 12.4.1).
+        let isAttachment = if case .attachment = request.resource { true } else { false }
+        let offered: [APIRequest.Media] = contract.reading.servesHTML ? [.json, .html] : [.json]
+        guard let media = isAttachment ? .json : request.media(offered) else {
             throw HTTPProblem(.notAcceptable, "Could not satisfy the request's Accept header", key: "detail")
         }
         let response = mapErrors { try handle(request, user, hasPassword: authentication.hasPassword) }
@@ -57,6 +60,9 @@ extension NotesService {
         case .note(let uuid):
             return try handleNote(request, user, contract.idFormat == .uuid ? uuid.lowercased() : uuid)
         case .pin(let uuid): return try handlePin(request, user, uuid.lowercased())
+        case .attachments(let uuid): return try handleAttachments(user, uuid.lowercased())
+        case .attachment(let uuid, let name):
+            return try handleAttachment(request, user, uuid.lowercased(), name)
         case .tokens: return try handleTokens(request, user, hasPassword: hasPassword)
         default: return handleRoot(request)
         }
@@ -66,6 +72,7 @@ extension NotesService {
         switch resource {
         case .tokens, .refresh: contract.features.contains(.tokens)
         case .pin: contract.features.contains(.pins)
+        case .attachments, .attachment: contract.features.contains(.attachments)
         default: true
         }
     }
@@ -75,6 +82,7 @@ extension NotesService {
         case .notes: [.get, .head, .post, .options]
         case .note: [.get, .head, .put, .patch, .delete, .options]
         case .pin: [.get, .head, .put, .delete, .options]
+        case .attachment: [.get, .head, .put, .patch, .delete, .options]
         case .tokens: [.post, .delete, .options]
         default: [.get, .head, .options]
         }

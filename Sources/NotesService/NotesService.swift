@@ -32,6 +32,12 @@ public final class NotesService: Sendable {
         public static let bodyBytesMax = 1 << 20
         /// The longest body of an unauthenticated request in bytes. The server in front of the service enforces it.
         public static let unauthenticatedBodyBytesMax = 8 << 10
+        /// The largest attachment in bytes.
+        public static let attachmentBytesMax = AttachmentHTTP.bytesMax
+        /// The maximum number of attachments of a note.
+        public static let attachmentsPerNoteMax = 100
+        /// The most bytes of all attachments of a user.
+        public static let attachmentBytesPerUserMax = 1 << 30
 
         /// Creates the default limits.
         public init() {}
@@ -188,6 +194,7 @@ public final class NotesService: Sendable {
             switch response.body {
             case .text(let text): response.body = text.isEmpty ? .text("") : .omitted(length: text.utf8.count)
             case .pages: response.body = .omitted(length: nil)
+            case .bytes(let bytes): response.body = .omitted(length: bytes.length)
             case .omitted: break
             }
         }

@@ -2,7 +2,7 @@ internal import GRDB
 
 extension NotesStore {
     /// The version of the schema that this program writes.
-    public static let schemaVersion = 3
+    public static let schemaVersion = 4
 
     /// Creates the schema, or migrates it from an earlier version.
     ///
@@ -50,19 +50,39 @@ extension NotesStore {
         }
         // Since version 3 expiry is measured by ``DatabaseUptime``, which begins at 0 here, and tokens are stored as
         // hashes that include the password. Tokens of earlier versions end.
+        if version < 3 {
+            try database.execute(
+                sql: """
+                    ALTER TABLE note ADD COLUMN deleted INTEGER;
+                    UPDATE note SET deleted = 0 WHERE state = 1;
+                    DROP INDEX IF EXISTS tombstoneByAge;
+                    CREATE INDEX tombstoneByAge ON note (deleted) WHERE state = 1;
+                    UPDATE operation SET made = 0;
+                    DROP TABLE IF EXISTS token;
+                    CREATE TABLE token (
+                        id TEXT PRIMARY KEY, owner TEXT NOT NULL, kind TEXT NOT NULL, csrf TEXT, expires INTEGER NOT NULL,
+                        proof TEXT NOT NULL
+                    ) STRICT;
+                    CREATE INDEX tokenByAge ON token (expires);
+                    """)
+        }
+        // Version 4 adds attachments. Their bytes are stored in pieces. An attachment without a note is discarded;
+        // later writes remove its pieces.
         try database.execute(
             sql: """
-                ALTER TABLE note ADD COLUMN deleted INTEGER;
-                UPDATE note SET deleted = 0 WHERE state = 1;
-                DROP INDEX IF EXISTS tombstoneByAge;
-                CREATE INDEX tombstoneByAge ON note (deleted) WHERE state = 1;
-                UPDATE operation SET made = 0;
-                DROP TABLE IF EXISTS token;
-                CREATE TABLE token (
-                    id TEXT PRIMARY KEY, owner TEXT NOT NULL, kind TEXT NOT NULL, csrf TEXT, expires INTEGER NOT NULL,
-                    proof TEXT NOT NULL
+                CREATE TABLE attachment (
+                    id INTEGER PRIMARY KEY AUTOINCREMENT,
+                    note INTEGER, owner TEXT NOT NULL, name BLOB NOT NULL, length INTEGER NOT NULL, digest BLOB NOT NULL,
+                    received INTEGER NOT NULL, hasher BLOB, touched INTEGER NOT NULL,
+                    UNIQUE (note, name)
                 ) STRICT;
-                CREATE INDEX tokenByAge ON token (expires);
+                CREATE INDEX attachmentByOwner ON attachment (owner, length) WHERE note IS NOT NULL;
+                CREATE INDEX attachmentDiscarded ON attachment (id) WHERE note IS NULL;
+                CREATE INDEX attachmentIncomplete ON attachment (touched) WHERE hasher IS NOT NULL AND note IS NOT NULL;
+                CREATE TABLE attachmentPiece (
+                    attachment INTEGER NOT NULL, position INTEGER NOT NULL, bytes BLOB NOT NULL,
+                    PRIMARY KEY (attachment, position)
+                ) STRICT;
                 PRAGMA application_id = \(DatabaseFile.applicationID);
                 PRAGMA user_version = \(schemaVersion);
                 """)

@@ -30,6 +30,9 @@ extension OpenAPIDocument {
                 ["type": "integer", "minimum": 1, "maximum": .integer(Int64(NotesService.Limits.pageEntriesMax))],
                 "The maximum number of entries.")
         }
+        if contract.features.contains(.attachments) {
+            for (name, parameter) in attachmentParameters { all[name] = parameter }
+        }
         return all
     }
 
@@ -106,6 +109,7 @@ extension OpenAPIDocument {
             all["Pin"] = [
                 "type": "object", "required": ["pinned"], "properties": ["pinned": ["type": "boolean"]],
             ]
+            all["Attachment"] = attachmentSchema
             all["Refresh"] = [
                 "type": "object", "required": ["refresh_token"], "properties": ["refresh_token": ["type": "string"]],
             ]

@@ -92,6 +92,10 @@ struct OpenAPIDocument {
                         parameters: ["Operation"]),
                 ])
         }
+        if contract.features.contains(.attachments) {
+            paths["/api/notes/{uuid}/attachments/"] = attachmentsPath
+            paths["/api/notes/{uuid}/attachments/{name}"] = attachmentPath
+        }
         if contract.features.contains(.tokens) {
             paths["/api/tokens/"] = [
                 "post": operation(
@@ -120,7 +124,7 @@ struct OpenAPIDocument {
     }
 
     /// Returns the item of a readable path, with HEAD and OPTIONS.
-    private func path(
+    func path(
         _ name: String, parameters: [String] = [], get: JSONValue, _ others: Members = [:]
     ) -> JSONValue {
         var members = others
@@ -210,8 +214,8 @@ struct OpenAPIDocument {
 
     // MARK: Statuses
 
-    private enum Shape {
-        case of(String), list(String), html, none
+    enum Shape {
+        case of(String), list(String), html, bytes, none
         /// An empty body with the media type text/html.
         case empty
         /// A web page or an error.
@@ -225,7 +229,7 @@ struct OpenAPIDocument {
         [400: .of("Failure"), 405: .of("Failure"), 429: .of("Failure"), 503: .of("Failure")]
     }
 
-    private var notFoundErrors: [Int: Shape] {
+    var notFoundErrors: [Int: Shape] {
         var shapes: [Int: Shape] = [404: .of("Failure")]
         if let status = contract.tombstones?.readStatus { shapes[status.code] = .of("Failure") }
         return shapes
@@ -240,7 +244,7 @@ struct OpenAPIDocument {
         return shapes
     }
 
-    private func reading(_ shapes: [Int: Shape]) -> [Int: Shape] {
+    func reading(_ shapes: [Int: Shape]) -> [Int: Shape] {
         shapes.merging(commonErrors) { own, _ in own }.merging([
             unauthenticatedStatus: .of("Failure"), 406: .of("Failure"),
         ]) {
@@ -248,7 +252,7 @@ struct OpenAPIDocument {
         }
     }
 
-    private func writing(_ shapes: [Int: Shape], hasBody: Bool = false) -> [Int: Shape] {
+    func writing(_ shapes: [Int: Shape], hasBody: Bool = false) -> [Int: Shape] {
         var shapes = reading(shapes)
         // A session without its CSRF token.
         shapes[403] = .of("Failure")
@@ -262,7 +266,7 @@ struct OpenAPIDocument {
 
     // MARK: Parts
 
-    private func operation(
+    func operation(
         _ id: String, _ summary: String, _ shapes: [Int: Shape], parameters: [String] = [], body: JSONValue? = nil,
         links: JSONValue? = nil, isPublic: Bool = false
     ) -> JSONValue {
@@ -298,6 +302,7 @@ struct OpenAPIDocument {
         case .list(let name): return json(["type": "array", "items": ref("schemas", name)])
         case .html, .empty: return ["text/html": html]
         case .either: return ["text/html": html, "application/json": ["schema": ref("schemas", "Failure")]]
+        case .bytes: return [NotesService.attachmentType: [:]]
         case .none: return nil
         }
     }

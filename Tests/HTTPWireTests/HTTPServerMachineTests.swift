@@ -273,6 +273,25 @@ import Testing
         #expect(driver.takeOutput() == "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\npart")
     }
 
+    @Test func partsOfKnownLengthMustHaveThatLength() {
+        for (parts, log) in [
+            (["one", "", "two"], ["GET /", "part", "part", "part", "done"]),
+            (["one", "four"], ["GET /", "part", "part", "RST"]),
+            (["one"], ["GET /", "part", "part", "RST"]),
+        ] {
+            let driver = Driver()
+            driver.receive(Driver.get)
+            driver.respond(.ok, .bytes(length: 6))
+            for part in parts { driver.feed { $0.sendBytes(Array(part.utf8), at: driver.now) } }
+            if parts.count == 1 { driver.feed { $0.endParts(at: driver.now) } }
+            #expect(driver.takeLog() == log)
+        }
+        let empty = Driver()
+        empty.receive(Driver.get)
+        empty.respond(.ok, .bytes(length: 0))
+        #expect(empty.takeLog() == ["GET /", "done"] && empty.takeOutput() == Driver.empty("200 OK", ""))
+    }
+
     @Test func framingFieldsOfTheHandlerAreReplaced() {
         let driver = Driver(defaultHeaders: [.server: "s", .cacheControl: "no-store"], unixTime: 1_763_829_226)
         driver.receive(Driver.get)

@@ -8,7 +8,7 @@ import Testing
 /// The rows, numbered by the section of the contract: 1 the note, 2 endpoints, 3 authentication and ownership, 4
 /// revisions, 5 conditional requests, 6 other statuses, 10 differences between contracts.
 extension Row {
-    static let all = notes + endpoints + authentication + revisions + conditions + statuses + contracts
+    static let all = notes + endpoints + authentication + revisions + conditions + statuses + contracts + attachments
 
     private static let put = #"{"revision":"$R","title":"Bread","text":"one","date":"2026-03-02T08:00:00Z"}"#
     private static let form = "Content-Type: application/x-www-form-urlencoded"

@@ -197,7 +197,7 @@ final class Document: Sendable {
         let template = paths.keys.first { key in
             let parts = key.split(separator: "/", omittingEmptySubsequences: false)
             return parts.count == words.count
-                && zip(parts, words).allSatisfy { $0 == $1 || $0 == "{uuid}" && !$1.isEmpty }
+                && zip(parts, words).allSatisfy { $0 == $1 || ["{uuid}", "{name}"].contains($0) && !$1.isEmpty }
         }
         guard let template, let operation = paths[template]?.object?[method.lowercased()]?.object else { return }
         let documented = operation["responses"]?.object?[String(reply.status)]?.object

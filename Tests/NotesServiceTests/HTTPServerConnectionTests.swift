@@ -43,13 +43,20 @@ import Testing
         case "/long": return ok(.text(long))
         case "/none": return HTTPServer.Response(HTTPResponse(status: .noContent), .text(""))
         case "/unknown-length": return ok(.omitted(length: nil))
+        case "/bytes", "/short-bytes", "/long-bytes":
+            let left = Countdown(3)
+            let length = request.path == "/bytes" ? 15 : request.path == "/short-bytes" ? 16 : 14
+            return ok(.bytes(length: length) { left.next() ? Array("bytes".utf8) : nil })
+        case "/no-bytes": return ok(.bytes(length: 0) { nil })
         default:
             let left = Countdown(3)
             return ok(.stream { left.next() ? "piece" : nil })
         }
     }
 
-    private static let paths = ["/short", "/empty", "/long", "/none", "/unknown-length", "/pieces"]
+    private static let paths = [
+        "/short", "/empty", "/long", "/none", "/unknown-length", "/pieces", "/bytes", "/no-bytes",
+    ]
 
     // MARK: Framing
 
@@ -68,6 +75,20 @@ import Testing
             }
             #expect(try peer.ask("GET", "/pieces").body == "piecepiecepiece")
             #expect(try peer.ask("GET", "/long").body == Self.long)
+            #expect(try peer.ask("GET", "/bytes").body == "bytesbytesbytes")
+        }
+    }
+
+    /// A client must not take a body for complete whose parts do not have the declared length.
+    @Test func bytesOfAnotherLengthAbortTheConnection() async throws {
+        try await Self.withServer(Self.kinds) { (port: Int) throws -> Void in
+            for (path, length) in [("/short-bytes", 16), ("/long-bytes", 14)] {
+                let socket = try TestSocket.connect(port: port)
+                try socket.send(Array("GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n".utf8))
+                let (bytes, code) = socket.receiveToFailure()
+                #expect(code == ECONNRESET, "\(path)")
+                #expect(bytes < 400 + length)
+            }
         }
     }
 

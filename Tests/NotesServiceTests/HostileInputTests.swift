@@ -232,7 +232,8 @@ import Testing
             let fields = ["Authorization: \(Fixture.ada)"]
             let note = "/api/notes/00000000-0000-4000-8000-000000001000/"
             for path in [
-                "/api/", "/api/notes/", note, note + "pin/", "/api/notes-uuids/", "/api/notes-uuids/?limit=1000",
+                "/api/", "/api/notes/", note, note + "pin/", note + "attachments/", note + "attachments/a",
+                "/api/notes-uuids/", "/api/notes-uuids/?limit=1000",
                 "/notes/",
                 "/openapi.json", "/accounts/login/", "/accounts/logout/", "/api/tokens/", "/api/tokens/refresh/",
                 "/levers/",

@@ -21,6 +21,18 @@ import Testing
         let server = try await NotesServer.start(service, host: "127.0.0.1", port: 0)
         // schemathesis writes its example database into the working directory.
         let folder = try TemporaryFolder()
+        // schemathesis does not know the media type of an upload's PATCH.
+        let files = [
+            "schemathesis.toml": "hooks = \"hooks.py\"\n",
+            "hooks.py": """
+            import schemathesis
+            schemathesis.serializer.alias("application/partial-upload", "application/octet-stream")
+
+            """,
+        ]
+        for (name, text) in files {
+            try text.write(to: URL(filePath: folder.path(name)), atomically: true, encoding: .utf8)
+        }
         let (status, text) = try await runPython(
             "schemathesis",
             [

@@ -104,6 +104,8 @@ extension NotesService {
         stored.note.text = nil
         stored.state = .deleted
         stored.isPinned = false
+        try StoredAttachment.discardAll(database, owner: user, uuid: uuid)
+        try StoredAttachment.removeDiscarded(database)
         _ = try stored.save(database, owner: user, at: now(), uptime: uptimeNow())
         return Response(.noContent)
     }

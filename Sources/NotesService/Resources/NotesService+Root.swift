@@ -22,20 +22,29 @@ extension NotesService {
             case .index: "Notes' revisions"
             case .note: "Note"
             case .pin: "Pin of a note"
+            case .attachments: "Attachments of a note"
+            case .attachment: "Attachment of a note"
             case .tokens: "Tokens"
             default: "Api Root"
             }
+        var renders = contract.reading.servesHTML ? ["application/json", "text/html"] : ["application/json"]
+        var parses = ["application/json", "application/x-www-form-urlencoded", "multipart/form-data"]
+        let isAttachment = if case .attachment = request.resource { true } else { false }
+        if isAttachment {
+            renders = [NotesService.attachmentType]
+            parses = [NotesService.attachmentType, AttachmentHTTP.partialUploadType]
+        }
         var response = Response.json(
             .ok,
             JSONText.object([
-                ("name", JSONText.string(name)), ("description", JSONText.string("")),
-                (
-                    "renders",
-                    list(contract.reading.servesHTML ? ["application/json", "text/html"] : ["application/json"])
-                ),
-                ("parses", list(["application/json", "application/x-www-form-urlencoded", "multipart/form-data"])),
+                ("name", JSONText.string(name)), ("description", JSONText.string("")), ("renders", list(renders)),
+                ("parses", list(parses)),
             ]))
         response[.allow] = methods.map(\.rawValue).joined(separator: ", ")
+        if isAttachment {
+            response[.acceptPatch] = AttachmentHTTP.partialUploadType
+            response[.uploadLimit] = NotesService.uploadLimit
+        }
         return response
     }
 
@@ -44,7 +53,7 @@ extension NotesService {
         var response = response
         let (head, tail) = HTML.page(title: "Notes API", head: "<pre>", tail: "</pre>")
         switch response.body {
-        case .text(""), .omitted: break
+        case .text(""), .omitted, .bytes: break
         case .text(let text): response.body = .text(head + HTML.escaped(text) + tail)
         case .pages(let pages): response.body = .pages(pages.map(head: head, tail: tail, HTML.escaped))
         }

@@ -1,0 +1,54 @@
+public import Determinism
+
+/// Sizes of pieces, and delays and limits of repeated attempts, for the transfer of an attachment.
+public struct AttachmentPolicy: Hashable, Sendable {
+    /// The size of the first piece in bytes.
+    public var pieceFirst: Int
+    /// The smallest piece in bytes, except for the last one of an attachment.
+    public var pieceMin: Int
+    /// The largest piece in bytes; the server's limit of a request body is 1 MiB.
+    public var pieceMax: Int
+    /// The delay after the first failure.
+    public var delayFirst: Nanoseconds
+    /// The longest delay. Delays double up to it; each is then reduced at random to between 50 % and 100 %.
+    public var delayMax: Nanoseconds
+    /// The longest delay that `Retry-After` can request.
+    public var retryAfterMax: Nanoseconds
+    /// How often an upload starts again after a digest mismatch.
+    public var mismatchesMax: Int
+    /// How often an upload starts again after the server has lost it.
+    public var lossesMax: Int
+
+    /// Creates a policy. Sizes are clamped to 1 byte and more, delays to 0 and more.
+    public init(
+        pieceFirst: Int = 256 << 10, pieceMin: Int = 16 << 10, pieceMax: Int = 1 << 20,
+        delayFirst: Nanoseconds = .seconds(1), delayMax: Nanoseconds = .seconds(60),
+        retryAfterMax: Nanoseconds = .seconds(3600), mismatchesMax: Int = 1, lossesMax: Int = 3
+    ) {
+        self.pieceMin = max(1, pieceMin)
+        self.pieceMax = max(self.pieceMin, pieceMax)
+        self.pieceFirst = min(max(pieceFirst, self.pieceMin), self.pieceMax)
+        self.delayFirst = max(.zero, delayFirst)
+        self.delayMax = max(.zero, delayMax)
+        self.retryAfterMax = max(.zero, retryAfterMax)
+        self.mismatchesMax = mismatchesMax
+        self.lossesMax = lossesMax
+    }
+
+    /// Returns the delay after a number of failures in a row.
+    func delay(afterFailures failures: Int, random: inout RandomStream) -> Nanoseconds {
+        var whole = min(delayFirst.count, delayMax.count)
+        // 63 doublings exceed every delay.
+        for _ in 0..<min(max(0, failures - 1), 63) {
+            guard whole < delayMax.count else { break }
+            whole = whole > delayMax.count / 2 ? delayMax.count : whole * 2
+        }
+        return Nanoseconds(whole - random.integer(below: whole / 2 + 1))
+    }
+
+    /// Returns the size of the piece after one that was cut.
+    func halved(_ piece: Int) -> Int { max(pieceMin, piece / 2) }
+
+    /// Returns the size of the piece after one that succeeded.
+    func doubled(_ piece: Int) -> Int { piece > pieceMax / 2 ? pieceMax : max(piece * 2, pieceMin) }
+}
