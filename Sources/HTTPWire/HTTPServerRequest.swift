@@ -1,9 +1,11 @@
-internal import HTTPTypes
-internal import HTTPWire
+public import HTTPTypes
 
-/// A request head that has passed validation (RFC 9112, 3.2 and 6).
-struct ValidatedRequest {
-    let request: HTTPRequest
+/// A request whose head has passed validation (RFC 9112, 3.2 and 6).
+public struct HTTPServerRequest: Sendable {
+    /// The method, the target, the authority and the header fields except `Host`.
+    public let request: HTTPRequest
+    /// The declared length of the body: 0 without a body, `nil` with chunked transfer coding.
+    public let declaredBodyBytes: Int?
     /// Whether the client understands chunked transfer coding.
     let acceptsChunked: Bool
     /// Whether the client keeps the connection open.
@@ -36,9 +38,27 @@ struct ValidatedRequest {
         request = HTTPRequest(
             method: head.request.method, scheme: "http", authority: authority ?? hosts.first, path: path,
             headerFields: fields)
+        declaredBodyBytes =
+            switch framing {
+            case .length(let length): Int(clamping: length)
+            case .chunked: nil
+            case .none, .untilClose: 0
+            }
         acceptsChunked = head.version >= .http11
         keepsAlive = head.keepsAlive
         expectsContinue = acceptsChunked && head.fields.isListed("100-continue", in: .expect)
+    }
+
+    /// Returns the result of reading the body if the head determines it: there is no body, or its declared length
+    /// exceeds the limit.
+    ///
+    /// - Parameter bytesMax: A limit below ``HTTPServerLimits/bodyBytesMax``.
+    public func bodyKnownFromHead(
+        bytesMax: Int?, _ limits: HTTPServerLimits
+    ) -> Result<[UInt8], HTTPServerBodyError>? {
+        guard let declaredBodyBytes else { return nil }
+        if declaredBodyBytes == 0 { return .success([]) }
+        return declaredBodyBytes > limits.bodyBytesMax(atMost: bytesMax) ? .failure(.tooLarge) : nil
     }
 
     /// Returns the authority and the path of a request target; only the absolute form has an authority (RFC 9112,
@@ -62,4 +82,9 @@ struct ValidatedRequest {
         default: .badRequest
         }
     }
+}
+
+extension HTTPServerLimits {
+    /// Returns the limit on a body whose handler may have set a lower one.
+    func bodyBytesMax(atMost bytesMax: Int?) -> Int { min(bytesMax ?? bodyBytesMax, bodyBytesMax) }
 }

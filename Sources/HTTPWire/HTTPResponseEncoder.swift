@@ -1,16 +1,8 @@
 internal import HTTPTypes
 internal import NIOCore
 
-#if canImport(Darwin)
-    internal import Darwin
-#elseif canImport(Glibc)
-    internal import Glibc
-#elseif canImport(Musl)
-    internal import Musl
-#endif
-
-/// The framing of a response body (RFC 9112, 6.3).
-enum ResponseFraming: Equatable {
+/// The framing of a response body (RFC 9112, 6.3), as chosen by a server.
+enum HTTPResponseFraming: Hashable {
     /// No body: a response to HEAD, 204 or 304. The length is that of the body of a GET, if known.
     case none(length: Int?)
     case length(Int)
@@ -35,17 +27,22 @@ enum ResponseFraming: Equatable {
 }
 
 /// An encoder of HTTP/1.1 responses.
-enum ResponseEncoder {
+enum HTTPResponseEncoder {
     /// Writes a head. The server sets the framing fields; those of the handler are dropped.
+    ///
+    /// - Parameter unixTime: The seconds since 1970 for `Date`; `nil` omits the field.
     static func write(
-        _ head: HTTPResponse, _ framing: ResponseFraming, connection: String?, into buffer: inout ByteBuffer
+        _ head: HTTPResponse, _ framing: HTTPResponseFraming, connection: String?, unixTime: Int64?,
+        into buffer: inout ByteBuffer
     ) {
         let isFraming = { (name: HTTPField.Name) in name == .contentLength || name == .transferEncoding }
         buffer.writeString("HTTP/1.1 \(head.status.code) \(head.status.reasonPhrase)\r\n")
         for field in head.headerFields where !isFraming(field.name) && field.name != .connection {
             buffer.writeString("\(field.name.rawName): \(field.value)\r\n")
         }
-        if head.headerFields[.date] == nil { buffer.writeString("Date: \(date())\r\n") }
+        if let unixTime, head.headerFields[.date] == nil {
+            buffer.writeString("Date: \(HTTPDate.text(unixTime: unixTime))\r\n")
+        }
         switch framing {
         case .none(let length?), .length(let length): buffer.writeString("Content-Length: \(length)\r\n")
         case .chunked: buffer.writeString("Transfer-Encoding: chunked\r\n")
@@ -56,7 +53,7 @@ enum ResponseEncoder {
     }
 
     /// Writes part of a body.
-    static func write(_ part: String, _ framing: ResponseFraming, into buffer: inout ByteBuffer) {
+    static func write(_ part: String, _ framing: HTTPResponseFraming, into buffer: inout ByteBuffer) {
         switch framing {
         case .none: break
         case .length, .close: buffer.writeString(part)
@@ -70,19 +67,7 @@ enum ResponseEncoder {
     }
 
     /// Writes the end of a body.
-    static func writeEnd(_ framing: ResponseFraming, into buffer: inout ByteBuffer) {
+    static func writeEnd(_ framing: HTTPResponseFraming, into buffer: inout ByteBuffer) {
         if framing == .chunked { buffer.writeString("0\r\n\r\n") }
-    }
-
-    /// Returns the current time as an HTTP date (RFC 9110, 5.6.7).
-    private static func date() -> String {
-        var seconds = time(nil)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        return "\(weekdays[Int(parts.tm_wday)]), \(two(parts.tm_mday)) \(months[Int(parts.tm_mon)]) "
-            + "\(1900 + parts.tm_year) \(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)) GMT"
     }
 }
