@@ -249,7 +249,13 @@ extension SyncEngine {
                     schedules[id]?.isInFlight = false
                 }
             }
-            pendingChange.records[id] = nil
+            if pendingChange.records.removeValue(forKey: id) != nil {
+                // What a response showed of the record is dropped with it, so the server's record is fetched again before
+                // the position in the index is stored.
+                requestFetch(of: id)
+                pendingChange.index = nil
+                storedIndex = nil
+            }
             let uncommitted = pendingChange.entries.filter { entries[$0.key]?.id == id || $0.value?.id == id }
             for sequence in uncommitted.keys { pendingChange.entries[sequence] = nil }
             for sequence in schedules[id]?.queue ?? [] {

@@ -141,6 +141,8 @@ final class History {
 
     /// The user resolves a conflict, or retries or discards a parked change.
     private func decide(_ device: Device) {
+        // The user decides on what the device shows after the changes of another process.
+        device.readStore()
         guard let row = pick(device, { $0.icon == .conflict || $0.icon == .error }) else { return edit(device) }
         decide(device, row)
     }
