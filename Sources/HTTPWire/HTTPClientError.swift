@@ -102,4 +102,3 @@ public enum HTTPCloseReason: Hashable, Sendable {
     /// In another way, in words.
     case other(String)
 }
-

@@ -21,7 +21,9 @@ extension SyncEngine {
         }
         if let mismatch = mismatch(of: reply) {
             // The index confirms it: a single odd response is no reason to stop.
-            guard case .index = exchange.activity else { return handlePathFailure(of: exchange, isOutcomeUnknown: true) }
+            guard case .index = exchange.activity else {
+                return handlePathFailure(of: exchange, isOutcomeUnknown: true)
+            }
             self.mismatch = mismatch
             outputs.append(.report(.mismatch(mismatch)))
             return
@@ -41,7 +43,7 @@ extension SyncEngine {
         if case .forbidden(let status) = result { pause(because: "the server rejects the user (\(status))") }
     }
 
-    private mutating func pause(because reason: String) {
+    mutating func pause(because reason: String) {
         guard pauseReason == nil else { return }
         pauseReason = reason
         outputs.append(.report(.paused(reason)))
