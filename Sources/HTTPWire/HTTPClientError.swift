@@ -102,3 +102,4 @@ public enum HTTPCloseReason: Hashable, Sendable {
     /// In another way, in words.
     case other(String)
 }
+

@@ -10,8 +10,8 @@ extension SyncClient {
         public let description: String
     }
 
-    /// Attaches a copy of a file to a record; the file may be deleted when the call returns. The upload starts as soon as
-    /// the server has the record, and continues after a restart.
+    /// Attaches a copy of a file to a record; the file may be deleted when the call returns. The upload starts as soon
+    /// as the server has the record, and continues after a restart.
     ///
     /// - Parameter name: The name of the attachment; that of the file by default.
     @discardableResult

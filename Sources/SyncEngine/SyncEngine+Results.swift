@@ -21,9 +21,7 @@ extension SyncEngine {
         }
         if let mismatch = mismatch(of: reply) {
             // The index confirms it: a single odd response is no reason to stop.
-            guard case .index = exchange.activity else {
-                return handlePathFailure(of: exchange, isOutcomeUnknown: true)
-            }
+            guard case .index = exchange.activity else { return handlePathFailure(of: exchange, isOutcomeUnknown: true) }
             self.mismatch = mismatch
             outputs.append(.report(.mismatch(mismatch)))
             return

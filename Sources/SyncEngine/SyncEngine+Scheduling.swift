@@ -120,8 +120,7 @@ extension SyncEngine {
                 start(activity, in: .small)
             }
             // Smaller first: a large change starts while no small one is ready.
-            if exchanges[SyncRequest.Lane.large.rawValue] == nil,
-                firstTicket(.small).map({ $0.priority != .change }) ?? true,
+            if exchanges[SyncRequest.Lane.large.rawValue] == nil, firstTicket(.small).map({ $0.priority != .change }) ?? true,
                 let ticket = firstTicket(.large), let activity = nextActivity(of: ticket.id)
             {
                 start(activity, in: .large)

@@ -14,7 +14,8 @@ struct AttachmentExchange: Sendable {
 
 /// Attachments: their lane has exchanges of its own, in a pool of connections of its own.
 ///
-/// The driver executes the actions of ``takeAttachmentAction()`` after those of ``takeAction()``, and reports their results.
+/// The driver executes the actions of ``takeAttachmentAction()`` after those of ``takeAction()``, and reports their
+/// results.
 extension SyncMachine {
     /// Returns the next action on the attachments of the store; `nil` if there is none.
     public mutating func takeAttachmentAction() -> AttachmentLane.StoreAction? { attachmentActions.popFirst() }

@@ -170,8 +170,7 @@ public final class SyncStore: Sendable {
 
     /// Releases the lease.
     public func releaseLease() {
-        let lease = view.withLock { $0.lease.take() }
-        _ = lease
+        _ = view.withLock { $0.lease.take() }
     }
 
     /// Whether this object has the lease.

@@ -40,8 +40,7 @@ extension CommandTests {
             try await reply("outage up", "ok outage up")
             try await reply(
                 "profile edge",
-                "ok profile edge: down 240 kbit/s 400 ms, up 200 kbit/s 440 ms; \(outage) upstream: lift it with 'heal'"
-            )
+                "ok profile edge: down 240 kbit/s 400 ms, up 200 kbit/s 440 ms; \(outage) upstream: lift it with 'heal'")
             try await reply("outage", "ok outage both")
             try await reply("clear", "ok clear: no conditions; \(outage) both directions: lift it with 'heal'")
             try await reply("timeline subway", "ok timeline subway; \(outage) both directions: lift it with 'heal'")
