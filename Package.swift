@@ -271,7 +271,7 @@ let package = Package(
         .testTarget(
             name: "SyncStoreTests",
             dependencies: [
-                "JSON", "SyncEngine", "SyncStore", "TestSupport", grdb, sqlite,
+                "JSON", "NotesContract", "SyncEngine", "SyncStore", "TestSupport", grdb, sqlite,
             ], swiftSettings: settings),
         .testTarget(
             name: "SyncClientTests",

@@ -220,7 +220,8 @@ final class HistoryRecorder: Sendable {
                 line: status >= 300 || isRead(id) ? nil : line(id, "\(status)"))
         case .failed(let number, _): record(.failed(exchange(name, number)))
         case .cancelled(let number): record(.failed(exchange(name, number)))
-        case .view, .commitFailed, .commitRecovered, .paused, .mismatch, .quarantined, .parked: break
+        case .view, .commitFailed, .commitRecovered, .paused, .mismatch, .quarantined, .parked, .attachment:
+            break
         }
     }
 

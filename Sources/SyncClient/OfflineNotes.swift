@@ -9,7 +9,7 @@ internal import SyncStore
 /// Each change is durable when its call returns. A process that synchronises the store sends it at once; otherwise the
 /// next sync does.
 public struct OfflineNotes {
-    private let store: SyncStore
+    let store: SyncStore
     private let path: String
     private let resource = NotesResource()
     /// The state when it was last read; empty if it was not.

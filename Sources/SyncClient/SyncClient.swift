@@ -135,7 +135,7 @@ public final class SyncClient: Sendable {
     public func row(_ id: RecordID) async throws -> RecordRow? { try await onLoop { $0.engine.row(id) } }
 
     /// Returns the state of the client's work.
-    public func status() async throws -> SyncStatus { try await onLoop { $0.engine.status } }
+    public func status() async throws -> SyncStatus { try await onLoop { $0.status } }
 
     /// Closes the connections and the store. Pending changes are kept in the store.
     public func stop() async {

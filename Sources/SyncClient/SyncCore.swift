@@ -14,7 +14,7 @@ final class SyncCore {
     private let logger: Logger
     private let onEvent: @Sendable (SyncEvent, ContinuousClock.Instant) -> Void
     private let origin = NIODeadline.now()
-    private let store: SyncStore
+    let store: SyncStore
     private var machine: SyncMachine
     private var channels: [HTTPConnectionID: any Channel] = [:]
     /// Inputs that have arrived while actions were executed.
@@ -66,7 +66,9 @@ final class SyncCore {
                 resource: configuration.resource, restoring: try store.load(),
                 account: SyncAccount(user: configuration.user, server: configuration.address),
                 policy: configuration.policy, seed: configuration.seed, mutant: configuration.mutant),
-            host: configuration.address, authorization: Self.authorization(configuration))
+            host: configuration.address, authorization: Self.authorization(configuration),
+            attachments: AttachmentLane(restoring: try store.attachments(), seed: configuration.seed))
+        try? store.removeUnusedAttachmentFiles()
     }
 
     private static func authorization(_ configuration: SyncClientConfiguration) -> String? {
@@ -81,6 +83,10 @@ final class SyncCore {
     private var now: Instant { Instant(Nanoseconds((NIODeadline.now() - origin).nanoseconds)) }
 
     var engine: SyncEngine { machine.engine }
+
+    var status: SyncStatus { machine.status }
+
+    var attachments: [LocalAttachment] { machine.attachments.attachments }
 
     func begin(_ interface: NetworkInterface) {
         state = configuration.storePath.flatMap { SyncState(storePath: $0) } ?? SyncState()
@@ -135,7 +141,15 @@ final class SyncCore {
     private func run() {
         isRunning = true
         while true {
-            while let action = machine.takeAction() { execute(action) }
+            while true {
+                if let action = machine.takeAction() {
+                    execute(action)
+                } else if let action = machine.takeAttachmentAction() {
+                    execute(action)
+                } else {
+                    break
+                }
+            }
             guard !inputs.isEmpty else { break }
             inputs.removeFirst()(&machine, now)
         }
@@ -168,6 +182,7 @@ final class SyncCore {
                     userChange?.isCommitted = true
                     userChange?.isUndone = true
                 }
+                loadAttachments()
             }
         } catch {
             logger.error("\(error)")
@@ -178,6 +193,51 @@ final class SyncCore {
             } else {
                 machine.commitFailed("\(error)", at: now)
             }
+        }
+    }
+
+    // MARK: Attachments
+
+    /// Passes on the attachments of the store to the machine.
+    func loadAttachments() {
+        do {
+            let attachments = try store.attachments()
+            input { machine, now in
+                machine.changeAttachments(at: now) { lane, _ in lane.attachmentsChanged(attachments) }
+            }
+        } catch {
+            // The store cannot be read now; the next change of it is another occasion.
+            logger.warning("\(error)")
+        }
+    }
+
+    private func execute(_ action: AttachmentLane.StoreAction) {
+        switch action {
+        case .commit(let attachments):
+            let result = Result { () throws(SyncStoreError) in try store.commit(attachments) }
+            if case .failure(let error) = result { logger.error("\(error)") }
+            machine.changeAttachments(at: now) { lane, now in
+                if case .success = result { lane.committed(at: now) } else { lane.commitFailed(at: now) }
+            }
+        case .read(let attachment, let range):
+            let result = Result { () throws(SyncStoreError) in try store.bytes(of: attachment, in: range) }
+            machine.changeAttachments(at: now) { lane, now in
+                switch result {
+                case .success(let bytes): lane.bytesRead(bytes, of: attachment.id, range: range, at: now)
+                case .failure(let error):
+                    lane.readFailed(error.description, of: attachment.id, range: range, at: now)
+                }
+            }
+        case .hashPart(let attachment):
+            let hasher = (try? store.hash(of: attachment)) ?? nil
+            machine.changeAttachments(at: now) { lane, now in lane.partHashed(hasher, of: attachment.id, at: now) }
+        case .write(let bytes, let offset, let attachment):
+            do { try store.write(bytes, at: offset, to: attachment) } catch {
+                machine.changeAttachments(at: now) { lane, now in
+                    lane.writeFailed(error.description, of: attachment.id, at: now)
+                }
+            }
+        case .discard(let attachment): try? store.discardBytes(of: attachment)
         }
     }
 
@@ -262,6 +322,7 @@ final class SyncCore {
                 input { machine, now in
                     machine.change(at: now) { engine, now in engine.storeChanged(changes, at: now) }
                 }
+                loadAttachments()
             }
         } catch {
             // The store cannot be read now; the next check may succeed.
@@ -275,7 +336,7 @@ final class SyncCore {
 
     /// Records the state of the synchronisation for ``publishState()``.
     private func updateState() {
-        let status = machine.engine.status
+        let status = machine.status
         state.update(status)
         let isComplete = SyncClient.Completion(status) == .complete && status.lastContact != nil
         if isComplete && !isSettled { state.lastSync = SyncClient.date() }

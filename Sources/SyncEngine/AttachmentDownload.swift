@@ -7,6 +7,8 @@ public import NotesContract
 ///     cut -> wait, GET with a range from the first missing byte, under the entity tag of the first response
 ///     end -> compare the digest; a mismatch starts again, as often as the policy allows
 ///
+/// With ``AttachmentPolicy/downloadPiece``, a HEAD comes first, then a GET for each piece.
+///
 /// Inputs and actions work as those of ``AttachmentUpload``. Bytes of a response that is cut are kept.
 public struct AttachmentDownload: Sendable {
     /// An action for the driver.
@@ -63,6 +65,10 @@ public struct AttachmentDownload: Sendable {
     private var failures = 0
     private var mismatches = 0
     private var losses = 0
+    /// Whether the request in flight is a HEAD.
+    private var isHead = false
+    /// The end of the range that was requested.
+    private var rangeEnd = 0
     /// The state after the first response; `nil` before it.
     public private(set) var progress: Progress?
     /// The reason why the download has stopped; `nil` while it runs.
@@ -122,6 +128,10 @@ public struct AttachmentDownload: Sendable {
         // A captive portal or a gateway.
         guard head.isFromNotesServer else { return wait(at: now, atLeast: head.retryAfter) }
         switch head.status {
+        case 200 where isHead:
+            adopt(head, id, at: now)
+            if case .receiving = phase { proceed(at: now) }
+        case 204 where isHead: fail(.uploadIncomplete)
         case 200, 206: adopt(head, id, at: now)
         case 404: fail(.attachmentMissing)
         case 409: fail(.uploadIncomplete)
@@ -182,7 +192,10 @@ public struct AttachmentDownload: Sendable {
     }
 
     private mutating func end(at now: Instant) {
-        guard let known = progress, known.received == known.length else { return wait(at: now) }
+        guard let known = progress else { return wait(at: now) }
+        guard known.received == known.length else {
+            return known.received == rangeEnd ? proceed(at: now) : wait(at: now)
+        }
         guard AttachmentDigest(of: known.hasher) == known.digest else {
             mismatches += 1
             guard mismatches <= policy.mismatchesMax else {
@@ -222,12 +235,18 @@ public struct AttachmentDownload: Sendable {
             // A run that ended between the last byte and the comparison of the digest.
             if known.received == known.length { return end(at: now) }
             range = known.received..<max(known.received, known.length)
-            if known.received > 0 {
-                fields = [.init("Range", "bytes=\(known.received)-"), .init("If-Range", known.tag)]
+            if let piece = policy.downloadPiece, piece < range.count {
+                range = range.lowerBound..<range.lowerBound + piece
+                fields = [.init("Range", "bytes=\(range.lowerBound)-\(range.upperBound - 1)")]
+            } else if known.received > 0 {
+                fields = [.init("Range", "bytes=\(known.received)-")]
             }
+            if !fields.isEmpty { fields.append(.init("If-Range", known.tag)) }
         }
+        isHead = progress == nil && policy.downloadPiece != nil
+        rangeEnd = range.upperBound
         let request = AttachmentRequest(
-            id: requestsCount, method: "GET", target: target, fields: fields, range: range, body: [])
+            id: requestsCount, method: isHead ? "HEAD" : "GET", target: target, fields: fields, range: range, body: [])
         requestsCount += 1
         phase = .sending(id: request.id)
         actions.append(.send(request))

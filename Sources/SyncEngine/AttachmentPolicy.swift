@@ -18,12 +18,18 @@ public struct AttachmentPolicy: Hashable, Sendable {
     public var mismatchesMax: Int
     /// How often an upload starts again after the server has lost it.
     public var lossesMax: Int
+    /// The size of one response of a download in bytes; `nil` requests all that is missing at once.
+    public var downloadPiece: Int?
+
+    /// The policy of a client that receives complete responses only.
+    public static let ranged = AttachmentPolicy(downloadPiece: 256 << 10)
 
     /// Creates a policy. Sizes are clamped to 1 byte and more, delays to 0 and more.
     public init(
         pieceFirst: Int = 256 << 10, pieceMin: Int = 16 << 10, pieceMax: Int = 1 << 20,
         delayFirst: Nanoseconds = .seconds(1), delayMax: Nanoseconds = .seconds(60),
-        retryAfterMax: Nanoseconds = .seconds(3600), mismatchesMax: Int = 1, lossesMax: Int = 3
+        retryAfterMax: Nanoseconds = .seconds(3600), mismatchesMax: Int = 1, lossesMax: Int = 3,
+        downloadPiece: Int? = nil
     ) {
         self.pieceMin = max(1, pieceMin)
         self.pieceMax = max(self.pieceMin, pieceMax)
@@ -33,6 +39,7 @@ public struct AttachmentPolicy: Hashable, Sendable {
         self.retryAfterMax = max(.zero, retryAfterMax)
         self.mismatchesMax = mismatchesMax
         self.lossesMax = lossesMax
+        self.downloadPiece = downloadPiece.map { max(1, $0) }
     }
 
     /// Returns the delay after a number of failures in a row.

@@ -43,7 +43,7 @@ extension SyncEngine {
         if case .forbidden(let status) = result { pause(because: "the server rejects the user (\(status))") }
     }
 
-    private mutating func pause(because reason: String) {
+    mutating func pause(because reason: String) {
         guard pauseReason == nil else { return }
         pauseReason = reason
         outputs.append(.report(.paused(reason)))

@@ -89,16 +89,18 @@ public struct SyncEngine: Sendable {
     var schedules: [RecordID: Schedule] = [:]
     /// Records with work that is ready or delayed.
     var active: Set<RecordID> = []
-    var ready: [Heap<Schedule.Ticket>] = [Heap(), Heap()]
+    var ready = [Heap<Schedule.Ticket>](repeating: Heap(), count: SyncRequest.Lane.allCases.count)
     var delayed = Heap<Schedule.Delay>()
     var nextTicket = 0
     var nextSequence: Int
     var nextExchange = 0
     /// The exchanges in flight, by lane.
-    var exchanges: [Exchange?] = [nil, nil]
+    var exchanges = [Exchange?](repeating: nil, count: SyncRequest.Lane.allCases.count)
     var indexWork = IndexWork()
     var path = PathState()
     var parkedCount = 0
+    /// The number of occasions on which retry delays ended.
+    var rounds = 0
 
     // Output.
     var pendingChange = StoreChange()
@@ -311,6 +313,7 @@ public struct SyncEngine: Sendable {
     }
 
     private mutating func endRetryDelays() {
+        rounds &+= 1
         indexWork.failures = 0
         indexWork.retryAt = nil
         for id in active.sorted() where schedules[id]?.retryAt != nil {

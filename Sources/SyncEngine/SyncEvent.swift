@@ -22,4 +22,6 @@ public enum SyncEvent: Sendable {
     case quarantined(RecordID, String)
     /// A change is parked.
     case parked(RecordID, String)
+    /// The transfer of an attachment has proceeded or ended.
+    case attachment(AttachmentProgress)
 }

@@ -25,11 +25,17 @@ public struct SyncMachine: Sendable {
     }
 
     /// The engine.
-    public private(set) var engine: SyncEngine
-    private var http: HTTPClientMachine
+    public internal(set) var engine: SyncEngine
+    var http: HTTPClientMachine
     private var exchanges: [HTTPExchangeID: SyncExchangeID] = [:]
-    private var actions: Deque<Action> = []
-    private var authorization: String?
+    /// The transfers of attachments.
+    public internal(set) var attachments: AttachmentLane
+    var attachmentExchange: AttachmentExchange?
+    var attachmentActions: Deque<AttachmentLane.StoreAction> = []
+    /// Records whose removal is being committed.
+    private var removing: Set<RecordID> = []
+    var actions: Deque<Action> = []
+    var authorization: String?
     private var commitError = ""
 
     /// Creates a machine.
@@ -37,14 +43,22 @@ public struct SyncMachine: Sendable {
     /// - Parameters:
     ///   - host: The value of the `Host` field.
     ///   - authorization: The value of the `Authorization` field.
-    public init(engine: SyncEngine, host: String, authorization: String?, timeouts: HTTPTimeouts = HTTPTimeouts()) {
+    ///   - attachments: The transfers of attachments, none by default. The driver of others executes
+    ///     ``takeAttachmentAction()``.
+    public init(
+        engine: SyncEngine, host: String, authorization: String?, timeouts: HTTPTimeouts = HTTPTimeouts(),
+        attachments: AttachmentLane = AttachmentLane(seed: 0)
+    ) {
         self.engine = engine
+        self.attachments = attachments
         self.authorization = authorization
         http = HTTPClientMachine(host: host, timeouts: timeouts)
     }
 
     /// The time of the next ``advance(to:)``; `nil` until another input changes it.
-    public var nextDeadline: Instant? { [engine.nextDeadline, http.nextDeadline].compactMap { $0 }.min() }
+    public var nextDeadline: Instant? {
+        [engine.nextDeadline, http.nextDeadline, attachments.nextDeadline].compactMap { $0 }.min()
+    }
 
     // MARK: Inputs
 
@@ -73,6 +87,7 @@ public struct SyncMachine: Sendable {
     /// The change of the last commit action is durable.
     public mutating func committed(at now: Instant) {
         engine.committed(at: now)
+        if !removing.isEmpty { attachments.recordsRemoved(removing) }
         run(at: now)
     }
 
@@ -149,7 +164,7 @@ public struct SyncMachine: Sendable {
     // MARK: Actions
 
     /// Translates the actions of both machines until neither has one.
-    private mutating func run(at now: Instant) {
+    mutating func run(at now: Instant) {
         while true {
             if let action = http.takeAction() {
                 switch action {
@@ -160,12 +175,14 @@ public struct SyncMachine: Sendable {
                 }
             } else if let action = engine.takeAction() {
                 switch action {
-                case .commit(let change): actions.append(.commit(change))
+                case .commit(let change):
+                    removing = Set(change.records.filter { $0.value == nil }.keys)
+                    actions.append(.commit(change))
                 case .send(let request): send(request, at: now)
                 case .cancel(let id): cancel(id, at: now)
                 case .report(let report): actions.append(.report(event(report)))
                 }
-            } else {
+            } else if !runAttachments(at: now) {
                 break
             }
         }
@@ -198,6 +215,7 @@ public struct SyncMachine: Sendable {
     private mutating func finish(
         _ id: HTTPExchangeID, _ result: Result<HTTPClientResponse, HTTPClientError>, at now: Instant
     ) {
+        if attachmentExchange?.id == id { return finishAttachmentExchange(result, at: now) }
         guard let exchange = exchanges.removeValue(forKey: id) else { return }
         switch result {
         case .success(let response):

@@ -28,13 +28,15 @@ public struct SyncPolicy: Hashable, Sendable {
     public var largeBytes: Int
     /// The network interfaces on which the client may send.
     public var interfaces: AllowedInterfaces
+    /// The network interfaces among these on which the client may transfer attachments.
+    public var attachmentInterfaces: AllowedInterfaces
 
     /// Creates a policy.
     public init(
         firstDelay: Nanoseconds = .seconds(1), longestDelay: Nanoseconds = .seconds(60),
         poll: Nanoseconds = .seconds(60), serverErrorsMax: Int = 5, recoverySpread: Nanoseconds = .seconds(4),
         retryAfterMax: Nanoseconds = .seconds(86_400), largeBytes: Int = 16 << 10,
-        interfaces: AllowedInterfaces = .any
+        interfaces: AllowedInterfaces = .any, attachmentInterfaces: AllowedInterfaces = .any
     ) {
         self.firstDelay = firstDelay
         self.longestDelay = longestDelay
@@ -44,6 +46,7 @@ public struct SyncPolicy: Hashable, Sendable {
         self.retryAfterMax = retryAfterMax
         self.largeBytes = largeBytes
         self.interfaces = interfaces
+        self.attachmentInterfaces = attachmentInterfaces
     }
 
     /// Returns the greatest number of attempts of the whole queue during an outage:

@@ -34,6 +34,8 @@ public struct SyncRequest: Sendable {
         case small
         /// Large changes.
         case large
+        /// Attachments; the engine starts none of them.
+        case attachments
     }
 
     /// The exchange that the response or failure refers to.

@@ -3,7 +3,7 @@ public import Determinism
 /// The state of a client's work.
 public struct SyncStatus: Sendable {
     /// Whether nothing is in flight, ready or delayed.
-    public let isSettled: Bool
+    public internal(set) var isSettled: Bool
     /// The belief about connectivity.
     public let connectivity: Connectivity
     /// The reason why nothing is sent until the user acts; `nil` if not paused.

@@ -147,6 +147,7 @@ extension LocalRecord {
 
     static func delete(_ id: RecordID, _ database: Database) throws {
         try database.cachedStatement(sql: "DELETE FROM record WHERE id = ?").execute(arguments: [id.data])
+        try database.cachedStatement(sql: "DELETE FROM attachment WHERE record = ?").execute(arguments: [id.data])
     }
 }
 

@@ -38,6 +38,7 @@ extension SyncStore {
                     only INTEGER PRIMARY KEY CHECK (only = 1), cursor BLOB, entity_tag BLOB,
                     is_adopting INTEGER NOT NULL
                 ) STRICT;
+                \(attachmentTable)
                 -- Records that other processes have changed since the holder of the lease looked.
                 CREATE TABLE foreign_change (id BLOB PRIMARY KEY NOT NULL) STRICT, WITHOUT ROWID;
                 -- Rows that could not be read, kept as they are.
@@ -48,6 +49,15 @@ extension SyncStore {
                 """)
         try database.execute(sql: "INSERT INTO store VALUES (1, ?, 0)", arguments: [Data(resource.utf8)])
     }
+
+    /// Attachments whose bytes are in the folder beside the file.
+    static let attachmentTable = """
+        CREATE TABLE IF NOT EXISTS attachment (
+            number INTEGER PRIMARY KEY AUTOINCREMENT, record BLOB NOT NULL, name BLOB NOT NULL,
+            direction TEXT NOT NULL, size INTEGER, digest BLOB, entity_tag BLOB, state TEXT NOT NULL, reason BLOB,
+            UNIQUE (record, name, direction)
+        ) STRICT;
+        """
 
     /// Migrates the notes of a store of version 1.
     ///

@@ -29,9 +29,9 @@ public final class SyncStore: Sendable {
 
     let queue: DatabaseQueue
     /// The path as the user wrote it.
-    private let name: String
+    let name: String
     /// The path without symbolic links; `nil` in memory.
-    private let resolved: String?
+    let resolved: String?
     private let view = Mutex(View())
 
     /// One opening at a time in this process: a file descriptor that is closed ends all POSIX locks of the process on
@@ -126,6 +126,7 @@ public final class SyncStore: Sendable {
             case (StoreFile.applicationID, schemaVersion):
                 let stored = try Data.fetchOne(database, sql: "SELECT resource FROM store") ?? Data()
                 try StoreFile.check(String(decoding: stored, as: UTF8.self), resource, name)
+                try database.execute(sql: attachmentTable)
             case (StoreFile.applicationID, (schemaVersion + 1)...): throw StoreFile.newer(name, version)
             default: throw StoreFile.foreign(name, "application_id \(id), version \(version)")
             }
@@ -169,14 +170,13 @@ public final class SyncStore: Sendable {
 
     /// Releases the lease.
     public func releaseLease() {
-        let lease = view.withLock { $0.lease.take() }
-        _ = lease
+        _ = view.withLock { $0.lease.take() }
     }
 
     /// Whether this object has the lease.
     public var holdsLease: Bool { resolved == nil || view.withLock { $0.lease != nil } }
 
-    private func requireLease(_ action: String) throws(SyncStoreError) {
+    func requireLease(_ action: String) throws(SyncStoreError) {
         guard holdsLease else {
             throw SyncStoreError(.notLeaseHolder, "cannot \(action) \(name): this process does not synchronise it")
         }
@@ -468,7 +468,7 @@ public final class SyncStore: Sendable {
         }
     }
 
-    private func transaction<Value>(
+    func transaction<Value>(
         _ kind: Database.TransactionKind, _ body: (Database) throws -> Value
     ) throws(SyncStoreError) -> Value {
         try perform { database in

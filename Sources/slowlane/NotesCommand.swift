@@ -19,6 +19,7 @@ struct NotesCommand: AsyncParsableCommand {
               slowlane notes conflicts
               slowlane notes resolve Milk --edit
               slowlane notes watch --server 127.0.0.1:8000 --user ada:ada
+              slowlane notes attach Milk list.pdf
               slowlane notes list --store ada.notes    # another store
 
             NOTE is the title of a note, or the first 4 or more characters of its uuid. The environment variables \
@@ -27,7 +28,7 @@ struct NotesCommand: AsyncParsableCommand {
             """,
         subcommands: [
             List.self, Show.self, New.self, Edit.self, Delete.self, Sync.self, Watch.self, Conflicts.self, Resolve.self,
-            Retry.self, Dismiss.self, Status.self,
+            Retry.self, Dismiss.self, Status.self, Attach.self, Attachments.self, Fetch.self, Detach.self,
         ],
         defaultSubcommand: List.self)
 
@@ -61,6 +62,7 @@ struct NotesCommand: AsyncParsableCommand {
     static func exitCode(for error: any Error, _ console: Console) -> ExitCode {
         console.error("\(error)")
         if error is OfflineNotes.NoteError { return ExitStatus.usage }
+        if error is SyncClient.AttachmentError { return ExitStatus.unavailable }
         switch (error as? SyncStoreError)?.kind {
         case .newer, .foreign, .unreadable: return ExitStatus.invalidFile
         case .inUse, .unwritable: return ExitStatus.unavailable

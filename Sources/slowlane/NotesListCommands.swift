@@ -41,6 +41,9 @@ extension NotesCommand {
                 ("changed", TextTable.singleLine(mine.date)),
             ]
             for entry in notes.entries(of: uuid) { lines.append(("pending", NotesText.entry(entry))) }
+            for attachment in try NotesCommand.perform(console, { try notes.attachments(of: uuid) }) {
+                lines.append(("attachment", NotesText.attachment(attachment)))
+            }
             for (name, value) in lines { console.print(NotesCommand.field(name, value)) }
             if let theirs = record.theirs {
                 console.print("")

@@ -18,6 +18,11 @@ extension NotesCommand {
                 "Interfaces on which to send: any or unmetered.", valueName: "any|unmetered"))
         var interface = Interfaces.any
 
+        @Option(
+            help: ArgumentHelp(
+                "Interfaces on which to transfer attachments: any or unmetered.", valueName: "any|unmetered"))
+        var attachments = Interfaces.any
+
         @Flag(help: "The network interface of this device is metered.")
         var metered = false
 
@@ -40,6 +45,7 @@ extension NotesCommand {
             var configuration = SyncClientConfiguration(
                 host: endpoint.host, port: endpoint.port, user: parts[0], password: parts[1], storePath: store)
             configuration.policy.interfaces = interface.allowed
+            configuration.policy.attachmentInterfaces = attachments.allowed
             return configuration
         }
     }

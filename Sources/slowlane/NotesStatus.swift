@@ -20,6 +20,9 @@ struct NotesStatus {
 
     private var rejected: [NotesView.Row] { view.rows.filter { $0.icon == .error } }
 
+    /// The attachments; none if the store cannot be read now.
+    private var attachments: [LocalAttachment] { (try? notes.attachments()) ?? [] }
+
     private var conflicts: [NotesView.Row] { view.rows.filter { $0.icon == .conflict } }
 
     private var quarantine: [(id: String, reason: String)] {
@@ -50,6 +53,9 @@ struct NotesStatus {
             add(
                 "rejected",
                 "\(NotesText.short(row.uuid)) \(TextTable.singleLine(row.title)): \(TextTable.singleLine(row.problem))")
+        }
+        for attachment in attachments where attachment.state != .done {
+            add("attachment", "\(NotesText.short(attachment.record.text)) \(NotesText.attachment(attachment))")
         }
         for (id, reason) in quarantine {
             add("unreadable", "\(NotesText.short(id)): \(TextTable.singleLine(reason))")
@@ -83,6 +89,20 @@ struct NotesStatus {
                 JSONText.array(
                     quarantine.map { id, reason in
                         JSONText.object([("note", JSONText.string(id)), ("reason", JSONText.string(reason))])
+                    })
+            ),
+            (
+                "attachments",
+                JSONText.array(
+                    attachments.filter { $0.state != .done }.map { attachment in
+                        JSONText.object([
+                            ("note", JSONText.string(attachment.record.text)),
+                            ("name", JSONText.string("\(attachment.name)")),
+                            ("direction", JSONText.string(attachment.direction.rawValue)),
+                            ("size", attachment.size.map { "\($0)" } ?? "null"),
+                            ("state", JSONText.string(NotesText.attachmentState(attachment))),
+                            ("reason", JSONText.string(NotesText.attachmentReason(attachment))),
+                        ])
                     })
             ),
             ("account", account ?? "null"), ("sync_process", notes.syncProcess.map { "\($0)" } ?? "null"),

@@ -163,6 +163,7 @@ private final class SyncProgress: Sendable {
         var exchanges = 0
         var outbox = 0
         var connectivity = Connectivity.unknown
+        var attachment: AttachmentProgress?
     }
 
     private static let quietTime = Duration.seconds(2)
@@ -188,6 +189,8 @@ private final class SyncProgress: Sendable {
                 $0.connectivity = change.connectivity
             }
         case .responded: state.withLock { $0.exchanges += 1 }
+        case .attachment(let progress):
+            state.withLock { $0.attachment = progress.attachment.isPending ? progress : nil }
         default: break
         }
         if let line = NotesText.alert(event) ?? (isVerbose ? NotesText.exchange(event) : nil) {
@@ -200,9 +203,14 @@ private final class SyncProgress: Sendable {
         try? await Task.sleep(for: Self.quietTime)
         while !Task.isCancelled {
             let state = state.withLock { $0 }
-            let line =
+            var line =
                 "\(TextTable.count(state.outbox, "pending change")), \(TextTable.count(state.exchanges, "response")), "
                 + "\((ContinuousClock.now - start).components.seconds) s: \(NotesText.connectivity(state.connectivity))"
+            if let progress = state.attachment {
+                let name = TextTable.singleLine("\(progress.attachment.name)")
+                let size = progress.attachment.size.map { " of \($0 >> 10)" } ?? ""
+                line += "; \(name): \(progress.transferred >> 10)\(size) KiB"
+            }
             if console.hasStatusLine {
                 console.show(status: line)
             } else {

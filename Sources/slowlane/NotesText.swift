@@ -128,6 +128,35 @@ enum NotesText {
         return text
     }
 
+    /// Returns the name of an attachment's state for programs.
+    static func attachmentState(_ attachment: LocalAttachment) -> String {
+        switch attachment.state {
+        case .waiting: "waiting"
+        case .sending: "sending"
+        case .done: "done"
+        case .parked: "parked"
+        }
+    }
+
+    /// Returns the reason why a transfer has stopped; `nil` if it has not.
+    static func attachmentReason(_ attachment: LocalAttachment) -> String? {
+        if case .parked(let reason) = attachment.state { reason } else { nil }
+    }
+
+    /// Returns an attachment with its size and state.
+    static func attachment(_ attachment: LocalAttachment) -> String {
+        let size = attachment.size.map { ", \($0) B" } ?? ""
+        let state =
+            switch attachment.state {
+            case .waiting: "waiting"
+            case .sending: attachment.direction == .upload ? "sending" : "receiving"
+            case .done: "done"
+            case .parked(let reason): "stopped: \(TextTable.singleLine(reason))"
+            }
+        let name = TextTable.singleLine("\(attachment.name)")
+        return "\(attachment.direction.rawValue) \(name)\(size): \(state)"
+    }
+
     /// Returns the rules of a policy with their numbers.
     static func policy(_ policy: SyncPolicy) -> [String] {
         [
@@ -137,7 +166,7 @@ enum NotesText {
                 + "Retry-After respected up to \(seconds(policy.retryAfterMax))",
             "index every \(seconds(policy.poll)); \(policy.serverErrorsMax) server errors (500) reject a change; "
                 + "changes from \(policy.largeBytes) B have a connection of their own",
-            "interfaces: \(policy.interfaces.rawValue); "
+            "interfaces: \(policy.interfaces.rawValue), for attachments \(policy.attachmentInterfaces.rawValue); "
                 + "first request within \(seconds(policy.recoverySpread)) of a recovery",
         ]
     }
@@ -153,6 +182,7 @@ enum NotesText {
             ("recovery_spread_ms", milliseconds(policy.recoverySpread)),
             ("retry_after_max_ms", milliseconds(policy.retryAfterMax)), ("large_bytes", "\(policy.largeBytes)"),
             ("interfaces", JSONText.string(policy.interfaces.rawValue)),
+            ("attachment_interfaces", JSONText.string(policy.attachmentInterfaces.rawValue)),
             ("attempts_max_in_30_min", "\(policy.attemptsMax(duringOutage: .seconds(1800)))"),
         ])
     }
@@ -163,6 +193,8 @@ enum NotesText {
         case .commitFailed(let reason): "error: \(reason); nothing is sent until the store can be written"
         case .commitRecovered: "the store can be written again"
         case .quarantined(let id, let reason): "unreadable: \(short(id.text)): \(TextTable.singleLine(reason))"
+        case .attachment(let progress):
+            if case .parked = progress.attachment.state { self.attachment(progress.attachment) } else { nil }
         default: nil
         }
     }

@@ -1,0 +1,103 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension CommandTests {
+    /// Attachments at the command line, with a client that is killed.
+    @Suite(.serialized) struct NotesAttachmentTests {
+        private static func run(_ store: String, _ arguments: String...) async throws -> Command.Result {
+            let command = try Command(["notes"] + arguments + ["--store", store])
+            command.type("", andClose: true)
+            let status = await command.end()
+            return Command.Result(status: status, output: command.output.text, errors: command.errors.text)
+        }
+
+        private static func port(_ command: Command) async throws -> String {
+            let line = try await command.output.line(with: "listening on ")
+            return try #require(line.firstMatch(of: /127\.0\.0\.1:(\d+)/).map { String($0.1) })
+        }
+
+        /// 3 MB over a slow link: the client is killed during the upload, and the next one continues at the offset.
+        @Test func anUploadThatIsKilledContinuesAtTheOffset() async throws {
+            let folder = try TemporaryFolder()
+            let server = try Command(["notes-server", "--listen", "127.0.0.1:0", "--user", "ada:secret", "--quiet"])
+            let port = try await Self.port(server)
+            let proxy = try Command([
+                "proxy", "--upstream", port, "--profile", "lte", "--quiet", "--listen", "127.0.0.1:0",
+            ])
+            let slow = try await Self.port(proxy)
+            let (phone, laptop) = (folder.path("phone.db"), folder.path("laptop.db"))
+            var random = SeededGenerator(seed: 1)
+            let bytes = Data((0..<3_000_000).map { _ in UInt8.random(in: 0...255, using: &random) })
+            let file = folder.path("photo.jpg")
+            try bytes.write(to: URL(filePath: file))
+            #expect(try await Self.run(phone, "new", "Trip").status == 0)
+            #expect(try await Self.run(phone, "attach", "Trip", file).status == 0)
+            try FileManager.default.removeItem(atPath: file)
+            #expect(try await Self.run(phone, "attachments", "Trip").output == "upload photo.jpg, 3000000 B: waiting\n")
+
+            let killed = try Command([
+                "notes", "sync", "--server", "127.0.0.1:\(slow)", "--user", "ada:secret", "--store", phone, "--verbose",
+            ])
+            // The first piece has been acknowledged when the second one is sent.
+            _ = try await killed.errors.line(with: " PATCH ")
+            killed.signal(SIGKILL)
+            _ = await killed.end()
+            #expect(try await Self.run(phone, "show", "Trip").output.contains("upload photo.jpg, 3000000 B: sending\n"))
+            #expect(try await Self.run(phone, "status").output.contains("upload photo.jpg, 3000000 B: sending\n"))
+
+            let second = try await Self.run(
+                phone, "sync", "--server", "127.0.0.1:\(slow)", "--user", "ada:secret", "--verbose")
+            #expect(second.status == 0)
+            #expect(second.errors.contains(" HEAD /api/notes/"))
+            #expect(second.errors.contains(" PATCH /api/notes/"))
+            #expect(!second.errors.contains(" PUT /api/notes/"))
+            #expect(try await Self.run(phone, "attachments", "Trip").output == "upload photo.jpg, 3000000 B: done\n")
+
+            #expect(
+                try await Self.run(laptop, "sync", "--server", "127.0.0.1:\(port)", "--user", "ada:secret").status == 0)
+            let copy = folder.path("copy.jpg")
+            let fetched = try await Self.run(
+                laptop, "fetch", "Trip", "photo.jpg", "-o", copy, "--server", "127.0.0.1:\(port)", "--user",
+                "ada:secret")
+            #expect(fetched.status == 0, "\(fetched.errors)")
+            #expect(try Data(contentsOf: URL(filePath: copy)) == bytes)
+            let again = try await Self.run(
+                laptop, "fetch", "Trip", "photo.jpg", "-o", copy, "--server", "127.0.0.1:\(port)", "--user",
+                "ada:secret")
+            #expect(again.status == 69)
+            #expect(again.errors.contains("exists; give --force"))
+            let missing = try await Self.run(
+                laptop, "fetch", "Trip", "none", "-o", copy, "--force", "--server", "127.0.0.1:\(port)", "--user",
+                "ada:secret")
+            #expect(missing.status == 69)
+            #expect(missing.errors.contains("the attachment does not exist on the server"))
+            proxy.type("quit\n")
+            #expect(await proxy.end() == 0)
+            server.signal(SIGTERM)
+            #expect(await server.end() == 0)
+        }
+
+        @Test func wrongAttachmentsAreRefused() async throws {
+            let folder = try TemporaryFolder()
+            let store = folder.path("notes.db")
+            #expect(try await Self.run(store, "new", "Trip").status == 0)
+            let missing = try await Self.run(store, "attach", "Trip", folder.path("none"))
+            #expect(missing.status == 69)
+            #expect(missing.errors.contains("cannot read"))
+            let file = folder.path("large")
+            #expect(FileManager.default.createFile(atPath: file, contents: nil))
+            #expect(truncate(file, (64 << 20) + 1) == 0)
+            let large = try await Self.run(store, "attach", "Trip", file)
+            #expect(large.status == 69)
+            #expect(large.errors.contains("64 MiB"))
+            #expect(try await Self.run(store, "attach", "None", file).status == 64)
+            try Data([1]).write(to: URL(filePath: folder.path("a")))
+            #expect(try await Self.run(store, "attach", "Trip", folder.path("a"), "--name", "x/y").status == 69)
+            #expect(try await Self.run(store, "attach", "Trip", folder.path("a")).status == 0)
+            #expect(try await Self.run(store, "detach", "Trip", "a").status == 0)
+            #expect(try await Self.run(store, "attachments", "Trip").output.isEmpty)
+            #expect(try await Self.run(store, "detach", "Trip", "a").status == 64)
+        }
+    }
+}
