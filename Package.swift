@@ -254,8 +254,8 @@ let package = Package(
         .testTarget(
             name: "NotesServiceTests",
             dependencies: [
-                "Determinism", "JSON", "NotesContract", "NotesService", "NotesServer", "HTTPServing", "SyncEngine",
-                "TestSupport", httpTypes, grdb,
+                "Determinism", "HTTPWire", "JSON", "NotesContract", "NotesService", "NotesServer", "HTTPServing",
+                "SyncEngine", "TestSupport", httpTypes, nioCore, grdb,
             ],
             swiftSettings: settings
         ),
