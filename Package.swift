@@ -212,9 +212,10 @@ let package = Package(
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload", "ConfigFiles",
-                "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport", "LiveMeasurement",
-                "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", "ToxiproxyCLI", nioCore, nioPosix, logging,
+                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
+                "ConfigFiles", "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
+                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", "ToxiproxyCLI", nioCore,
+                nioPosix, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings

@@ -12,8 +12,9 @@ public struct OfflineNotes {
     private let store: SyncStore
     private let path: String
     private let resource = NotesResource()
-    /// The state when it was last read.
+    /// The state when it was last read; empty if it was not.
     private var engine: SyncEngine
+    private let readsNotes: Bool
     /// The account of the store; `nil` before the first sync.
     public private(set) var account: SyncAccount?
 
@@ -24,9 +25,11 @@ public struct OfflineNotes {
 
     /// Opens the store at a path, or creates one.
     ///
+    /// - Parameter readsNotes: Whether all notes are read. To create a note, that is not necessary.
     /// - Throws: A `SyncStoreError` if the store cannot be used.
-    public init(path: String) throws {
+    public init(path: String, readsNotes: Bool = true) throws {
         self.path = path
+        self.readsNotes = readsNotes
         store = try SyncStore(path: path, resource: resource.name)
         engine = Self.engine(StoredState(), resource)
         try load()
@@ -39,6 +42,7 @@ public struct OfflineNotes {
     }
 
     private mutating func load() throws {
+        guard readsNotes else { return }
         let state = try store.load()
         account = state.account
         engine = Self.engine(state, resource)

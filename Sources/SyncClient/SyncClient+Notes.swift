@@ -16,7 +16,7 @@ extension SyncClient {
     /// Changes a note's title or text; `nil` leaves it unchanged.
     public func edit(_ uuid: String, title: String?, text: String?) async throws {
         let id = RecordID(uuid)
-        try await change(of: id) { engine, now in
+        try await change { engine, now in
             try engine.edit(id, engine.noteContent(id, title: title, text: text), at: now)
         }
     }
@@ -29,7 +29,7 @@ extension SyncClient {
     @discardableResult
     public func resolve(_ uuid: String, title: String?, text: String?) async throws -> String {
         let id = RecordID(uuid)
-        return try await change(of: id) { engine, now in
+        return try await change { engine, now in
             try engine.resolve(id, .write(engine.noteContent(id, title: title, text: text)), at: now)
         }.text
     }

@@ -67,9 +67,9 @@ public final class SyncClient: Sendable {
         public let description = "the sync client is stopped"
     }
 
-    /// Another process keeps changing the same record.
+    /// Other processes keep changing the store.
     public struct SupersededError: Error, CustomStringConvertible {
-        public let description = "another process keeps changing the same record; try again"
+        public let description = "other processes keep changing the store; try again"
     }
 
     // MARK: The user's changes
@@ -78,33 +78,33 @@ public final class SyncClient: Sendable {
     ///
     /// - Parameter id: The identifier; a random UUID by default.
     public func create(_ content: RecordContent, id: RecordID? = nil) async throws -> RecordID {
-        try await change(of: nil) { engine, now in try engine.create(content, id: id, at: now) }
+        try await change { engine, now in try engine.create(content, id: id, at: now) }
     }
 
     /// Replaces a record's content.
     public func edit(_ id: RecordID, _ content: RecordContent) async throws {
-        try await change(of: id) { engine, now in try engine.edit(id, content, at: now) }
+        try await change { engine, now in try engine.edit(id, content, at: now) }
     }
 
     /// Deletes a record.
     public func delete(_ id: RecordID) async throws {
-        try await change(of: id) { engine, now in try engine.delete(id, at: now) }
+        try await change { engine, now in try engine.delete(id, at: now) }
     }
 
     /// Resolves a conflict and returns the record's identifier, which is new if the server's side was a deletion.
     @discardableResult
     public func resolve(_ id: RecordID, _ resolution: SyncEngine.Resolution) async throws -> RecordID {
-        try await change(of: id) { engine, now in try engine.resolve(id, resolution, at: now) }
+        try await change { engine, now in try engine.resolve(id, resolution, at: now) }
     }
 
     /// Sends a parked change again.
     public func retry(_ id: RecordID) async throws {
-        try await change(of: id) { engine, now in try engine.retry(id, at: now) }
+        try await change { engine, now in try engine.retry(id, at: now) }
     }
 
     /// Discards a record's parked changes; the server's version is shown again, if there is one.
     public func dismiss(_ id: RecordID) async throws {
-        try await change(of: id) { engine, now in try engine.dismiss(id, at: now) }
+        try await change { engine, now in try engine.dismiss(id, at: now) }
     }
 
     // MARK: The device
@@ -152,9 +152,9 @@ public final class SyncClient: Sendable {
 
     /// Makes a user's change. It is durable when the call returns.
     func change<Value: Sendable>(
-        of id: RecordID?, _ body: @escaping @Sendable (inout SyncEngine, Instant) throws -> Value
+        _ body: @escaping @Sendable (inout SyncEngine, Instant) throws -> Value
     ) async throws -> Value {
-        try await onLoop { core in try core.change(of: id, body) }
+        try await onLoop { core in try core.change(body) }
     }
 
     /// Reports an input of the device. What follows from it is committed later.

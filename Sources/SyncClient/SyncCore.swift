@@ -36,19 +36,17 @@ final class SyncCore {
     private static let sendBufferBytes = 64 << 10
     /// The size of a write in bytes; each is reported when the kernel has it.
     private static let writeBytesMax = 16 << 10
-    /// The limit on repetitions of a user's change whose record another process changes at the same time.
+    /// The limit on repetitions of a user's change while other processes change the store.
     private static let changeAttemptsMax = 10
     /// Longer than the machine's own timeout.
     private static let connectTimeout = TimeAmount.seconds(60)
 
     /// The user's change in progress.
     private struct UserChange {
-        /// The record; `nil` for a new one.
-        let id: RecordID?
         /// Whether the first commit that follows the change has a result.
         var isCommitted = false
-        /// Whether another process has changed the record first, so that nothing of the change is left.
-        var isSuperseded = false
+        /// Whether the change was undone, because another process has changed the store first.
+        var isUndone = false
         /// The reason why the change cannot be made durable.
         var error: SyncStoreError?
     }
@@ -114,18 +112,16 @@ final class SyncCore {
         if !isRunning { run() }
     }
 
-    /// Makes a user's change of a record; undoes it and throws if it cannot be made durable.
-    ///
-    /// - Parameter id: The record; `nil` for a new one.
-    func change<Value>(of id: RecordID?, _ body: (inout SyncEngine, Instant) throws -> Value) throws -> Value {
+    /// Makes a user's change; undoes it and throws if it cannot be made durable.
+    func change<Value>(_ body: (inout SyncEngine, Instant) throws -> Value) throws -> Value {
         for _ in 0..<Self.changeAttemptsMax {
             if isStopped { throw SyncClient.StoppedError() }
-            userChange = UserChange(id: id)
+            userChange = UserChange()
             defer { userChange = nil }
             let value = try machine.change(at: now, body)
             run()
             if let error = userChange?.error { throw error }
-            if userChange?.isSuperseded != true { return value }
+            if userChange?.isUndone != true { return value }
         }
         throw SyncClient.SupersededError()
     }
@@ -168,12 +164,10 @@ final class SyncCore {
                 userChange?.isCommitted = true
                 machine.committed(at: now)
             case .stale(let foreign):
-                // The machine drops what concerns these records and commits the rest.
-                if let id = userChange?.id, isUserChange, foreign.contains(where: { $0.id == id }) {
+                if machine.commitWasStale(foreign, at: now) {
                     userChange?.isCommitted = true
-                    userChange?.isSuperseded = true
+                    userChange?.isUndone = true
                 }
-                machine.commitWasStale(foreign, at: now)
             }
         } catch {
             logger.error("\(error)")

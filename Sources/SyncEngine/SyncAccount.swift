@@ -30,8 +30,11 @@ public struct AccountMismatch: Error, Hashable, Sendable, CustomStringConvertibl
         self.found = found
     }
 
+    /// Whether the user is the same, so that the server or its history differs.
+    var hasSameUser: Bool { stored.user.utf8.elementsEqual(found.user.utf8) }
+
     public var description: String {
-        if !stored.user.utf8.elementsEqual(found.user.utf8) {
+        if !hasSameUser {
             return "the store belongs to the user '\(stored.user.prefix(60))' and not to '\(found.user.prefix(60))'"
         }
         guard stored.history != nil else {

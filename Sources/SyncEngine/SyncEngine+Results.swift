@@ -19,11 +19,14 @@ extension SyncEngine {
             return pause(because: "the server rejects the credentials (\(status))")
         default: break
         }
-        guard isOfSameHistory(reply) else {
-            if case .index = exchange.activity { indexWork.want() }
-            if let id = exchange.activity.recordID { schedule(id) }
+        if let mismatch = mismatch(of: reply) {
+            // The index confirms it: a single odd response is no reason to stop.
+            guard case .index = exchange.activity else { return handlePathFailure(of: exchange, isOutcomeUnknown: true) }
+            self.mismatch = mismatch
+            outputs.append(.report(.mismatch(mismatch)))
             return
         }
+        storeAccount()
         recordContact()
         switch exchange.activity {
         case .probe: handleProbe(reply.result)
@@ -60,51 +63,50 @@ extension SyncEngine {
     /// Compares the client's account with the store's when the client starts.
     mutating func compare(with configured: SyncAccount) {
         guard let stored = account else {
-            guard records.isEmpty && entries.isEmpty else { return adoptFirst(configured) }
-            return adoptFirst(configured)
+            account = configured
+            isAccountStored = false
+            return
         }
-        let isSameUser = stored.user.utf8.elementsEqual(configured.user.utf8)
-        if !isSameUser || (stored.history == nil && stored.server != configured.server) {
-            mismatch = AccountMismatch(stored: stored, found: configured)
+        let difference = AccountMismatch(stored: stored, found: configured)
+        if !difference.hasSameUser || (stored.history == nil && stored.server != configured.server) {
+            mismatch = difference
         }
     }
 
-    private mutating func adoptFirst(_ configured: SyncAccount) {
-        account = configured
-        pendingChange.account = configured
+    /// Stores the first account. A store belongs to no account before a change is sent or a valid response arrives, so
+    /// that a wrong address has no effect.
+    mutating func storeAccount() {
+        guard !isAccountStored else { return }
+        isAccountStored = true
+        pendingChange.account = account
     }
 
-    /// Returns whether a response is from the history that the store belongs to.
-    private mutating func isOfSameHistory(_ reply: SyncReply) -> Bool {
-        guard var account, let configured else { return true }
-        switch (account.history, reply.history) {
-        case (nil, nil): return true
-        case (nil, let history?):
-            account.history = history
-        case (_?, nil):
-            // A rejected request has no user and therefore no history.
+    /// Returns the difference between the history of a response and the one that the store belongs to; `nil` if there is
+    /// none. The first history of an account is stored.
+    private mutating func mismatch(of reply: SyncReply) -> AccountMismatch? {
+        guard var account, let configured else { return nil }
+        if let stored = account.history {
+            var isSame = reply.history.map { $0.utf8.elementsEqual(stored.utf8) } ?? false
+            // The response to a rejected request names no history.
             switch reply.result {
-            case .forbidden, .serverError, .unavailable, .rejected: return true
+            case .forbidden, .serverError, .unavailable, .rejected: isSame = isSame || reply.history == nil
             default: break
             }
-            return recordMismatch(account, configured, nil)
-        case (let stored?, let history?):
-            guard stored.utf8.elementsEqual(history.utf8) else { return recordMismatch(account, configured, history) }
-            guard account.server != configured.server else { return true }
+            guard isSame else {
+                var found = configured
+                found.history = reply.history
+                return AccountMismatch(stored: account, found: found)
+            }
+            if reply.history == nil || account.server == configured.server { return nil }
+        } else if let history = reply.history {
+            account.history = history
+        } else {
+            return nil
         }
         account.server = configured.server
         self.account = account
         pendingChange.account = account
-        return true
-    }
-
-    private mutating func recordMismatch(_ stored: SyncAccount, _ found: SyncAccount, _ history: String?) -> Bool {
-        var found = found
-        found.history = history
-        let mismatch = AccountMismatch(stored: stored, found: found)
-        self.mismatch = mismatch
-        outputs.append(.report(.mismatch(mismatch)))
-        return false
+        return nil
     }
 
     // MARK: Results of changes
@@ -283,7 +285,8 @@ extension SyncEngine {
     private mutating func handle(_ page: RemoteIndex) {
         indexWork.isMonotonic = page.cursor != nil
         for entry in page.entries { handle(entry) }
-        for (id, reason) in page.unreadable.sorted(by: { $0.key < $1.key }) where !id.text.isEmpty {
+        for (id, reason) in page.unreadable.sorted(by: { $0.key < $1.key }) {
+            // An entry without a readable identifier is reported under the empty one.
             indexWork.listed?.insert(id)
             setQuarantine(id, reason)
         }
@@ -295,6 +298,7 @@ extension SyncEngine {
             return indexWork.want()
         }
         if indexWork.isComplete {
+            setQuarantine(RecordID(""), nil)
             if let listed = indexWork.listed {
                 for id in records.keys.sorted() where !listed.contains(id) { recordAbsence(of: id) }
             }
@@ -312,7 +316,7 @@ extension SyncEngine {
 
     private mutating func finishIndex() {
         indexWork.finish(at: now)
-        for id in quarantine.keys.sorted() where schedules[id]?.queue.isEmpty ?? true { fetch(id) }
+        for id in quarantine.keys.sorted() where !id.text.isEmpty && schedules[id]?.queue.isEmpty ?? true { fetch(id) }
     }
 
     private mutating func handle(_ entry: RemoteIndex.Entry) {

@@ -173,6 +173,7 @@ extension SyncEngine {
             entry.attempts = min(entry.attempts + 1, 1 << 30)
             entry.mayBeCommitted = true
             store(entry)
+            storeAccount()
             switch (entry.kind, entry.base) {
             case (.create, _):
                 return (.create(id, entry.content, operation: entry.operation), mayHaveBeenCommitted)

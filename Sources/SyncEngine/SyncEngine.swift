@@ -72,6 +72,8 @@ public struct SyncEngine: Sendable {
     var entries: [Int: OutboxEntry] = [:]
     var quarantine: [RecordID: String]
     var account: SyncAccount?
+    /// Whether the account is stored, or part of the next commit.
+    var isAccountStored = true
     var index: IndexState
     /// The state of the index in the store; `nil` if it is not known.
     var storedIndex: IndexState?
@@ -197,6 +199,8 @@ public struct SyncEngine: Sendable {
     public mutating func syncRequested(at now: Instant) {
         tick(now)
         pauseReason = nil
+        // A difference that a response showed is compared again, by the index, before anything else is sent.
+        if let mismatch, mismatch.stored.history != nil, mismatch.hasSameUser { self.mismatch = nil }
         endRetryDelays()
         indexWork.want()
         path.startProbing(at: now, isEdge: false)

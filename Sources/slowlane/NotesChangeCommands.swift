@@ -13,7 +13,7 @@ extension NotesCommand {
 
         func run() async throws {
             let console = Console()
-            var notes = try options.open(console)
+            var notes = try options.open(console, readsNotes: false)
             try NotesCommand.perform(console) { console.print(try notes.create(title: title, text: text)) }
         }
     }

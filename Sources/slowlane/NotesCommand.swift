@@ -41,8 +41,8 @@ struct NotesCommand: AsyncParsableCommand {
         var path: String { store ?? ProcessInfo.processInfo.environment["SLOWLANE_STORE"] ?? "notes.db" }
 
         /// Opens the store; prints an error and throws an exit status if it cannot be used.
-        func open(_ console: Console) throws -> OfflineNotes {
-            try NotesCommand.perform(console) { try OfflineNotes(path: path) }
+        func open(_ console: Console, readsNotes: Bool = true) throws -> OfflineNotes {
+            try NotesCommand.perform(console) { try OfflineNotes(path: path, readsNotes: readsNotes) }
         }
     }
 

@@ -41,9 +41,9 @@ extension NotesCommand {
             guard let server else {
                 var notes = try options.open(console)
                 let polling = Self.ending()
+                screen.show(notes)
                 screen.begin()
                 defer { screen.end() }
-                screen.show(notes)
                 while !polling.isSet {
                     try await Task.sleep(for: Self.pollInterval)
                     let hasChanged = try NotesCommand.perform(console) { try notes.refresh() }

@@ -121,7 +121,7 @@ extension CommandTests {
             }
             try Data("no database at all, but long enough to be one".utf8).write(to: URL(filePath: folder.path("text")))
             try await lines(Client(store: folder.path("text")), status: 65, "is not a")
-            try await lines(Client(store: folder.path("none/notes.db")), status: 69, "cannot open")
+            try await lines(Client(store: folder.path("none/notes.db")), status: 69, "no such directory; create ")
             #expect(try await Client(store: folder.path("a")).run("edit", "Milk", "--text", "x").status == 64)
         }
 

@@ -130,7 +130,6 @@ import Testing
         let driver = try Driver()
         try driver.settle()
         let id = try driver.create("Milk")
-        try driver.connectLast()
         driver.isDiskFull = true
         driver.log = []
         let note = #"{"uuid":"\#(id.text)","revision":"1-a","date":"2026-01-01T00:00:00.000Z","title":"Milk","text":null}"#

@@ -102,8 +102,8 @@ enum Layers {
         .init(
             name: "slowlane", layer: 4,
             targets: [
-                "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload", "ConfigFiles",
-                "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient",
+                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
+                "ConfigFiles", "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient",
                 "ControlAPI", "LiveMeasurement", "CommandSupport", "ScenarioRunner", "ToxiproxyCLI",
             ],
             packages: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix"]),
