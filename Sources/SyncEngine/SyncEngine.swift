@@ -207,7 +207,13 @@ public struct SyncEngine: Sendable {
     }
 
     /// The credentials have changed: a pause because of rejected credentials ends.
-    public mutating func credentialsChanged(at now: Instant) { syncRequested(at: now) }
+    ///
+    /// Exchanges in flight are cancelled: a rejection of the old credentials would pause the client again.
+    public mutating func credentialsChanged(at now: Instant) {
+        tick(now)
+        cancelExchanges()
+        syncRequested(at: now)
+    }
 
     /// The device's network interface has changed. Nothing is sent while it is down or the policy does not allow it.
     ///

@@ -264,6 +264,8 @@ final class History {
         }
         log("rest")
         for _ in 0..<12 {
+            // A rejection may have been on its way.
+            for device in devices where device.status.pauseReason != nil { device.credentials() }
             if !world.settle(limit: .seconds(300)) {
                 let waiting = devices.filter { !$0.isSettled }.map { "\($0.name) \($0.status)" }
                 return model.report("I17: no rest: \(waiting.joined(separator: ", "))")

@@ -268,6 +268,21 @@ extension HostileServerTests {
         #expect(device.status.pauseReason == nil)
     }
 
+    @Test func aLateRejectionOfOldCredentialsPausesNothing() {
+        let world = World(.strict)
+        let device = world.startDevice()
+        let note = device.create("n", "a")
+        world.settle()
+        world.server.rules = [HostileRule("PUT", nth: 1...1, .respond(.notes(401)))]
+        device.link.latency = .seconds(3)
+        device.edit(note, "b")
+        world.run(for: .seconds(5))
+        device.credentials()
+        world.settle()
+        #expect(device.status.pauseReason == nil)
+        #expect(world.server.texts == [note: "b"] && device.icon(note) == RecordRow.Icon.none)
+    }
+
     @Test func aChangeThatTheServerRejectsIsParkedAloneAndSentAgainOnRequest() {
         let world = World()
         let device = world.startDevice()

@@ -58,7 +58,8 @@ import Testing
         #expect(device.texts == ["n": "mine"])
     }
 
-    @Test(arguments: contracts) func aServerThatWasReplacedIsSentNothingAndDeletesNothing(_ contract: APIContract) throws {
+    /// The original contract names no history.
+    @Test(arguments: [APIContract.compat, .strict]) func aServerThatWasReplacedIsSentNothingAndDeletesNothing(_ contract: APIContract) throws {
         let world = World(contract)
         let empty = try world.server.store.snapshot()
         let (device, kept, edited) = Self.deviceWithPendingEdit(world)
@@ -72,7 +73,7 @@ import Testing
         #expect(world.problems == [])
     }
 
-    @Test(arguments: contracts) func aMismatchSurvivesARestart(_ contract: APIContract) throws {
+    @Test(arguments: [APIContract.compat, .strict]) func aMismatchSurvivesARestart(_ contract: APIContract) throws {
         let world = World(contract)
         let empty = try world.server.store.snapshot()
         let (device, kept, edited) = Self.deviceWithPendingEdit(world)
@@ -88,7 +89,7 @@ import Testing
         #expect(device.texts == [kept: "kept", edited: "new"] && world.server.texts.isEmpty)
     }
 
-    @Test(arguments: contracts) func adoptionSendsPendingChangesAndDeletesNothing(_ contract: APIContract) throws {
+    @Test(arguments: [APIContract.compat, .strict]) func adoptionSendsPendingChangesAndDeletesNothing(_ contract: APIContract) throws {
         let world = World(contract)
         let empty = try world.server.store.snapshot()
         let (device, kept, edited) = Self.deviceWithPendingEdit(world)
@@ -113,17 +114,58 @@ import Testing
         #expect(world.problems == [])
     }
 
-    @Test func aResponseOfAnotherHistoryToAPushAcknowledgesNothing() {
+    @Test(arguments: contracts) func aStoreOfAnotherServerIsMergedByAdoption(_ contract: APIContract) {
+        let world = World(contract)
+        let (device, kept, edited) = Self.deviceWithPendingEdit(world)
+        // The server at another address: it has one of the notes, with another text.
+        let other = World(contract, seed: 2)
+        other.server.write(edited, text: "theirs")
+        let moved = other.addDevice("A", store: device.store)
+        var state = device.store.state
+        state.account = SyncAccount(user: "ada", server: "elsewhere:80", history: state.account?.history)
+        device.kill()
+        device.store.replace(with: state)
+        moved.start()
+        other.run(for: .seconds(60))
+        #expect(moved.status.mismatch != nil && other.server.texts == [edited: "theirs"])
+        moved.adopt()
+        other.settle()
+        #expect(moved.status.mismatch == nil)
+        #expect(moved.icon(kept) == .conflict && moved.text(kept) == "kept")
+        #expect(moved.icon(edited) == .conflict && moved.text(edited) == "new")
+        moved.resolve(kept, .mine)
+        moved.resolve(edited, .theirs)
+        other.settle()
+        #expect(other.server.texts.values.sorted() == ["kept", "theirs"])
+        #expect(moved.texts == other.server.texts && moved.rows.allSatisfy { $0.icon == .none })
+        #expect(other.problems == [])
+    }
+
+    /// `nil`: the responses name no history.
+    @Test(arguments: ["another", nil]) func aResponseOfAnotherHistoryAcknowledgesNothing(_ history: String?) {
         let world = World()
         let device = world.startDevice()
         let note = device.create("n", "a")
         world.settle()
-        world.server.rules.append(
-            HostileRule("PUT", .replace { $0.with(NotesHTTP.historyName, "another") }))
+        let base = device.store.records[note]?.base
+        world.server.rules = [HostileRule("PUT", .replace { $0.with(NotesHTTP.historyName, history) })]
         device.edit(note, "b")
+        world.run(for: .seconds(100))
+        #expect(device.store.records[note]?.base == base && device.store.entries.count == 1)
+        #expect(device.status.mismatch == nil, "the index is still that of the known history")
+        #expect((2...10).contains(device.sentWrites.count { $0.hasPrefix("PUT") }), "the pauses grow")
+        world.server.rules = []
+        world.settle()
+        #expect(world.server.texts == [note: "b"] && device.icon(note) == RecordRow.Icon.none)
+        #expect(world.server.writes.count == 2)
+        // Now the index confirms it.
+        world.server.rules = [HostileRule(.replace { $0.with(NotesHTTP.historyName, history) })]
+        device.edit(note, "c")
         world.run(for: .seconds(30))
-        #expect(device.status.mismatch != nil)
-        #expect(device.icon(note) == .upload && device.store.entries.count == 1)
+        #expect(device.status.mismatch != nil && device.store.entries.count == 1)
+        let arrived = world.server.arrivals.count
+        world.run(for: .seconds(300))
+        #expect(!world.server.arrivals.dropFirst(arrived).contains { $0.isWrite })
     }
 
     // MARK: Validation of responses to changes

@@ -107,6 +107,14 @@ import Testing
             device.edit(ids[0], "b")
             _ = device.create("new", "new")
             try world.server.store.restore(empty)
+            if world.server.contract == .orig {
+                // Without a history only the address shows that the server is another one.
+                device.kill()
+                var state = device.store.state
+                state.account?.server = "elsewhere:80"
+                device.store.replace(with: state)
+                device.start()
+            }
             device.setInterface(isUp: true)
             world.run(for: .seconds(10))
             return ids
@@ -212,7 +220,7 @@ import Testing
         }
         let (expected, byteCount) = try run(nil)
         #expect((200...5000).contains(byteCount))
-        for bytes in stride(from: 1, through: byteCount, by: 11) {
+        for bytes in stride(from: 1, through: byteCount, by: 23) {
             #expect(try run(bytes).outcome == expected, "reset after \(bytes) of \(byteCount) bytes")
         }
     }

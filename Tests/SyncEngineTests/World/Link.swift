@@ -246,7 +246,7 @@ final class Connection {
         func execute() -> WireResponse { server.execute(request, body, from: device.name) }
         switch server.arrive(request, from: device.name) {
         case nil: send(execute())
-        case .respond(let response): send(response)
+        case .respond(let response): send(server.sign(response))
         case .replace(let replace): send(replace(execute()))
         case .raw(let bytes): finish(ByteBuffer(bytes: bytes))
         case .cutRequest: reset(after: link.latency)

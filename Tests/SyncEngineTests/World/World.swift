@@ -20,7 +20,7 @@ final class World {
 
     init(_ contract: APIContract = .compat, seed: UInt64 = 1, limits: NotesService.Limits = .init()) {
         self.seed = seed
-        server = WorldServer(contract, time: time, limits: limits)
+        server = WorldServer(contract, time: time, seed: seed, limits: limits)
     }
 
     var now: Instant { time.now }

@@ -75,14 +75,14 @@ final class WorldServer {
     /// The requests whose complete bytes have arrived, executed or not.
     private(set) var arrivals: [Request] = []
 
-    init(_ contract: APIContract, time: VirtualTime, limits: NotesService.Limits = .init()) {
+    init(_ contract: APIContract, time: VirtualTime, seed: UInt64, limits: NotesService.Limits = .init()) {
         self.contract = contract
         self.time = time
         let count = Mutex(0)
         let epochs = Mutex(0)
         do {
             store = try NotesStore(path: nil, contract: contract) {
-                "epoch\(epochs.withLock { (number: inout Int) -> Int in number += 1; return number })"
+                "epoch\(seed)x\(epochs.withLock { (number: inout Int) -> Int in number += 1; return number })"
             }
         } catch {
             fatalError("\(error)")
@@ -213,6 +213,24 @@ final class WorldServer {
     }
 
     // MARK: Hostility
+
+    /// The identifier of the history of ada's notes; `nil` in the original contract.
+    private var historyOfNotes: String? {
+        var request = HTTPRequest(method: .get, scheme: "http", authority: World.host, path: "/api/")
+        request.headerFields[.authorization] = World.ada
+        return HTTPField.Name(NotesHTTP.historyName).flatMap {
+            service.respond(to: request, body: []).head.headerFields[$0]
+        }
+    }
+
+    /// Returns a forged response as this server would send it: one with the marker names the history, too.
+    func sign(_ response: WireResponse) -> WireResponse {
+        let names = response.headers.map { $0.name.lowercased() }
+        guard names.contains(NotesHTTP.markerName.lowercased()), !names.contains(NotesHTTP.historyName.lowercased()),
+            let history = historyOfNotes
+        else { return response }
+        return response.with(NotesHTTP.historyName, history)
+    }
 
     /// Records a request that has arrived and returns the effect of the first rule that matches it.
     func arrive(_ request: HTTPRequest, from device: String) -> HostileRule.Effect? {
