@@ -276,7 +276,8 @@ let package = Package(
         .testTarget(
             name: "SyncClientTests",
             dependencies: [
-                "Determinism", "LinkModel", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "SyncClient", "SyncStore",
+                "Determinism", "LinkModel", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "SyncClient",
+                "SyncStore",
                 "NotesService", "NotesServer", "HTTPServing", "ShoppingListExample", "TestSupport", httpTypes, nioCore,
             ],
             swiftSettings: settings),

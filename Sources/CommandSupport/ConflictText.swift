@@ -96,7 +96,9 @@ public struct ConflictText: Sendable {
 
     private func merged(_ mine: [Substring], _ theirs: [Substring]) -> [Substring] {
         var prefix = 0
-        while prefix < min(mine.count, theirs.count), mine[prefix].utf8.elementsEqual(theirs[prefix].utf8) { prefix += 1 }
+        while prefix < min(mine.count, theirs.count), mine[prefix].utf8.elementsEqual(theirs[prefix].utf8) {
+            prefix += 1
+        }
         if prefix == mine.count && prefix == theirs.count { return mine }
         var suffix = 0
         while suffix < min(mine.count, theirs.count) - prefix,
@@ -135,7 +137,9 @@ public enum SideBySide {
         let (leftLines, rightLines) = (wrapped(left.1, column), wrapped(right.1, column))
         var lines = [line(left.0, right.0, " ", column)]
         for index in 0..<max(leftLines.count, rightLines.count) {
-            let pair = (index < leftLines.count ? leftLines[index] : nil, index < rightLines.count ? rightLines[index] : nil)
+            let pair = (
+                index < leftLines.count ? leftLines[index] : nil, index < rightLines.count ? rightLines[index] : nil
+            )
             lines.append(line(pair.0 ?? "", pair.1 ?? "", pair.0 == pair.1 ? " " : "|", column))
         }
         return lines

@@ -278,7 +278,8 @@ public final class LiveRun: Sendable {
         do {
             try await run(action, by: actor)
         } catch let error as SyncEngine.RecordError {
-            recorder.record(.aborted("\(step.location): '\(actor) \(action)' failed: \(error)"))
+            let reason = error == .unknown ? "no such note" : "\(error)"
+            recorder.record(.aborted("\(step.location): '\(actor) \(action)' failed: \(reason)"))
         }
     }
 

@@ -88,7 +88,8 @@ public struct OfflineNotes {
         guard let only = found.first, found.count == 1 else {
             let reason = found.isEmpty ? "no note matches" : "\(found.count) notes match"
             let advice =
-                found.isEmpty ? "'slowlane notes list' shows all" : "give the first characters of a uuid from 'notes list'"
+                found.isEmpty
+                ? "'slowlane notes list' shows all" : "give the first characters of a uuid from 'notes list'"
             throw NoteError(description: "\(reason) '\(name.prefix(60))' (\(advice))")
         }
         return only.uuid
@@ -192,8 +193,9 @@ extension OfflineNotes.NoteError {
             switch error {
             case .unknown: "no such note ('slowlane notes list' shows all)"
             case .exists: "a note with this uuid exists"
-            case .notInConflict: "the note is not in conflict, or its server version has changed; look at it again with "
-                + "'slowlane notes show'"
+            case .notInConflict:
+                "the note is not in conflict, or its server version has changed; look at it again with "
+                    + "'slowlane notes show'"
             case .notParked: "the server rejects no change of the note ('slowlane notes status' lists rejected changes)"
             }
     }

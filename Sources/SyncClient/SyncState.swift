@@ -11,7 +11,7 @@ public struct SyncState: Hashable, Sendable {
     public var connectivity = "unknown"
     /// Failed exchanges in a row, while unreachable.
     public var failures = 0
-    /// The time at which the store was last in agreement with the server, in the contract's date format; `nil` if never.
+    /// The time of the last agreement with the server, in the contract's date format; `nil` if there was none.
     public var lastSync: String?
     /// The reason why nothing is sent; `nil` if there is none.
     public var problem: String?

@@ -73,8 +73,8 @@ extension NotesCommand {
         static let configuration = CommandConfiguration(
             abstract: "Discard a rejected change.",
             discussion: """
-                The note gets the server's last known version again; without one it is removed. The local version is lost; \
-                the command prints it and asks first.
+                The note gets the server's last known version again; without one it is removed. The local version is \
+                lost; the command prints it and asks first.
 
                 Examples:
                   slowlane notes dismiss Milk

@@ -72,7 +72,8 @@ struct NotesCommand: AsyncParsableCommand {
     static func confirm(_ question: String, _ console: Console) -> Bool {
         console.print("\(question) [y/N]", to: .progress)
         guard let line = readLine() else {
-            console.print("not confirmed: standard input has ended; give --yes to confirm without a question", to: .progress)
+            console.print(
+                "not confirmed: standard input has ended; give --yes to confirm without a question", to: .progress)
             return false
         }
         return ["y", "yes"].contains(line.trimmingCharacters(in: .whitespaces).lowercased())

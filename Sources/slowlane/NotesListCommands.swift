@@ -34,7 +34,10 @@ extension NotesCommand {
             var lines = [
                 ("note", TextTable.singleLine(uuid)), ("title", TextTable.singleLine(mine.title)),
                 ("state", NotesText.state(row)),
-                ("revision", record.base.map { TextTable.singleLine("\($0)") } ?? "none: the server is not known to have it"),
+                (
+                    "revision",
+                    record.base.map { TextTable.singleLine("\($0)") } ?? "none: the server is not known to have it"
+                ),
                 ("changed", TextTable.singleLine(mine.date)),
             ]
             for entry in notes.entries(of: uuid) { lines.append(("pending", NotesText.entry(entry))) }
@@ -77,7 +80,8 @@ extension NotesCommand {
                     ("base", record.baseContent), ("mine", record.isDeleted ? nil : record.mine),
                     ("theirs", theirs.content),
                 ] {
-                    console.print("  " + NotesCommand.field(side, NotesText.content(content.map(NoteContent.init)), width: 7))
+                    console.print(
+                        "  " + NotesCommand.field(side, NotesText.content(content.map(NoteContent.init)), width: 7))
                 }
             }
         }
@@ -130,12 +134,12 @@ extension NotesCommand {
         switch row.icon {
         case .none, .upload: return nil
         case .conflict:
-            return "changed both locally and on the server: 'slowlane notes resolve \(note)' with --mine, --theirs, --text "
-                + "or --edit decides"
+            return
+                "changed both locally and on the server: 'slowlane notes resolve \(note)' with --mine, --theirs, "
+                + "--text or --edit decides"
         case .error:
             return "the server rejects the change: 'slowlane notes retry \(note)' sends it again, 'edit' replaces it, "
                 + "'dismiss' discards it"
         }
     }
 }
-

@@ -25,7 +25,8 @@ extension NotesCommand {
         var networkInterface: NetworkInterface { NetworkInterface(isUp: true, isMetered: metered) }
 
         /// Returns the configuration of a client; prints an error and throws an exit status if an option is wrong.
-        func configuration(server address: String, store: String, _ console: Console) throws -> SyncClientConfiguration {
+        func configuration(server address: String, store: String, _ console: Console) throws -> SyncClientConfiguration
+        {
             guard let endpoint = Endpoint(address), endpoint.port > 0 else {
                 console.error("--server '\(address)' must be HOST:PORT, such as 127.0.0.1:8000")
                 throw ExitStatus.usage

@@ -35,7 +35,9 @@ struct NotesStatus {
         add("last sync", state?.lastSync.map { TextTable.singleLine($0) } ?? "never")
         if let process = notes.syncProcess {
             let failures = (state?.failures ?? 0) > 0 ? ", \(TextTable.count(state?.failures ?? 0, "failure"))" : ""
-            add("sync", "running (process \(process)): \(TextTable.singleLine(state?.connectivity ?? "unknown"))\(failures)")
+            add(
+                "sync",
+                "running (process \(process)): \(TextTable.singleLine(state?.connectivity ?? "unknown"))\(failures)")
         } else {
             add("sync", "not running; 'slowlane notes sync' sends pending changes")
         }

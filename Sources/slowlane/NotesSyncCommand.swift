@@ -19,11 +19,11 @@ extension NotesCommand {
                   slowlane notes sync --server 127.0.0.1:8001 --user ada:ada --adopt
 
                 A store belongs to one user at one server. --adopt assigns it to another one: pending changes are sent \
-                there, notes that the server does not have become conflicts, and nothing is deleted. The command shows the \
-                numbers and asks first.
+                there, notes that the server does not have become conflicts, and nothing is deleted. The command shows \
+                the numbers and asks first.
 
-                Exit status: 0 complete; 1 --adopt not confirmed; 64 wrong arguments; 65 invalid store, or the store of \
-                another account; 69 not complete within --timeout, credentials rejected, not a notes server, the store \
+                Exit status: 0 complete; 1 --adopt not confirmed; 64 wrong arguments; 65 invalid store, or the store \
+                of another account; 69 not complete within --timeout, credentials rejected, not a notes server, the store \
                 cannot be used, or another process synchronises it; 130 interrupted. Pending changes are kept.
                 """)
 
@@ -113,7 +113,8 @@ extension NotesCommand {
             console.print("--adopt assigns the store to \(NotesText.account(mismatch.found)):", to: .progress)
             let notes = view.rows.count { !$0.isDeleted }
             for line in [
-                "\(TextTable.count(view.outbox, "pending change")) of \(TextTable.count(notes, "note")) will be sent to this server",
+                "\(TextTable.count(view.outbox, "pending change")) of \(TextTable.count(notes, "note")) will be sent to "
+                    + "this server",
                 "notes that this server does not have become conflicts", "nothing is deleted",
             ] { console.print("  \(line)", to: .progress) }
             return yes || NotesCommand.confirm("adopt?", console)
@@ -126,13 +127,13 @@ extension NotesCommand {
             case .foreignServer(let error): console.error("\(address) is \(error); pending changes are kept")
             case .accountMismatch(let mismatch):
                 console.error(
-                    "\(mismatch); nothing was sent or deleted; name another file with --store, or give --adopt: pending "
-                        + "changes are sent to this server, notes that it does not have become conflicts, and nothing is "
-                        + "deleted")
+                    "\(mismatch); nothing was sent or deleted; name another file with --store, or give --adopt: "
+                        + "pending changes are sent to this server, notes that it does not have become conflicts, and "
+                        + "nothing is deleted")
             case .interfaceNotAllowed:
                 console.error(
-                    "the interface is metered, and --interface unmetered does not allow it; pending changes are kept; give "
-                        + "--interface any to send them")
+                    "the interface is metered, and --interface unmetered does not allow it; pending changes are kept; "
+                        + "give --interface any to send them")
             case .timedOut:
                 console.error("the sync is not complete after \(JSONText.number(timeout)) s; pending changes are kept")
             }

@@ -68,7 +68,8 @@ enum NotesText {
     /// Returns the numbers of notes, pending changes, conflicts and rejected changes.
     static func counts(_ view: NotesView) -> String {
         "\(TextTable.count(view.rows.count { !$0.isDeleted }, "note")), "
-            + "\(TextTable.count(view.outbox, "pending change")), \(view.rows.count { $0.icon == .conflict }) in conflict, "
+            + "\(TextTable.count(view.outbox, "pending change")), "
+            + "\(view.rows.count { $0.icon == .conflict }) in conflict, "
             + "\(view.rows.count { $0.icon == .error }) rejected"
     }
 
@@ -136,7 +137,8 @@ enum NotesText {
                 + "Retry-After respected up to \(seconds(policy.retryAfterMax))",
             "index every \(seconds(policy.poll)); \(policy.serverErrorsMax) server errors (500) reject a change; "
                 + "changes from \(policy.largeBytes) B have a connection of their own",
-            "interfaces: \(policy.interfaces.rawValue); first request within \(seconds(policy.recoverySpread)) of a recovery",
+            "interfaces: \(policy.interfaces.rawValue); "
+                + "first request within \(seconds(policy.recoverySpread)) of a recovery",
         ]
     }
 
@@ -144,7 +146,8 @@ enum NotesText {
     static func json(_ policy: SyncPolicy) -> String {
         func milliseconds(_ time: Nanoseconds) -> String { "\(time.count / 1_000_000)" }
         return JSONText.object([
-            ("first_delay_ms", milliseconds(policy.firstDelay)), ("longest_delay_ms", milliseconds(policy.longestDelay)),
+            ("first_delay_ms", milliseconds(policy.firstDelay)),
+            ("longest_delay_ms", milliseconds(policy.longestDelay)),
             ("jitter", JSONText.array(["0.5", "1"])), ("poll_ms", milliseconds(policy.poll)),
             ("server_errors_max", "\(policy.serverErrorsMax)"),
             ("recovery_spread_ms", milliseconds(policy.recoverySpread)),

@@ -12,8 +12,8 @@ extension NotesCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show the notes, the queue and the connectivity while they change.",
             discussion: """
-                A terminal shows a table that is redrawn; otherwise each change is a line. Without --server the command \
-                follows what other processes do with the store. With --server it synchronises the store until it is \
+                A terminal shows a table that is redrawn; otherwise each change is a line. Without --server the \
+                command follows what other processes do with the store. With --server it synchronises the store until it is \
                 interrupted.
 
                 Examples:

@@ -6,7 +6,8 @@ import Testing
     private typealias Version = ConflictText.Version
 
     @Test func bothTextsStandBetweenMarkers() {
-        let file = ConflictText(mine: Version(title: "Milk", text: "2 l, oat"), theirs: Version(title: "Milk", text: "3 l"))
+        let file = ConflictText(
+            mine: Version(title: "Milk", text: "2 l, oat"), theirs: Version(title: "Milk", text: "3 l"))
         #expect(
             file.contents == """
                 ------- title

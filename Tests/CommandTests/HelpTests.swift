@@ -7,7 +7,8 @@ import Testing
         [], ["proxy"], ["server"], ["list"], ["inspect"], ["create"], ["toggle"], ["delete"], ["toxic"],
         ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["run"], ["notes-server"],
         ["notes"], ["notes", "sync"], ["notes", "watch"], ["notes", "resolve"], ["notes", "retry"],
-        ["notes", "dismiss"], ["notes", "status"], ["profiles"], ["profiles", "list"], ["profiles", "show"], ["profiles", "check"],
+        ["notes", "dismiss"], ["notes", "status"], ["profiles"], ["profiles", "list"], ["profiles", "show"],
+        ["profiles", "check"],
         ["measure"], ["model"], ["capture"], ["doctor"],
     ]
 

@@ -39,7 +39,8 @@ extension CommandTests {
                     binary: URL(filePath: "/bin/sh"))
             }
 
-            func run(_ arguments: String..., variables: [String] = [], input: String = "") async throws -> Command.Result
+            func run(_ arguments: String..., variables: [String] = [], input: String = "") async throws
+                -> Command.Result
             {
                 let command = try start(arguments, variables: variables)
                 command.type(input, andClose: true)
@@ -120,13 +121,16 @@ extension CommandTests {
 
             // The editor's arguments are words of the shell.
             let merge = try editor(
-                "merge", #"[ "$1" = --wait ] || exit 1; cp "$2" "$2.seen"; sed -i -e '/^[<=>]\{7\}/d' -e 's/3 l/and 3 l/' "$2""#)
+                "merge",
+                #"[ "$1" = --wait ] || exit 1; cp "$2" "$2.seen"; sed -i -e '/^[<=>]\{7\}/d' -e 's/3 l/and 3 l/' "$2""#)
             let merged = try await resolve("\(merge) --wait")
             #expect(merged.status == 0, "\(merged.errors)")
             #expect(try await phone.run("list").output.contains("2 l, oat and 3 l"))
             #expect(try await phone.sync(server.port).status == 0)
             #expect(try await phone.run("show", "Milk").output.contains("state      synced\n"))
-            let seen = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter { $0.hasSuffix(".seen") }
+            let seen = try FileManager.default.contentsOfDirectory(atPath: folder.url.path).filter {
+                $0.hasSuffix(".seen")
+            }
             let text = try String(contentsOf: URL(filePath: folder.path(#require(seen.first))), encoding: .utf8)
             #expect(text.contains("<<<<<<< mine\n2 l, oat\n=======\n3 l\n>>>>>>> theirs\n"))
             await server.stop()
@@ -186,7 +190,8 @@ extension CommandTests {
                     Thread.detachNewThread {
                         while let bytes = try? connection.receive(), !bytes.isEmpty {
                             let isPost = String(decoding: bytes, as: UTF8.self).hasPrefix("POST")
-                            let (status, body) = isPost ? ("422 Unprocessable Content", #"{"detail":"no"}"#) : ("200 OK", "[]")
+                            let (status, body) =
+                                isPost ? ("422 Unprocessable Content", #"{"detail":"no"}"#) : ("200 OK", "[]")
                             let head =
                                 "HTTP/1.1 \(status)\r\nSlowlane-Notes: 1\r\nContent-Type: application/json\r\n"
                                 + "Content-Length: \(body.utf8.count)\r\n\r\n"
@@ -211,7 +216,8 @@ extension CommandTests {
             #expect(json["policy"]?.object?["first_delay_ms"] == 1000)
 
             #expect(try await client.run("retry", "Milk").status == 0)
-            #expect(try await client.run("status").output.hasPrefix("1 note, 1 pending change, 0 in conflict, 0 rejected"))
+            #expect(
+                try await client.run("status").output.hasPrefix("1 note, 1 pending change, 0 in conflict, 0 rejected"))
             #expect(try await client.run("retry", "Milk").status == 64)
             #expect(try await client.sync(port).output.contains("rejected: 'Milk':"))
             let kept = try await client.run("dismiss", "Milk", input: "n\n")
@@ -298,7 +304,8 @@ extension CommandTests {
             let client = Client(store: folder.path("notes.db"))
             #expect(try await client.run("new", "Milk").status == 0)
             let result = try await client.run(
-                "sync", "--server", "127.0.0.1:\(try TestSocket.unusedPort())", "--user", "ada:secret", "--timeout", "4")
+                "sync", "--server", "127.0.0.1:\(try TestSocket.unusedPort())", "--user", "ada:secret", "--timeout", "4"
+            )
             #expect(result.status == 69)
             let lines = result.errors.split(separator: "\n")
             #expect(lines.count == 2, "\(result.errors)")

@@ -132,7 +132,8 @@ import Testing
         let id = try driver.create("Milk")
         driver.isDiskFull = true
         driver.log = []
-        let note = #"{"uuid":"\#(id.text)","revision":"1-a","date":"2026-01-01T00:00:00.000Z","title":"Milk","text":null}"#
+        let note =
+            #"{"uuid":"\#(id.text)","revision":"1-a","date":"2026-01-01T00:00:00.000Z","title":"Milk","text":null}"#
         try driver.respond("201 Created", note)
         #expect(driver.log == ["responded 201", "commit fails", "reported: the disk is full"])
         let requests = driver.writes.count
@@ -152,7 +153,8 @@ import Testing
         try driver.settle()
         let id = try driver.create("Milk")
         driver.isDiskFull = true
-        let note = #"{"uuid":"\#(id.text)","revision":"1-a","date":"2026-01-01T00:00:00.000Z","title":"Milk","text":null}"#
+        let note =
+            #"{"uuid":"\#(id.text)","revision":"1-a","date":"2026-01-01T00:00:00.000Z","title":"Milk","text":null}"#
         try driver.respond("201 Created", note)
         driver.log = []
         var times = [driver.now]
@@ -165,18 +167,22 @@ import Testing
         #expect(times.count <= SyncPolicy().attemptsMax(duringOutage: .seconds(600)))
     }
 
-    @Test func aFailedConnectionIsRetriedAtTheEngineDeadline() throws {
+    @Test func failedConnectionsAreRetriedAsThePolicySays() throws {
         let driver = try Driver()
         try driver.start()
         #expect(driver.log == ["sent GET /api/notes-uuids/", "connect"])
-        driver.machine.connectFailed(try #require(driver.connects.last), reason: .refused, at: driver.now)
-        try driver.run()
-        #expect(driver.log.last == "failed: connection refused")
-        let deadline = try #require(driver.machine.nextDeadline)
-        #expect(deadline - driver.now <= .seconds(1))
-        driver.log = []
-        try driver.advance()
-        #expect(driver.log.contains("connect"))
+        var failures = 0
+        while driver.now < Instant.start + .seconds(600) {
+            if driver.connects.count > failures {
+                failures += 1
+                driver.machine.connectFailed(try #require(driver.connects.last), reason: .refused, at: driver.now)
+                try driver.run()
+            } else {
+                try driver.advance()
+            }
+        }
+        #expect(driver.log.filter { $0 == "failed: connection refused" }.count == failures)
+        #expect(failures >= 10 && failures <= SyncPolicy().attemptsMax(duringOutage: .seconds(600)))
     }
 
     @Test func nothingIsSentWhileTheInterfaceIsDown() throws {
@@ -192,7 +198,7 @@ import Testing
         try driver.run()
         if !driver.log.contains("connect") { try driver.advance() }
         #expect(driver.log.contains("connect"))
-        #expect(driver.now <= Instant.start + .seconds(2), "the first request follows within 2 s")
+        #expect(driver.now <= Instant.start + SyncPolicy().recoverySpread)
     }
 
     @Test func aPeerThatIsNotANotesServerShowsInTheStatus() throws {

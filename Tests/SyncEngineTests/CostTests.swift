@@ -175,7 +175,9 @@ import Testing
                 best = min(best, bench.time / .microseconds(1) / Double(count))
             }
             perNote[count] = best
-            print("first pull of \(count) notes: \((best * Double(count) / 1e6).formatted()) s, \(best.formatted()) us per note")
+            print(
+                "first pull of \(count) notes: \((best * Double(count) / 1e6).formatted()) s, \(best.formatted()) us per note"
+            )
         }
         #expect(try #require(perNote[50_000]) <= 1.2 * #require(perNote[5_000]))
         var perEdit: [Int: Double] = [:]
@@ -188,7 +190,8 @@ import Testing
                 }
                 bench.execute()
                 for number in 0..<count {
-                    let content = NoteContent(title: "\(number)", text: "text", date: "2026-03-01T08:00:00.000Z").encoded
+                    let content = NoteContent(title: "\(number)", text: "text", date: "2026-03-01T08:00:00.000Z")
+                        .encoded
                     _ = try bench.measure { engine, now in try engine.create(content, at: now) }
                     bench.execute()
                 }
@@ -203,7 +206,9 @@ import Testing
                 best = min(best, bench.time / .microseconds(1) / Double(count))
             }
             perEdit[count] = best
-            print("\(count) queued changes: \((best * Double(count) / 1e6).formatted()) s, \(best.formatted()) us per change")
+            print(
+                "\(count) queued changes: \((best * Double(count) / 1e6).formatted()) s, \(best.formatted()) us per change"
+            )
         }
         #expect(try #require(perEdit[5_000]) <= 1.2 * #require(perEdit[500]))
     }

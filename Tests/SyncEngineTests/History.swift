@@ -17,7 +17,7 @@ final class History {
     let contract: APIContract
     let seed: UInt64
 
-    init(_ contract: APIContract, seed: UInt64) {
+    init(_ contract: APIContract, seed: UInt64, mutant: Mutant? = nil) {
         self.contract = contract
         self.seed = seed
         generator = SeededGenerator(seed: seed)
@@ -26,6 +26,7 @@ final class History {
         devices = ["A", "B"].map { [world] in world.addDevice($0) }
         for device in devices {
             model.observe(device)
+            device.mutant = mutant
             // The original server executes whatever arrives, however late.
             device.link.discardsStalledBytes = contract == .orig
             device.start()
@@ -42,7 +43,8 @@ final class History {
         model.finish(devices)
         let all = model.violations + world.problems
         guard !all.isEmpty else { return nil }
-        return "\(contract) seed \(seed): \(all.joined(separator: "; "))\n  " + trace.suffix(60).joined(separator: "\n  ")
+        return "\(contract) seed \(seed): \(all.joined(separator: "; "))\n  "
+            + trace.suffix(60).joined(separator: "\n  ")
     }
 
     // MARK: Randomness
@@ -58,7 +60,8 @@ final class History {
 
     private func text(_ device: Device, _ id: RecordID?) -> String {
         // Sometimes both users write the same.
-        if let id, random(12) == 0, let last = model.acts.last(where: { $0.id == id && $0.device != device.name })?.text {
+        if let id, random(12) == 0, let last = model.acts.last(where: { $0.id == id && $0.device != device.name })?.text
+        {
             return last
         }
         textCount += 1
@@ -217,7 +220,10 @@ final class History {
         case 10: (effect, name) = (.respond(.notes(422)), "422")
         case 11: (effect, name) = (.silence(executes: random(2) == 0), "silence")
         case 12: (effect, name) = (.delay(.seconds(Int64(random(40)))), "delay")
-        case 13: (effect, name) = (.replace { $0.with(body: String(decoding: $0.body.dropLast(3), as: UTF8.self)) }, "half body")
+        case 13:
+            (effect, name) = (
+                .replace { $0.with(body: String(decoding: $0.body.dropLast(3), as: UTF8.self)) }, "half body"
+            )
         case 14: (effect, name) = (.replace { Self.withOtherNote($0) }, "another note")
         case 15: (effect, name) = (.respond(.notes(401)), "401")
         default: (effect, name) = (.replace { $0.with(NotesHTTP.markerName, nil) }, "no marker")

@@ -50,7 +50,9 @@ final class HistoryModel {
 
     private func show(_ row: RecordRow, on device: Device) {
         for content in row.kept {
-            if let text = NoteContent(content).text { seen[device.name, default: [:]][row.id, default: []].insert(text) }
+            if let text = NoteContent(content).text {
+                seen[device.name, default: [:]][row.id, default: []].insert(text)
+            }
         }
         switch row.icon {
         case .conflict:
@@ -82,7 +84,8 @@ final class HistoryModel {
             if !row.isDeleted, let last = acts.last(where: { $0.device == device.name && $0.id == row.id }),
                 let text = last.text, !isPending(device), text != NoteContent(row.content).text
             {
-                report("I8: \(device.name) shows \(row.id) as \(NoteContent(row.content).text ?? "-") and not as \(text)")
+                report(
+                    "I8: \(device.name) shows \(row.id) as \(NoteContent(row.content).text ?? "-") and not as \(text)")
             }
         }
     }
@@ -177,7 +180,7 @@ final class HistoryModel {
             }.count
             // A creation whose response was lost is repeated after another client's deletion: the original server does
             // not tell that from a creation that never arrived.
-            let isAmbiguous = !hasOperations && act.kind == .create
+            let isAmbiguous = !hasOperations && write.isCreation
             if counts[key] ?? 0 > allowed && !isAmbiguous { report("I2: \(key) took effect \(counts[key] ?? 0) times") }
             // I7: the user's order.
             let order = "\(write.device) \(write.id)"

@@ -1,4 +1,5 @@
 import NotesService
+import SyncEngine
 import Testing
 
 #if canImport(FoundationEssentials)
@@ -25,5 +26,13 @@ import Testing
             Issue.record("\(violations)")
             if failures == 5 { break }
         }
+    }
+
+    /// The model detects each deliberate defect.
+    @Test(arguments: Mutant.allCases) func theHistoriesOfAMutantViolateAnInvariant(_ mutant: Mutant) {
+        let isDetected = (1...100).contains { seed in
+            History(.compat, seed: UInt64(seed), mutant: mutant).violations(steps: 30) != nil
+        }
+        #expect(isDetected)
     }
 }

@@ -42,7 +42,9 @@ extension HostileServerTests {
     }
 
     static let parkedCases = contracts.flatMap { contract in
-        Change.allCases.flatMap { change in [500, 422].map { ParkedCase(contract: contract, change: change, status: $0) } }
+        Change.allCases.flatMap { change in
+            [500, 422].map { ParkedCase(contract: contract, change: change, status: $0) }
+        }
     }
 
     @Test(arguments: parkedCases) func aParkedChangeOfUnknownOutcomeThatIsDeletedLeavesNoZombie(_ parked: ParkedCase) {
@@ -141,7 +143,10 @@ extension HostileServerTests {
         world.settle()
         #expect(device.rows.isEmpty && world.server.texts.isEmpty)
         #expect(world.server.writes.count == 3)
-        #expect(!device.events.contains { if case .view(let change) = $0.event { change.rows.contains { $0.icon == .conflict } } else { false } })
+        #expect(
+            !device.events.contains {
+                if case .view(let change) = $0.event { change.rows.contains { $0.icon == .conflict } } else { false }
+            })
     }
 
     /// The user changes the note again before the outcome of the lost response is known.
@@ -173,7 +178,8 @@ extension HostileServerTests {
         }
     }
 
-    @Test(arguments: contracts) func aLostResponseAfterWhichAnotherClientWroteLosesNeitherText(_ contract: APIContract) {
+    @Test(arguments: contracts) func aLostResponseAfterWhichAnotherClientWroteLosesNeitherText(_ contract: APIContract)
+    {
         let world = World(contract)
         let device = world.startDevice()
         let note = device.create("n", "a")

@@ -65,7 +65,7 @@ extension HostileServerTests {
         Delay("gateway 503", .foreign(503, headers: [("Retry-After", "90")]), 90),
         Delay("gateway 429", .foreign(429, headers: [("Retry-After", "90")]), 90),
         Delay(
-            "date against Date", 
+            "date against Date",
             .notes(
                 503,
                 headers: [
@@ -80,7 +80,9 @@ extension HostileServerTests {
                 ]), 600),
         Delay("a day", .notes(503, headers: [("Retry-After", "86400")]), 86_400),
         Delay("a year is a day", .notes(503, headers: [("Retry-After", "31536000")]), 86_400),
-        Delay("endless digits are a day", .notes(503, headers: [("Retry-After", String(repeating: "9", count: 40))]), 86_400),
+        Delay(
+            "endless digits are a day", .notes(503, headers: [("Retry-After", String(repeating: "9", count: 40))]),
+            86_400),
     ]
 
     /// The responses to a change and to the index.

@@ -59,7 +59,9 @@ import Testing
     }
 
     /// The original contract names no history.
-    @Test(arguments: [APIContract.compat, .strict]) func aServerThatWasReplacedIsSentNothingAndDeletesNothing(_ contract: APIContract) throws {
+    @Test(arguments: [APIContract.compat, .strict]) func aServerThatWasReplacedIsSentNothingAndDeletesNothing(
+        _ contract: APIContract
+    ) throws {
         let world = World(contract)
         let empty = try world.server.store.snapshot()
         let (device, kept, edited) = Self.deviceWithPendingEdit(world)
@@ -89,7 +91,9 @@ import Testing
         #expect(device.texts == [kept: "kept", edited: "new"] && world.server.texts.isEmpty)
     }
 
-    @Test(arguments: [APIContract.compat, .strict]) func adoptionSendsPendingChangesAndDeletesNothing(_ contract: APIContract) throws {
+    @Test(arguments: [APIContract.compat, .strict]) func adoptionSendsPendingChangesAndDeletesNothing(
+        _ contract: APIContract
+    ) throws {
         let world = World(contract)
         let empty = try world.server.store.snapshot()
         let (device, kept, edited) = Self.deviceWithPendingEdit(world)
@@ -192,7 +196,8 @@ import Testing
             case .htmlWithMarker:
                 return .respond(.foreign(200, headers: [(NotesHTTP.markerName, NotesHTTP.markerValue)]))
             case .halfBody: return .respond(.notes(200, String(note("9-x").dropLast(20))))
-            case .wrongMediaType: return .respond(WireResponse.notes(200, note("9-x")).with("Content-Type", "text/plain"))
+            case .wrongMediaType:
+                return .respond(WireResponse.notes(200, note("9-x")).with("Content-Type", "text/plain"))
             case .noMediaType: return .respond(WireResponse.notes(200, note("9-x")).with("Content-Type", nil))
             case .noMarker: return .respond(WireResponse.notes(200, note("9-x")).with(NotesHTTP.markerName, nil))
             case .wrongMarker: return .respond(WireResponse.notes(200, note("9-x")).with(NotesHTTP.markerName, "0"))
@@ -306,7 +311,8 @@ import Testing
 
     /// Responses to the index that do not say which notes exist.
     enum BadIndex: String, CaseIterable, Sendable {
-        case html, emptyWithoutMarker, object, half, cut, notFound, empty204, serverError, wrongType, brokenEntry, nothing
+        case html, emptyWithoutMarker, object, half, cut, notFound, empty204, serverError, wrongType, brokenEntry,
+            nothing
 
         var effect: HostileRule.Effect {
             switch self {
@@ -441,7 +447,9 @@ import Testing
         world.server.rules.append(
             HostileRule(
                 "GET",
-                .replace { $0.with(body: #"{"extra":{"a":[1]},"# + String(decoding: $0.body.dropFirst(), as: UTF8.self)) },
+                .replace {
+                    $0.with(body: #"{"extra":{"a":[1]},"# + String(decoding: $0.body.dropFirst(), as: UTF8.self))
+                },
                 where: isNote(Self.id(2))))
         device.sync()
         world.settle()

@@ -34,7 +34,9 @@ import Testing
     }
 
     /// A conflict: both sides edited, theirs deleted, or mine deleted.
-    @Sendable private static func conflict(_ world: World, _ device: Device, mine: String?, theirs: String?) -> [RecordID] {
+    @Sendable private static func conflict(_ world: World, _ device: Device, mine: String?, theirs: String?)
+        -> [RecordID]
+    {
         let ids = synchronised(world, device)
         device.setInterface(isUp: false)
         if let theirs { world.server.write(ids[0], text: theirs) } else { world.server.remove(ids[0]) }
@@ -65,16 +67,22 @@ import Testing
             try device.tryEdit(ids[0], "a", title: "n")
         },
         Operation("delete", prepare: synchronised) { device, ids in try device.tryDelete(ids[0]) },
-        Operation("edit that conflicts", prepare: { world, device in
-            let ids = synchronised(world, device)
-            world.server.write(ids[0], text: "theirs")
-            return ids
-        }) { device, ids in try device.tryEdit(ids[0], "mine") },
-        Operation("delete that conflicts", prepare: { world, device in
-            let ids = synchronised(world, device)
-            world.server.write(ids[0], text: "theirs")
-            return ids
-        }) { device, ids in try device.tryDelete(ids[0]) },
+        Operation(
+            "edit that conflicts",
+            prepare: { world, device in
+                let ids = synchronised(world, device)
+                world.server.write(ids[0], text: "theirs")
+                return ids
+            }
+        ) { device, ids in try device.tryEdit(ids[0], "mine") },
+        Operation(
+            "delete that conflicts",
+            prepare: { world, device in
+                let ids = synchronised(world, device)
+                world.server.write(ids[0], text: "theirs")
+                return ids
+            }
+        ) { device, ids in try device.tryDelete(ids[0]) },
         Operation("resolve to mine", prepare: { conflict($0, $1, mine: "m", theirs: "t") }) { device, ids in
             try device.tryResolve(ids[0], .mine)
         },
@@ -84,51 +92,60 @@ import Testing
         Operation("resolve to both", prepare: { conflict($0, $1, mine: "m", theirs: "t") }) { device, ids in
             try device.tryResolve(ids[0], .write(device.content("n", "m t")))
         },
-        Operation("resolve their deletion to mine", prepare: { conflict($0, $1, mine: "m", theirs: nil) }) { device, ids in
+        Operation("resolve their deletion to mine", prepare: { conflict($0, $1, mine: "m", theirs: nil) }) {
+            device, ids in
             try device.tryResolve(ids[0], .mine)
         },
-        Operation("resolve their deletion to theirs", prepare: { conflict($0, $1, mine: "m", theirs: nil) }) { device, ids in
+        Operation("resolve their deletion to theirs", prepare: { conflict($0, $1, mine: "m", theirs: nil) }) {
+            device, ids in
             try device.tryResolve(ids[0], .theirs)
         },
         Operation("resolve my deletion to mine", prepare: { conflict($0, $1, mine: nil, theirs: "t") }) { device, ids in
             try device.tryResolve(ids[0], .mine)
         },
-        Operation("resolve my deletion to theirs", prepare: { conflict($0, $1, mine: nil, theirs: "t") }) { device, ids in
+        Operation("resolve my deletion to theirs", prepare: { conflict($0, $1, mine: nil, theirs: "t") }) {
+            device, ids in
             try device.tryResolve(ids[0], .theirs)
         },
         Operation("retry", prepare: parked) { device, ids in try device.tryRetry(ids[0]) },
         Operation("dismiss", prepare: parked) { device, ids in try device.tryDismiss(ids[0]) },
         Operation("edit of a parked change", prepare: parked) { device, ids in try device.tryEdit(ids[0], "c") },
         Operation("delete of a parked change", prepare: parked) { device, ids in try device.tryDelete(ids[0]) },
-        Operation("adopt", prepare: { world, device in
-            let empty = try world.server.store.snapshot()
-            let ids = synchronised(world, device)
-            device.setInterface(isUp: false)
-            device.edit(ids[0], "b")
-            _ = device.create("new", "new")
-            try world.server.store.restore(empty)
-            if world.server.contract == .orig {
-                // Without a history only the address shows that the server is another one.
-                device.kill()
-                var state = device.store.state
-                state.account?.server = "elsewhere:80"
-                device.store.replace(with: state)
-                device.start()
+        Operation(
+            "adopt",
+            prepare: { world, device in
+                let empty = try world.server.store.snapshot()
+                let ids = synchronised(world, device)
+                device.setInterface(isUp: false)
+                device.edit(ids[0], "b")
+                _ = device.create("new", "new")
+                try world.server.store.restore(empty)
+                if world.server.contract == .orig {
+                    // Without a history only the address shows that the server is another one.
+                    device.kill()
+                    var state = device.store.state
+                    state.account?.server = "elsewhere:80"
+                    device.store.replace(with: state)
+                    device.start()
+                }
+                device.setInterface(isUp: true)
+                world.run(for: .seconds(10))
+                return ids
             }
-            device.setInterface(isUp: true)
-            world.run(for: .seconds(10))
-            return ids
-        }) { device, _ in
+        ) { device, _ in
             // A process that was killed after the commit has adopted.
             if device.status.mismatch != nil { try device.change { engine, now in engine.adopt(at: now) } }
         },
-        Operation("pull", prepare: { world, device in
-            let ids = synchronised(world, device)
-            world.server.write(ids[0], text: "theirs")
-            world.server.remove(ids[1])
-            for number in 1...3 { world.server.write(HostileServerTests.id(number), text: "\(number)") }
-            return ids
-        }) { device, _ in device.sync() },
+        Operation(
+            "pull",
+            prepare: { world, device in
+                let ids = synchronised(world, device)
+                world.server.write(ids[0], text: "theirs")
+                world.server.remove(ids[1])
+                for number in 1...3 { world.server.write(HostileServerTests.id(number), text: "\(number)") }
+                return ids
+            }
+        ) { device, _ in device.sync() },
     ]
 
     /// What is compared. Identifiers and suffixes of revisions are random.
@@ -189,7 +206,8 @@ import Testing
         for plan in plans {
             let outcome = try Self.run(operation, contract, plan).outcome
             #expect(
-                outcome == expected, "killed \(plan.isAfterAction ? "after" : "before") action \(plan.step) of \(steps)")
+                outcome == expected, "killed \(plan.isAfterAction ? "after" : "before") action \(plan.step) of \(steps)"
+            )
         }
     }
 
@@ -212,7 +230,8 @@ import Testing
             world.settle()
             var outcome = Outcome()
             outcome.server = world.server.notes().values.map { "\($0.revision.number) \($0.text ?? "-")" }.sorted()
-            outcome.rows = device.rows.map { "\(NoteContent($0.content).text ?? "-") \($0.icon) \($0.isDeleted)" }.sorted()
+            outcome.rows = device.rows.map { "\(NoteContent($0.content).text ?? "-") \($0.icon) \($0.isDeleted)" }
+                .sorted()
             outcome.entries = device.store.entries.count
             outcome.writes = world.server.writes.count
             outcome.problems = world.problems

@@ -75,7 +75,8 @@ import Testing
             ids.allSatisfy { id in
                 id == bad
                     || device.text(id) == "new" && device.icon(id) == RecordRow.Icon.none
-                        && (poison.request == .fetch || world.server.writes[world.server.latest[id] ?? 0].content?.text == "new")
+                        && (poison.request == .fetch
+                            || world.server.writes[world.server.latest[id] ?? 0].content?.text == "new")
             }
         }
         // Silence is noticed by a timeout only.
@@ -101,7 +102,9 @@ import Testing
     }
 
     /// Attempts of a bad note become rare.
-    @Test(arguments: [Failure.unavailable, .serverError, .cut, .forbidden]) func aBadNoteIsTriedRarely(_ failure: Failure) {
+    @Test(arguments: [Failure.unavailable, .serverError, .cut, .forbidden]) func aBadNoteIsTriedRarely(
+        _ failure: Failure
+    ) {
         let world = World()
         let device = world.startDevice()
         let note = device.create("n", "old")

@@ -30,10 +30,12 @@ import Testing
         let date = (name: "date", value: "Sun, 06 Nov 1994 08:49:37 GMT")
         #expect(response([(name: "retry-after", value: "7")]).retryAfter == .seconds(7))
         #expect(response([]).retryAfter == nil)
-        #expect(response([(name: "Retry-After", value: "Sun, 06 Nov 1994 08:50:37 GMT"), date]).retryAfter == .seconds(60))
+        #expect(
+            response([(name: "Retry-After", value: "Sun, 06 Nov 1994 08:50:37 GMT"), date]).retryAfter == .seconds(60))
         #expect(response([(name: "Retry-After", value: "Sun, 06 Nov 1994 08:50:37 GMT")]).retryAfter == nil)
         #expect(response([(name: "Retry-After", value: "Sun, 06 Nov 1994 08:00:00 GMT"), date]).retryAfter == .zero)
-        #expect(response([(name: "Retry-After", value: "\(Int64.max)0")]).retryAfter.map { $0 > .seconds(86_400) } == true)
+        #expect(
+            response([(name: "Retry-After", value: "\(Int64.max)0")]).retryAfter.map { $0 > .seconds(86_400) } == true)
     }
 
     @Test(arguments: [
@@ -72,13 +74,18 @@ import Testing
 
     @Test func aMismatchNamesWhatDiffers() {
         let ada = SyncAccount(user: "ada", server: "a:1", history: "h")
-        #expect(AccountMismatch(stored: ada, found: SyncAccount(user: "bo", server: "a:1")).description.contains("'bo'"))
+        #expect(
+            AccountMismatch(stored: ada, found: SyncAccount(user: "bo", server: "a:1")).description.contains("'bo'"))
         let unknown = SyncAccount(user: "ada", server: "b:2")
         #expect(AccountMismatch(stored: unknown, found: ada).description.contains("server b:2"))
         #expect(AccountMismatch(stored: ada, found: unknown).description.contains("history"))
-        #expect(ForeignServerError(status: nil, contentType: nil, expected: "notes server").description.contains("not HTTP"))
-        #expect(ForeignServerError(status: 200, contentType: nil, expected: "x").description.contains("no content type"))
-        #expect(ForeignServerError(status: 200, contentType: "text/html", expected: "x").description.contains("text/html"))
+        #expect(
+            ForeignServerError(status: nil, contentType: nil, expected: "notes server").description.contains("not HTTP")
+        )
+        #expect(
+            ForeignServerError(status: 200, contentType: nil, expected: "x").description.contains("no content type"))
+        #expect(
+            ForeignServerError(status: 200, contentType: "text/html", expected: "x").description.contains("text/html"))
     }
 
     @Test func revisionsAndIdentifiersAreComparedByBytes() {
@@ -91,14 +98,18 @@ import Testing
 
     @Test func theContentOfANoteSurvivesItsEncoding() {
         for content in [
-            NoteContent(title: nil, text: nil, date: ""), NoteContent(title: "", text: "\u{0}\"\\\n\u{1F600}", date: "d"),
+            NoteContent(title: nil, text: nil, date: ""),
+            NoteContent(title: "", text: "\u{0}\"\\\n\u{1F600}", date: "d"),
         ] {
             let decoded = NoteContent(content.encoded)
             #expect(decoded.title == content.title && decoded.text == content.text && decoded.date == content.date)
             #expect(decoded.hasSameText(as: content))
         }
-        #expect(!NoteContent(title: nil, text: "", date: "").hasSameText(as: NoteContent(title: "", text: "", date: "")))
-        #expect(!NoteContent(title: nil, text: "\u{FC}", date: "").hasSameText(as: NoteContent(title: nil, text: "u\u{308}", date: "")))
+        #expect(
+            !NoteContent(title: nil, text: "", date: "").hasSameText(as: NoteContent(title: "", text: "", date: "")))
+        #expect(
+            !NoteContent(title: nil, text: "\u{FC}", date: "").hasSameText(
+                as: NoteContent(title: nil, text: "u\u{308}", date: "")))
         #expect(NoteContent(RecordContent([0xFF])).text == nil)
     }
 
@@ -106,7 +117,8 @@ import Testing
         func row(_ id: RecordID, _ date: String) -> NotesView.Row {
             NotesView.Row(
                 RecordRow(
-                    id: id, content: NoteContent(title: nil, text: "t", date: date).encoded, icon: .none, isDeleted: false,
+                    id: id, content: NoteContent(title: nil, text: "t", date: date).encoded, icon: .none,
+                    isDeleted: false,
                     revision: nil, kept: [], problem: nil))
         }
         let view = NotesView(rows: [row("c", "2"), row("b", "1"), row("a", "2")], outbox: 1, connectivity: .unknown)

@@ -9,7 +9,8 @@ import Testing
 @Suite struct SyncEngineTests {
     static let contracts = [APIContract.orig, .compat, .strict]
 
-    @Test(arguments: contracts) func notesCreatedOfflineAreSentInOrderOnceWhenTheInterfaceIsUp(_ contract: APIContract) {
+    @Test(arguments: contracts) func notesCreatedOfflineAreSentInOrderOnceWhenTheInterfaceIsUp(_ contract: APIContract)
+    {
         let world = World(contract)
         let device = world.startDevice()
         world.settle()
@@ -72,7 +73,8 @@ import Testing
         #expect(world.server.history(of: note).count == 3)
     }
 
-    @Test(arguments: contracts) func aConflictKeepsBothSidesAndSendsNothingUntilResolved(_ contract: APIContract) throws {
+    @Test(arguments: contracts) func aConflictKeepsBothSidesAndSendsNothingUntilResolved(_ contract: APIContract) throws
+    {
         let world = World(contract)
         let device = world.startDevice()
         let note = device.create("Milk", "2 l")
@@ -181,7 +183,11 @@ import Testing
         #expect(device.rows.count == 200)
         var received = 0
         world.server.rules = [
-            HostileRule("GET", .replace { received += $0.body.count; return $0 }, where: isIndex)
+            HostileRule(
+                "GET",
+                .replace {
+                    received += $0.body.count; return $0
+                }, where: isIndex)
         ]
         world.run(for: .seconds(300))
         #expect(world.server.rules[0].matchedRequests >= 4 && received < 100)

@@ -65,6 +65,7 @@ import Testing
         "Tests/NotesServiceTests/ContractTests+Rows.swift": "a table of requests and responses",
         "Tests/NotesServiceTests/HTTPServerConnectionTests.swift": "one suite with a shared fixture",
         "Tests/ProxyServerTests/FastPathTests.swift": "one suite with a shared fixture",
+        "Tests/SyncEngineTests/HostileServerTests.swift": "one suite with a shared fixture",
         "Tests/ProxyServerTests/ProxyTests.swift": "one suite with a shared fixture",
     ]
 

@@ -389,7 +389,8 @@ extension String {
         let bytes = Array(utf8)
         let key = Array("\r\n\(name): ".utf8)
         guard bytes.count > key.count else { return nil }
-        for start in 0..<(bytes.count - key.count) where bytes[start] == 13 && bytes[start..<start + key.count] == key[...] {
+        for start in 0..<(bytes.count - key.count)
+        where bytes[start] == 13 && bytes[start..<start + key.count] == key[...] {
             let from = start + key.count
             let end = bytes[from...].firstIndex(of: 13) ?? bytes.endIndex
             return utf8.index(startIndex, offsetBy: from)..<utf8.index(startIndex, offsetBy: end)

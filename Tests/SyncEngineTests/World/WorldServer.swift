@@ -55,7 +55,8 @@ final class WorldServer {
         let revision: String?
         /// The index in ``writes`` of the change that this one replaced; `nil` for a creation.
         let previous: Int?
-        let key: String?
+        /// Whether it is a creation.
+        var isCreation = false
     }
 
     let contract: APIContract
@@ -91,7 +92,9 @@ final class WorldServer {
             store: store, users: ["ada": "secret", "bo": "hidden"], limits: limits, now: { [clock] in clock.now },
             monotonicNow: { [clock] in clock.monotonic },
             makeUUID: {
-                let number = count.withLock { (number: inout Int) -> Int in number += 1; return number }
+                let number = count.withLock { (number: inout Int) -> Int in
+                    number += 1; return number
+                }
                 let digits = String(number)
                 return "aaaaaaaa-0000-4000-8000-" + String(repeating: "0", count: 12 - digits.count) + digits
             })
@@ -152,7 +155,8 @@ final class WorldServer {
         } else {
             response = execute("POST", NotesHTTP.notesPath, JSONText.object(draft))
         }
-        precondition(response.status < 300, "the web client cannot write: \(String(decoding: response.body, as: UTF8.self))")
+        precondition(
+            response.status < 300, "the web client cannot write: \(String(decoding: response.body, as: UTF8.self))")
         return Note(json: response.body)?.revision.description ?? ""
     }
 
@@ -182,14 +186,13 @@ final class WorldServer {
     }
 
     private func recordWrite(_ request: HTTPRequest, _ response: WireResponse, from device: String) {
-        let key = HTTPField.Name(NotesHTTP.idempotencyKeyName).flatMap { request.headerFields[$0] }
         if request.method == .delete {
             guard let id = World.id(ofPath: request.path ?? ""), let previous = latest[id],
                 writes[previous].revision != nil
             else { return }
             append(
                 Write(
-                    at: time.now, device: device, id: id, content: nil, revision: nil, previous: previous, key: key))
+                    at: time.now, device: device, id: id, content: nil, revision: nil, previous: previous))
         } else if let object = JSONText.parse(response.body)?.object, let uuid = object["uuid"]?.text,
             let revision = object["revision"]?.text
         {
@@ -203,7 +206,7 @@ final class WorldServer {
             append(
                 Write(
                     at: time.now, device: device, id: id, content: content, revision: revision, previous: previous,
-                    key: key))
+                    isCreation: request.method == .post))
         }
     }
 
