@@ -86,8 +86,8 @@ extension ScenarioReader {
             return number(node, "a number, or {min: .., max: ..}").map { .range($0...$0) }
         }
         guard let keys = reader.mapping(node, keys: ["min", "max"], in: "'count'") else { return nil }
-        if keys["max"]?.scalar?.string == "budget" { return .budget }
         let least = keys["min"].flatMap { number($0, "a whole number") } ?? 0
+        if keys["max"]?.scalar?.string == "budget" { return .budget(min: least) }
         let most = keys["max"].flatMap { number($0, "a whole number, or budget") } ?? .max
         guard least <= most else {
             reader.report("'min' is greater than 'max'", at: node)
@@ -199,6 +199,9 @@ extension ScenarioReader {
             }
             if let check = check(key, value) { found.append(check) }
         }
+        if found.count > 1, found.contains(where: { $0.key == .present && ($0.value == "true") == $0.isNegated }) {
+            reader.report("an absent note has no other state", at: node)
+        }
         if found.isEmpty {
             reader.report("expected one of \(checks.joined(separator: ", "))", at: node)
             return nil
@@ -221,7 +224,7 @@ extension ScenarioReader {
         let text: String?
         switch key {
         case .icon: text = oneOf(value, ["none", "upload", "conflict", "error"])
-        case .pending: text = oneOf(value, ["true", "false"])
+        case .pending, .present: text = oneOf(value, ["true", "false"])
         case .outbox: text = number(value, "a whole number").map(String.init)
         case .text, .title, .keeps: text = reader.text(value, expected: "a text")
         }

@@ -12,7 +12,8 @@ final class ScenarioReader {
     var marks: [String] = []
 
     private static let sections = [
-        "scenario", "name", "about", "tags", "seed", "limit", "server", "devices", "writers", "network", "faults",
+        "scenario", "name", "about", "tags", "seed", "limit", "heal", "server", "devices", "writers", "network",
+        "faults",
         "steps", "expect",
     ]
     private static let unsupported = ["extends", "workload", "invariants", "matrix", "explore"]
@@ -46,6 +47,12 @@ final class ScenarioReader {
         scenario.about = keys["about"].flatMap { reader.text($0, expected: "a sentence or two") } ?? ""
         if let node = keys["seed"], let seed = number(node, "a whole number") { scenario.seed = UInt64(seed) }
         if let node = keys["limit"], let limit = time(node) { scenario.limit = limit }
+        if let node = keys["heal"] {
+            scenario.healAt = time(node)
+            if let healAt = scenario.healAt, healAt >= scenario.limit {
+                reader.report("expected a time before the limit, \(TimeFormat.short(scenario.limit))", at: node)
+            }
+        }
         readServer(keys["server"], &scenario)
         readWriters(keys["writers"], &scenario)
         readDevices(keys["devices"], network: keys["network"], &scenario)
@@ -53,6 +60,8 @@ final class ScenarioReader {
         scenario.faults = list(keys["faults"]).compactMap(fault)
         scenario.steps = list(keys["steps"]).compactMap(step)
         if let expect = keys["expect"] { scenario.expectations = expectations(expect) }
+        // A step or fault that could not be read would cause errors elsewhere.
+        if reader.problems.isEmpty { check(scenario) }
         return scenario
     }
 
@@ -188,7 +197,10 @@ final class ScenarioReader {
     /// Collects the notes and marks of all steps, because earlier keys may refer to them.
     private func collectNames(_ node: Node?) {
         for step in node?.sequence ?? [] {
-            if let mark = step.mapping?["mark"]?.scalar?.string { marks.append(mark) }
+            if let node = step.mapping?["mark"], let mark = node.scalar?.string {
+                if marks.contains(mark) { reader.report("mark '\(mark.prefix(40))' is set twice", at: node) }
+                marks.append(mark)
+            }
             for (_, value) in step.mapping ?? [:] {
                 if let row = value.mapping?["create"]?.scalar?.string, !rows.contains(row) { rows.append(row) }
             }

@@ -29,6 +29,9 @@ final class YAMLReader {
         problems.append(Problem(location(node?.mark?.line, node?.mark?.column), message))
     }
 
+    /// Reports an error at the location of a value that has been read.
+    func report(_ message: String, at location: SourceLocation) { problems.append(Problem(location, message)) }
+
     /// Returns the location in the user's text of a position in the parsed text.
     private func location(_ line: Int?, _ column: Int?) -> SourceLocation {
         guard let line, let column, let normalization else {

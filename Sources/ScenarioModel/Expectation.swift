@@ -6,7 +6,7 @@ public struct Expectation: Sendable {
     public enum Kind: Sendable {
         /// A condition on requests.
         case traffic(Traffic)
-        /// A condition on a device that holds at every moment.
+        /// A condition on a device that holds at every moment; the note may appear later, but not vanish.
         case always(device: String, StateCondition)
         /// A condition on a device that holds at some moment; otherwise the verdict is inconclusive.
         case sometimes(device: String, StateCondition)
@@ -20,24 +20,13 @@ public struct Expectation: Sendable {
         case finally(device: String, StateCondition)
         /// Devices, or devices and `server`, with equal notes at the end.
         case agree([String])
-
-        /// Whether a host pause can make the expectation fail.
-        var dependsOnTime: Bool {
-            switch self {
-            case .traffic, .sometimes, .eventually: true
-            // A host pause delays the marks that bound a period, but not a fixed time.
-            case .always(_, let condition):
-                [condition.since, condition.until].contains { if case .time? = $0 { true } else { false } }
-            case .serverRow, .serverCount, .finally, .agree: false
-            }
-        }
     }
 
-    /// The window of an `eventually` expectation.
+    /// The window of an `eventually` expectation. It ends with the script phase at the latest.
     public enum Window: Hashable, Sendable {
         /// From the start to a time.
         case by(Nanoseconds)
-        /// From a mark, for a duration.
+        /// From a mark, for a duration. The state when the mark is set counts, an earlier one does not.
         case after(String, within: Nanoseconds)
     }
 
@@ -60,8 +49,9 @@ public struct Expectation: Sendable {
         public enum Count: Hashable, Sendable {
             /// A number within the range.
             case range(ClosedRange<Int>)
-            /// At most the number of attempts that the retry policy allows for the outages of the window.
-            case budget
+            /// At most the number of attempts that the retry policy allows in each outage of the window, and at least
+            /// `min` attempts in the window. An attempt is an attempt to connect, or a request on an open connection.
+            case budget(min: Int = 0)
         }
         /// The result of an exchange, as listed under the key `answers` of scenario files.
         public enum Response: Hashable, Sendable, CustomStringConvertible {
@@ -92,7 +82,8 @@ public struct Expectation: Sendable {
         public let from: String?
         /// The point at which requests are counted.
         public let seen: Seen
-        /// The window; `nil` for the whole run.
+        /// The window; `nil` for the whole run. A mark stands for the start of its step's action. The window ends with
+        /// the script phase at the latest.
         public let between: (from: TimeReference, to: TimeReference)?
         /// The expected number.
         public let count: Count?
@@ -133,7 +124,8 @@ extension Expectation: CustomStringConvertible {
                     ? ", count \(range.lowerBound)"
                     : range.upperBound == .max
                         ? ", at least \(range.lowerBound)" : ", count \(range.lowerBound) to \(range.upperBound)"
-            case .budget?: text += ", within the retry budget"
+            case .budget(let least)?:
+                text += (least > 0 ? ", at least \(least)" : "") + ", within the retry budget"
             case nil: break
             }
             if let responses = traffic.responses {

@@ -1,91 +1,210 @@
 internal import Determinism
-public import LinkModel
 
 /// The evaluation of expectations on a history.
+///
+/// A failure is a failure only if the measured lateness of the run cannot explain it: an expectation that holds with
+/// its bounds moved by the lateness at each of them holds if the lateness is short, and is inconclusive otherwise.
 struct ExpectationEvaluator {
-    private let scenario: Scenario
-    private let history: History
-    private lazy var exchanges = history.exchanges()
+    let scenario: Scenario
+    let history: History
+    let lateness: Lateness
+    /// The index of the entry at which windows with an end are over: the start of the heal phase.
+    let healIndex: Int
+    lazy var exchanges = history.exchanges(isPortal: scenario.isPortal)
 
     init(_ scenario: Scenario, _ history: History) {
         self.scenario = scenario
         self.history = history
+        lateness = Lateness(history)
+        healIndex = history.healIndex
     }
 
     mutating func outcome(of expectation: Expectation) -> Verdict.Outcome {
         switch expectation.kind {
-        case .traffic(let traffic): evaluate(traffic)
-        case .always(let device, let condition): always(device, condition)
-        case .sometimes(let device, let condition): sometimes(device, condition)
-        case .eventually(let device, let condition, let window): eventually(device, condition, window)
-        case .serverRow(let row, let revision, let title, let text): serverRow(row, revision, title, text)
-        case .serverCount(let count): serverCount(count)
-        case .finally(let device, let condition): finally(device, condition)
-        case .agree(let names): agree(names)
+        case .traffic(let traffic): return evaluate(traffic)
+        case .always(let device, let condition): return always(device, condition)
+        case .sometimes(let device, let condition): return sometimes(device, condition)
+        case .eventually(let device, let condition, let window): return eventually(device, condition, window)
+        case .serverRow(let row, let revision, let title, let text): return serverRow(row, revision, title, text)
+        case .serverCount(let count): return serverCount(count)
+        case .finally(let device, let condition): return finally(device, condition)
+        case .agree(let names): return agree(names)
         }
+    }
+
+    // MARK: Windows
+
+    /// A bound of a window: a time, or the index of an entry.
+    enum Bound {
+        case time(Nanoseconds)
+        case index(Int)
+
+        /// Returns the bound later by a span; an index stays.
+        func later(by span: Nanoseconds) -> Bound {
+            if case .time(let time) = self { .time(time + span) } else { self }
+        }
+    }
+
+    static let markUnset = Verdict.Outcome.inconclusive("a mark was never set")
+
+    /// Returns the bound at which the action of a mark has taken effect.
+    private func effect(of reference: TimeReference) -> Bound? {
+        switch reference {
+        case .time(let time): .time(time)
+        case .mark(let mark): history.index(of: mark).map { .index($0) }
+        }
+    }
+
+    /// Returns the bound at which the action of a mark has started.
+    func start(of reference: TimeReference) -> Bound? {
+        guard case .mark(let mark) = reference else { return effect(of: reference) }
+        guard let set = history.index(of: mark) else { return nil }
+        let step = scenario.steps.firstIndex { $0.mark == mark }
+        return .index(step.flatMap { history.index(ofStep: $0) } ?? set)
+    }
+
+    func time(of bound: Bound) -> Nanoseconds {
+        switch bound {
+        case .time(let time): time
+        case .index(let index): history.entries[index].time
+        }
+    }
+
+    /// Returns the longest delay that the lateness of the run can have caused at a bound.
+    func delay(at bound: Bound?) -> Nanoseconds {
+        if case .time(let time)? = bound { lateness.delay(from: .zero, to: time) } else { .zero }
+    }
+
+    /// Returns the result of a check that failed for `reason`, and that holds with bounds moved by `delay`.
+    func excused(_ reason: String, delay: Nanoseconds) -> Verdict.Outcome {
+        if delay < Verdict.hostPauseMax { return .pass }
+        return .inconclusive("\(reason); but the run was late by \(TimeFormat.seconds(delay))")
     }
 
     // MARK: Devices
 
-    /// Returns the reason a state does not satisfy a condition; `nil` if it does. `exists` is `false` if the
-    /// condition's note is missing.
-    static func mismatch(
-        _ state: History.DeviceState, _ condition: StateCondition
-    ) -> (exists: Bool, reason: String?) {
+    /// Returns the reason a state does not satisfy a condition; `nil` if it does.
+    static func mismatch(_ state: History.DeviceState, _ condition: StateCondition) -> String? {
         var row: History.DeviceState.Row?
         if let name = condition.row {
             row = state.rows.first { $0.name == name }
-            if row == nil { return (false, "\(name) is absent") }
+            if row == nil && !condition.asksForPresence { return "\(name) is absent" }
         }
         for check in condition.checks {
             let found: [String]
             switch check.key {
-            case .icon: found = [row?.icon ?? ""]
-            case .text: found = [row?.text ?? ""]
-            case .title: found = [row?.title ?? ""]
+            case .present:
+                let mustBePresent = (check.value == "true") != check.isNegated
+                if mustBePresent != (row != nil) {
+                    return "\(condition.row ?? "") is \(row == nil ? "absent" : "present")"
+                }
+                continue
+            case .icon: found = row.map { [$0.icon] } ?? []
+            case .text: found = row.map { [$0.text ?? ""] } ?? []
+            case .title: found = row.map { [$0.title ?? ""] } ?? []
             case .keeps: found = row?.kept ?? []
             case .pending: found = [row.map { $0.icon == "upload" } ?? (state.outbox > 0) ? "true" : "false"]
             case .outbox: found = ["\(state.outbox)"]
             }
             if found.contains(check.value) == check.isNegated {
                 let shown = found.map { $0.isEmpty ? "empty" : "'\($0)'" }.joined(separator: ", ")
-                return (true, "\(check.key.rawValue) is \(shown)")
+                return "\(check.key.rawValue) is \(shown)"
             }
         }
-        return (true, nil)
+        return nil
     }
 
-    /// Returns the states of a device in a window, beginning with the one in effect at its start.
-    private func states(
-        _ device: String, from: Nanoseconds, to: Nanoseconds
-    ) -> [(time: Nanoseconds, state: History.DeviceState)] {
-        let all = history.states(of: device)
-        let first = all.last { $0.time <= from }.map { [(time: from, state: $0.state)] } ?? []
-        return first + all.filter { $0.time > from && $0.time <= to }
+    /// A state of a device, and the time at which it begins, or at which its window begins if that is later.
+    private struct Seen {
+        let time: Nanoseconds
+        let state: History.DeviceState
     }
 
-    private func window(_ condition: StateCondition) -> (from: Nanoseconds, to: Nanoseconds)? {
-        guard let from = condition.since.map({ history.time(of: $0) }) ?? .zero else { return nil }
-        guard let to = condition.until.map({ history.time(of: $0) }) ?? Nanoseconds(.max) else { return nil }
-        return (from, to)
+    /// Returns the states of a device in a window, beginning with the one in effect at its start. The state at a time
+    /// is the one after all events of that time.
+    ///
+    /// - Parameters:
+    ///   - to: The end; `nil` for that of the run.
+    ///   - includesEnd: Whether a state that begins at the time of the end belongs to the window.
+    private func states(_ device: String, from: Bound, to: Bound?, includesEnd: Bool) -> [Seen] {
+        var first: Seen?
+        var rest: [Seen] = []
+        // A window that has an end is over when the heal phase begins.
+        let end = to == nil ? history.entries.count : healIndex
+        let start = time(of: from)
+        for (index, entry) in history.entries.prefix(end).enumerated() {
+            guard case .device(device, let state) = entry.event else { continue }
+            if Self.isBefore(from, index, entry.time) {
+                first = Seen(time: start, state: state)
+                continue
+            }
+            switch to {
+            case .time(let time)?: if entry.time > time || (entry.time == time && !includesEnd) { continue }
+            case .index(let bound)?: if index >= bound { continue }
+            case nil: break
+            }
+            rest.append(Seen(time: entry.time, state: state))
+        }
+        if case .time(let time)? = to, time < start || (time == start && !includesEnd) { first = nil }
+        return (first.map { [$0] } ?? []) + rest
+    }
+
+    /// Returns whether the state of an entry begins before a window, or with it.
+    private static func isBefore(_ from: Bound, _ index: Int, _ time: Nanoseconds) -> Bool {
+        switch from {
+        case .time(let start): time <= start
+        case .index(let start): index < start
+        }
     }
 
     private func always(_ device: String, _ condition: StateCondition) -> Verdict.Outcome {
-        guard let window = window(condition) else { return .inconclusive("the mark was never set") }
-        var hasSeen = false
-        // The window ends before `until`.
-        for (time, state) in states(device, from: window.from, to: window.to) where time < window.to {
-            let (exists, reason) = Self.mismatch(state, condition)
-            guard exists else { continue }
-            hasSeen = true
-            if let reason { return .fail("at \(TimeFormat.seconds(time)) \(reason)") }
+        guard let from = condition.since.map({ effect(of: $0) }) ?? .time(.zero) else { return Self.markUnset }
+        var to: Bound?
+        if let until = condition.until {
+            guard let bound = start(of: until) else { return Self.markUnset }
+            to = bound
         }
-        return hasSeen ? .pass : .inconclusive("\(condition.row ?? device) was never present")
+        let outcome = always(device, condition, from: from, to: to)
+        // Only a given time can precede the late event that it was meant to follow.
+        let delay = condition.since == nil ? .zero : delay(at: from)
+        guard case .fail(let reason) = outcome, delay > .zero,
+            case .pass = always(device, condition, from: from.later(by: delay), to: to)
+        else { return outcome }
+        return excused(reason, delay: delay)
+    }
+
+    private func always(
+        _ device: String, _ condition: StateCondition, from: Bound, to: Bound?
+    ) -> Verdict.Outcome {
+        let states = states(device, from: from, to: to, includesEnd: false)
+        func hasRow(_ state: History.DeviceState) -> Bool {
+            condition.row == nil || state.rows.contains { $0.name == condition.row }
+        }
+        // A note that was present before the window must not be absent in it either.
+        var hasSeen = history.entries.enumerated().contains { index, entry in
+            guard case .device(device, let state) = entry.event else { return false }
+            return Self.isBefore(from, index, entry.time) && hasRow(state)
+        }
+        var isChecked = false
+        for seen in states {
+            if !hasRow(seen.state) && !hasSeen && !condition.asksForPresence { continue }
+            hasSeen = hasSeen || hasRow(seen.state)
+            isChecked = true
+            if let reason = Self.mismatch(seen.state, condition) {
+                return .fail("at \(TimeFormat.seconds(seen.time)) \(reason)")
+            }
+        }
+        return isChecked ? .pass : .inconclusive("\(condition.row ?? device) was never present")
     }
 
     private func sometimes(_ device: String, _ condition: StateCondition) -> Verdict.Outcome {
-        guard let window = window(condition) else { return .inconclusive("the mark was never set") }
-        let isReached = states(device, from: window.from, to: window.to)
+        guard let from = condition.since.map({ effect(of: $0) }) ?? .time(.zero) else { return Self.markUnset }
+        var to: Bound?
+        if let until = condition.until {
+            guard let bound = start(of: until) else { return Self.markUnset }
+            to = bound
+        }
+        let isReached = states(device, from: from, to: to, includesEnd: true)
             .contains { $0.state.satisfies(condition) }
         return isReached ? .pass : .inconclusive("the state was never reached")
     }
@@ -93,23 +212,38 @@ struct ExpectationEvaluator {
     private func eventually(
         _ device: String, _ condition: StateCondition, _ window: Expectation.Window
     ) -> Verdict.Outcome {
-        let from: Nanoseconds
-        let to: Nanoseconds
+        let from: Bound
+        let end: Nanoseconds
         switch window {
-        case .by(let time): (from, to) = (.zero, time)
+        case .by(let time): (from, end) = (.time(.zero), time)
         case .after(let mark, let within):
-            guard let time = history.time(of: mark) else { return .fail("mark '\(mark)' was never set") }
-            (from, to) = (time, time + within)
+            guard let index = history.index(of: mark) else {
+                return .inconclusive("mark '\(mark)' was never set")
+            }
+            (from, end) = (.index(index), history.entries[index].time + within)
         }
-        let seen = states(device, from: from, to: to)
+        let seen = states(device, from: from, to: .time(end), includesEnd: true)
         if seen.contains(where: { $0.state.satisfies(condition) }) { return .pass }
         guard let last = seen.last else { return .fail("\(device) has no recorded state") }
-        return .fail("at \(TimeFormat.seconds(to)) \(Self.mismatch(last.state, condition).reason ?? "")")
+        let reason = "at \(TimeFormat.seconds(end)) \(Self.mismatch(last.state, condition) ?? "")"
+        let delay = lateness.delay(from: time(of: from), to: end)
+        if delay > .zero {
+            let late = states(device, from: from, to: .time(end + delay), includesEnd: true)
+            if late.contains(where: { $0.state.satisfies(condition) }) { return excused(reason, delay: delay) }
+        }
+        return .fail(reason)
+    }
+
+    private func lastState(of device: String) -> History.DeviceState? {
+        for entry in history.entries.reversed() {
+            if case .device(device, let state) = entry.event { return state }
+        }
+        return nil
     }
 
     private func finally(_ device: String, _ condition: StateCondition) -> Verdict.Outcome {
-        guard let last = history.states(of: device).last else { return .fail("\(device) has no recorded state") }
-        return Self.mismatch(last.state, condition).reason.map { .fail("at the end \($0)") } ?? .pass
+        guard let last = lastState(of: device) else { return .fail("\(device) has no recorded state") }
+        return Self.mismatch(last, condition).map { .fail("at the end \($0)") } ?? .pass
     }
 
     // MARK: The server
@@ -152,8 +286,8 @@ struct ExpectationEvaluator {
                 let shown = rows.filter { users.isEmpty || users.contains($0.user) }
                 sides.append((name, Set(shown.map { Seen(name: $0.name, title: $0.title, text: $0.text) })))
             } else {
-                guard let last = history.states(of: name).last else { return .fail("\(name) has no recorded state") }
-                let shown = last.state.rows.filter { !$0.isDeleted }
+                guard let last = lastState(of: name) else { return .fail("\(name) has no recorded state") }
+                let shown = last.rows.filter { !$0.isDeleted }
                 sides.append((name, Set(shown.map { Seen(name: $0.name, title: $0.title, text: $0.text) })))
             }
         }
@@ -163,101 +297,4 @@ struct ExpectationEvaluator {
         }
         return .pass
     }
-
-    // MARK: Traffic
-
-    private mutating func evaluate(_ traffic: Expectation.Traffic) -> Verdict.Outcome {
-        var from = Nanoseconds.zero
-        var to = Nanoseconds(.max)
-        if let between = traffic.between {
-            guard let start = history.time(of: between.from), let end = history.time(of: between.to) else {
-                return .inconclusive("a mark was never set")
-            }
-            (from, to) = (start, end)
-        }
-        let found = exchanges.filter { exchange in
-            let time = traffic.seen == .proxy ? exchange.sentAt : exchange.arrivedAt
-            // With `answers`, a request that never arrived counts too: its result is `none`.
-            guard let time = time ?? (traffic.responses == nil ? nil : exchange.sentAt) else { return false }
-            return time >= from && time < to && (traffic.from == nil || exchange.actor == traffic.from)
-                && (traffic.request.method == nil || exchange.method == traffic.request.method)
-                && (traffic.request.row == nil || exchange.row == traffic.request.row)
-        }
-        let number = "\(found.count) \(found.count == 1 ? "request" : "requests")"
-        switch traffic.count {
-        case .range(let range)?:
-            if !range.contains(found.count) { return .fail(number + Self.times(found)) }
-        case .budget?:
-            let budget = budget(traffic.from, from: from, to: to)
-            if found.count > budget { return .fail("\(number), \(budget) allowed") }
-        case nil: break
-        }
-        if let expected = traffic.responses {
-            let responses = found.map(Self.response)
-            let isEqual = responses.count == expected.count && zip(responses, expected).allSatisfy(Self.matches)
-            if !isEqual {
-                return .fail(
-                    responses.isEmpty
-                        ? "there is no matching request"
-                        : "answers are \(responses.map(\.description).joined(separator: " "))")
-            }
-        }
-        for sameness in traffic.same {
-            guard found.count > 1 else { return .inconclusive("fewer than 2 matching requests") }
-            let isSame =
-                switch sameness {
-                case .body: Set(found.map(\.bodyDigest)).count == 1
-                case .key: Set(found.map(\.key)).count == 1 && found[0].key != nil
-                }
-            if !isSame { return .fail("the \(sameness.rawValue) differs") }
-        }
-        return .pass
-    }
-
-    private static func times(_ exchanges: [History.Exchange]) -> String {
-        if exchanges.isEmpty { return "" }
-        let times = exchanges.prefix(3).map { "\($0.method) at \(TimeFormat.seconds($0.sentAt))" }
-        return ": " + times.joined(separator: ", ") + (exchanges.count > 3 ? " ..." : "")
-    }
-
-    private static func response(_ exchange: History.Exchange) -> Expectation.Traffic.Response {
-        if let status = exchange.receivedStatus { return .status(status) }
-        return exchange.serverStatus == nil ? .none : .lost
-    }
-
-    private static func matches(
-        _ response: Expectation.Traffic.Response, _ expected: Expectation.Traffic.Response
-    ) -> Bool {
-        if case .statusClass(let digit) = expected, case .status(let status) = response {
-            return status / 100 == digit
-        }
-        return response == expected
-    }
-
-    /// Returns the number of attempts that the retry policy allows in the outages of a window.
-    private func budget(_ device: String?, from: Nanoseconds, to: Nanoseconds) -> Int {
-        let devices = scenario.devices.filter { device == nil || $0.name == device }
-        var sum = 0
-        for device in devices {
-            for (index, entry) in device.network.enumerated() {
-                guard case .hold(let link) = entry.phase, link.conditions.isOutage else { continue }
-                let end = index + 1 < device.network.count ? device.network[index + 1].start : to
-                let duration = min(end, to) - max(entry.start, from)
-                if duration > .zero { sum += Self.budget(ofOutage: duration) }
-            }
-        }
-        return sum
-    }
-
-    /// Returns the number of attempts allowed in one outage of D seconds: 2 + ceil(log2(cap / base)) + D / (cap / 2),
-    /// with a cap of 60 s and a base of 1 s.
-    static func budget(ofOutage duration: Nanoseconds) -> Int {
-        let (count, remainder) = duration.count.quotientAndRemainder(dividingBy: 30_000_000_000)
-        return 2 + 6 + Int(count) + (remainder > 0 ? 1 : 0)
-    }
-}
-
-extension Conditions {
-    /// Whether all packets of both directions are lost.
-    public var isOutage: Bool { up.loss == .one && down.loss == .one }
 }

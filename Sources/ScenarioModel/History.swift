@@ -8,8 +8,14 @@ public struct History: Sendable {
         case network(device: String, link: String, isOnline: Bool)
         /// A device's state has changed.
         case device(String, DeviceState)
-        /// A device or writer has sent a request: the complete request has entered its link.
-        case request(Int, actor: String, method: String, row: String?, key: String?, bodyDigest: UInt64)
+        /// A device's client has started to open a connection. It may be refused, or end in a timeout.
+        case connectionAttempt(Int, device: String)
+        /// A device or writer has sent a request: the complete request has entered its link. `connection` is that of
+        /// its ``connectionAttempt(_:device:)``, if known.
+        case request(
+            Int, actor: String, method: String, row: String?, key: String?, bodyDigest: UInt64, connection: Int? = nil)
+        /// The note of a request has got its name after the request.
+        case named(Int, row: String)
         /// The request has reached the server.
         case arrived(Int)
         /// The server has responded.
@@ -20,8 +26,29 @@ public struct History: Sendable {
         case failed(Int)
         /// A fault has been applied to an exchange.
         case fault(index: Int, exchange: Int)
-        /// A mark has been set.
+        /// A device's store has committed a change; a digest of it.
+        case commit(device: String, digest: UInt64)
+        /// A device has accepted a user's change: it is stored, and visible on the device.
+        case accepted(device: String, row: String)
+        /// A device's belief about its connectivity has changed.
+        case belief(device: String, String)
+        /// A device's client has started.
+        case started(device: String)
+        /// A device's client has stopped.
+        case stopped(device: String)
+        /// A phase of the run has begun.
+        case phase(ScenarioDirector.Phase)
+        /// The action of a step has started.
+        case step(Int)
+        /// A mark has been set: the action of its step has taken effect.
         case mark(String)
+        /// A step was not performed, for this reason.
+        case missed(step: Int, String)
+        /// The action of a step is an error, for this reason.
+        case stepFailed(Int, String)
+        /// A step or a change of a link took effect later than planned: ordered at the event's time, planned earlier
+        /// by this span.
+        case late(Nanoseconds)
         /// A device, a writer or the runner has started an action.
         case action(actor: String, String)
         /// The notes on the server at the end.
@@ -46,9 +73,12 @@ public struct History: Sendable {
     /// Creates an empty history.
     public init() {}
 
-    /// Appends an event, not earlier than the last one.
-    public mutating func append(_ event: Event, at time: Nanoseconds) {
-        entries.append(Entry(time: max(time, entries.last?.time ?? time), event: event))
+    /// Appends an event, not earlier than the last one, and returns its entry.
+    @discardableResult
+    public mutating func append(_ event: Event, at time: Nanoseconds) -> Entry {
+        let entry = Entry(time: max(time, entries.last?.time ?? time), event: event)
+        entries.append(entry)
+        return entry
     }
 
     /// The visible and stored state of a device.
@@ -92,7 +122,7 @@ public struct History: Sendable {
 
         /// Returns whether the state satisfies a condition.
         public func satisfies(_ condition: StateCondition) -> Bool {
-            ExpectationEvaluator.mismatch(self, condition).reason == nil
+            ExpectationEvaluator.mismatch(self, condition) == nil
         }
     }
 
@@ -122,18 +152,30 @@ public struct History: Sendable {
     // MARK: Queries
 
     /// Returns the time at which a mark was set.
-    public func time(of mark: String) -> Nanoseconds? {
-        entries.first {
+    public func time(of mark: String) -> Nanoseconds? { index(of: mark).map { entries[$0].time } }
+
+    /// Returns the index of the entry that set a mark.
+    func index(of mark: String) -> Int? {
+        entries.firstIndex {
             if case .mark(mark) = $0.event { return true }
             return false
-        }?.time
+        }
     }
 
-    /// The longest host pause.
-    var longestHostPause: Nanoseconds {
-        entries.reduce(.zero) { longest, entry in
-            if case .hostPause(let duration) = entry.event { max(longest, duration) } else { longest }
+    /// Returns the index of the entry with which a step's action started.
+    func index(ofStep step: Int) -> Int? {
+        entries.firstIndex {
+            if case .step(step) = $0.event { return true }
+            return false
         }
+    }
+
+    /// The index of the entry with which the heal phase began; the end of the entries if it was not recorded.
+    var healIndex: Int {
+        entries.firstIndex {
+            if case .phase(.heal) = $0.event { return true }
+            return false
+        } ?? entries.count
     }
 
     /// Whether the run was aborted.
@@ -141,48 +183,56 @@ public struct History: Sendable {
         entries.contains { if case .aborted = $0.event { true } else { false } }
     }
 
-    func time(of reference: TimeReference) -> Nanoseconds? {
-        switch reference {
-        case .time(let time): time
-        case .mark(let name): time(of: name)
-        }
-    }
-
-    /// Returns the states of a device with the time at which each began.
-    func states(of device: String) -> [(time: Nanoseconds, state: DeviceState)] {
-        entries.compactMap { entry in
-            if case .device(device, let state) = entry.event { return (entry.time, state) }
-            return nil
-        }
-    }
-
     /// An exchange assembled from its events.
     struct Exchange {
         let actor: String
         let method: String
-        let row: String?
+        var row: String?
         let key: String?
         let bodyDigest: UInt64
         let sentAt: Nanoseconds
+        /// The index of the request's entry.
+        let sentIndex: Int
+        /// Whether the request is the first of a recorded connection attempt.
+        let isFirstOfAttempt: Bool
+        /// Whether a captive portal responds instead of the server.
+        let isOnPortal: Bool
         var arrivedAt: Nanoseconds?
+        var arrivedIndex = 0
         var serverStatus: Int?
         var receivedStatus: Int?
     }
 
-    func exchanges() -> [Exchange] {
+    /// Returns the exchanges in the order of their requests.
+    ///
+    /// - Parameter isPortal: Returns whether a link of a device, given by its name, has a captive portal.
+    func exchanges(isPortal: (_ device: String, _ link: String) -> Bool = { _, _ in false }) -> [Exchange] {
         var order: [Int] = []
         var found: [Int: Exchange] = [:]
-        for entry in entries {
+        var attempts: Set<Int> = []
+        var portals: Set<String> = []
+        for (index, entry) in entries.enumerated() {
             switch entry.event {
-            case .request(let id, let actor, let method, let row, let key, let digest):
+            case .network(let device, let link, _):
+                if isPortal(device, link) { portals.insert(device) } else { portals.remove(device) }
+            case .connectionAttempt(let connection, _): attempts.insert(connection)
+            case .request(let id, let actor, let method, let row, let key, let digest, let connection):
                 order.append(id)
                 found[id] = Exchange(
-                    actor: actor, method: method, row: row, key: key, bodyDigest: digest, sentAt: entry.time)
-            case .arrived(let id): found[id]?.arrivedAt = entry.time
+                    actor: actor, method: method, row: row, key: key, bodyDigest: digest, sentAt: entry.time,
+                    sentIndex: index, isFirstOfAttempt: connection.map { attempts.remove($0) != nil } ?? false,
+                    isOnPortal: portals.contains(actor))
+            case .named(let id, let row): found[id]?.row = row
+            case .arrived(let id):
+                found[id]?.arrivedAt = entry.time
+                found[id]?.arrivedIndex = index
             case .serverResponded(let id, let status):
                 found[id]?.serverStatus = status
                 // A response implies an arrived request, even if no arrival was recorded.
-                if found[id]?.arrivedAt == nil { found[id]?.arrivedAt = entry.time }
+                if let exchange = found[id], exchange.arrivedAt == nil {
+                    found[id]?.arrivedAt = entry.time
+                    found[id]?.arrivedIndex = index
+                }
             case .responseReceived(let id, let status): found[id]?.receivedStatus = status
             default: break
             }

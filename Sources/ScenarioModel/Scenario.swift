@@ -1,8 +1,9 @@
 //  ScenarioModel: the plan of a scenario, the history of a run, and the verdict.
 //
-//  Owns: scenarios, histories, expectations, verdicts.
+//  Owns: scenarios, the director of a run (phases, steps, changes of links, faults), the recorder, histories with their
+//  digest, expectations, verdicts.
 //
-//  Does not own: files (ConfigFiles), running scenarios (ScenarioRunner).
+//  Does not own: files (ConfigFiles), clients, servers, links and clocks (the worlds that drive the director).
 
 public import Determinism
 public import LinkModel
@@ -19,6 +20,9 @@ public struct Scenario: Sendable {
     public var seed: UInt64
     /// The time limit; a run that exceeds it is aborted.
     public var limit: Nanoseconds
+    /// The time at which the heal phase begins even if requests are in flight; `nil` if it begins when nothing more can
+    /// happen.
+    public var healAt: Nanoseconds?
     /// The API contract of the server.
     public var contract: String
     /// Notes on the server at the start.
@@ -135,7 +139,7 @@ public struct Scenario: Sendable {
 
         /// The requests to match.
         public let request: RequestPattern
-        /// The number of the matching request, from 1.
+        /// The number of the matching request, from 1, counted over all devices that the fault may apply to.
         public let nth: Int
         /// The device whose link has the fault; `nil` for any.
         public let device: String?
@@ -219,6 +223,18 @@ public struct Scenario: Sendable {
             case .kill: "is killed"
             case .start: "starts again"
             }
+        }
+    }
+}
+
+extension Scenario.Step: CustomStringConvertible {
+    public var description: String {
+        let what = action.map { "\($0.actor) \($0.action)" } ?? "mark \(mark ?? "")"
+        switch trigger {
+        case .at(let time): return "step: \(what) at \(TimeFormat.seconds(time))"
+        case .after(let mark, let delay):
+            return "step: \(what) \(delay > .zero ? "\(TimeFormat.seconds(delay)) " : "")after \(mark)"
+        case .when(let device, let condition, _): return "step: \(what) when \(device) \(condition)"
         }
     }
 }

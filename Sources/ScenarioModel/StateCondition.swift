@@ -3,7 +3,9 @@ public struct StateCondition: Hashable, Sendable, CustomStringConvertible {
     /// A condition on one value.
     public struct Check: Hashable, Sendable {
         /// The name of a value, as in scenario files.
-        public enum Key: String, CaseIterable, Hashable, Sendable { case icon, text, title, keeps, pending, outbox }
+        public enum Key: String, CaseIterable, Hashable, Sendable {
+            case present, icon, text, title, keeps, pending, outbox
+        }
         /// The value's name.
         public let key: Key
         /// The value to compare with.
@@ -21,7 +23,7 @@ public struct StateCondition: Hashable, Sendable, CustomStringConvertible {
 
     /// The note; `nil` for the device as a whole.
     public let row: String?
-    /// Checks that must hold together.
+    /// Checks that must hold together. A check other than ``Check/Key/present`` fails if the note is absent.
     public let checks: [Check]
     /// Start of the period; `nil` for the scenario's start.
     public let since: TimeReference?
@@ -35,6 +37,9 @@ public struct StateCondition: Hashable, Sendable, CustomStringConvertible {
         self.since = since
         self.until = until
     }
+
+    /// Whether the note's presence is one of the checks.
+    var asksForPresence: Bool { checks.contains { $0.key == .present } }
 
     public var description: String {
         var text = row.map { "\($0) " } ?? ""

@@ -4,7 +4,7 @@ public import Determinism
 public enum TimeFormat {
     /// Returns a time with one decimal: `12.3 s`.
     public static func seconds(_ time: Nanoseconds) -> String {
-        let tenths = (time.count + 50_000_000) / 100_000_000
+        let tenths = time.count.addingSaturating(50_000_000) / 100_000_000
         return "\(tenths / 10).\(tenths % 10) s"
     }
 

@@ -46,26 +46,31 @@ public struct Verdict: Sendable {
     /// The worst outcome of all checks; `fail` is worse than `inconclusive`.
     public let result: Result
 
-    /// The length from which a host pause makes time-dependent failures inconclusive.
+    /// The lateness from which a failure that it can explain is inconclusive; a shorter one widens the expectation's
+    /// bounds.
     public static let hostPauseMax = Nanoseconds.seconds(1)
 
-    /// Returns the outcome; `inconclusive` instead of a failure in a run with a long host pause.
-    private static func excused(_ outcome: Outcome, _ history: History) -> Outcome {
-        guard case .fail(let reason) = outcome, history.longestHostPause >= hostPauseMax else { return outcome }
-        return .inconclusive(
-            "\(reason); but the host was paused for \(TimeFormat.seconds(history.longestHostPause))")
+    /// The part of the time limit that host pauses must take before they can explain that a run exceeds it: a tenth.
+    private static let limitPart: Int64 = 10
+
+    /// Returns the outcome of a check whose failure the end of an aborted run can cause; `inconclusive` instead of a
+    /// failure if the host was paused for a considerable part of the time limit.
+    private static func excused(_ outcome: Outcome, _ scenario: Scenario, _ lateness: Lateness) -> Outcome {
+        let paused = lateness.delay(from: .zero, to: scenario.limit)
+        guard case .fail(let reason) = outcome, paused >= hostPauseMax, paused.count >= scenario.limit.count / limitPart
+        else { return outcome }
+        return .inconclusive("\(reason); but the run was late by \(TimeFormat.seconds(paused))")
     }
 
     /// Evaluates a run.
     public init(_ scenario: Scenario, _ history: History) {
         var evaluator = ExpectationEvaluator(scenario, history)
+        let wasAborted = history.wasAborted
         var checks = scenario.expectations.map {
             let outcome = evaluator.outcome(of: $0)
-            // The final state does not depend on the host's speed, unless the run was aborted.
-            let dependsOnTime = $0.kind.dependsOnTime || history.wasAborted
             return Check(
                 description: $0.description, location: $0.location,
-                outcome: dependsOnTime ? Self.excused(outcome, history) : outcome)
+                outcome: wasAborted ? Self.excused(outcome, scenario, evaluator.lateness) : outcome)
         }
         for (index, fault) in scenario.faults.enumerated() where fault.mustFire {
             let hasFired = history.entries.contains {
@@ -79,12 +84,13 @@ public struct Verdict: Sendable {
                         location: fault.location, outcome: .inconclusive("the fault never fired")))
             }
         }
+        checks += Self.steps(scenario, history)
         for entry in history.entries {
             guard case .aborted(let reason) = entry.event else { continue }
             checks.append(
                 Check(
                     description: "the run ends", location: SourceLocation(file: scenario.name, line: 1, column: 1),
-                    outcome: Self.excused(.fail(reason), history)))
+                    outcome: Self.excused(.fail(reason), scenario, evaluator.lateness)))
         }
         self.checks = checks
         result = Result.worst(
@@ -95,5 +101,24 @@ public struct Verdict: Sendable {
                 case .inconclusive: .inconclusive
                 }
             })
+    }
+
+    /// Returns a check for each step that failed, was not performed, or whose mark was never set.
+    private static func steps(_ scenario: Scenario, _ history: History) -> [Check] {
+        var reasons: [Int: Outcome] = [:]
+        for entry in history.entries {
+            switch entry.event {
+            case .stepFailed(let step, let reason): reasons[step] = .fail(reason)
+            case .missed(let step, let reason): reasons[step] = reasons[step] ?? .inconclusive(reason)
+            default: break
+            }
+        }
+        return scenario.steps.enumerated().compactMap { index, step in
+            var outcome = reasons[index]
+            if let mark = step.mark, outcome == nil, history.index(of: mark) == nil {
+                outcome = .inconclusive("mark '\(mark)' was never set")
+            }
+            return outcome.map { Check(description: step.description, location: step.location, outcome: $0) }
+        }
     }
 }

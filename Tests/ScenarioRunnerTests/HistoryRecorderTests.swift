@@ -8,6 +8,9 @@ import Testing
 
 @testable import ScenarioRunner
 
+// ScenarioModel has a type of that name too.
+private typealias HistoryRecorder = ScenarioRunner.HistoryRecorder
+
 @Suite struct HistoryRecorderTests {
     private final class Lines: Sendable {
         private let lines = Mutex<[String]>([])

@@ -1,0 +1,150 @@
+internal import Determinism
+internal import LinkModel
+internal import ScenarioModel
+
+/// Checks of a scenario as a whole: steps and faults that can never take effect.
+extension ScenarioReader {
+    /// Reports steps that are never due, steps that contradict the state of their device, and faults that never apply.
+    ///
+    /// Only what is certain is reported: the times of steps with `when`, and of those that follow them, are not known.
+    func check(_ scenario: Scenario) {
+        let order = StepOrder(scenario.steps)
+        for (index, step) in scenario.steps.enumerated() {
+            guard let earliest = order.earliest[index] else {
+                reader.report("the step waits for a mark that is set only after the step", at: step.location)
+                continue
+            }
+            if earliest >= scenario.limit {
+                reader.report(
+                    "the step is due at \(TimeFormat.short(earliest)) or later, but the limit is "
+                        + TimeFormat.short(scenario.limit), at: step.location)
+            } else if let healAt = scenario.healAt, earliest >= healAt {
+                reader.report(
+                    "the step is due at \(TimeFormat.short(earliest)) or later, but 'heal' is at "
+                        + TimeFormat.short(healAt), at: step.location)
+            }
+        }
+        if order.earliest.contains(nil) { return }
+        for device in scenario.devices { checkClient(of: device.name, scenario.steps, order) }
+        for fault in scenario.faults where !Self.canMatch(fault, scenario) {
+            reader.report(
+                "no step of \(fault.device ?? "a device") leads to a request '\(fault.request)', so the fault never "
+                    + "applies", at: fault.location)
+        }
+    }
+
+    // MARK: Kills and starts
+
+    private func checkClient(of device: String, _ steps: [Scenario.Step], _ order: StepOrder) {
+        let acting = steps.indices.filter { steps[$0].action?.actor == device }
+        let changes = acting.filter { steps[$0].action?.action == .kill || steps[$0].action?.action == .start }
+        func isStart(_ step: Int) -> Bool { steps[step].action?.action == .start }
+        guard changes.contains(where: { !isStart($0) }) else {
+            for step in changes { report("\(device) is running already", steps[step]) }
+            return
+        }
+        func isTimed(_ step: Int) -> Bool { if case .at = steps[step].trigger { true } else { false } }
+        guard changes.allSatisfy(isTimed) else {
+            // Without a start, whatever follows a kill through marks is certain.
+            let kills = Set(changes)
+            guard !changes.contains(where: isStart) else { return }
+            for step in acting where order.ancestors(of: step).contains(where: kills.contains) {
+                report("\(device) has been killed", steps[step])
+            }
+            return
+        }
+        var isRunning = true
+        var lastChange = Nanoseconds.zero
+        for step in acting.filter(isTimed).sorted(by: { order.key($0) < order.key($1) }) {
+            switch steps[step].action?.action {
+            case .kill?:
+                if !isRunning { report("\(device) has been killed", steps[step]) }
+                (isRunning, lastChange) = (false, order.earliest[step] ?? .zero)
+            case .start?:
+                if isRunning { report("\(device) is running already", steps[step]) }
+                (isRunning, lastChange) = (true, order.earliest[step] ?? .zero)
+            default: if !isRunning { report("\(device) has been killed", steps[step]) }
+            }
+        }
+        for step in acting where !isTimed(step) && !isRunning && (order.earliest[step] ?? .zero) > lastChange {
+            report("\(device) has been killed", steps[step])
+        }
+    }
+
+    private func report(_ reason: String, _ step: Scenario.Step) {
+        guard let (actor, action) = step.action else { return }
+        reader.report("'\(actor) \(action)' is impossible: \(reason)", at: step.location)
+    }
+
+    // MARK: Faults
+
+    /// Returns whether a device can send a request that a fault matches. Any device may fetch any note.
+    private static func canMatch(_ fault: Scenario.Fault, _ scenario: Scenario) -> Bool {
+        let devices = scenario.devices.map(\.name).filter { fault.device == nil || $0 == fault.device }
+        guard let method = fault.request.method, method != "GET" else { return !devices.isEmpty }
+        return scenario.steps.contains { step in
+            guard let (actor, action) = step.action, devices.contains(actor) else { return false }
+            let row: String
+            switch action {
+            case .create(let name, _, _), .edit(let name, _, _):
+                if method == "DELETE" { return false }
+                row = name
+            case .delete(let name):
+                if method != "DELETE" { return false }
+                row = name
+            // A resolution may send any change.
+            case .resolve(let name, _, _): row = name
+            case .sync, .kill, .start: return false
+            }
+            return fault.request.row == nil || fault.request.row == row
+        }
+    }
+}
+
+/// The order of steps that follows from their times and marks.
+private struct StepOrder {
+    /// The earliest time of each step; `nil` if the step waits for a mark that is set only after itself.
+    private(set) var earliest: [Nanoseconds?]
+    /// The step that sets the mark that each step waits for.
+    private var previous: [Int?]
+
+    init(_ steps: [Scenario.Step]) {
+        var setters: [String: Int] = [:]
+        for (index, step) in steps.enumerated() {
+            if let mark = step.mark { setters[mark] = index }
+        }
+        previous = steps.map { step in
+            if case .after(let mark, _) = step.trigger { setters[mark] } else { nil }
+        }
+        earliest = steps.map { _ in nil }
+        for first in steps.indices {
+            var path = [first]
+            // A path longer than the number of steps is a cycle.
+            while let last = path.last, path.count <= steps.count, earliest[last] == nil, let next = previous[last] {
+                path.append(next)
+            }
+            if path.count > steps.count { continue }
+            for step in path.reversed() where earliest[step] == nil {
+                switch steps[step].trigger {
+                case .at(let time): earliest[step] = time
+                case .when: earliest[step] = .zero
+                case .after(_, let delay): earliest[step] = (previous[step].flatMap { earliest[$0] } ?? .zero) + delay
+                }
+            }
+        }
+    }
+
+    /// Returns the steps that precede a step in its chain of marks, the nearest first.
+    func ancestors(of step: Int) -> [Int] {
+        var found: [Int] = []
+        var next = previous[step]
+        while let current = next, found.count < previous.count {
+            found.append(current)
+            next = previous[current]
+        }
+        return found
+    }
+
+    /// The sort key of a step at a fixed time: time, then position.
+    func key(_ step: Int) -> (Nanoseconds, Int) { (earliest[step] ?? .zero, step) }
+}

@@ -1,0 +1,227 @@
+internal import Determinism
+
+extension History.Entry {
+    /// Appends the canonical encoding of the entry: time, kind, and values with their lengths. Entries with equal
+    /// encodings are equal.
+    func encode(into encoder: inout EventEncoder) {
+        encoder.add(time.count)
+        event.encode(into: &encoder)
+    }
+}
+
+/// An encoder of events as bytes, the same in every process: integers are little-endian, texts have their lengths.
+struct EventEncoder {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func removeAll() { bytes.removeAll(keepingCapacity: true) }
+
+    mutating func add(_ value: some FixedWidthInteger) {
+        withUnsafeBytes(of: Int64(truncatingIfNeeded: value).littleEndian) { bytes.append(contentsOf: $0) }
+    }
+
+    mutating func add(_ value: Int?) {
+        add(value == nil ? 0 : 1)
+        add(value ?? 0)
+    }
+
+    mutating func add(_ value: Bool) { bytes.append(value ? 1 : 0) }
+
+    mutating func add(_ text: String) {
+        let utf8 = text.utf8
+        add(utf8.count)
+        bytes.append(contentsOf: utf8)
+    }
+
+    mutating func add(_ text: String?) {
+        add(text != nil)
+        if let text { add(text) }
+    }
+
+    mutating func begin(_ kind: UInt8) { bytes.append(kind) }
+}
+
+extension History.Event {
+    /// Appends the number of the kind, which never changes, and the values.
+    func encode(into encoder: inout EventEncoder) {
+        switch self {
+        case .network(let device, let link, let isOnline):
+            encoder.begin(1)
+            encoder.add(device)
+            encoder.add(link)
+            encoder.add(isOnline)
+        case .device(let device, let state):
+            encoder.begin(2)
+            encoder.add(device)
+            encoder.add(state.outbox)
+            encoder.add(state.rows.count)
+            for row in state.rows {
+                encoder.add(row.name)
+                encoder.add(row.title)
+                encoder.add(row.text)
+                encoder.add(row.icon)
+                encoder.add(row.isDeleted)
+                encoder.add(row.kept.count)
+                for text in row.kept { encoder.add(text) }
+            }
+        case .connectionAttempt(let connection, let device):
+            encoder.begin(3)
+            encoder.add(connection as Int?)
+            encoder.add(device)
+        case .request(let id, let actor, let method, let row, let key, let digest, let connection):
+            encoder.begin(4)
+            encoder.add(id as Int?)
+            encoder.add(actor)
+            encoder.add(method)
+            encoder.add(row)
+            encoder.add(key)
+            encoder.add(digest)
+            encoder.add(connection)
+        case .named(let id, let row):
+            encoder.begin(5)
+            encoder.add(id as Int?)
+            encoder.add(row)
+        case .arrived(let id):
+            encoder.begin(6)
+            encoder.add(id as Int?)
+        case .serverResponded(let id, let status):
+            encoder.begin(7)
+            encoder.add(id as Int?)
+            encoder.add(status as Int?)
+        case .responseReceived(let id, let status):
+            encoder.begin(8)
+            encoder.add(id as Int?)
+            encoder.add(status as Int?)
+        case .failed(let id):
+            encoder.begin(9)
+            encoder.add(id as Int?)
+        case .fault(let index, let exchange):
+            encoder.begin(10)
+            encoder.add(index as Int?)
+            encoder.add(exchange as Int?)
+        case .commit(let device, let digest):
+            encoder.begin(11)
+            encoder.add(device)
+            encoder.add(digest)
+        case .accepted(let device, let row):
+            encoder.begin(12)
+            encoder.add(device)
+            encoder.add(row)
+        case .belief(let device, let belief):
+            encoder.begin(13)
+            encoder.add(device)
+            encoder.add(belief)
+        case .started(let device):
+            encoder.begin(14)
+            encoder.add(device)
+        case .stopped(let device):
+            encoder.begin(15)
+            encoder.add(device)
+        case .phase(let phase):
+            encoder.begin(16)
+            encoder.add(phase.rawValue)
+        case .step(let step):
+            encoder.begin(17)
+            encoder.add(step as Int?)
+        case .mark(let mark):
+            encoder.begin(18)
+            encoder.add(mark)
+        case .missed(let step, let reason):
+            encoder.begin(19)
+            encoder.add(step as Int?)
+            encoder.add(reason)
+        case .stepFailed(let step, let reason):
+            encoder.begin(20)
+            encoder.add(step as Int?)
+            encoder.add(reason)
+        case .late(let span):
+            encoder.begin(21)
+            encoder.add(span.count)
+        case .action(let actor, let text):
+            encoder.begin(22)
+            encoder.add(actor)
+            encoder.add(text)
+        case .server(let rows):
+            encoder.begin(23)
+            encoder.add(rows.count)
+            for row in rows {
+                encoder.add(row.user)
+                encoder.add(row.name)
+                encoder.add(row.revision)
+                encoder.add(row.title)
+                encoder.add(row.text)
+            }
+        case .hostPause(let span):
+            encoder.begin(24)
+            encoder.add(span.count)
+        case .aborted(let reason):
+            encoder.begin(25)
+            encoder.add(reason)
+        }
+    }
+}
+
+extension History {
+    /// The digest of all entries: FNV-1a over the time, kind and bytes of each, in order. It is the same in every
+    /// process.
+    public var digest: UInt64 {
+        var hash = FNV1a()
+        var encoder = EventEncoder()
+        for entry in entries {
+            encoder.removeAll()
+            entry.encode(into: &encoder)
+            for byte in encoder.bytes { hash.add(byte) }
+        }
+        return hash.value
+    }
+
+    /// Returns the index of the first entry that differs from that of another history; `nil` if they are equal.
+    public func firstDifference(from other: History) -> Int? {
+        var left = EventEncoder()
+        var right = EventEncoder()
+        for (index, pair) in zip(entries, other.entries).enumerated() {
+            left.removeAll()
+            right.removeAll()
+            pair.0.encode(into: &left)
+            pair.1.encode(into: &right)
+            if left.bytes != right.bytes { return index }
+        }
+        return entries.count == other.entries.count ? nil : min(entries.count, other.entries.count)
+    }
+}
+
+extension History.Event: CustomStringConvertible {
+    /// The event in one line, without texts of notes.
+    public var description: String {
+        switch self {
+        case .network(let device, let link, let isOnline):
+            "\(device) network \(link)\(isOnline ? "" : ", interface down")"
+        case .device(let device, let state):
+            "\(device) view outbox \(state.outbox)"
+                + state.rows.map { " \($0.name)=\($0.icon)\($0.isDeleted ? "/deleted" : "")" }.joined()
+        case .connectionAttempt(let connection, let device): "\(device) connects, connection \(connection)"
+        case .request(let id, let actor, let method, let row, _, _, let connection):
+            "\(actor) request \(id) \(method) \(row ?? "?")" + (connection.map { ", connection \($0)" } ?? "")
+        case .named(let id, let row): "request \(id) is of \(row)"
+        case .arrived(let id): "request \(id) arrived"
+        case .serverResponded(let id, let status): "request \(id) server responded \(status)"
+        case .responseReceived(let id, let status): "request \(id) response received \(status)"
+        case .failed(let id): "request \(id) failed"
+        case .fault(let index, let exchange): "fault \(index) on request \(exchange)"
+        case .commit(let device, let digest): "\(device) commit \(String(digest, radix: 16))"
+        case .accepted(let device, let row): "\(device) accepted \(row)"
+        case .belief(let device, let belief): "\(device) believes \(belief)"
+        case .started(let device): "\(device) started"
+        case .stopped(let device): "\(device) stopped"
+        case .phase(let phase): "phase \(phase.rawValue)"
+        case .step(let step): "step \(step) starts"
+        case .mark(let mark): "mark \(mark)"
+        case .missed(let step, let reason): "step \(step) missed: \(reason)"
+        case .stepFailed(let step, let reason): "step \(step) failed: \(reason)"
+        case .late(let span): "late by \(TimeFormat.duration(span))"
+        case .action(let actor, let text): "\(actor) \(text)"
+        case .server(let rows): "server" + rows.map { " \($0.name)=\($0.revision)" }.joined()
+        case .hostPause(let span): "host paused for \(TimeFormat.duration(span))"
+        case .aborted(let reason): "aborted: \(reason)"
+        }
+    }
+}

@@ -1,0 +1,154 @@
+public import Determinism
+
+/// The recorder of a run: a history with a rolling digest, the names of notes, and the numbers of exchanges and
+/// connections. A value without a clock.
+///
+/// Recording begins with the event ``History/Event/phase(_:)`` of the phase ``ScenarioDirector/Phase/script``, whose
+/// time is 0 s, and ends with that of ``ScenarioDirector/Phase/ended``; other events are ignored.
+public struct HistoryRecorder: Sendable {
+    /// The events so far.
+    public private(set) var history = History()
+    /// The time of 0 s; `nil` before the script phase.
+    public private(set) var start: Instant?
+
+    private var hash = FNV1a()
+    private var encoder = EventEncoder()
+    private var hasEnded = false
+    /// The names of records, and the latest record of each name.
+    private var rows: [[UInt8]: String] = [:]
+    private var records: [String: [UInt8]] = [:]
+    private var exchanges: [Source: Int] = [:]
+    private var connections: [Source: Int] = [:]
+    /// Exchanges of records without a name, in order.
+    private var unnamed: [(exchange: Int, record: [UInt8])] = []
+    private var states: [String: History.DeviceState] = [:]
+
+    /// The maximum number of exchanges that are remembered until their record gets a name; the oldest are dropped.
+    private static let unnamedMax = 1024
+
+    /// A number given by an actor.
+    private struct Source: Hashable {
+        let actor: String
+        let number: Int
+    }
+
+    /// Creates a recorder.
+    public init() {}
+
+    /// The rolling digest: FNV-1a over time, kind and bytes of every event.
+    public var digest: UInt64 { hash.value }
+
+    // MARK: Events
+
+    /// Records an event and returns whether it belongs to the run.
+    @discardableResult
+    public mutating func record(_ event: History.Event, at now: Instant) -> Bool {
+        if case .phase(.script) = event, start == nil { start = now }
+        guard let start, !hasEnded else { return false }
+        let entry = history.append(event, at: now - start)
+        encoder.removeAll()
+        entry.encode(into: &encoder)
+        for byte in encoder.bytes { hash.add(byte) }
+        if case .phase(.ended) = event { hasEnded = true }
+        return true
+    }
+
+    /// Returns the event of a device's view; `nil` if the view has not changed. The caller records it.
+    public mutating func view(_ rows: [Row], outbox: Int, of device: String) -> History.Event? {
+        let state = History.DeviceState(
+            rows: rows.map { row in
+                History.DeviceState.Row(
+                    name: name(of: row.record), title: row.title, text: row.text, icon: row.icon,
+                    isDeleted: row.isDeleted, kept: row.kept)
+            }, outbox: outbox)
+        guard states[device] != state else { return nil }
+        states[device] = state
+        return .device(device, state)
+    }
+
+    /// A note of a device's view.
+    public struct Row: Sendable {
+        /// The record's identifier.
+        public var record: [UInt8]
+        /// The title.
+        public var title: String?
+        /// The text.
+        public var text: String?
+        /// The icon beside the note: none, upload, conflict or error.
+        public var icon: String
+        /// Whether a deletion is pending.
+        public var isDeleted: Bool
+        /// Every text stored for the note.
+        public var kept: [String]
+
+        /// Creates a row.
+        public init(
+            record: [UInt8], title: String?, text: String?, icon: String, isDeleted: Bool = false, kept: [String] = []
+        ) {
+            self.record = record
+            self.title = title
+            self.text = text
+            self.icon = icon
+            self.isDeleted = isDeleted
+            self.kept = kept
+        }
+    }
+
+    // MARK: Names
+
+    /// Assigns a record its name in the scenario. Returns the events that name earlier requests of the record, for
+    /// the caller to record.
+    public mutating func assign(row: String, to record: [UInt8]) -> [History.Event] {
+        rows[record] = row
+        records[row] = record
+        let named = unnamed.filter { $0.record == record }
+        unnamed.removeAll { $0.record == record }
+        return named.map { .named($0.exchange, row: row) }
+    }
+
+    /// Returns the record that has a name in the scenario; of several the last one assigned.
+    public func record(of row: String) -> [UInt8]? { records[row] }
+
+    /// Returns the name of a record in the scenario; `nil` if it has none.
+    public func row(of record: [UInt8]) -> String? { rows[record] }
+
+    /// Returns the name of a record for output: in the scenario, or the first eight characters of its identifier.
+    public func name(of record: [UInt8]) -> String {
+        rows[record] ?? String(decoding: record.prefix(8), as: UTF8.self)
+    }
+
+    // MARK: Numbers
+
+    /// Returns the number in the run of an actor's exchange; numbers count from 0 in the order of the calls.
+    public mutating func exchange(_ number: Int, of actor: String) -> Int {
+        Self.number(Source(actor: actor, number: number), in: &exchanges)
+    }
+
+    /// Returns the number in the run of a device's connection; numbers count from 0 in the order of the calls.
+    public mutating func connection(_ number: Int, of device: String) -> Int {
+        Self.number(Source(actor: device, number: number), in: &connections)
+    }
+
+    private static func number(_ source: Source, in known: inout [Source: Int]) -> Int {
+        if let number = known[source] { return number }
+        let number = known.count
+        known[source] = number
+        return number
+    }
+
+    /// Returns the event of a request. If its record has no name yet, a later ``assign(row:to:)`` names the request.
+    public mutating func request(
+        _ number: Int, of actor: String, method: String, record: [UInt8]?, key: String?, bodyDigest: UInt64,
+        connection: Int? = nil
+    ) -> History.Event {
+        let id = exchange(number, of: actor)
+        let row = record.flatMap { rows[$0] }
+        if let record, row == nil {
+            if unnamed.count == Self.unnamedMax { unnamed.removeFirst() }
+            unnamed.append((id, record))
+        }
+        return .request(
+            id, actor: actor, method: method, row: row, key: key, bodyDigest: bodyDigest,
+            connection: connection.map { self.connection($0, of: actor) })
+    }
+}

@@ -1,0 +1,89 @@
+internal import Determinism
+
+/// The expectations whose windows can still be decided by the script phase. Times count from 0 s.
+struct OpenExpectations {
+    private struct Window {
+        enum Kind {
+            /// Open until the state is reached.
+            case state(device: String, StateCondition)
+            /// Open while one of the devices has something to send or fetch.
+            case work(devices: [String])
+        }
+
+        let kind: Kind
+        /// The mark at which the window starts; `nil` if that is 0 s, or has happened.
+        var mark: String?
+        var start = Nanoseconds.zero
+        /// The first time after the window.
+        var end: Nanoseconds
+    }
+
+    private var windows: [Window] = []
+    private var states: [String: History.DeviceState] = [:]
+
+    init(_ scenario: Scenario) {
+        for expectation in scenario.expectations {
+            switch expectation.kind {
+            case .eventually(let device, let condition, .by(let time)):
+                windows.append(Window(kind: .state(device: device, condition), end: time + Nanoseconds(1)))
+            case .eventually(let device, let condition, .after(let mark, let within)):
+                windows.append(
+                    Window(kind: .state(device: device, condition), mark: mark, end: within + Nanoseconds(1)))
+            case .traffic(let traffic):
+                guard case .time(let end)? = traffic.between?.to else { continue }
+                let devices = traffic.from.map { [$0] } ?? scenario.devices.map(\.name)
+                windows.append(Window(kind: .work(devices: devices), end: end))
+            case .always(let device, let condition), .sometimes(let device, let condition):
+                guard case .time(let end)? = condition.until else { continue }
+                windows.append(Window(kind: .work(devices: [device]), end: end))
+            case .serverRow, .serverCount, .finally, .agree: break
+            }
+        }
+    }
+
+    /// Records a change of a device's state.
+    mutating func stateChanged(_ device: String, _ state: History.DeviceState) {
+        states[device] = state
+        closeReached()
+    }
+
+    /// Records that a mark was set.
+    mutating func markSet(_ mark: String, at time: Nanoseconds) {
+        for index in windows.indices where windows[index].mark == mark {
+            windows[index].mark = nil
+            windows[index].start = time
+            windows[index].end = time + windows[index].end
+        }
+        closeReached()
+    }
+
+    private mutating func closeReached() {
+        let states = states
+        windows.removeAll { window in
+            guard window.mark == nil, case .state(let device, let condition) = window.kind else { return false }
+            return states[device]?.satisfies(condition) ?? false
+        }
+    }
+
+    /// Advances the time: windows that are over, and could not have been prolonged by lateness, close.
+    mutating func advance(to now: Nanoseconds, _ lateness: Lateness) {
+        windows.removeAll { $0.mark == nil && now >= Self.end($0, lateness) }
+    }
+
+    private static func end(_ window: Window, _ lateness: Lateness) -> Nanoseconds {
+        window.end + lateness.delay(from: window.start, to: window.end)
+    }
+
+    /// Returns the earliest time at which an open window is over; `nil` if none is open.
+    ///
+    /// - Parameter hasWork: Returns whether a device or writer has something to send or fetch.
+    func nextEnd(_ lateness: Lateness, hasWork: (String) -> Bool) -> Nanoseconds? {
+        var next: Nanoseconds?
+        for window in windows where window.mark == nil {
+            if case .work(let devices) = window.kind, !devices.contains(where: hasWork) { continue }
+            let end = Self.end(window, lateness)
+            next = next.map { min($0, end) } ?? end
+        }
+        return next
+    }
+}

@@ -1,0 +1,140 @@
+internal import Determinism
+internal import LinkModel
+
+/// The beginnings and ends of phases.
+extension ScenarioDirector {
+    mutating func beginScriptIfPrepared() {
+        guard actors.allSatisfy(\.isPrepared) else { return }
+        phase = .script
+        phaseDeadline = nil
+        start = now
+        record(.phase(.script))
+        for index in actors.indices {
+            guard let timeline = timelines[index] else { continue }
+            actors[index].timeline = TimelineRun(
+                timeline, startingAt: now, seed: seed, name: "link/\(actors[index].name)/timeline")
+            applyConditions(of: index, at: .zero)
+            actors[index].isRunning = true
+            order(.startClient(newAct(step: nil, index, change: .start), device: actors[index].name))
+        }
+        plan.advance(to: .zero)
+        proceed()
+    }
+
+    /// Begins the heal phase: whatever of the script is left is missed.
+    mutating func beginHeal() {
+        plan.cancel()
+        takeMissed()
+        for index in actors.indices {
+            for due in actors[index].queue { miss(due.step, "the script ended before the action started") }
+            actors[index].queue = []
+            if let id = actors[index].act, let act = acts[id] {
+                actors[index].act = nil
+                acts[id] = nil
+                if let step = act.step { miss(step, "the script ended before the action had taken effect") }
+            }
+        }
+        takeMissed()
+        phase = .heal
+        phaseDeadline = now + Self.quiesceMax
+        faults.disarm()
+        record(.phase(.heal))
+        record(.action(actor: "runner", "restores all links"))
+        order(.disarmFaults)
+        for index in actors.indices where actors[index].device != nil {
+            let name = actors[index].name
+            actors[index].timeline = nil
+            order(.setConditions(device: name, .clear, link: "clear"))
+            if actors[index].isInterfaceUp != true { order(.setInterface(device: name, isUp: true)) }
+            actors[index].isInterfaceUp = true
+            record(.network(device: name, link: "clear", isOnline: true))
+            if !actors[index].isRunning {
+                actors[index].isRunning = true
+                order(.startClient(newAct(step: nil, index, change: .start), device: name))
+            }
+        }
+        proceed()
+    }
+
+    mutating func beginRound() {
+        if phase == .heal {
+            phase = .quiesce
+            record(.phase(.quiesce))
+        }
+        round += 1
+        for index in actors.indices where actors[index].device != nil {
+            actors[index].isSettled = false
+            order(.perform(newAct(step: nil, index), actor: actors[index].name, .sync))
+        }
+        // Without devices there is nothing to wait for.
+        proceed()
+    }
+
+    mutating func beginVerify() {
+        phase = .verify
+        acts = [:]
+        for index in actors.indices { actors[index].act = nil }
+        phaseDeadline = now + Self.verifyMax
+        record(.phase(.verify))
+        order(.readServer)
+    }
+
+    mutating func beginProve() {
+        phase = .ended
+        phaseDeadline = nil
+        record(.phase(.prove))
+        record(.phase(.ended))
+        order(.end(setupFailure: nil))
+    }
+
+    mutating func limitReached() {
+        // A state that is never reached is no reason to fail.
+        let waitsForStatesOnly = !plan.hasTimedSteps && !plan.isFinished && isQuiet && !isOpen
+        if !waitsForStatesOnly { record(.aborted("exceeded the \(TimeFormat.short(scenario.limit)) limit")) }
+        beginHeal()
+    }
+
+    /// Whether no act, exchange or change of a link is outstanding.
+    var isQuiet: Bool {
+        exchanges.isEmpty && hasAllChanges && actors.allSatisfy { $0.act == nil && $0.queue.isEmpty }
+    }
+
+    /// Whether every entry of every network has begun.
+    var hasAllChanges: Bool { start.map { now >= $0 + lastChange } ?? false }
+
+    /// Whether an expectation can still be decided.
+    var isOpen: Bool { open.nextEnd(lateness, hasWork: { hasWork($0) }) != nil }
+
+    func hasWork(_ name: String) -> Bool {
+        guard let index = actorIndex[name] else { return false }
+        return actors[index].device != nil && actors[index].isRunning && !actors[index].isSettled
+    }
+
+    /// Starts acts that are due, and the next phase if the current one is complete.
+    mutating func proceed(_ actual: Instant? = nil) {
+        switch phase {
+        case .script:
+            startActs(actual ?? now)
+            guard phase == .script else { return }
+            quietSince = plan.isFinished && isQuiet && !isOpen ? quietSince ?? now : nil
+            if let quietSince, now - quietSince >= Self.quietMin { return beginHeal() }
+            // Nothing can change what is left: no step or change of a link has a known time, and the world is idle.
+            if isIdle && !plan.hasTimedSteps && hasAllChanges && nextChange == nil { beginHeal() }
+        case .heal:
+            if actors.allSatisfy({ $0.act == nil }) { beginRound() }
+        case .quiesce:
+            let devices = actors.filter { $0.device != nil }
+            if devices.allSatisfy({ $0.act == nil && $0.isSettled }) {
+                if round < Self.quiesceRounds { beginRound() } else { beginVerify() }
+            } else if isIdle {
+                for actor in devices where !(actor.act == nil && actor.isSettled) {
+                    record(.aborted("\(actor.name) has not converged, and nothing is scheduled that could change that"))
+                }
+                beginVerify()
+            }
+        case .setup, .verify, .prove, .ended: break
+        }
+    }
+
+    var nextChange: Instant? { actors.compactMap { $0.timeline?.nextDeadline }.min() }
+}

@@ -1,0 +1,404 @@
+public import Determinism
+public import LinkModel
+
+/// The director of a run: decides when links change, steps are performed, faults apply, and phases begin and end.
+///
+/// A state machine without clock, sockets or threads. A world (simulated or live) reports facts with their time, and
+/// after each fact executes all orders that ``takeAction()`` returns. It calls ``advance(to:)`` at ``nextDeadline``.
+/// Times are those of the world's clock; 0 s of the scenario is the end of the setup. Facts of one time are reported
+/// after ``advance(to:)`` of that time, so planned changes of links and steps come first.
+///
+/// The run ends within `limit` + ``setupMax`` + ``quiesceMax`` + ``verifyMax`` of its beginning, whatever the world
+/// reports.
+public struct ScenarioDirector: Sendable {
+    /// A phase of a run.
+    public enum Phase: String, CaseIterable, Hashable, Sendable {
+        /// Devices that start synced fetch the server's notes. Nothing is recorded, and no fault applies.
+        case setup
+        /// Steps, changes of links and faults of the scenario.
+        case script
+        /// Faults are disarmed, links restored, and killed clients started.
+        case heal
+        /// Every device syncs until it has nothing left to send or fetch, twice.
+        case quiesce
+        /// The server's notes are read.
+        case verify
+        /// The history is complete; the verdict can be given.
+        case prove
+        /// No order follows.
+        case ended
+    }
+
+    /// The identifier of an order whose end the world reports.
+    public struct ActID: Hashable, Sendable {
+        /// The number of earlier orders of that kind.
+        public let number: Int
+    }
+
+    /// An order to the world.
+    public enum Action: Sendable {
+        /// Fetch the server's notes into the device's store, on an unimpaired network; no client runs afterwards.
+        /// Answered by ``ScenarioDirector/prepared(_:at:)`` or ``ScenarioDirector/setupFailed(_:at:)``.
+        case prepare(device: String)
+        /// Record an event at the current time, and report it with ``ScenarioDirector/recorded(_:at:)`` as all others.
+        case record(History.Event)
+        /// Apply conditions to a device's link.
+        case setConditions(device: String, Conditions, link: String)
+        /// Tell the device's client, and clients that start later, whether the interface is up.
+        case setInterface(device: String, isUp: Bool)
+        /// Start the device's client on its store.
+        case startClient(ActID, device: String)
+        /// Kill the device's client: what it has committed stays, its exchanges fail.
+        case killClient(ActID, device: String)
+        /// Perform an action of a device or writer.
+        case perform(ActID, actor: String, Scenario.Action)
+        /// Apply the fault with this index in the scenario to an exchange.
+        case armFault(Int, exchange: Int, Scenario.Fault.Action)
+        /// Withdraw faults that have been armed and have not fired.
+        case disarmFaults
+        /// Record the server's notes (``History/Event/server(_:)``).
+        case readServer
+        /// The run has ended; it could not be set up for the given reason, if there is one.
+        case end(setupFailure: String?)
+    }
+
+    /// The reason why a scenario cannot be run.
+    public struct PlanError: Error, Hashable, Sendable, CustomStringConvertible {
+        /// What is wrong, and where.
+        public let description: String
+    }
+
+    /// The longest setup.
+    public static let setupMax = Nanoseconds.seconds(30)
+    /// The longest time from the beginning of the heal phase to the end of the quiesce phase.
+    public static let quiesceMax = Nanoseconds.seconds(120)
+    /// The longest time for reading the server's notes.
+    public static let verifyMax = Nanoseconds.seconds(30)
+    /// The number of syncs of each device in the quiesce phase: the second fetches what the first of another has sent.
+    public static let quiesceRounds = 2
+    /// The time for which nothing must be outstanding before the heal phase begins: longer than a client takes from one
+    /// request to the next.
+    public static let quietMin = Nanoseconds.milliseconds(100)
+    /// The shortest lateness that is recorded.
+    public static let lateMin = Nanoseconds.milliseconds(10)
+    /// The maximum number of changes of links that one call of ``advance(to:)`` orders one by one.
+    private static let changesMax = 10_000
+
+    /// The scenario.
+    public let scenario: Scenario
+    /// The current phase.
+    public internal(set) var phase = Phase.setup
+    /// The time of 0 s; `nil` in the setup phase.
+    public internal(set) var start: Instant?
+
+    let seed: UInt64
+    /// The time of the last fact.
+    var now = Instant.start
+    private var actions: [Action] = []
+    private var nextAction = 0
+
+    /// A device or writer.
+    struct Actor {
+        let name: String
+        /// The device; `nil` for a writer.
+        let device: Scenario.Device?
+        /// The conditions of its link; `nil` before the script phase, and for a writer.
+        var timeline: TimelineRun?
+        var isInterfaceUp: Bool?
+        var isRunning: Bool
+        /// Whether it has nothing to send or fetch.
+        var isSettled = false
+        /// Steps that wait for the end of the actor's current act.
+        var queue: [StepPlan.Due] = []
+        var act: ActID?
+        /// Whether the setup of the device is complete.
+        var isPrepared: Bool
+    }
+
+    /// An act that has not ended.
+    struct Act {
+        /// The step; `nil` for an act of the director.
+        let step: Int?
+        let actor: Int
+        /// Whether a client is started or stopped.
+        let change: ClientChange?
+
+        enum ClientChange { case start, stop }
+    }
+
+    var actors: [Actor]
+    /// The index of each actor by its name.
+    let actorIndex: [String: Int]
+    let timelines: [Timeline?]
+    var plan: StepPlan
+    var open: OpenExpectations
+    var faults: FaultCounters
+    var acts: [ActID: Act] = [:]
+    private var nextAct = 0
+    /// Exchanges that have not ended, with their actor.
+    var exchanges: [Int: Int] = [:]
+    var lateness = Lateness()
+    var isIdle = false
+    /// The time since which nothing has been outstanding in the script phase.
+    var quietSince: Instant?
+    var round = 0
+    /// The end of the setup, of heal and quiesce, or of the verify phase.
+    var phaseDeadline: Instant?
+    let lastChange: Nanoseconds
+
+    /// Creates the director of a run.
+    ///
+    /// - Parameter seed: The random seed of the links' jitter; the scenario's by default.
+    public init(_ scenario: Scenario, seed: UInt64? = nil) throws(PlanError) {
+        self.scenario = scenario
+        self.seed = seed ?? scenario.seed
+        var actors: [Actor] = []
+        var timelines: [Timeline?] = []
+        for device in scenario.devices {
+            actors.append(
+                Actor(name: device.name, device: device, isRunning: false, isPrepared: !device.startsSynced))
+            do {
+                timelines.append(try Timeline(device.network.map { Timeline.Entry(at: $0.start, $0.phase) }))
+            } catch {
+                throw PlanError(description: "\(scenario.name): \(device.name): \(error.message)")
+            }
+        }
+        for writer in scenario.writers {
+            actors.append(Actor(name: writer.name, device: nil, isRunning: true, isPrepared: true))
+            timelines.append(nil)
+        }
+        var index: [String: Int] = [:]
+        for (position, actor) in actors.enumerated() {
+            guard index.updateValue(position, forKey: actor.name) == nil else {
+                throw PlanError(description: "\(scenario.name): '\(actor.name)' is defined twice")
+            }
+        }
+        var marks: Set<String> = []
+        for step in scenario.steps {
+            if let actor = step.action?.actor, index[actor] == nil {
+                throw PlanError(description: "\(step.location): no device or writer is called '\(actor)'")
+            }
+            if let mark = step.mark, !marks.insert(mark).inserted {
+                throw PlanError(description: "\(step.location): mark '\(mark)' is set twice")
+            }
+        }
+        self.actors = actors
+        self.timelines = timelines
+        actorIndex = index
+        plan = StepPlan(scenario)
+        open = OpenExpectations(scenario)
+        faults = FaultCounters(scenario)
+        lastChange = scenario.plannedEnd
+    }
+
+    // MARK: Outputs
+
+    /// Returns the next order; `nil` if there is none.
+    public mutating func takeAction() -> Action? {
+        guard nextAction < actions.count else { return nil }
+        defer {
+            nextAction += 1
+            if nextAction == actions.count {
+                actions.removeAll(keepingCapacity: true)
+                nextAction = 0
+            }
+        }
+        return actions[nextAction]
+    }
+
+    /// The time of the next ``advance(to:)``; `nil` if the director waits for facts only, or the run has ended.
+    public var nextDeadline: Instant? {
+        guard phase == .script, let start else { return phaseDeadline }
+        var next = start + min(scenario.limit, scenario.healAt ?? scenario.limit)
+        if let step = plan.nextDeadline { next = min(next, start + step) }
+        for actor in actors {
+            if let change = actor.timeline?.nextDeadline { next = min(next, change) }
+        }
+        if let end = open.nextEnd(lateness, hasWork: { hasWork($0) }) { next = min(next, start + end) }
+        if now < start + lastChange { next = min(next, start + lastChange) }
+        if let quietSince { next = min(next, quietSince + Self.quietMin) }
+        return next
+    }
+
+    mutating func order(_ action: Action) {
+        actions.append(action)
+        // The world has something to do.
+        isIdle = false
+    }
+
+    mutating func record(_ event: History.Event) { order(.record(event)) }
+
+    mutating func newAct(step: Int?, _ actor: Int, change: Act.ClientChange? = nil) -> ActID {
+        let id = ActID(number: nextAct)
+        nextAct += 1
+        acts[id] = Act(step: step, actor: actor, change: change)
+        actors[actor].act = id
+        return id
+    }
+
+    // MARK: Facts
+
+    /// Begins the setup: the server runs.
+    public mutating func begin(at time: Instant) {
+        guard phase == .setup, phaseDeadline == nil else { return }
+        now = max(now, time)
+        phaseDeadline = now + Self.setupMax
+        for actor in actors where !actor.isPrepared { order(.prepare(device: actor.name)) }
+        beginScriptIfPrepared()
+    }
+
+    /// Records that a device's store has the server's notes.
+    public mutating func prepared(_ device: String, at time: Instant) {
+        now = max(now, time)
+        guard phase == .setup, phaseDeadline != nil, let index = actorIndex[device] else { return }
+        actors[index].isPrepared = true
+        beginScriptIfPrepared()
+    }
+
+    /// Records that the run cannot be set up.
+    public mutating func setupFailed(_ reason: String, at time: Instant) {
+        now = max(now, time)
+        guard phase == .setup else { return }
+        phase = .ended
+        phaseDeadline = nil
+        order(.end(setupFailure: reason))
+    }
+
+    /// Records that an act has taken effect; the state to which it led has been reported before. After a sync in the
+    /// quiesce phase, ``settled(_:at:)`` must follow, even if nothing was sent.
+    public mutating func actFinished(_ id: ActID, at time: Instant) {
+        advance(to: time)
+        guard let act = acts.removeValue(forKey: id) else { return }
+        isIdle = false
+        if actors[act.actor].act == id { actors[act.actor].act = nil }
+        switch act.change {
+        case .start?: record(.started(device: actors[act.actor].name))
+        case .stop?: record(.stopped(device: actors[act.actor].name))
+        case nil: break
+        }
+        if let step = act.step, let mark = scenario.steps[step].mark { set(mark, at: now) }
+        // Facts about an earlier sync do not count.
+        if phase == .quiesce { actors[act.actor].isSettled = false }
+        proceed()
+    }
+
+    /// Records that an act is an error, such as an edit of a note that does not exist.
+    public mutating func actFailed(_ id: ActID, _ reason: String, at time: Instant) {
+        advance(to: time)
+        guard let act = acts.removeValue(forKey: id) else { return }
+        isIdle = false
+        let actor = actors[act.actor]
+        if actor.act == id { actors[act.actor].act = nil }
+        if let step = act.step {
+            fail(step, reason)
+        } else {
+            record(.aborted("\(actor.name): \(reason)"))
+        }
+        proceed()
+    }
+
+    /// Records an event of the run; also those recorded by the director's order.
+    public mutating func recorded(_ event: History.Event, at time: Instant) {
+        advance(to: time)
+        guard let start, phase != .ended else { return }
+        isIdle = false
+        let scenarioTime = now - start
+        switch event {
+        case .device(let device, let state):
+            plan.stateChanged(device, state, at: scenarioTime)
+            open.stateChanged(device, state)
+        case .request(let id, let actor, let method, let row, _, _, _):
+            exchanges[id] = actorIndex[actor] ?? -1
+            if phase == .script, let fault = faults.requested(by: actor, method: method, row: row) {
+                order(.armFault(fault, exchange: id, scenario.faults[fault].action))
+            }
+        case .responseReceived(let id, _), .failed(let id): exchanges[id] = nil
+        case .hostPause, .late: lateness.record(event, at: scenarioTime)
+        case .server: if phase == .verify { beginProve() }
+        default: break
+        }
+        proceed()
+    }
+
+    /// Records that a device has nothing left to send or fetch.
+    public mutating func settled(_ device: String, at time: Instant) {
+        advance(to: time)
+        guard let index = actorIndex[device] else { return }
+        actors[index].isSettled = true
+        proceed()
+    }
+
+    /// Records that a device has something to send or fetch.
+    public mutating func unsettled(_ device: String, at time: Instant) {
+        advance(to: time)
+        guard let index = actorIndex[device] else { return }
+        isIdle = false
+        actors[index].isSettled = false
+        proceed()
+    }
+
+    /// Records that nothing is scheduled in the world, so that nothing happens before the next order.
+    public mutating func idle(at time: Instant) {
+        advance(to: time)
+        isIdle = true
+        proceed()
+    }
+
+    // MARK: Time
+
+    /// Advances the time; due at ``nextDeadline``. Orders that are overdue follow in the order of their planned times.
+    public mutating func advance(to time: Instant) {
+        let actual = max(now, time)
+        var changes = 0
+        while phase == .script, let start, let next = nextDeadline, next <= actual {
+            // A run that is far behind skips changes of links.
+            changes += 1
+            advanceScript(to: changes > Self.changesMax ? actual : max(next, now), actual, start)
+        }
+        now = actual
+        if phase != .script, let deadline = phaseDeadline, now >= deadline { phaseTimedOut() }
+        if phase == .script { proceed() }
+    }
+
+    /// Orders what is due at a time of the script phase; `actual` is the current time, later if the world is late.
+    private mutating func advanceScript(to time: Instant, _ actual: Instant, _ start: Instant) {
+        now = time
+        let scenarioTime = time - start
+        if scenarioTime >= scenario.limit { return limitReached() }
+        if let healAt = scenario.healAt, scenarioTime >= healAt { return beginHeal() }
+        for index in actors.indices {
+            let planned = actors[index].timeline?.nextDeadline
+            if actors[index].timeline?.advance(to: time) ?? false {
+                recordLateness(planned: planned ?? time, actual)
+                applyConditions(of: index, at: scenarioTime)
+            }
+        }
+        plan.advance(to: scenarioTime)
+        open.advance(to: scenarioTime, lateness)
+        proceed(actual)
+    }
+
+    mutating func recordLateness(planned: Instant, _ actual: Instant) {
+        let late = actual - planned
+        if late >= Self.lateMin { record(.late(late)) }
+    }
+
+    private mutating func phaseTimedOut() {
+        switch phase {
+        case .setup:
+            let waiting = actors.filter { !$0.isPrepared }.map(\.name).joined(separator: ", ")
+            setupFailed(
+                "\(waiting) did not complete the first sync within \(TimeFormat.short(Self.setupMax))", at: now)
+        case .heal, .quiesce:
+            for actor in actors where actor.device != nil && !(actor.isSettled && actor.act == nil) {
+                record(
+                    .aborted(
+                        "\(actor.name) did not converge within \(TimeFormat.short(Self.quiesceMax)) after its link "
+                            + "was restored"))
+            }
+            beginVerify()
+        case .verify: beginProve()
+        case .script, .prove, .ended: break
+        }
+    }
+}
