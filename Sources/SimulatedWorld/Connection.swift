@@ -5,6 +5,7 @@ internal import Impairment
 internal import LinkModel
 internal import NIOCore
 internal import NotesService
+internal import ScenarioModel
 
 /// A connection of a client: the client's socket, the connection on the device's link, and the server's socket with its
 /// machine.
@@ -26,6 +27,8 @@ final class Connection {
     let attempt: Int
     var flow: FlowID?
     var client = ClientState.connecting
+    /// The exchanges, by their numbers in the run, that have not ended for the client.
+    private(set) var exchanges: [Int] = []
     /// Whether reading from each socket is paused, by the direction in which the socket sends.
     private var isPaused = PerDirection(up: false, down: false)
     /// What each socket has to send while reading from it is paused.
@@ -106,12 +109,30 @@ final class Connection {
         send(bytes, from: .client)
     }
 
-    /// The client closes its socket: FIN.
+    /// The client closes its socket: FIN. Its exchanges have ended, although their bytes may still arrive.
     func closeByClient() {
         guard client != .closed else { return }
         let wasOpen = client == .open
         client = .closed
         if wasOpen { sendEnd(from: .client) }
+        endExchanges()
+    }
+
+    /// Records that the exchanges that have not ended have failed.
+    func endExchanges() {
+        let open = exchanges
+        exchanges = []
+        for exchange in open { world.record(.failed(exchange)) }
+    }
+
+    /// Adds an exchange.
+    func beginExchange(_ number: Int) { exchanges.append(number) }
+
+    /// Removes an exchange, and returns whether it had not ended for the client.
+    func endExchange(_ number: Int) -> Bool {
+        guard let index = exchanges.firstIndex(of: number) else { return false }
+        exchanges.remove(at: index)
+        return true
     }
 
     /// Executes an action of the link.

@@ -192,6 +192,7 @@ final class Device {
             connections[id] = nil
             if how == .fin { connection.closeByClient() }
             connection.client = .closed
+            connection.endExchanges()
             input { machine, now in machine.closed(id, how: how, at: now) }
         case .drained, .reset: break
         }
@@ -336,6 +337,8 @@ final class Device {
     // MARK: Observation
 
     private func recordView() {
+        // A state of the setup would not be recorded again.
+        if world.isSettingUp { return }
         let view = NotesView(rows: Array(rows.values), outbox: outbox, connectivity: .unknown)
         let rows = view.rows.map { row in
             HistoryRecorder.Row(
@@ -363,11 +366,19 @@ final class Device {
                 key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: FNV1a.digest(body),
                 connection: flows[timed.flow]?.attempt)
             exchanges[number(id)] = (id, timed.flow)
+            flows[timed.flow]?.beginExchange(number(id))
             world.record(event)
+            // The client may have closed its socket while the request waited to be read.
+            if flows[timed.flow]?.client == .closed { flows[timed.flow]?.endExchanges() }
         case .requestDelivered(let id): world.record(.arrived(number(id)))
         case .committed(let id, let status): world.record(.serverResponded(number(id), status: status))
-        case .responseDelivered(let id, let status): world.record(.responseReceived(number(id), status: status))
-        case .interrupted(let id): world.record(.failed(number(id)))
+        case .responseDelivered(let id, let status):
+            // Bytes written to a closed socket are not received.
+            guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
+            world.record(.responseReceived(number(id), status: status))
+        case .interrupted(let id):
+            guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
+            world.record(.failed(number(id)))
         case .faultInjected(let id, let rule): world.record(.fault(index: rule, exchange: number(id)))
         case .notHTTP(let reason): world.record(.action(actor: name, "sends bytes that are not HTTP: \(reason)"))
         }

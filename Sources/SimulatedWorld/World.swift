@@ -131,6 +131,9 @@ final class World {
         }
     }
 
+    /// Whether nothing is recorded yet.
+    var isSettingUp: Bool { director.phase == .setup }
+
     // MARK: Facts
 
     /// Records an event and reports it to the director.
@@ -147,7 +150,7 @@ final class World {
 
     /// Reports whether a device has nothing to send or fetch.
     func settled(_ device: Device, _ isSettled: Bool) {
-        if director.phase == .setup {
+        if isSettingUp {
             if isSettled { prepared.append(device) }
         } else if isSettled {
             director.settled(device.name, at: now)

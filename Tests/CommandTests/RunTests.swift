@@ -85,7 +85,7 @@ extension CommandTests {
             command.signal(SIGCONT)
             #expect(await command.end() == 3, "\(command.output.text) \(command.errors.text)")
             #expect(command.errors.text.contains("the host was paused for "))
-            #expect(command.output.text.contains("; but the host was paused for "))
+            #expect(command.output.text.contains("; but the run was late by "))
         }
 
         @Test func aRequestWithALostResponseIsRetried() async throws {
@@ -167,7 +167,7 @@ extension CommandTests {
                 var command = first
                 var status = await command.end()
                 // A run with a host pause is repeated alone.
-                for _ in 0..<3 where status == 3 && command.output.text.contains("the host was paused") {
+                for _ in 0..<3 where status == 3 && command.output.text.contains("but the run was late by") {
                     command = try Command(["run", "--live", "--quiet"] + run.arguments)
                     status = await command.end()
                 }

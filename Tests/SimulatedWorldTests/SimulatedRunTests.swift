@@ -92,6 +92,34 @@ import Testing
         #expect(try #require(result.history.entries.last?.time) < .seconds(180))
     }
 
+    @Test func theStateAtTheStartIsRecordedIfItNeverChanges() throws {
+        let scenario = try Self.scenario(
+            """
+            server: { notes: { n1: { title: Milk, text: two } } }
+            devices: { A: { user: ada } }
+            network: { A: { 0s: wifi } }
+            expect: { finally: { A: { row: n1, text: two }, agree: [A, server] } }
+            """)
+        let result = try SimulatedRun.run(scenario)
+        #expect(result.verdict.result == .pass, "\(Self.reasons(result.verdict))")
+    }
+
+    /// The client gives up a request in an outage that lasts; the connection on the link remains.
+    @Test(arguments: ["updead", "downdead", "100-loss", "{ link: 100-loss, signalled: false }", "refuse", "portal"])
+    func aScriptThatEndsInAnOutageEndsWhenTheClientHasGivenUp(_ outage: String) throws {
+        let scenario = try Self.scenario(
+            """
+            server: { notes: { n1: { title: Milk, text: two } } }
+            devices: { A: { user: ada } }
+            network: { A: { 0s: wifi, 1s: \(outage) } }
+            steps: [{ at: 2s, A: { edit: n1, text: three } }]
+            expect: { finally: { server: { n1: { revision: 2, text: three } }, agree: [A, server] } }
+            """)
+        let result = try SimulatedRun.run(scenario)
+        #expect(result.verdict.result == .pass, "\(Self.reasons(result.verdict))")
+        #expect(try #require(result.history.entries.last?.time) < .seconds(60))
+    }
+
     @Test func aWriterReadsANoteBeforeItChangesIt() throws {
         let scenario = try Self.scenario(
             """
