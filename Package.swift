@@ -152,13 +152,13 @@ let package = Package(
         .target(
             name: "HTTPServing",
             dependencies: [
-                "HTTPWire", httpTypes, nioCore, nioPosix,
+                "Determinism", "HTTPWire", httpTypes, nioCore, nioPosix,
             ], swiftSettings: settings),
         // Layer 2: servers and clients.
         .target(
             name: "NotesServer",
             dependencies: [
-                "HTTPServing", "NotesService", httpTypes, nioPosix,
+                "HTTPWire", "HTTPServing", "NotesService", httpTypes, nioPosix,
             ],
             swiftSettings: settings),
         .target(

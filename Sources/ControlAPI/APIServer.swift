@@ -1,5 +1,6 @@
 internal import HTTPServing
 internal import HTTPTypes
+internal import HTTPWire
 public import Logging
 internal import NIOPosix
 internal import ProxyServer

@@ -1,4 +1,5 @@
 public import HTTPTypes
+public import HTTPWire
 internal import Synchronization
 
 extension HTTPServer {
@@ -33,37 +34,28 @@ extension HTTPServer {
     }
 
     /// A request body that cannot be read.
-    public enum BodyError: Error {
-        /// The body exceeds its limit.
-        case tooLarge
-        /// The body arrived more slowly than ``Limits/bodyBytesPerSecondMin``.
-        case tooSlow
-        /// All bodies together exceed ``Limits/bodiesBytesMax``.
-        case budgetExceeded
-        /// The body is malformed, or the connection was closed before its end.
-        case malformed(String)
-    }
+    public typealias BodyError = HTTPServerBodyError
 
     /// One request and its response, as seen by the handler.
     public struct Exchange: Sendable {
-        /// The declared length of the body: 0 without a body, `nil` with chunked transfer coding.
-        public let declaredBodyBytes: Int?
-        private let limits: Limits
+        private let request: HTTPServerRequest
+        private let limits: HTTPServerLimits
         let connection: ConnectionHandle
 
-        init(declaredBodyBytes: Int?, limits: Limits, connection: ConnectionHandle) {
-            self.declaredBodyBytes = declaredBodyBytes
+        init(request: HTTPServerRequest, limits: HTTPServerLimits, connection: ConnectionHandle) {
+            self.request = request
             self.limits = limits
             self.connection = connection
         }
 
+        /// The declared length of the body: 0 without a body, `nil` with chunked transfer coding.
+        public var declaredBodyBytes: Int? { request.declaredBodyBytes }
+
         /// Returns the complete request body. A body can be read once.
         ///
-        /// - Parameter bytesMax: A limit below ``Limits/bodyBytesMax``.
+        /// - Parameter bytesMax: A limit below ``HTTPWire/HTTPServerLimits/bodyBytesMax``.
         public func readBody(bytesMax: Int? = nil) async throws(BodyError) -> [UInt8] {
-            if declaredBodyBytes == 0 { return [] }
-            let bytesMax = min(bytesMax ?? limits.bodyBytesMax, limits.bodyBytesMax)
-            if let declaredBodyBytes, declaredBodyBytes > bytesMax { throw .tooLarge }
+            if let result = request.bodyKnownFromHead(bytesMax: bytesMax, limits) { return try result.get() }
             return try await connection.readBody(bytesMax: bytesMax).get()
         }
 

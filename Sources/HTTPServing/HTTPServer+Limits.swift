@@ -1,3 +1,5 @@
+internal import Determinism
+public import HTTPWire
 internal import NIOCore
 
 #if canImport(Darwin)
@@ -9,24 +11,20 @@ internal import NIOCore
 #endif
 
 extension HTTPServer {
-    /// The limits of a server.
+    /// The limits of a server. Those of one connection can be used as properties of this type.
+    @dynamicMemberLookup
     public struct Limits: Hashable, Sendable {
-        // MARK: Sizes
+        /// The limits of one connection.
+        public var connection = HTTPServerLimits()
 
-        /// The maximum number of bytes of a request body.
-        public var bodyBytesMax = 1 << 20
+        /// Accesses a limit of one connection.
+        public subscript<Value>(dynamicMember limit: WritableKeyPath<HTTPServerLimits, Value>) -> Value {
+            get { connection[keyPath: limit] }
+            set { connection[keyPath: limit] = newValue }
+        }
+
         /// The maximum number of bytes of all request bodies being received or handled.
         public var bodiesBytesMax = 64 << 20
-        /// The maximum number of bytes of a request head; the request line may take half of them.
-        public var headerBytesMax = 32 << 10
-        /// The maximum number of header lines of a request.
-        public var headerLinesMax = 100
-        /// The maximum number of bytes of a request target or header value that is not ASCII. Comparing such strings is
-        /// slow.
-        public var nonASCIIBytesMax = 1024
-        /// The maximum number of bytes of one read, and therefore of buffered input after a request.
-        public var readBytesMax = 16 << 10
-
         /// The send buffer of a connection (`SO_SNDBUF`; Linux doubles it for bookkeeping).
         public var sendBufferBytes = 128 << 10
 
@@ -49,30 +47,14 @@ extension HTTPServer {
         /// they leave time for others. A request is pipelined if it arrives before the previous response is written.
         public var pipelinedPerSecondMax = 2000
 
-        // MARK: Times
-
-        /// The maximum number of seconds for a request head, from the connection's start or the first byte of a later
-        /// request.
-        public var headSecondsMax = 30.0
-        /// The maximum number of seconds between the end of a response and the first byte of the next request.
-        public var idleSecondsMax = 60.0
-        /// The minimum rate of a request body, measured over each ``bodyWindowSeconds``.
-        public var bodyBytesPerSecondMin = 250
-        /// The window over which the rate of a request body is measured.
-        public var bodyWindowSeconds = 30.0
-        /// The minimum rate at which a client receives a response. Each write must complete within
-        /// ``responseStallSecondsMax`` plus the time for its bytes at this rate.
-        public var responseBytesPerSecondMin = 200
-        /// The constant part of a write's deadline in seconds, see ``responseBytesPerSecondMin``.
-        public var responseStallSecondsMax = 60.0
-        /// The maximum number of seconds for which input is read and dropped after the last response. Closing earlier
-        /// would reset the connection and could destroy that response (RFC 9112, 9.6).
-        public var lingerSecondsMax = 5.0
-        /// The maximum number of bytes read and dropped in that time.
-        public var lingerBytesMax = 16 << 20
-
         /// Creates the default limits.
         public init() {}
+
+        /// Returns the time by which a pipelined request of an unauthenticated connection is delayed.
+        func pipeliningPause(connections: Int) -> Nanoseconds {
+            Nanoseconds(
+                Int64(connections).multipliedSaturating(by: 1_000_000_000) / Int64(max(1, pipelinedPerSecondMax)))
+        }
 
         /// The options of an accepted socket: send buffer and keep-alive.
         var socketOptions: [(ChannelOptions.Types.SocketOption, SocketOptionValue)] {

@@ -1,11 +1,12 @@
 //  HTTPServing: an HTTP/1.1 server for the programs of this package.
 //
-//  Owns: binding, starting and stopping; connections and their slots; response framing; limits of size, time and
-//  number.
+//  Owns: binding, starting and stopping; connections and their slots; handler tasks; limits on all connections
+//  together.
 //
-//  Does not own: message boundaries (HTTPWire), the content of responses.
+//  Does not own: the decisions about one connection and its limits (HTTPWire), the content of responses.
 
 public import HTTPTypes
+internal import HTTPWire
 public import NIOCore
 internal import NIOPosix
 

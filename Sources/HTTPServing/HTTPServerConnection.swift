@@ -1,82 +1,42 @@
+internal import Determinism
 internal import HTTPTypes
 internal import HTTPWire
 internal import NIOCore
 internal import Synchronization
 
-/// The channel handler of one accepted connection: it reads a request, starts its handler task, writes the response,
-/// and only then reads the next request.
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// The channel handler of one accepted connection: it drives an ``HTTPServerMachine`` and runs the handler task of each
+/// request.
 ///
 /// All of it runs on the channel's event loop. Handler tasks reach it through a ``ConnectionHandle``.
-///
-///     idle --first byte--> head --complete--> handling --response written--> idle
-///       \                    \                     \
-///        +--------------------+---------------------+--> lingering --> closed
 final class HTTPServerConnection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    enum Phase {
-        /// No byte of the next request has arrived.
-        case idle
-        /// Part of a request head has arrived.
-        case head
-        case handling
-        /// The last response is written; further input is dropped.
-        case lingering
-        case closed
-    }
+    private let limits: HTTPServer.Limits
+    private let slots: ConnectionSlots
+    private let budget: BodyBudget
+    private let respond: HTTPServer.Handler
+    private let slot: ConnectionSlot
+    private let channel: any Channel
 
-    enum Body {
-        /// The handler has not asked for the body.
-        case unread
-        case reading(BodyRead)
-        /// The whole body has been taken from the input.
-        case done
-        /// Part of the body was not read, so the connection cannot be reused.
-        case unconsumed
-    }
+    private var machine: HTTPServerMachine
+    private var isRunning = false
+    private var timer: (deadline: Instant, task: Scheduled<Void>)?
 
-    /// A read of a request body in progress.
-    struct BodyRead {
-        let bytesMax: Int
-        let continuation: CheckedContinuation<Result<[UInt8], HTTPServer.BodyError>, Never>
-        var bytes: [UInt8] = []
-        /// The number of bytes at the start of the current rate window.
-        var bytesBeforeWindow = 0
-    }
-
-    let limits: HTTPServer.Limits
-    private let defaultHeaders: HTTPFields
-    let slots: ConnectionSlots
-    let budget: BodyBudget
-    let respond: HTTPServer.Handler
-    let slot: ConnectionSlot
-    let channel: any Channel
-
-    var parser: HTTPParser
-    var phase = Phase.idle
-    /// Whether the connection has not yet carried a response.
-    var isFirstRequest = true
-    /// Whether the client has closed its side (FIN).
-    var inputHasEnded = false
-    private var bytesDropped = 0
-    /// The one pending deadline: of the head, the body, the write, the idle time or the linger time.
-    private var deadline: Scheduled<Void>?
-
-    /// The end of the pause before a pipelined request; `nil` without a pause.
-    var resumption: Scheduled<Void>?
-
-    /// The request being handled.
-    var request: ValidatedRequest?
-    var body = Body.done
     /// The task of the request being handled.
-    var task: Task<Void, Never>?
+    private var task: Task<Void, Never>?
     /// The budget share of the request being handled.
-    var reservation: BodyReservation?
-
-    var pendingWrites = 0
-    /// Whether the connection stays open after the response being written.
-    var keepsConnection = false
+    private var reservation: BodyReservation?
+    private var bodyReader: CheckedContinuation<Result<[UInt8], HTTPServer.BodyError>, Never>?
+    private var partProducer: CheckedContinuation<Bool, Never>?
 
     init(
         _ channel: any Channel, _ limits: HTTPServer.Limits, _ defaultHeaders: HTTPFields, _ slots: ConnectionSlots,
@@ -84,37 +44,25 @@ final class HTTPServerConnection: ChannelInboundHandler {
     ) {
         self.channel = channel
         self.limits = limits
-        self.defaultHeaders = defaultHeaders
         self.slots = slots
         self.budget = budget
         self.respond = respond
         slot = ConnectionSlot(channel)
-        var wire = HTTPLimits.standard
-        wire.startLine = limits.headerBytesMax / 2
-        wire.headers = limits.headerBytesMax - wire.startLine
-        wire.headerCount = limits.headerLinesMax
-        parser = HTTPParser(.requests, limits: wire)
+        machine = HTTPServerMachine(limits: limits.connection, defaultHeaders: defaultHeaders, at: Self.now)
     }
+
+    private static var now: Instant { Instant(Nanoseconds(Int64(clamping: NIODeadline.now().uptimeNanoseconds))) }
 
     // MARK: Channel events
 
     func channelActive(context: ChannelHandlerContext) {
-        guard slots.admit(slot) else {
-            phase = .closed
-            let channel = channel
-            channel.writeAndFlush(errorResponse(.serviceUnavailable)).whenComplete { _ in channel.close(promise: nil) }
-            return
-        }
-        setDeadline(seconds: limits.headSecondsMax)
-        context.read()
+        if slots.admit(slot) { run() } else { run { $0.refuse(at: $1) } }
     }
 
     func channelInactive(context: ChannelHandlerContext) {
         slots.remove(slot)
-        cancelDeadline()
-        resumption?.cancel()
-        phase = .closed
-        failBodyRead(.malformed("the connection was closed"))
+        run { $0.connectionClosed(at: $1) }
+        resumeProducer(false)
         task?.cancel()
         // The task keeps its reservation until it ends, because it may still hold the body.
         reservation = nil
@@ -123,24 +71,8 @@ final class HTTPServerConnection: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = unwrapInboundIn(data)
-        switch phase {
-        case .closed: return
-        case .lingering:
-            bytesDropped += bytes.readableBytes
-            if bytesDropped > limits.lingerBytesMax { channel.abort() }
-            return
-        case .handling, .idle, .head: break
-        }
-        parser.received(bytes)
-        if parser.bytesKept > inputBytesMax, !isReadingBody { return channel.abort() }
-        if resumption == nil { processInput() }
+        run { $0.received(bytes, at: $1) }
     }
-
-    /// The maximum input that the parser buffers while no body is being read. Back-pressure bounds it to a head and one
-    /// read, except after a FIN: NIO then reads everything that the kernel holds.
-    private var inputBytesMax: Int { limits.headerBytesMax + 4 * limits.readBytesMax }
-
-    var isReadingBody: Bool { if case .reading = body { true } else { false } }
 
     func channelReadComplete(context: ChannelHandlerContext) { readIfNeeded() }
 
@@ -148,87 +80,157 @@ final class HTTPServerConnection: ChannelInboundHandler {
         guard let event = event as? ChannelEvent, event == .inputClosed else {
             return context.fireUserInboundEventTriggered(event)
         }
-        inputHasEnded = true
-        parser.streamEnded()
-        if resumption != nil { return }
-        switch phase {
-        // A client that closes within a head or between two requests expects no response.
-        case .idle, .head, .lingering: channel.close(promise: nil)
-        case .handling: processInput()
-        case .closed: break
-        }
+        run { $0.inputEnded(at: $1) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) { channel.close(promise: nil) }
 
-    /// Reads from the socket unless back-pressure applies.
-    func readIfNeeded() {
-        if resumption != nil { return }
-        switch phase {
-        case .idle, .head, .lingering: channel.read()
-        case .handling: if case .reading = body { channel.read() }
-        case .closed: break
+    // MARK: The handler's calls
+
+    func readBody(bytesMax: Int?, _ continuation: CheckedContinuation<Result<[UInt8], HTTPServer.BodyError>, Never>) {
+        precondition(bodyReader == nil, "a request body can be read once")
+        bodyReader = continuation
+        run { $0.readBody(bytesMax: bytesMax, at: $1) }
+    }
+
+    func send(_ head: HTTPResponse, _ body: HTTPServerResponseBody) { run { $0.respond(head, body, at: $1) } }
+
+    /// Sends the head of a response with parts. The continuation returns whether the first part is wanted.
+    func beginParts(
+        _ head: HTTPResponse, _ body: HTTPServerResponseBody, _ continuation: CheckedContinuation<Bool, Never>
+    ) {
+        produce(continuation) { $0.respond(head, body, at: $1) }
+    }
+
+    /// Sends a part. The continuation returns whether the next part is wanted.
+    func sendPart(_ part: String, _ continuation: CheckedContinuation<Bool, Never>) {
+        produce(continuation) { $0.sendPart(part, at: $1) }
+    }
+
+    /// Sends a part of a body of known length. The continuation returns whether the next part is wanted.
+    func sendBytes(_ part: [UInt8], _ continuation: CheckedContinuation<Bool, Never>) {
+        produce(continuation) { $0.sendBytes(part, at: $1) }
+    }
+
+    func endParts() { run { $0.endParts(at: $1) } }
+
+    func close() { run { $0.close(at: $1) } }
+
+    func abort() { run { $0.abort(at: $1) } }
+
+    // MARK: The machine
+
+    /// Passes an input to the machine and executes its actions.
+    private func run(_ input: (inout HTTPServerMachine, Instant) -> Void = { _, _ in }) {
+        machine.unixTime = Int64(time(nil))
+        input(&machine, Self.now)
+        // A write may complete at once; the outer call then goes on with the next action.
+        if isRunning { return }
+        isRunning = true
+        while let action = machine.takeAction() { execute(action) }
+        isRunning = false
+        updateTimer()
+        readIfNeeded()
+    }
+
+    /// Passes an input to the machine; the continuation returns when the next part is wanted, or will never be.
+    ///
+    /// - Parameter input: Returns whether the machine will ask for a part.
+    private func produce(
+        _ continuation: CheckedContinuation<Bool, Never>, _ input: (inout HTTPServerMachine, Instant) -> Bool
+    ) {
+        partProducer = continuation
+        var isWanted = false
+        run { machine, now in isWanted = input(&machine, now) }
+        if !isWanted { resumeProducer(false) }
+    }
+
+    private func resumeProducer(_ isWanted: Bool) {
+        let continuation = partProducer
+        partProducer = nil
+        continuation?.resume(returning: isWanted)
+    }
+
+    private func execute(_ action: HTTPServerAction) {
+        switch action {
+        case .request(let request): handle(request)
+        case .bodyGrew(let count):
+            if reservation?.grow(by: count) != true { machine.failBody(.budgetExceeded, at: Self.now) }
+        case .body(let result):
+            let continuation = bodyReader
+            bodyReader = nil
+            continuation?.resume(returning: result)
+        case .write(let bytes): write(bytes)
+        case .producePart: resumeProducer(true)
+        case .responseWritten: finishExchange()
+        case .closeOutput:
+            slot.isAuthenticated.store(false, ordering: .relaxed)
+            channel.close(mode: .output, promise: nil)
+        case .close: channel.close(promise: nil)
+        case .abort: channel.abort()
         }
     }
 
-    // MARK: Deadlines
+    private func handle(_ request: HTTPServerRequest) {
+        slot.recordProgress()
+        slot.isBusy.store(true, ordering: .relaxed)
+        let handle = ConnectionHandle(self, slot, channel.eventLoop)
+        let exchange = HTTPServer.Exchange(request: request, limits: limits.connection, connection: handle)
+        let respond = respond
+        let reservation = BodyReservation(budget)
+        self.reservation = reservation
+        // The task ends by itself, or is cancelled when the connection closes.
+        task = Task {
+            let response = await respond(request.request, exchange)
+            await handle.send(response)
+            withExtendedLifetime(reservation) {}
+        }
+    }
 
-    func setDeadline(seconds: Double) {
-        cancelDeadline()
+    private func write(_ bytes: ByteBuffer) {
+        let written = channel.eventLoop.makePromise(of: Void.self)
         let connection = NIOLoopBound(self, eventLoop: channel.eventLoop)
-        deadline = channel.eventLoop.scheduleTask(in: .nanoseconds(Int64(seconds * 1e9))) {
-            connection.value.deadlineExpired()
+        let count = bytes.readableBytes
+        written.futureResult.whenSuccess {
+            connection.value.slot.recordProgress()
+            connection.value.run { $0.written(count, at: $1) }
         }
+        channel.writeAndFlush(bytes, promise: written)
     }
 
-    func cancelDeadline() { deadline?.cancel() }
+    private func finishExchange() {
+        task = nil
+        reservation = nil
+        slot.isBusy.store(false, ordering: .relaxed)
+        guard machine.hasBufferedInput, !slot.isAuthenticated.load(ordering: .relaxed) else { return }
+        let pause = limits.pipeliningPause(connections: slots.count)
+        if pause >= .milliseconds(1) { machine.pauseInput(until: Self.now + pause) }
+    }
 
-    private func deadlineExpired() {
-        switch phase {
-        case .idle: channel.close(promise: nil)
-        case .head: reject(.requestTimeout)
-        case .handling:
-            guard case .reading(let read) = body else { return channel.abort() }
-            let least = limits.bodyWindowSeconds * Double(limits.bodyBytesPerSecondMin)
-            if Double(read.bytes.count - read.bytesBeforeWindow) >= least {
-                startBodyWindow()
-            } else {
-                failBodyRead(.tooSlow)
-            }
-        // The kernel may still hold part of the response; a RST would truncate it.
-        case .lingering: channel.close(promise: nil)
-        case .closed: break
+    // MARK: Reading and time
+
+    /// Reads from the socket unless back-pressure applies.
+    private func readIfNeeded() { if machine.wantsInput { channel.read() } }
+
+    /// Schedules the timer for the machine's deadline. A pending timer that fires before it is kept.
+    private func updateTimer() {
+        guard let deadline = machine.nextDeadline else {
+            if machine.isClosed { cancelTimer() }
+            return
         }
-    }
-
-    // MARK: Closing
-
-    /// Closes the connection without a response.
-    func close() { channel.close(promise: nil) }
-
-    /// Aborts the connection (RST), so that a truncated response cannot pass for a complete one.
-    func abort() { channel.abort() }
-
-    // MARK: Responses of the server itself
-
-    /// Sends a response without calling the handler, and closes the connection.
-    func reject(_ status: HTTPResponse.Status) {
-        phase = .handling
-        keepsConnection = false
-        write(errorResponse(status), isLast: true, nil)
-    }
-
-    private func errorResponse(_ status: HTTPResponse.Status) -> ByteBuffer {
-        var buffer = ByteBuffer()
-        var response = HTTPResponse(status: status)
-        addDefaultHeaders(to: &response)
-        ResponseEncoder.write(response, .length(0), connection: "close", into: &buffer)
-        return buffer
-    }
-
-    func addDefaultHeaders(to response: inout HTTPResponse) {
-        for field in defaultHeaders where !response.headerFields.contains(field.name) {
-            response.headerFields.append(field)
+        if let timer, timer.deadline <= deadline { return }
+        cancelTimer()
+        let connection = NIOLoopBound(self, eventLoop: channel.eventLoop)
+        let time = NIODeadline.uptimeNanoseconds(UInt64(max(0, deadline.sinceStart.count)))
+        let task = channel.eventLoop.scheduleTask(deadline: time) {
+            connection.value.timer = nil
+            connection.value.run { $0.advance(to: $1) }
         }
+        timer = (deadline, task)
+    }
+
+    private func cancelTimer() {
+        timer?.task.cancel()
+        timer = nil
     }
 }

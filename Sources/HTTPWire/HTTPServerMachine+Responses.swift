@@ -6,8 +6,8 @@ internal import NIOCore
 extension HTTPServerMachine {
     /// Sends the response to the request; ignored if the connection is closed.
     ///
-    /// - Returns: Whether the body's parts are wanted. They are not if the response has no body (HEAD, 204, 304), or
-    ///   the body is not ``HTTPServerResponseBody/parts``.
+    /// - Returns: Whether parts of the body are wanted. They are not if the response has no body (HEAD, 204, 304), or
+    ///   its body has no parts.
     @discardableResult
     public mutating func respond(
         _ head: HTTPResponse, _ content: HTTPServerResponseBody, at time: Instant
@@ -19,6 +19,7 @@ extension HTTPServerMachine {
             switch content {
             case .text(let text): text.utf8.count
             case .omitted(let length): isHead ? length : 0
+            case .bytes(let length): length
             case .parts: nil
             }
         if isReadingBody { body = .unconsumed }
@@ -33,26 +34,58 @@ extension HTTPServerMachine {
         switch (framing, content) {
         case (.none, _), (_, .omitted): output = .complete
         case (_, .parts): output = .parts(framing)
+        case (_, .bytes(let length)): output = length > 0 ? .bytes(left: length) : .complete
         case (_, .text(let text)): fill(&buffer, from: text.utf8[...])
         }
         send(buffer)
-        if case .parts = output { return true }
-        return false
+        return wantsParts
+    }
+
+    /// Whether the body of the response being sent has further parts.
+    private var wantsParts: Bool {
+        guard phase == .handling else { return false }
+        switch output {
+        case .parts, .bytes: return true
+        case .none, .text, .complete: return false
+        }
     }
 
     /// Sends a part of the response's body; ignored if the connection is closed.
-    public mutating func sendPart(_ part: String, at time: Instant) {
+    ///
+    /// - Returns: Whether further parts are wanted.
+    @discardableResult
+    public mutating func sendPart(_ part: String, at time: Instant) -> Bool {
         record(time)
-        guard phase == .handling, case .parts(let framing) = output else { return }
+        guard phase == .handling, case .parts(let framing) = output else { return false }
         var buffer = ByteBuffer()
         HTTPResponseEncoder.write(part, framing, into: &buffer)
         send(buffer)
+        return wantsParts
+    }
+
+    /// Sends a part of a body of known length; ignored if the connection is closed.
+    ///
+    /// - Returns: Whether further parts are wanted.
+    @discardableResult
+    public mutating func sendBytes(_ part: [UInt8], at time: Instant) -> Bool {
+        record(time)
+        guard phase == .handling, case .bytes(let left) = output else { return false }
+        guard part.count <= left else {
+            end(.abort)
+            return false
+        }
+        output = part.count < left ? .bytes(left: left - part.count) : .complete
+        send(ByteBuffer(bytes: part))
+        return wantsParts
     }
 
     /// Ends the parts of the response's body; ignored if the connection is closed.
     public mutating func endParts(at time: Instant) {
         record(time)
-        guard phase == .handling, case .parts(let framing) = output else { return }
+        guard phase == .handling else { return }
+        // A FIN would mark a truncated body as complete.
+        if case .bytes = output { return end(.abort) }
+        guard case .parts(let framing) = output else { return }
         var buffer = ByteBuffer()
         HTTPResponseEncoder.writeEnd(framing, into: &buffer)
         output = .complete
@@ -62,7 +95,7 @@ extension HTTPServerMachine {
     /// Reports bytes accepted for sending.
     public mutating func written(_ count: Int, at time: Instant) {
         record(time)
-        precondition(count <= bytesPending, "more bytes accepted than written")
+        guard count <= bytesPending else { return assertionFailure("more bytes accepted than written") }
         bytesPending -= count
         if bytesPending == 0 { outputDrained() }
     }
@@ -123,7 +156,7 @@ extension HTTPServerMachine {
             var buffer = ByteBuffer()
             fill(&buffer, from: rest)
             send(buffer)
-        case .parts:
+        case .parts, .bytes:
             deadline = nil
             actions.append(.producePart)
         case .complete: finishExchange()

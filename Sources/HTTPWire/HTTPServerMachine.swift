@@ -44,6 +44,8 @@ public struct HTTPServerMachine: Sendable {
         case text(Substring.UTF8View)
         /// Parts, which the handler produces.
         case parts(HTTPResponseFraming)
+        /// Parts with this number of bytes in total.
+        case bytes(left: Int)
         /// Nothing: the response is complete.
         case complete
     }

@@ -5,7 +5,8 @@
 //  Does not own: the content of responses (NotesService), connections (HTTPServing).
 
 internal import HTTPServing
-internal import HTTPTypes
+package import HTTPTypes
+package import HTTPWire
 internal import NIOPosix
 public import NotesService
 internal import Synchronization
@@ -34,6 +35,13 @@ public final class NotesServer: Sendable {
     /// The maximum number of requests queued for the database; further requests get 503.
     public static let queuedRequestsMax = 512
 
+    /// The limits of one connection.
+    package static let connectionLimits: HTTPServerLimits = {
+        var limits = HTTPServerLimits()
+        limits.bodyBytesMax = NotesService.Limits.bodyBytesMax
+        return limits
+    }()
+
     /// Binds an address and serves requests until ``stop()``.
     ///
     /// - Parameter onResponse: Receives method, path, status and duration of each exchange; must not block.
@@ -42,10 +50,9 @@ public final class NotesServer: Sendable {
         onResponse: (@Sendable (String, String, Int, Duration) -> Void)? = nil
     ) async throws -> NotesServer {
         var limits = HTTPServer.Limits()
-        limits.bodyBytesMax = NotesService.Limits.bodyBytesMax
+        limits.connection = connectionLimits
         limits.connectionsMax = connectionsMax
         let queue = RequestQueue(service)
-        let bodyRate = "\(limits.bodyBytesPerSecondMin) bytes per second, measured over \(limits.bodyWindowSeconds) s"
         do {
             let server = try await HTTPServer.start(
                 host: host, port: port, limits: limits, defaultHeaders: NotesService.commonHeaderFields
@@ -56,7 +63,7 @@ public final class NotesServer: Sendable {
                     let body = try await readBody(of: request, exchange, queue)
                     response = await queue.respond(to: request, body)
                 } catch {
-                    response = errorResponse(error, to: request, by: service, bodyRate)
+                    response = errorResponse(error, to: request, by: service)
                 }
                 if response.isAuthenticated { exchange.recordAuthentication() }
                 let path = request.path?.prefix { $0 != "?" } ?? ""
@@ -96,10 +103,13 @@ public final class NotesServer: Sendable {
         }
     }
 
-    private static func errorResponse(
-        _ error: HTTPServer.BodyError, to request: HTTPRequest, by service: NotesService, _ bodyRate: String
+    /// Returns the response to a request whose body cannot be read.
+    package static func errorResponse(
+        _ error: HTTPServerBodyError, to request: HTTPRequest, by service: NotesService
     ) -> NotesService.Response {
-        switch error {
+        let limits = connectionLimits
+        let bodyRate = "\(limits.bodyBytesPerSecondMin) bytes per second, measured over \(limits.bodyWindowSeconds) s"
+        return switch error {
         case .tooLarge:
             service.errorResponse(
                 .contentTooLarge, "A body has at most \(NotesService.Limits.bodyBytesMax) bytes", to: request)

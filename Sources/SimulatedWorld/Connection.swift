@@ -45,8 +45,8 @@ final class Connection {
     private var armedDeadline: Instant?
     /// Input that the server does not read yet.
     private var serverInput: [ServerSocketEvent] = []
-    /// The pages of the response's body that is being sent.
-    private var pages: NotesService.Pages?
+    /// The body of the response that is being sent in parts.
+    private var content: NotesService.Body?
     private var request: HTTPServerRequest?
 
     /// The largest read from a client's socket, in bytes.
@@ -240,8 +240,8 @@ final class Connection {
             machine?.unixTime = Int64(Server.startMilliseconds) / 1000 + world.now.sinceStart.count / 1_000_000_000
             send(bytes, from: .server)
             machine?.written(bytes.readableBytes, at: world.now)
-        case .producePart: sendPage()
-        case .responseWritten: pages = nil
+        case .producePart: sendPart()
+        case .responseWritten: content = nil
         case .closeOutput: sendEnd(from: .server)
         case .close:
             isServerClosed = true
@@ -287,22 +287,32 @@ final class Connection {
         switch response.body {
         case .text(let text): machine?.respond(response.head, .text(text), at: world.now)
         case .omitted(let length): machine?.respond(response.head, .omitted(length: length), at: world.now)
-        case .pages(let pages):
-            self.pages = pages
+        case .pages:
+            content = response.body
             machine?.respond(response.head, .parts, at: world.now)
-        case .bytes:
-            // Scenarios have no attachments.
-            machine?.abort(at: world.now)
+        case .bytes(let bytes):
+            content = response.body
+            machine?.respond(response.head, .bytes(length: bytes.length), at: world.now)
         }
     }
 
-    private func sendPage() {
+    /// Sends the next part of the body.
+    private func sendPart() {
         do {
-            if let page = try pages?.next() {
-                machine?.sendPart(page, at: world.now)
-            } else {
-                machine?.endParts(at: world.now)
+            switch content {
+            case .pages(let pages)?:
+                if let page = try pages.next() {
+                    _ = machine?.sendPart(page, at: world.now)
+                    return
+                }
+            case .bytes(let bytes)?:
+                if let part = try bytes.next() {
+                    _ = machine?.sendBytes(part, at: world.now)
+                    return
+                }
+            case .text?, .omitted?, nil: break
             }
+            machine?.endParts(at: world.now)
         } catch {
             machine?.abort(at: world.now)
         }

@@ -61,7 +61,11 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<400) func cutsDoNotChangeTheResponses(_ seed: UInt64) {
+    @Test func cutsDoNotChangeTheResponses() {
+        for seed in UInt64(0)..<400 { checkCuts(seed) }
+    }
+
+    private func checkCuts(_ seed: UInt64) {
         var writer = ConversationWriter(generator: SeededGenerator(seed: seed))
         let methods = ["GET", "HEAD", "POST", "PUT", "DELETE"]
         var bytes = (0..<writer.number(1...6)).flatMap { _ in

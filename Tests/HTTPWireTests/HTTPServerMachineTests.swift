@@ -8,105 +8,7 @@ import Testing
 
 /// The server side of one connection, in virtual time.
 @Suite struct HTTPServerMachineTests {
-    /// A driver that records the machine's actions as text. It accepts all writes at once, unless it is stalled.
-    private final class Driver {
-        var machine: HTTPServerMachine
-        var now = Instant.start
-        var log: [String] = []
-        var output = ""
-        var isStalled = false
-        var bytesHeld = 0
-        /// The number of body bytes after which the driver fails a body.
-        var budget = Int.max
-
-        init(
-            defaultHeaders: HTTPFields = [:], unixTime: Int64? = nil,
-            _ change: (inout HTTPServerLimits) -> Void = { _ in }
-        ) {
-            var limits = HTTPServerLimits()
-            change(&limits)
-            machine = HTTPServerMachine(limits: limits, defaultHeaders: defaultHeaders, at: .start)
-            machine.unixTime = unixTime
-        }
-
-        func feed(_ body: (inout HTTPServerMachine) -> Void) {
-            body(&machine)
-            drain()
-        }
-
-        private func drain() {
-            while let action = machine.takeAction() {
-                switch action {
-                case .request(let request):
-                    log.append("\(request.request.method) \(request.request.path ?? "")")
-                case .bodyGrew(let count):
-                    budget -= count
-                    if budget < 0 { machine.failBody(.budgetExceeded, at: now) }
-                case .body(.success(let bytes)): log.append("body \(String(decoding: bytes, as: UTF8.self))")
-                case .body(.failure(let error)): log.append("no body: \(error)")
-                case .write(let bytes):
-                    output += String(buffer: bytes)
-                    if isStalled {
-                        bytesHeld += bytes.readableBytes
-                    } else {
-                        machine.written(bytes.readableBytes, at: now)
-                    }
-                case .producePart: log.append("part")
-                case .responseWritten: log.append("done")
-                case .closeOutput: log.append("FIN")
-                case .close: log.append("close")
-                case .abort: log.append("RST")
-                }
-            }
-        }
-
-        func receive(_ text: String) { feed { $0.received(ByteBuffer(string: text), at: now) } }
-
-        func respond(_ status: HTTPResponse.Status = .ok, _ content: HTTPServerResponseBody = .text("")) {
-            feed { $0.respond(HTTPResponse(status: status), content, at: now) }
-        }
-
-        func accept() {
-            feed {
-                $0.written(bytesHeld, at: now)
-                bytesHeld = 0
-            }
-        }
-
-        /// Advances to each deadline up to a time.
-        func pass(_ span: Nanoseconds) {
-            let end = now + span
-            while let next = machine.nextDeadline, next <= end {
-                now = max(now, next)
-                feed { $0.advance(to: now) }
-            }
-            now = end
-        }
-
-        func pass(seconds: Int64) { pass(.seconds(seconds)) }
-
-        /// Returns the actions since the last call.
-        func takeLog() -> [String] {
-            defer { log = [] }
-            return log
-        }
-
-        /// Returns the bytes written since the last call.
-        func takeOutput() -> String {
-            defer { output = "" }
-            return output
-        }
-    }
-
-    private static let get = "GET / HTTP/1.1\r\nHost: h\r\n\r\n"
-
-    private static func post(_ length: Int, _ fields: String = "") -> String {
-        "POST / HTTP/1.1\r\nHost: h\r\n\(fields)Content-Length: \(length)\r\n\r\n"
-    }
-
-    private static func empty(_ status: String, _ connection: String = "close") -> String {
-        "HTTP/1.1 \(status)\r\nContent-Length: 0\r\n\(connection.isEmpty ? "" : "Connection: \(connection)\r\n")\r\n"
-    }
+    private typealias Driver = HTTPServerMachineDriver
 
     // MARK: Order and persistence
 
@@ -127,11 +29,11 @@ import Testing
 
     @Test func connectionCloseSendsFINAfterTheResponseAndDropsInput() {
         let driver = Driver()
-        driver.receive("GET / HTTP/1.1\r\nHost: h\r\nConnection: Close\r\n\r\n" + Self.get)
+        driver.receive("GET / HTTP/1.1\r\nHost: h\r\nConnection: Close\r\n\r\n" + Driver.get)
         driver.respond()
         #expect(driver.takeLog() == ["GET /", "done", "FIN"])
-        #expect(driver.takeOutput() == Self.empty("200 OK"))
-        driver.receive(Self.get)
+        #expect(driver.takeOutput() == Driver.empty("200 OK"))
+        driver.receive(Driver.get)
         #expect(driver.takeLog() == [] && driver.machine.wantsInput)
         driver.pass(.milliseconds(4999))
         #expect(driver.takeLog() == [])
@@ -161,10 +63,10 @@ import Testing
         let driver = Driver()
         driver.receive("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
         driver.respond()
-        #expect(driver.takeOutput() == Self.empty("200 OK", "keep-alive"))
+        #expect(driver.takeOutput() == Driver.empty("200 OK", "keep-alive"))
         driver.receive("GET / HTTP/1.0\r\n\r\n")
         driver.respond()
-        #expect(driver.takeOutput() == Self.empty("200 OK"))
+        #expect(driver.takeOutput() == Driver.empty("200 OK"))
         #expect(driver.takeLog() == ["GET /", "done", "GET /", "done", "FIN"])
     }
 
@@ -176,12 +78,12 @@ import Testing
         driver.respond()
         // The third head is incomplete.
         #expect(driver.takeLog() == ["GET /1", "done", "GET /2", "done", "close"])
-        #expect(driver.takeOutput() == Self.empty("200 OK", "") + Self.empty("200 OK", ""))
+        #expect(driver.takeOutput() == Driver.empty("200 OK", "") + Driver.empty("200 OK", ""))
         let last = Driver()
-        last.receive(Self.get)
+        last.receive(Driver.get)
         last.feed { $0.inputEnded(at: last.now) }
         last.respond()
-        #expect(last.takeOutput() == Self.empty("200 OK") && last.takeLog() == ["GET /", "done", "close"])
+        #expect(last.takeOutput() == Driver.empty("200 OK") && last.takeLog() == ["GET /", "done", "close"])
     }
 
     @Test func aClientThatClosesBetweenRequestsGetsNoResponse() {
@@ -195,7 +97,7 @@ import Testing
 
     @Test func aPauseDelaysThePipelinedRequest() {
         let driver = Driver()
-        driver.receive(Self.get + Self.get)
+        driver.receive(Driver.get + Driver.get)
         driver.machine.respond(HTTPResponse(status: .ok), .text(""), at: driver.now)
         guard case .write(let bytes)? = driver.machine.takeAction() else { return #expect(Bool(false)) }
         driver.machine.written(bytes.readableBytes, at: driver.now)
@@ -242,17 +144,17 @@ import Testing
         let driver = Driver()
         driver.isStalled = true
         driver.feed { $0.refuse(at: driver.now) }
-        driver.receive(Self.get)
+        driver.receive(Driver.get)
         #expect(driver.takeLog() == [] && !driver.machine.wantsInput)
         driver.accept()
-        #expect(driver.takeLog() == ["close"] && driver.takeOutput() == Self.empty("503 Service Unavailable"))
+        #expect(driver.takeLog() == ["close"] && driver.takeOutput() == Driver.empty("503 Service Unavailable"))
     }
 
     // MARK: Bodies of requests
 
     @Test func continueIsSentWhenTheBodyIsRead() {
         let driver = Driver()
-        driver.receive(Self.post(2, "Expect: 100-continue\r\n"))
+        driver.receive(Driver.post(2, "Expect: 100-continue\r\n"))
         #expect(driver.takeOutput().isEmpty)
         driver.feed { $0.readBody(at: driver.now) }
         #expect(driver.takeOutput() == "HTTP/1.1 100 Continue\r\n\r\n" && driver.machine.wantsInput)
@@ -260,24 +162,24 @@ import Testing
         driver.respond()
         #expect(driver.takeLog() == ["POST /", "body ab", "done"])
         // Without a look at the body there is no interim response, and the connection cannot be reused.
-        driver.receive(Self.post(2, "Expect: 100-continue\r\n"))
+        driver.receive(Driver.post(2, "Expect: 100-continue\r\n"))
         driver.respond(.forbidden)
-        #expect(driver.takeOutput() == Self.empty("200 OK", "") + Self.empty("403 Forbidden"))
+        #expect(driver.takeOutput() == Driver.empty("200 OK", "") + Driver.empty("403 Forbidden"))
         #expect(driver.takeLog() == ["POST /", "done", "FIN"])
     }
 
     @Test func aDeclaredLengthOverTheLimitFailsBeforeTheBodyArrives() {
         let driver = Driver { $0.bodyBytesMax = 10 }
-        driver.receive(Self.post(11, "Expect: 100-continue\r\n"))
+        driver.receive(Driver.post(11, "Expect: 100-continue\r\n"))
         driver.feed { $0.readBody(at: driver.now) }
         #expect(driver.takeLog() == ["POST /", "no body: tooLarge"] && driver.takeOutput().isEmpty)
         driver.respond(.contentTooLarge)
-        #expect(driver.takeLog() == ["done", "FIN"] && driver.takeOutput() == Self.empty("413 Content Too Large"))
+        #expect(driver.takeLog() == ["done", "FIN"] && driver.takeOutput() == Driver.empty("413 Content Too Large"))
     }
 
     @Test func aHandlerMayLowerTheLimit() {
         let driver = Driver()
-        driver.receive(Self.post(11))
+        driver.receive(Driver.post(11))
         driver.feed { $0.readBody(bytesMax: 10, at: driver.now) }
         #expect(driver.takeLog() == ["POST /", "no body: tooLarge"])
     }
@@ -297,7 +199,7 @@ import Testing
     @Test func anUnreadBodyEndsTheConnectionUnlessItHasArrived() {
         for (arrived, log) in [("xyz", ["POST /", "done"]), ("xy", ["POST /", "done", "FIN"])] {
             let driver = Driver()
-            driver.receive(Self.post(3) + arrived)
+            driver.receive(Driver.post(3) + arrived)
             driver.respond()
             #expect(driver.takeLog() == log)
         }
@@ -306,7 +208,7 @@ import Testing
     @Test func aBodyOverTheBudgetFails() {
         let driver = Driver()
         driver.budget = 4
-        driver.receive(Self.post(6) + "abcd")
+        driver.receive(Driver.post(6) + "abcd")
         driver.feed { $0.readBody(at: driver.now) }
         #expect(driver.takeLog() == ["POST /"])
         driver.receive("ef")
@@ -316,7 +218,7 @@ import Testing
 
     @Test func aBodyThatEndsEarlyIsMalformed() {
         let driver = Driver()
-        driver.receive(Self.post(6) + "abcd")
+        driver.receive(Driver.post(6) + "abcd")
         driver.feed { $0.readBody(at: driver.now) }
         driver.feed { $0.inputEnded(at: driver.now) }
         driver.respond(.badRequest)
@@ -345,7 +247,7 @@ import Testing
     @Test func partsAreProducedOneAtATimeAndChunked() {
         let driver = Driver()
         driver.isStalled = true
-        driver.receive(Self.get)
+        driver.receive(Driver.get)
         driver.respond(.ok, .parts)
         #expect(driver.takeLog() == ["GET /"])
         driver.accept()
@@ -371,9 +273,28 @@ import Testing
         #expect(driver.takeOutput() == "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\npart")
     }
 
+    @Test func partsOfKnownLengthMustHaveThatLength() {
+        for (parts, log) in [
+            (["one", "", "two"], ["GET /", "part", "part", "part", "done"]),
+            (["one", "four"], ["GET /", "part", "part", "RST"]),
+            (["one"], ["GET /", "part", "part", "RST"]),
+        ] {
+            let driver = Driver()
+            driver.receive(Driver.get)
+            driver.respond(.ok, .bytes(length: 6))
+            for part in parts { driver.feed { $0.sendBytes(Array(part.utf8), at: driver.now) } }
+            if parts.count == 1 { driver.feed { $0.endParts(at: driver.now) } }
+            #expect(driver.takeLog() == log)
+        }
+        let empty = Driver()
+        empty.receive(Driver.get)
+        empty.respond(.ok, .bytes(length: 0))
+        #expect(empty.takeLog() == ["GET /", "done"] && empty.takeOutput() == Driver.empty("200 OK", ""))
+    }
+
     @Test func framingFieldsOfTheHandlerAreReplaced() {
         let driver = Driver(defaultHeaders: [.server: "s", .cacheControl: "no-store"], unixTime: 1_763_829_226)
-        driver.receive(Self.get)
+        driver.receive(Driver.get)
         let head = HTTPResponse(
             status: .ok,
             headerFields: [
@@ -386,116 +307,11 @@ import Testing
                 + "Date: Sat, 22 Nov 2025 16:33:46 GMT\r\nContent-Length: 1\r\n\r\nx")
     }
 
-    // MARK: Deadlines
-
-    @Test func anIncompleteFirstHeadGets408ThirtySecondsAfterTheStart() {
-        let driver = Driver()
-        for _ in 0..<29 {
-            driver.pass(seconds: 1)
-            driver.receive("G")
-        }
-        driver.pass(.milliseconds(999))
-        #expect(driver.takeLog() == [])
-        driver.pass(.milliseconds(1))
-        #expect(driver.takeLog() == ["done", "FIN"] && driver.takeOutput() == Self.empty("408 Request Timeout"))
-    }
-
-    @Test func aClientThatSendsNothingGetsNoResponse() {
-        let driver = Driver()
-        driver.pass(.milliseconds(29_999))
-        #expect(driver.takeLog() == [])
-        driver.pass(.milliseconds(1))
-        #expect(driver.takeLog() == ["close"] && driver.output.isEmpty)
-    }
-
-    @Test func anIdleConnectionIsClosedAfterSixtySeconds() {
-        let driver = Driver()
-        driver.receive(Self.get)
-        driver.pass(seconds: 100)
-        driver.respond()
-        driver.pass(.milliseconds(59_999))
-        #expect(driver.takeLog() == ["GET /", "done"])
-        driver.pass(.milliseconds(1))
-        #expect(driver.takeLog() == ["close"])
-    }
-
-    @Test func aLaterHeadHasThirtySecondsFromItsFirstByte() {
-        let driver = Driver()
-        driver.receive(Self.get)
-        driver.respond()
-        driver.pass(seconds: 59)
-        driver.receive("G")
-        driver.pass(.milliseconds(29_999))
-        #expect(driver.takeLog() == ["GET /", "done"])
-        driver.pass(.milliseconds(1))
-        #expect(driver.takeLog() == ["done", "FIN"])
-        #expect(driver.takeOutput() == Self.empty("200 OK", "") + Self.empty("408 Request Timeout"))
-    }
-
-    @Test func aBodyMustKeepTheMinimumRateInEachWindow() {
-        let driver = Driver()
-        driver.receive(Self.post(100_000))
-        driver.pass(seconds: 500)
-        driver.feed { $0.readBody(at: driver.now) }
-        // 250 bytes/s over windows of 30 s are 7500 bytes per window, wherever they are in it.
-        for bytes in [7500, 7500, 7499] {
-            #expect(driver.takeLog().allSatisfy { $0 == "POST /" })
-            driver.pass(.milliseconds(29_999))
-            driver.receive(String(repeating: "x", count: bytes))
-            driver.pass(.milliseconds(1))
-        }
-        #expect(driver.takeLog() == ["no body: tooSlow"])
-        driver.respond(.requestTimeout)
-        #expect(driver.takeLog() == ["done", "FIN"] && driver.takeOutput() == Self.empty("408 Request Timeout"))
-    }
-
-    /// The total time has no limit, because a mobile network may be slow.
-    @Test func aSlowBodyArrivesWhileItKeepsTheMinimumRate() {
-        let driver = Driver()
-        driver.receive(Self.post(100_000))
-        driver.feed { $0.readBody(at: driver.now) }
-        for _ in 0..<400 {
-            driver.receive(String(repeating: "x", count: 250))
-            driver.pass(seconds: 1)
-        }
-        #expect(driver.takeLog() == ["POST /", "body \(String(repeating: "x", count: 100_000))"])
-        // The handler has all the time it wants.
-        #expect(driver.machine.nextDeadline == nil)
-    }
-
-    @Test func aClientThatDoesNotReceiveAResponseIsAborted() {
-        let driver = Driver()
-        driver.isStalled = true
-        driver.receive(Self.get)
-        driver.respond(.ok, .text(String(repeating: "x", count: 200_000)))
-        for write in 1...4 {
-            // 60 s and the time for the bytes at 200 bytes/s.
-            driver.pass(Nanoseconds(60_000_000_000 + Int64(driver.bytesHeld) * 5_000_000 - 1))
-            #expect(driver.takeLog() == (write == 1 ? ["GET /"] : []))
-            if write < 4 { driver.accept() }
-        }
-        #expect(driver.output.hasPrefix("HTTP/1.1 200 OK\r\nContent-Length: 200000\r\n\r\nxxx"))
-        #expect(driver.output.utf8.count == 200_000 + 43 && driver.bytesHeld == 200_000 - 3 * 64 << 10)
-        driver.pass(Nanoseconds(1))
-        #expect(driver.takeLog() == ["RST"] && driver.machine.nextDeadline == nil)
-    }
-
-    @Test func aWaitForThePartsHasNoDeadline() {
-        let driver = Driver()
-        driver.receive(Self.get)
-        driver.respond(.ok, .parts)
-        #expect(driver.machine.nextDeadline == nil && driver.takeLog() == ["GET /", "part"])
-        driver.isStalled = true
-        driver.feed { $0.sendPart("x", at: driver.now) }
-        driver.pass(seconds: 61)
-        #expect(driver.takeLog() == ["RST"])
-    }
-
     // MARK: The end of the connection
 
     @Test func aHandlerThatReadsLearnsOfTheEndOfTheConnection() {
         let driver = Driver()
-        driver.receive(Self.post(3))
+        driver.receive(Driver.post(3))
         driver.feed { $0.readBody(at: driver.now) }
         driver.feed { $0.connectionClosed(at: driver.now) }
         #expect(driver.takeLog() == ["POST /", "no body: malformed(\"the connection was closed\")"])
@@ -508,10 +324,10 @@ import Testing
     @Test func anAbortOrCloseByTheHandlerIsTheLastAction() {
         for (isAbort, word) in [(true, "RST"), (false, "close")] {
             let driver = Driver()
-            driver.receive(Self.get + Self.get)
+            driver.receive(Driver.get + Driver.get)
             driver.feed { isAbort ? $0.abort(at: driver.now) : $0.close(at: driver.now) }
             driver.feed { $0.close(at: driver.now) }
-            driver.receive(Self.get)
+            driver.receive(Driver.get)
             driver.respond()
             driver.pass(seconds: 1000)
             #expect(driver.takeLog() == ["GET /", word] && driver.output.isEmpty)
@@ -523,7 +339,7 @@ import Testing
             $0.headerBytesMax = 100
             $0.readBytesMax = 10
         }
-        driver.receive(Self.get)
+        driver.receive(Driver.get)
         driver.receive(String(repeating: "x", count: 140))
         #expect(driver.takeLog() == ["GET /"])
         driver.receive("x")

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPServing
 import HTTPTypes
+import HTTPWire
 import Synchronization
 import TestSupport
 import Testing

@@ -61,10 +61,13 @@ enum Layers {
             name: "PacketCapture", layer: 1,
             targets: ["Determinism", "LinkModel", "TCPModel", "HTTPWire", "CPcap"],
             packages: ["HeapModule", "NIOCore"]),
-        .init(name: "HTTPServing", layer: 1, targets: ["HTTPWire"], packages: ["HTTPTypes", "NIOCore", "NIOPosix"]),
+        .init(
+            name: "HTTPServing", layer: 1,
+            targets: ["Determinism", "HTTPWire"],
+            packages: ["HTTPTypes", "NIOCore", "NIOPosix"]),
         .init(
             name: "NotesServer", layer: 2,
-            targets: ["NotesService", "HTTPServing"],
+            targets: ["HTTPWire", "NotesService", "HTTPServing"],
             packages: ["HTTPTypes", "NIOPosix"]),
         .init(
             name: "SyncStore", layer: 2, targets: ["JSON", "NotesContract", "SyncEngine"],
