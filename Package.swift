@@ -184,6 +184,16 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .target(
+            name: "SimulatedWorld",
+            dependencies: [
+                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "JSON", "Impairment", "NotesContract",
+                "SyncEngine", "ScenarioModel", "NotesService", httpTypes, nioCore,
+                .product(name: "DequeModule", package: "swift-collections"),
+                .product(name: "HeapModule", package: "swift-collections"),
+            ],
+            swiftSettings: settings
+        ),
         // Layer 3: scenarios, and what the command line consists of besides arguments.
         .target(
             name: "ScenarioRunner",
@@ -214,7 +224,8 @@ let package = Package(
             dependencies: [
                 "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
                 "ConfigFiles", "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
-                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", "ToxiproxyCLI", nioCore,
+                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "SimulatedWorld", "ScenarioRunner",
+                "ToxiproxyCLI", nioCore,
                 nioPosix, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -286,6 +297,13 @@ let package = Package(
             dependencies: [
                 "Determinism", "LinkModel", "HTTPWire", "SyncEngine", "ScenarioModel", "ScenarioRunner",
                 "ConfigFiles", "SyncClient", "TestSupport",
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "SimulatedWorldTests",
+            dependencies: [
+                "Determinism", "LinkModel", "SyncEngine", "ScenarioModel", "ScenarioRunner", "ConfigFiles",
+                "SimulatedWorld", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(

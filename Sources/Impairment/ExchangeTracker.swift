@@ -26,7 +26,7 @@ struct ExchangeTracker {
         /// The offset of the end of the request in the `up` stream; `nil` if the response began before that end was
         /// read.
         var requestEnd: Int64?
-        let fault: ExchangeRegistry.Fault?
+        var fault: ExchangeRegistry.Fault?
         var requestIsDelivered = false
         /// The offset of the end of the response in the `down` stream, once it has been read whole.
         var responseEnd: Int64?
@@ -164,6 +164,30 @@ struct ExchangeTracker {
         if hasStoppedTracking { return }
         for exchange in exchanges { report(.interrupted(exchange.id)) }
         exchanges = []
+    }
+
+    // MARK: Faults
+
+    /// Sets the fault of an exchange. Returns whether it can still apply: nothing of the response has passed.
+    mutating func setFault(_ fault: ExchangeRegistry.Fault, of id: ExchangeID) -> Bool {
+        guard !hasStoppedTracking, !isMuted,
+            let index = exchanges.firstIndex(where: { $0.id == id && $0.responseEnd == nil }),
+            exchanges[index].fault == nil
+        else { return false }
+        // Bytes after the last whole response belong to the first exchange without one.
+        let isNext = exchanges.firstIndex { $0.responseEnd == nil } == index
+        if isNext && responseBytes > lastResponseEnd { return false }
+        exchanges[index].fault = fault
+        return true
+    }
+
+    /// Withdraws the faults of all exchanges except one whose response has been withheld in part.
+    mutating func withdrawFaults() {
+        var isNext = true
+        for index in exchanges.indices where exchanges[index].responseEnd == nil {
+            if !(isNext && responseBytes > lastResponseEnd) { exchanges[index].fault = nil }
+            isNext = false
+        }
     }
 
     // MARK: Internals

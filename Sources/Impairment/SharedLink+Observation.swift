@@ -67,6 +67,27 @@ extension SharedLink {
         while let record = tcp.takeRecord() { recorder.record(record, conduits) }
     }
 
+    // MARK: Faults
+
+    /// Injects a fault into an exchange whose request has been read (``ExchangeEvent/requested(_:_:body:subject:)``).
+    /// Returns whether it can apply: nothing of the response has been read, and no other fault applies.
+    ///
+    /// - Parameter rule: The number that ``ExchangeEvent/faultInjected(_:rule:)`` reports.
+    @discardableResult
+    public mutating func injectFault(
+        _ action: FaultAction, rule: Int, into exchange: ExchangeID, of id: FlowID, at time: Instant
+    ) -> Bool {
+        advance(to: time)
+        guard conduits.contains(id) else { return false }
+        return conduits[id].tracker?.setFault(ExchangeRegistry.Fault(rule: rule, action: action), of: exchange) ?? false
+    }
+
+    /// Withdraws the faults of ``injectFault(_:rule:into:of:at:)`` that have not begun to apply.
+    public mutating func withdrawFaults(at time: Instant) {
+        advance(to: time)
+        for id in conduits.openConnections { conduits[id].tracker?.withdrawFaults() }
+    }
+
     // MARK: Exchanges
 
     /// Passes bytes that enter the link to the connection's tracker, and sends those that the tracker releases.

@@ -48,7 +48,7 @@ public struct StackPreset: Hashable, Sendable {
     }
 
     /// Returns the timeout of a SYN that has been sent `tries` times before.
-    func synTimeout(after tries: Int) -> Nanoseconds {
+    public func synTimeout(after tries: Int) -> Nanoseconds {
         if tries < synTimeouts.count { return synTimeouts[tries] }
         // TCP_TIMEOUT_INIT if the preset has no schedule.
         let last = synTimeouts.last ?? .seconds(1)

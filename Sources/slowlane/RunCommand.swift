@@ -3,6 +3,7 @@ internal import CommandSupport
 internal import ConfigFiles
 internal import ScenarioModel
 internal import ScenarioRunner
+internal import SimulatedWorld
 internal import SyncEngine
 
 /// `slowlane run`.
@@ -15,13 +16,15 @@ struct RunCommand: AsyncParsableCommand {
               slowlane run edit-conflict-after-subway
               slowlane run scenarios/*.yaml
               slowlane run create-retried-after-lost-response --variant orig
+              slowlane run edit-conflict-after-subway --live
 
             With --mutant the client has a deliberate defect, and the scenario must fail:
               slowlane run edit-conflict-after-subway \\
                   --mutant overwrites-on-conflict
 
-            Each scenario and each of its variants runs in real time. A run starts a notes server, and a proxy and a sync \
-            client for each device, on free ports of this machine.
+            Each scenario and each of its variants runs in virtual time, in milliseconds. The scenario and the seed determine \
+            every event: equal runs have equal digests. With --live a run takes as long as the scenario says: it starts a \
+            notes server, and a proxy and a sync client for each device, on free ports of this machine.
 
             Exit status: 0 pass; 1 an expectation failed; 3 inconclusive (a fault did not fire, a state was not reached, or \
             the system paused the process); 64 wrong arguments; 65 invalid file; 69 cannot bind a port; 130 interrupted.
@@ -30,8 +33,21 @@ struct RunCommand: AsyncParsableCommand {
     @Argument(help: "Built-in scenarios or paths of scenario files.")
     var scenarios: [String]
 
-    @Flag(help: "Run in real time over real sockets; currently the only mode.")
-    var live = false
+    /// The worlds in which scenarios run.
+    enum World: String, EnumerableFlag {
+        case simulated, live, both
+
+        static func help(for value: World) -> ArgumentHelp? {
+            switch value {
+            case .simulated: "Run in virtual time, without sockets and files. (default)"
+            case .live: "Run in real time over real sockets."
+            case .both: "Run in virtual time and in real time, and fail if the verdicts differ."
+            }
+        }
+    }
+
+    @Flag(exclusivity: .exclusive)
+    var world = World.simulated
 
     @Option(
         help: ArgumentHelp(
@@ -77,7 +93,8 @@ struct RunCommand: AsyncParsableCommand {
             throw ExitStatus.interrupted
         } catch {
             console.error("\(error)")
-            throw error is LiveRun.SetupError ? ExitStatus.invalidFile : ExitStatus.unavailable
+            throw error is LiveRun.SetupError || error is SimulatedRun.SetupError
+                ? ExitStatus.invalidFile : ExitStatus.unavailable
         }
         if status != 0 { throw ExitCode(status) }
     }
@@ -105,25 +122,62 @@ struct RunCommand: AsyncParsableCommand {
     /// Runs scenarios one after the other and returns the worst exit status.
     private func run(_ plan: [Scenario], _ console: Console) async throws -> Int32 {
         var results: [Verdict.Result] = []
+        var worldsAgree = true
         for scenario in plan {
-            if !quiet {
-                console.print("\(scenario.fullName), seed \(seed ?? scenario.seed), live", to: .progress)
-                if !scenario.about.isEmpty { console.print(TextTable.wrapped(scenario.about), to: .progress) }
+            var result: Verdict.Result?
+            if world != .live {
+                let verdict = try runSimulated(scenario, console)
+                result = verdict.result
+                results.append(verdict.result)
             }
-            let isQuiet = quiet
-            let (verdict, _) = try await LiveRun.run(
-                scenario, mutant: mutant.flatMap(Mutant.init(rawValue:)), seed: seed
-            ) { line in
-                if !isQuiet { console.print(line, to: .progress) }
+            if world != .simulated {
+                let verdict = try await runLive(scenario, console)
+                if let result, result != verdict.result {
+                    console.print(
+                        "\(scenario.fullName): the verdicts differ: simulated \(result.rawValue), live "
+                            + verdict.result.rawValue)
+                    worldsAgree = false
+                }
+                results.append(verdict.result)
             }
-            try Task.checkCancellation()
-            if !quiet { console.print("", to: .progress) }
-            for line in VerdictText.lines(verdict, of: scenario.fullName, showsPasses: !quiet) { console.print(line) }
-            results.append(verdict.result)
         }
         if results.count > 1 {
             console.print("\(results.count { $0 == .pass }) of \(results.count) runs passed")
         }
-        return Verdict.Result.worst(of: results).exitStatus
+        return Verdict.Result.worst(of: worldsAgree ? results : [.fail]).exitStatus
+    }
+
+    private var deliberateDefect: Mutant? { mutant.flatMap(Mutant.init(rawValue:)) }
+
+    private func announce(_ scenario: Scenario, _ world: World, _ console: Console) {
+        if quiet { return }
+        console.print("\(scenario.fullName), seed \(seed ?? scenario.seed), \(world.rawValue)", to: .progress)
+        if !scenario.about.isEmpty { console.print(TextTable.wrapped(scenario.about), to: .progress) }
+    }
+
+    private func runSimulated(_ scenario: Scenario, _ console: Console) throws -> Verdict {
+        announce(scenario, .simulated, console)
+        let onLine: ((String) -> Void)? = quiet ? nil : { console.print($0, to: .progress) }
+        let result = try SimulatedRun.run(scenario, mutant: deliberateDefect, seed: seed, onLine: onLine)
+        try Task.checkCancellation()
+        if !quiet { console.print("", to: .progress) }
+        var lines = VerdictText.lines(result.verdict, of: scenario.fullName, showsPasses: !quiet)
+        if !quiet {
+            lines.insert("  digest \(result.digestText), \(result.eventCount) events", at: max(0, lines.count - 1))
+        }
+        for line in lines { console.print(line) }
+        return result.verdict
+    }
+
+    private func runLive(_ scenario: Scenario, _ console: Console) async throws -> Verdict {
+        announce(scenario, .live, console)
+        let isQuiet = quiet
+        let (verdict, _) = try await LiveRun.run(scenario, mutant: deliberateDefect, seed: seed) { line in
+            if !isQuiet { console.print(line, to: .progress) }
+        }
+        try Task.checkCancellation()
+        if !quiet { console.print("", to: .progress) }
+        for line in VerdictText.lines(verdict, of: scenario.fullName, showsPasses: !quiet) { console.print(line) }
+        return verdict
     }
 }

@@ -78,7 +78,7 @@ extension CommandTests {
                 Self.short.replacingOccurrences(
                     of: "edited }]", with: "edited }, { at: 900ms, A: { edit: n1, text: four } }]")
                     + "expect: { eventually: [{ A: { row: n1, text: four }, by: 1s }] }")
-            let command = try Command(["run", path])
+            let command = try Command(["run", path, "--live"])
             _ = try await command.errors.line(with: "mark edited")
             command.signal(SIGSTOP)
             try await Task.sleep(for: .seconds(2))
@@ -117,14 +117,15 @@ extension CommandTests {
             #expect(result.status == 0, "\(result.output) \(result.errors)")
         }
 
-        /// Runs a scenario in which a queued change must reach the server once, after a condition has ended.
+        /// Runs a scenario in both worlds in which a queued change must reach the server once, after a condition has
+        /// ended.
         private static func expectSurvival(_ condition: String, then rest: String = "") async throws {
             let folder = try TemporaryFolder()
             let path = try file(
                 folder,
                 short.replacingOccurrences(of: "0s: wifi", with: "0s: wifi, 100ms: \(condition)\(rest)")
                     + "expect: { finally: { server: { n1: { revision: 2, text: three } }, agree: [A, server] } }")
-            let result = try await Command.run("run", path)
+            let result = try await Command.run("run", path, "--both")
             #expect(result.status == 0, "\(result.output) \(result.errors)")
             #expect(result.errors.contains("A  network: \(condition)"))
         }
@@ -161,19 +162,34 @@ extension CommandTests {
                 ),
             ]
             // The commands mostly wait, so they run concurrently.
-            let commands = try runs.map { try Command(["run", "--quiet"] + $0.arguments) }
+            let commands = try runs.map { try Command(["run", "--live", "--quiet"] + $0.arguments) }
             for (run, first) in zip(runs, commands) {
                 var command = first
                 var status = await command.end()
                 // A run with a host pause is repeated alone.
-                for _ in 0..<3 where status == 3 && command.output.text.contains("the host was paused") {
-                    command = try Command(["run", "--quiet"] + run.arguments)
+                for _ in 0..<3 where status == 3 && command.output.text.contains("but the run was late by") {
+                    command = try Command(["run", "--live", "--quiet"] + run.arguments)
                     status = await command.end()
                 }
                 #expect(status == run.status, "\(run.arguments): \(command.output.text) \(command.errors.text)")
                 #expect(
                     run.broken.map(command.output.text.contains) != false, "\(run.arguments): \(command.output.text)")
             }
+        }
+
+        /// Processes differ in the order of sets and dictionaries, unless their hashing is deterministic.
+        @Test func equalRunsOfDifferentProcessesHaveEqualDigests() async throws {
+            let arguments = ["run", "edit-conflict-after-subway", "create-retried-after-lost-response"]
+            func digests(_ command: Command) async -> [String] {
+                #expect(await command.end() == 0, "\(command.output.text) \(command.errors.text)")
+                return command.output.text.split(separator: "\n").filter { $0.contains("digest ") }.map(String.init)
+            }
+            let first = await digests(try Command(arguments))
+            #expect(first.count == 3)
+            for _ in 0..<3 { #expect(await digests(try Command(arguments)) == first) }
+            let environment = ["SWIFT_DETERMINISTIC_HASHING=1", Command.binary.path]
+            let deterministic = try Command(environment + arguments, binary: URL(filePath: "/usr/bin/env"))
+            #expect(await digests(deterministic) == first)
         }
 
         @Test func invalidFilesAndArgumentsAreReported() async throws {
@@ -190,7 +206,7 @@ extension CommandTests {
         }
 
         @Test func aSignalEndsARun() async throws {
-            let command = try Command(["run", "create-offline-then-heal"])
+            let command = try Command(["run", "create-offline-then-heal", "--live"])
             _ = try await command.errors.line(with: "2.0 s")
             command.signal(SIGINT)
             #expect(await command.end() == 130)

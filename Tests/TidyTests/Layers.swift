@@ -84,6 +84,13 @@ enum Layers {
             ],
             packages: ["HTTPTypes", "Logging", "NIOCore", "NIOPosix"]),
         .init(
+            name: "SimulatedWorld", layer: 2,
+            targets: [
+                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "JSON", "NotesContract", "SyncEngine",
+                "ScenarioModel", "Impairment", "NotesService",
+            ],
+            packages: ["DequeModule", "HTTPTypes", "HeapModule", "NIOCore"]),
+        .init(
             name: "LiveMeasurement", layer: 2,
             targets: ["Determinism", "LinkModel", "LinkWorkload", "ConfigFiles", "ProxyServer"],
             packages: ["NIOCore", "NIOPosix"]),
@@ -107,7 +114,7 @@ enum Layers {
             targets: [
                 "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
                 "ConfigFiles", "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient",
-                "ControlAPI", "LiveMeasurement", "CommandSupport", "ScenarioRunner", "ToxiproxyCLI",
+                "ControlAPI", "LiveMeasurement", "CommandSupport", "SimulatedWorld", "ScenarioRunner", "ToxiproxyCLI",
             ],
             packages: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix"]),
     ]

@@ -1,0 +1,472 @@
+internal import Determinism
+internal import HTTPWire
+internal import Impairment
+internal import LinkModel
+internal import NIOCore
+internal import NotesContract
+internal import ScenarioModel
+internal import SyncEngine
+internal import TCPModel
+
+/// A device: a store, a client while its process runs, and the link of its traffic.
+///
+/// Every input of the client and the link is followed by ``settle()``, which executes all their actions.
+final class Device {
+    unowned let world: World
+    let name: String
+    private let user: String
+    private var store = MemoryStore()
+    private var link: SharedLink
+    private var isNameResolved = true
+    private var interface = NetworkInterface(isUp: true)
+
+    // The client.
+    private var machine: SyncMachine?
+    /// The number of processes that were started.
+    private var process = 0
+    private var connections: [HTTPConnectionID: Connection] = [:]
+    private var clientDeadline: Instant?
+    private var linkDeadline: Instant?
+    /// The number of actions of clients since 0 s.
+    private(set) var actionCount = 0
+    /// The action before which the client is killed.
+    private var killAction: Int?
+    /// Whether the client starts again after a kill between two of its actions.
+    private var isRestarting = false
+
+    // Observation.
+    private var flows: [FlowID: Connection] = [:]
+    /// The exchanges of the link by their number in the run.
+    private var exchanges: [Int: (id: ExchangeID, flow: FlowID)] = [:]
+    private var attemptCount = 0
+    private var rows: [RecordID: NotesView.Row] = [:]
+    private var outbox = 0
+    private var belief: Connectivity?
+    private var wasSettled: Bool?
+
+    /// Random identifiers of the user's notes.
+    private let ids: RandomIdentifiers
+    /// Random seeds of the processes.
+    private let seeds: RandomIdentifiers
+
+    /// The act of the user that waits for the restart of a killed client.
+    private var waitingActs: [() -> Void] = []
+    /// Whether the changes of the current act were committed.
+    private var hasCommitted = false
+
+    init(_ device: Scenario.Device, in world: World) {
+        self.world = world
+        name = device.name
+        user = device.user
+        ids = RandomIdentifiers(seed: world.seed, "user/\(name)/ids")
+        seeds = RandomIdentifiers(seed: world.seed, "engine/\(name)")
+        link = Self.makeLink(name, seed: world.seed)
+    }
+
+    private static func makeLink(_ name: String, seed: UInt64) -> SharedLink {
+        SharedLink(seed: seed, name: "link/\(name)", exchangeTracking: ExchangeTracking())
+    }
+
+    // MARK: The process
+
+    var isRunning: Bool { machine != nil }
+
+    /// Starts the client with what is committed.
+    func start() {
+        isRestarting = false
+        guard machine == nil else { return }
+        process += 1
+        let engine = SyncEngine(
+            restoring: store.state, account: SyncAccount(user: user, server: Server.host), seed: seeds.bits(),
+            mutant: world.mutant)
+        var machine = SyncMachine(
+            engine: engine, host: Server.host, authorization: Server.authorization(of: user))
+        machine.started(interface: interface, at: world.now)
+        self.machine = machine
+        rows = [:]
+        for row in engine.rows { rows[row.id] = NotesView.Row(row) }
+        outbox = engine.status.outbox
+        recordView()
+        settle()
+    }
+
+    /// Kills the client: its kernel closes its connections, and the store keeps what is committed.
+    func kill() {
+        isRestarting = false
+        guard machine != nil else { return }
+        machine = nil
+        nextClientAction = nil
+        process += 1
+        clientDeadline = nil
+        wasSettled = nil
+        let open = connections.sorted { $0.key < $1.key }
+        connections = [:]
+        for (_, connection) in open { connection.closeByClient() }
+        settle()
+    }
+
+    /// Ends the setup: the device has a store with the server's notes, and a link without connections.
+    func endSetup() {
+        kill()
+        for (_, connection) in flows.sorted(by: { $0.key.index < $1.key.index }) { connection.execute(.ended) }
+        flows = [:]
+        exchanges = [:]
+        attemptCount = 0
+        actionCount = 0
+        link = Self.makeLink(name, seed: world.seed)
+        linkDeadline = nil
+        killAction = world.kill?.device == name ? world.kill?.action : nil
+    }
+
+    /// Starts the client again after a kill between two of its actions.
+    func restart() {
+        guard isRestarting else { return }
+        start()
+        world.record(.started(device: name))
+        let acts = waitingActs
+        waitingActs = []
+        for act in acts { act() }
+    }
+
+    private func killBetweenActions() {
+        killAction = nil
+        kill()
+        isRestarting = true
+        world.settled(self, false)
+        world.record(.stopped(device: name))
+        world.schedule(.restart(self), after: World.restartDelay)
+    }
+
+    // MARK: Inputs
+
+    private func input(_ body: (inout SyncMachine, Instant) -> Void) {
+        guard machine != nil else { return }
+        body(&machine!, world.now)
+        settle()
+    }
+
+    /// Processes the deadline of the client.
+    func clientDeadlinePassed(ofProcess process: Int) {
+        // The event of a deadline that has been replaced by an earlier one.
+        guard process == self.process, machine != nil, clientDeadline == world.now else { return }
+        clientDeadline = nil
+        guard let deadline = machine?.nextDeadline, deadline <= world.now else { return settle() }
+        input { machine, now in machine.advance(to: now) }
+    }
+
+    /// Processes the deadline of the link.
+    func linkDeadlinePassed() {
+        guard linkDeadline == world.now else { return }
+        linkDeadline = nil
+        link.advance(to: world.now)
+        settle()
+    }
+
+    /// Processes an event of a client's socket.
+    func receive(_ event: ClientSocketEvent, on connection: Connection) {
+        let id = connection.id
+        switch event {
+        case .drained:
+            report(.drained(.client), on: connection.flow)
+            return settle()
+        case .reset:
+            report(.gone(.client), on: connection.flow)
+            return settle()
+        default: break
+        }
+        guard connection.client != .closed, connection.process == process, machine != nil else {
+            if case .received = event { report(.gone(.client), on: connection.flow) }
+            return settle()
+        }
+        switch event {
+        case .connected:
+            connection.client = .open
+            input { machine, now in machine.connected(id, at: now) }
+        case .connectFailed(let reason):
+            connection.client = .closed
+            connections[id] = nil
+            input { machine, now in machine.connectFailed(id, reason: reason, at: now) }
+        case .received(let bytes): input { machine, now in machine.received(bytes, on: id, at: now) }
+        case .written(let count): input { machine, now in machine.written(count, on: id, at: now) }
+        case .closed(let how):
+            connections[id] = nil
+            if how == .fin { connection.closeByClient() }
+            connection.client = .closed
+            connection.endExchanges()
+            input { machine, now in machine.closed(id, how: how, at: now) }
+        case .drained, .reset: break
+        }
+    }
+
+    /// Passes an event of a socket to the link.
+    func report(_ event: SocketEvent, on flow: FlowID?) {
+        if let flow { link.receive(event, on: flow, at: world.now) }
+    }
+
+    // MARK: The network
+
+    /// Applies conditions to the link.
+    func setConditions(_ conditions: Conditions) {
+        isNameResolved = conditions.connectionPolicy != .dns
+        link.setConditions(conditions, at: world.now)
+        settle()
+    }
+
+    /// Changes the state of the interface.
+    func setInterface(isUp: Bool) {
+        interface = NetworkInterface(isUp: isUp)
+        let interface = interface
+        input { machine, now in machine.change(at: now) { engine, now in engine.interfaceChanged(interface, at: now) } }
+    }
+
+    /// Applies a fault to an exchange.
+    func injectFault(_ index: Int, exchange: Int, _ action: Scenario.Fault.Action) {
+        guard let (id, flow) = exchanges[exchange] else { return }
+        link.injectFault(action == .cut ? .abort : .mute, rule: index, into: id, of: flow, at: world.now)
+    }
+
+    /// Withdraws faults that have not applied.
+    func withdrawFaults() { link.withdrawFaults(at: world.now) }
+
+    // MARK: Connecting
+
+    private func connect(_ id: HTTPConnectionID) {
+        let connection = Connection(self, process: process, id, attempt: attemptCount)
+        attemptCount += 1
+        world.record(
+            .connectionAttempt(world.recorder.connection(connection.attempt, of: name), device: name))
+        connections[id] = connection
+        func fail(_ reason: HTTPConnectError) {
+            world.schedule(.clientSocket(connection, .connectFailed(reason)), after: World.localDelay)
+        }
+        if !interface.isUp {
+            fail(.unreachable)
+        } else if !isNameResolved {
+            fail(.nameNotFound)
+        } else {
+            world.schedule(.syn(connection, tries: 0), after: World.localDelay)
+        }
+    }
+
+    /// Sends a SYN, which the proxy of the device accepts, refuses or drops.
+    func sendSYN(_ connection: Connection, tries: Int) {
+        guard connection.client == .connecting, connection.process == process else { return }
+        switch link.reachability {
+        case .refused:
+            world.schedule(.clientSocket(connection, .connectFailed(.refused)), after: .zero)
+        case .blackholed:
+            world.schedule(.syn(connection, tries: tries + 1), after: StackPreset.linux.synTimeout(after: tries))
+        case .open:
+            let flow = link.open(at: world.now)
+            connection.flow = flow
+            flows[flow] = connection
+            world.schedule(.clientSocket(connection, .connected), after: .zero)
+            if link.needsUpstream(flow) { world.schedule(.serverSocket(connection, .accepted), after: .zero) }
+        }
+        settle()
+    }
+
+    // MARK: Actions
+
+    /// Executes all actions of the client and the link.
+    func settle() {
+        while true {
+            if let event = link.takeExchangeEvent() {
+                record(event)
+            } else if let action = link.takeAction() {
+                guard let connection = flows[action.flow] else { continue }
+                if case .ended = action.action { flows[action.flow] = nil }
+                connection.execute(action.action)
+            } else if machine != nil, hasAction {
+                if killAction == actionCount { return killBetweenActions() }
+                guard let action = takeClientAction() else { continue }
+                actionCount += 1
+                execute(action)
+            } else {
+                break
+            }
+        }
+        setDeadlines()
+        reportSettled()
+    }
+
+    /// The next action of the client, if it has been taken from the machine and not been executed.
+    private var nextClientAction: SyncMachine.Action?
+
+    private var hasAction: Bool {
+        if nextClientAction == nil { nextClientAction = machine?.takeAction() }
+        return nextClientAction != nil
+    }
+
+    private func takeClientAction() -> SyncMachine.Action? { nextClientAction.take() }
+
+    private func execute(_ action: SyncMachine.Action) {
+        switch action {
+        case .commit(let change):
+            store.commit(change)
+            hasCommitted = true
+            world.record(.commit(device: name, digest: change.digest))
+            machine?.committed(at: world.now)
+        case .connect(let id): connect(id)
+        case .write(let id, let bytes): connections[id]?.write(bytes)
+        case .close(let id): connections.removeValue(forKey: id)?.closeByClient()
+        case .report(.view(let change)):
+            for row in change.rows { rows[row.id] = NotesView.Row(row) }
+            for id in change.removed { rows[id] = nil }
+            outbox = change.outbox
+            recordView()
+            if change.connectivity != belief {
+                belief = change.connectivity
+                world.record(.belief(device: name, "\(change.connectivity)"))
+            }
+        case .report: break
+        }
+    }
+
+    private func setDeadlines() {
+        if let deadline = link.nextDeadline, linkDeadline.map({ deadline < $0 }) ?? true {
+            linkDeadline = max(deadline, world.now)
+            world.schedule(.link(self), at: max(deadline, world.now))
+        }
+        if let deadline = machine?.nextDeadline, clientDeadline.map({ deadline < $0 }) ?? true {
+            clientDeadline = max(deadline, world.now)
+            world.schedule(.client(self, process: process), at: max(deadline, world.now))
+        }
+    }
+
+    // MARK: Observation
+
+    private func recordView() {
+        // A state of the setup would not be recorded again.
+        if world.isSettingUp { return }
+        let view = NotesView(rows: Array(rows.values), outbox: outbox, connectivity: .unknown)
+        let rows = view.rows.map { row in
+            HistoryRecorder.Row(
+                record: Array(row.uuid.utf8), title: row.title, text: row.text, icon: row.icon.rawValue,
+                isDeleted: row.isDeleted, kept: row.kept)
+        }
+        if let event = world.recorder.view(rows, outbox: outbox, of: name) { world.record(event) }
+    }
+
+    /// Whether the client has nothing to send or fetch.
+    var isSettled: Bool { machine?.engine.isSettled ?? false }
+
+    private func reportSettled() {
+        guard machine != nil, isSettled != wasSettled else { return }
+        wasSettled = isSettled
+        world.settled(self, isSettled)
+    }
+
+    private func record(_ timed: SharedLink.TimedExchangeEvent) {
+        func number(_ id: ExchangeID) -> Int { world.recorder.exchange(id.number, of: name) }
+        switch timed.event {
+        case .requested(let id, let head, let body, _):
+            let event = world.recorder.request(
+                id.number, of: name, method: head.method, record: RequestSubject.record(head, body),
+                key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: FNV1a.digest(body),
+                connection: flows[timed.flow]?.attempt)
+            exchanges[number(id)] = (id, timed.flow)
+            flows[timed.flow]?.beginExchange(number(id))
+            world.record(event)
+            // The client may have closed its socket while the request waited to be read.
+            if flows[timed.flow]?.client == .closed { flows[timed.flow]?.endExchanges() }
+        case .requestDelivered(let id): world.record(.arrived(number(id)))
+        case .committed(let id, let status): world.record(.serverResponded(number(id), status: status))
+        case .responseDelivered(let id, let status):
+            // Bytes written to a closed socket are not received.
+            guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
+            world.record(.responseReceived(number(id), status: status))
+        case .interrupted(let id):
+            guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
+            world.record(.failed(number(id)))
+        case .faultInjected(let id, let rule): world.record(.fault(index: rule, exchange: number(id)))
+        case .notHTTP(let reason): world.record(.action(actor: name, "sends bytes that are not HTTP: \(reason)"))
+        }
+    }
+
+    // MARK: Acts of the user
+
+    /// Performs an action and calls `finish` when it has taken effect, with the reason if it is an error.
+    func perform(_ action: Scenario.Action, finish: @escaping (String?) -> Void) {
+        guard isRunning else {
+            waitingActs.append { [self] in perform(action, finish: finish) }
+            return
+        }
+        hasCommitted = false
+        do {
+            try change(action)
+        } catch {
+            return finish("\(error)")
+        }
+        // Killed before the commit: the user repeats the action.
+        if !isRunning, !hasCommitted, action != .sync {
+            waitingActs.append { [self] in perform(action, finish: finish) }
+            return
+        }
+        // A late observer of the engine's state, after the last change of this act.
+        wasSettled = nil
+        finish(nil)
+        reportSettled()
+    }
+
+    private struct UnknownRow: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    private func record(_ row: String) throws(UnknownRow) -> RecordID {
+        guard let record = world.recorder.record(of: row) else {
+            throw UnknownRow(description: "no note is called '\(row)'")
+        }
+        return RecordID(String(decoding: record, as: UTF8.self))
+    }
+
+    private func change<Value>(_ body: (inout SyncEngine, Instant) throws -> Value) throws -> Value? {
+        guard let value = try machine?.change(at: world.now, body) else { return nil }
+        settle()
+        return value
+    }
+
+    /// Returns the content of a note with a new title or text; `nil` keeps the local value.
+    private func content(_ id: RecordID?, _ title: String?, _ text: String?) -> RecordContent {
+        let current = id.flatMap { machine?.engine.record($0) }.map { NoteContent($0.mine) }
+        return NoteContent(
+            title: title ?? current?.title, text: text ?? current?.text, date: Server.date(at: world.now)
+        ).encoded
+    }
+
+    private func change(_ action: Scenario.Action) throws {
+        switch action {
+        case .create(let row, let title, let text):
+            let id = ids.uuid()
+            // The name is assigned before the note is visible.
+            world.assign(row: row, to: id)
+            let content = content(nil, title, text)
+            _ = try change { engine, now in try engine.create(content, id: RecordID(id), at: now) }
+            recordAccepted(row)
+        case .edit(let row, let title, let text):
+            let id = try record(row)
+            let content = content(id, title, text)
+            _ = try change { engine, now in try engine.edit(id, content, at: now) }
+            recordAccepted(row)
+        case .delete(let row):
+            let id = try record(row)
+            _ = try change { engine, now in try engine.delete(id, at: now) }
+            recordAccepted(row)
+        case .resolve(let row, let title, let text):
+            let id = try record(row)
+            let content = content(id, title, text)
+            let kept = try change { engine, now in try engine.resolve(id, .write(content), at: now) }
+            if let kept, kept != id {
+                world.assign(row: row, to: kept.text)
+                recordView()
+            }
+            recordAccepted(row)
+        case .sync: _ = try change { engine, now in engine.syncRequested(at: now) }
+        case .kill, .start: break
+        }
+    }
+
+    private func recordAccepted(_ row: String) {
+        if hasCommitted { world.record(.accepted(device: name, row: row)) }
+    }
+}

@@ -1,0 +1,51 @@
+internal import Determinism
+internal import ScenarioModel
+
+/// The lines of a run: one per event that a reader follows.
+struct RunLog {
+    private let onLine: (String) -> Void
+    private var links: [String: String] = [:]
+    private var outboxes: [String: Int] = [:]
+    private var requests: [Int: (actor: String, subject: String, time: Nanoseconds)] = [:]
+
+    init(_ onLine: @escaping (String) -> Void) { self.onLine = onLine }
+
+    /// Records an event, and prints its line if it has one.
+    mutating func record(_ event: History.Event, at time: Nanoseconds) {
+        guard let text = text(event, time) else { return }
+        let seconds = TimeFormat.seconds(time)
+        onLine(String(repeating: " ", count: max(0, 8 - seconds.count)) + seconds + "  " + text)
+    }
+
+    private mutating func text(_ event: History.Event, _ time: Nanoseconds) -> String? {
+        switch event {
+        case .network(let device, let link, let isOnline):
+            links[device] = link
+            return "\(device)  network: \(link)\(isOnline ? "" : ", interface down")"
+        case .device(let device, let state):
+            let before = outboxes.updateValue(state.outbox, forKey: device)
+            let icons = state.rows.filter { $0.icon != "none" }.map { "\($0.name) \($0.icon)" }
+            let isPrinted = before != nil && before != state.outbox || state.rows.contains { $0.icon == "conflict" }
+            return isPrinted
+                ? "\(device)  outbox \(state.outbox)\(icons.isEmpty ? "" : ": \(icons.joined(separator: ", "))")" : nil
+        case .request(let id, let actor, let method, let row, _, _, _):
+            requests[id] = (actor, "\(method) \(row ?? "index")", time)
+            return "\(actor)  \(method) \(row ?? "index")"
+        case .responseReceived(let id, let status): return line(id, "\(status)", time)
+        case .failed(let id): return line(id, "no response", time)
+        case .fault(_, let id): return line(id, "response lost by a fault", time)
+        case .mark(let mark): return "mark \(mark)"
+        case .action("runner", _): return "plan finished; all links restored, waiting for convergence"
+        case .action(let actor, let action): return "\(actor)  \(action)"
+        case .stepFailed(_, let reason), .missed(_, let reason), .aborted(let reason): return reason
+        default: return nil
+        }
+    }
+
+    private func line(_ id: Int, _ result: String, _ time: Nanoseconds) -> String? {
+        guard let request = requests[id] else { return nil }
+        let link = links[request.actor].map { " (\($0))" } ?? ""
+        let duration = TimeFormat.duration(time - request.time)
+        return "\(request.actor)  \(request.subject) -> \(result) after \(duration)\(link)"
+    }
+}

@@ -1,0 +1,43 @@
+internal import Determinism
+internal import SyncEngine
+
+extension StoreChange {
+    /// A digest of the change, the same in every process.
+    var digest: UInt64 {
+        var hash = FNV1a()
+        func add(_ text: String?) {
+            for byte in (text ?? "").utf8 { hash.add(byte) }
+            // Not part of UTF-8; tells an absent text from an empty one.
+            hash.add(text == nil ? 0xFE : 0xFF)
+        }
+        func add(_ content: RecordContent?) {
+            for byte in content?.bytes ?? [] { hash.add(byte) }
+            hash.add(content == nil ? 0xFE : 0xFF)
+        }
+        for (id, record) in records.sorted(by: { $0.key < $1.key }) {
+            add(id.text)
+            guard let record else { continue }
+            add(record.base?.description)
+            add(record.mine)
+            add("\(record.isDeleted) \(record.edits)")
+            add(record.theirs?.revision?.description)
+            add(record.theirs?.content)
+        }
+        for (sequence, entry) in entries.sorted(by: { $0.key < $1.key }) {
+            add("\(sequence)")
+            guard let entry else { continue }
+            add(entry.id.text)
+            add("\(entry.kind) \(entry.attempts)")
+            add(entry.operation)
+            add(entry.parked)
+        }
+        for (id, reason) in quarantine.sorted(by: { $0.key < $1.key }) {
+            add(id.text)
+            add(reason)
+        }
+        add(account?.history)
+        add(index?.cursor)
+        add(index?.entityTag)
+        return hash.value
+    }
+}

@@ -1,0 +1,243 @@
+internal import DequeModule
+internal import Determinism
+internal import LinkModel
+internal import NotesContract
+internal import ScenarioModel
+internal import SyncEngine
+
+/// The devices, writers and the server of a run, driven by a director in virtual time.
+final class World {
+    /// The delay between a client's call to connect and the arrival of its SYN at the proxy, and the time in which a
+    /// refusal arrives.
+    static let localDelay = Nanoseconds(50_000)
+    /// The time between a kill of ``SimulatedRun/Kill`` and the next start of the client.
+    static let restartDelay = Nanoseconds.seconds(1)
+    /// The maximum number of events of a run, and of events at one time. A client without delays reaches them.
+    private static let eventsMax = 20_000_000
+    private static let eventsPerInstantMax = 100_000
+
+    let scenario: Scenario
+    let seed: UInt64
+    let mutant: Mutant?
+    let kill: SimulatedRun.Kill?
+    private(set) var now = Instant.start
+    private(set) var eventCount = 0
+    private(set) var devices: [Device] = []
+    private var writers: [Writer] = []
+    let server: Server
+    var recorder = HistoryRecorder()
+
+    private var director: ScenarioDirector
+    private var queue = EventQueue()
+    /// Orders of the director that have not been executed.
+    private var orders = Deque<ScenarioDirector.Action>()
+    /// Devices whose setup is complete.
+    private var prepared: [Device] = []
+    private var setupFailure: String?
+    private var hasEnded = false
+    private var log: RunLog?
+    private var eventsAtNow = 0
+
+    init(
+        _ scenario: Scenario, seed: UInt64, mutant: Mutant?, kill: SimulatedRun.Kill?, onLine: ((String) -> Void)?
+    ) throws(SimulatedRun.SetupError) {
+        self.scenario = scenario
+        self.seed = seed
+        self.mutant = mutant
+        self.kill = kill
+        log = onLine.map(RunLog.init)
+        do {
+            director = try ScenarioDirector(scenario, seed: seed)
+        } catch {
+            throw SimulatedRun.SetupError(description: error.description)
+        }
+        var names: [(row: String, uuid: String)] = []
+        server = try Server(scenario, seed: seed) { names.append(($0, $1)) }
+        for (row, uuid) in names { _ = recorder.assign(row: row, to: Array(uuid.utf8)) }
+        devices = scenario.devices.map { Device($0, in: self) }
+        writers = scenario.writers.map { Writer($0, in: self) }
+    }
+
+    // MARK: Time
+
+    /// Runs the scenario to its end.
+    func run() throws(SimulatedRun.SetupError) {
+        director.begin(at: now)
+        collectOrders()
+        executeOrders()
+        var isIdle = false
+        while !hasEnded {
+            let next = queue.nextTime
+            if next == nil, !isIdle {
+                isIdle = true
+                director.idle(at: now)
+                collectOrders()
+            } else if let deadline = director.nextDeadline, next.map({ deadline <= $0 }) ?? true {
+                isIdle = false
+                advance(to: max(now, deadline))
+                director.advance(to: now)
+                collectOrders()
+            } else if let (time, event) = queue.takeNext() {
+                isIdle = false
+                advance(to: time)
+                execute(event)
+            } else {
+                abort("nothing is scheduled, and the run has not ended")
+            }
+            executeOrders()
+            if eventCount >= Self.eventsMax { abort("the run has more than \(Self.eventsMax) events") }
+            if eventsAtNow >= Self.eventsPerInstantMax {
+                abort("more than \(Self.eventsPerInstantMax) events at one time: a client repeats without delay")
+            }
+        }
+        if let setupFailure { throw SimulatedRun.SetupError(description: "\(scenario.name): \(setupFailure)") }
+    }
+
+    /// Ends a run that would not end.
+    private func abort(_ reason: String) {
+        guard !hasEnded else { return }
+        hasEnded = true
+        if director.start == nil { setupFailure = reason }
+        _ = recorder.record(.aborted(reason), at: now)
+        _ = recorder.record(.phase(.ended), at: now)
+    }
+
+    private func advance(to time: Instant) {
+        if time > now { eventsAtNow = 0 }
+        now = max(now, time)
+        eventCount += 1
+        eventsAtNow += 1
+    }
+
+    /// Schedules an event.
+    func schedule(_ event: WorldEvent, at time: Instant) { queue.schedule(event, at: max(time, now)) }
+
+    /// Schedules an event after a delay.
+    func schedule(_ event: WorldEvent, after delay: Nanoseconds) { queue.schedule(event, at: now + delay) }
+
+    private func execute(_ event: WorldEvent) {
+        switch event {
+        case .link(let device): device.linkDeadlinePassed()
+        case .client(let device, let process): device.clientDeadlinePassed(ofProcess: process)
+        case .server(let connection):
+            connection.advanceServer()
+            connection.device.settle()
+        case .syn(let connection, let tries): connection.device.sendSYN(connection, tries: tries)
+        case .clientSocket(let connection, let event): connection.device.receive(event, on: connection)
+        case .serverSocket(let connection, let event):
+            connection.receive(event)
+            connection.device.settle()
+        case .restart(let device): device.restart()
+        }
+    }
+
+    /// Whether nothing is recorded yet.
+    var isSettingUp: Bool { director.phase == .setup }
+
+    // MARK: Facts
+
+    /// Records an event and reports it to the director.
+    func record(_ event: History.Event) {
+        if recorder.record(event, at: now), let start = recorder.start { log?.record(event, at: now - start) }
+        director.recorded(event, at: now)
+        collectOrders()
+    }
+
+    /// Assigns a note its name.
+    func assign(row: String, to uuid: String) {
+        for event in recorder.assign(row: row, to: Array(uuid.utf8)) { record(event) }
+    }
+
+    /// Reports whether a device has nothing to send or fetch.
+    func settled(_ device: Device, _ isSettled: Bool) {
+        if isSettingUp {
+            if isSettled { prepared.append(device) }
+        } else if isSettled {
+            director.settled(device.name, at: now)
+        } else {
+            director.unsettled(device.name, at: now)
+        }
+        collectOrders()
+    }
+
+    private func finished(_ act: ScenarioDirector.ActID, _ error: String?) {
+        if let error {
+            director.actFailed(act, error, at: now)
+        } else {
+            director.actFinished(act, at: now)
+        }
+        collectOrders()
+    }
+
+    // MARK: Orders
+
+    /// Takes the director's orders. A fault applies at once: the response must not be read before.
+    private func collectOrders() {
+        while let order = director.takeAction() {
+            if case .armFault(let index, let exchange, let action) = order {
+                // Only the device of the exchange knows it.
+                for device in devices { device.injectFault(index, exchange: exchange, action) }
+            } else {
+                orders.append(order)
+            }
+        }
+    }
+
+    private func executeOrders() {
+        while !hasEnded {
+            if !prepared.isEmpty {
+                let device = prepared.removeFirst()
+                guard device.isRunning else { continue }
+                device.endSetup()
+                director.prepared(device.name, at: now)
+                collectOrders()
+            } else if let order = orders.popFirst() {
+                execute(order)
+            } else {
+                break
+            }
+        }
+    }
+
+    private func execute(_ order: ScenarioDirector.Action) {
+        switch order {
+        case .prepare(let name): device(name)?.start()
+        case .record(let event): record(event)
+        case .setConditions(let name, let conditions, link: _): device(name)?.setConditions(conditions)
+        case .setInterface(let name, let isUp): device(name)?.setInterface(isUp: isUp)
+        case .startClient(let act, let name):
+            device(name)?.start()
+            finished(act, nil)
+        case .killClient(let act, let name):
+            device(name)?.kill()
+            finished(act, nil)
+        case .perform(let act, let actor, let action):
+            if let device = device(actor) {
+                device.perform(action) { [unowned self] in finished(act, $0) }
+            } else {
+                finished(act, writers.first { $0.name == actor }?.perform(action) ?? nil)
+            }
+        case .armFault: break
+        case .disarmFaults: for device in devices { device.withdrawFaults() }
+        case .readServer: readServer()
+        case .end(let failure):
+            hasEnded = true
+            setupFailure = failure
+        }
+    }
+
+    private func device(_ name: String) -> Device? { devices.first { $0.name == name } }
+
+    private func readServer() {
+        do {
+            let rows = try server.notes().map { user, note in
+                History.ServerRow(
+                    user: user, name: recorder.name(of: Array(note.uuid.utf8)), revision: note.revision.number,
+                    title: note.title, text: note.text)
+            }
+            record(.server(rows))
+        } catch {
+            record(.aborted("cannot read the server's notes: \(error)"))
+        }
+    }
+}

@@ -1,0 +1,269 @@
+import ConfigFiles
+import Determinism
+import ScenarioModel
+import SyncEngine
+import Testing
+
+@testable import SimulatedWorld
+
+/// Runs of scenarios in virtual time.
+@Suite struct SimulatedRunTests {
+    /// All runs of the built-in scenarios.
+    private static let builtIn: [Scenario] =
+        (try? ScenarioCatalogue.names.flatMap { try ScenarioCatalogue.scenario($0).runs(ofVariant: nil) }) ?? []
+
+    private static func reasons(_ verdict: Verdict) -> String {
+        verdict.checks.filter { $0.outcome != .pass }.map { "\($0.description): \($0.outcome)" }.joined(separator: "\n")
+    }
+
+    private static func scenario(_ text: String, file: String = "test.yaml") throws -> Scenario {
+        try ScenarioFile(parsing: "scenario: 1\nname: test\n" + text, file: file).scenario
+    }
+
+    // MARK: Verdicts
+
+    @Test func thereAreBuiltInScenarios() { #expect(Self.builtIn.count > 3) }
+
+    @Test(arguments: builtIn) func aBuiltInScenarioPasses(_ scenario: Scenario) throws {
+        let result = try SimulatedRun.run(scenario)
+        #expect(result.verdict.result == .pass, "\(scenario.fullName): \(Self.reasons(result.verdict))")
+        #expect(result.history.entries.count > 20)
+    }
+
+    @Test(arguments: builtIn, 1...10 as ClosedRange<UInt64>)
+    func aBuiltInScenarioPassesWithOtherSeeds(_ scenario: Scenario, _ seed: UInt64) throws {
+        let result = try SimulatedRun.run(scenario, seed: seed)
+        #expect(result.verdict.result == .pass, "\(scenario.fullName) seed \(seed): \(Self.reasons(result.verdict))")
+    }
+
+    @Test(arguments: [
+        ("edit-conflict-after-subway", Mutant.overwritesOnConflict),
+        ("create-retried-after-lost-response", .postsAgainUnderNewID),
+        ("create-retried-after-lost-response", .dropsOnLostResponse),
+    ])
+    func aMutantFailsItsScenario(_ name: String, _ mutant: Mutant) throws {
+        let scenario = try ScenarioCatalogue.scenario(name).scenario
+        #expect(try SimulatedRun.run(scenario, mutant: mutant).verdict.result == .fail)
+    }
+
+    @Test func anActionOnAMissingNoteFailsAtItsPlace() throws {
+        let scenario = try Self.scenario(
+            """
+            server: { notes: { n1: { title: Milk, text: two } } }
+            devices: { A: { user: ada } }
+            network: { A: { 0s: wifi } }
+            steps:
+              - { at: 20ms, A: { delete: n1 } }
+              - { at: 40ms, A: { edit: n1, text: three } }
+            expect: { finally: { server: { count: 0 } } }
+            """)
+        let verdict = try SimulatedRun.run(scenario).verdict
+        #expect(verdict.result == .fail)
+        #expect(verdict.checks.contains { "\($0.outcome)".contains("test.yaml:8:5") }, "\(verdict.checks)")
+    }
+
+    @Test func aStateThatIsNeverReachedIsInconclusive() throws {
+        let scenario = try Self.scenario(
+            """
+            server: { notes: { n1: { title: Milk, text: two } } }
+            devices: { A: { user: ada } }
+            network: { A: { 0s: wifi } }
+            steps: [{ when: { A: { row: n1, icon: conflict } }, within: 40s, mark: shown }]
+            expect: { finally: { server: { count: 1 } } }
+            """)
+        #expect(try SimulatedRun.run(scenario).verdict.result == .inconclusive)
+    }
+
+    /// With no client running, nothing is scheduled that could change a state.
+    @Test func aRunInWhichNothingCanHappenEndsAtOnce() throws {
+        let scenario = try Self.scenario(
+            """
+            limit: 1h
+            server: { notes: { n1: { title: Milk, text: two } } }
+            devices: { A: { user: ada } }
+            network: { A: { 0s: wifi } }
+            steps:
+              - { at: 1s, A: { kill: now } }
+              - { when: { A: { row: n1, icon: conflict } }, within: 50m, mark: shown }
+            expect: { finally: { server: { count: 1 }, agree: [A, server] } }
+            """)
+        let result = try SimulatedRun.run(scenario)
+        #expect(result.verdict.result == .inconclusive, "\(Self.reasons(result.verdict))")
+        #expect(try #require(result.history.entries.last?.time) < .seconds(180))
+    }
+
+    @Test func theStateAtTheStartIsRecordedIfItNeverChanges() throws {
+        let scenario = try Self.scenario(
+            """
+            server: { notes: { n1: { title: Milk, text: two } } }
+            devices: { A: { user: ada } }
+            network: { A: { 0s: wifi } }
+            expect: { finally: { A: { row: n1, text: two }, agree: [A, server] } }
+            """)
+        let result = try SimulatedRun.run(scenario)
+        #expect(result.verdict.result == .pass, "\(Self.reasons(result.verdict))")
+    }
+
+    /// The client gives up a request in an outage that lasts; the connection on the link remains.
+    @Test(arguments: ["updead", "downdead", "100-loss", "{ link: 100-loss, signalled: false }", "refuse", "portal"])
+    func aScriptThatEndsInAnOutageEndsWhenTheClientHasGivenUp(_ outage: String) throws {
+        let scenario = try Self.scenario(
+            """
+            server: { notes: { n1: { title: Milk, text: two } } }
+            devices: { A: { user: ada } }
+            network: { A: { 0s: wifi, 1s: \(outage) } }
+            steps: [{ at: 2s, A: { edit: n1, text: three } }]
+            expect: { finally: { server: { n1: { revision: 2, text: three } }, agree: [A, server] } }
+            """)
+        let result = try SimulatedRun.run(scenario)
+        #expect(result.verdict.result == .pass, "\(Self.reasons(result.verdict))")
+        #expect(try #require(result.history.entries.last?.time) < .seconds(60))
+    }
+
+    @Test func aWriterReadsANoteBeforeItChangesIt() throws {
+        let scenario = try Self.scenario(
+            """
+            server: { notes: { n1: { title: Milk, text: one } } }
+            devices: { A: { user: ada } }
+            writers: { W: { user: ada } }
+            network: { A: { 0s: wifi } }
+            steps:
+              - { at: 1s, A: { edit: n1, text: two } }
+              - { at: 5s, W: { edit: n1, text: three } }
+              - { at: 6s, W: { create: n2, text: four } }
+              - { at: 7s, W: { delete: n2 } }
+            expect:
+              traffic: [{ request: PUT n1, from: W, answers: [200] }]
+              finally: { server: { count: 1, n1: { revision: 3, title: Milk, text: three } }, agree: [A, server] }
+            """)
+        let result = try SimulatedRun.run(scenario)
+        #expect(result.verdict.result == .pass, "\(Self.reasons(result.verdict))")
+    }
+
+    // MARK: Determinism
+
+    @Test(arguments: builtIn) func equalRunsHaveEqualDigests(_ scenario: Scenario) throws {
+        let digests = try (0..<5).map { _ in try SimulatedRun.run(scenario).digest }
+        #expect(Set(digests).count == 1)
+        // Identifiers and delays come from the seed.
+        #expect(try SimulatedRun.run(scenario, seed: scenario.seed &+ 1).digest != digests[0])
+    }
+
+    /// Each device draws from streams of its own.
+    @Test func theActsOfADeviceDoNotChangeWhatAnotherDraws() throws {
+        func requests(_ steps: String) throws -> [String] {
+            let scenario = try Self.scenario(
+                """
+                devices: { A: { user: ada }, B: { user: bo } }
+                network: { A: { 0s: very-bad-network }, B: { 0s: very-bad-network } }
+                steps:
+                  - { at: 1s, A: { create: n1, text: one } }
+                  - { at: 3s, A: { edit: n1, text: two } }
+                  - { at: 20s, A: { edit: n1, text: three } }
+                \(steps)
+                expect: { finally: { agree: [A, server] } }
+                """)
+            return try SimulatedRun.run(scenario).history.entries.compactMap { entry in
+                guard case .request(_, actor: "A", let method, let row, _, _, _) = entry.event,
+                    entry.time < .seconds(25)
+                else { return nil }
+                return "\(entry.time) \(method) \(row ?? "")"
+            }
+        }
+        let alone = try requests("")
+        #expect(alone.count >= 3)
+        #expect(try requests("  - { at: 2s, B: { create: n2, text: four } }") == alone)
+    }
+
+    // MARK: Outages
+
+    private static let outages = [
+        "100-loss", "{ link: 100-loss, signalled: false }", "refuse", "dns", "portal", "updead", "downdead",
+    ]
+
+    @Test(arguments: outages) func anOutageOfHalfAnHourTakesFewEvents(_ outage: String) throws {
+        let scenario = try Self.scenario(
+            """
+            limit: 1h
+            server: { notes: { n1: { title: Milk, text: one } } }
+            devices: { A: { user: ada } }
+            network: { A: { 0s: wifi, 2s: \(outage), 1802s: wifi } }
+            steps:
+              - { at: 5s, A: { edit: n1, text: two }, mark: edited }
+            expect:
+              traffic: [{ request: any, from: A, seen: proxy, between: [2s, 1802s], count: { max: budget } }]
+              eventually: [{ by: 1900s, A: { outbox: 0, row: n1, icon: none } }]
+              finally: { server: { n1: { revision: 2, text: two } }, agree: [A, server] }
+            """)
+        let result = try SimulatedRun.run(scenario)
+        #expect(result.verdict.result == .pass, "\(outage): \(Self.reasons(result.verdict))")
+        #expect(result.eventCount < 10_000)
+        #expect(try #require(result.history.entries.last?.time) > .seconds(1800))
+    }
+
+    // MARK: Kills
+
+    private static let killed = """
+        server: { notes: { n1: { title: Milk, text: one }, n2: { text: old } } }
+        devices: { A: { user: ada } }
+        writers: { W: { user: ada } }
+        network: { A: { 0s: wifi, 3s: 100-loss, 6s: 3g } }
+        faults: [{ request: POST n3, nth: 1, point: committed, then: cut }]
+        steps:
+          - { at: 1s, A: { edit: n1, text: two } }
+          - { at: 2s, W: { create: n4, text: web } }
+          - { at: 3500ms, A: { create: n3, text: new } }
+          - { at: 4s, A: { delete: n2 } }
+          - { at: 5s, A: { edit: n1, text: three } }
+          - { at: 20s, A: { sync: now } }
+        expect:
+          finally:
+            server: { count: 3, n1: { text: three }, n3: { text: new }, n4: { text: web } }
+            A: { outbox: 0 }
+            agree: [A, server]
+        """
+
+    @Test func aKillBeforeAnyActionLosesAndRepeatsNothing() throws {
+        let scenario = try Self.scenario(Self.killed)
+        let whole = try SimulatedRun.run(scenario)
+        #expect(whole.verdict.result == .pass, "\(Self.reasons(whole.verdict))")
+        let actions = try #require(whole.actionCounts["A"])
+        #expect(actions > 40)
+        for action in 0..<actions {
+            let result = try SimulatedRun.run(scenario, kill: .init(device: "A", beforeAction: action))
+            #expect(
+                result.verdict.result == .pass, "kill before action \(action): \(Self.reasons(result.verdict))")
+            let wasKilled = result.history.entries.contains {
+                if case .stopped(device: "A") = $0.event { true } else { false }
+            }
+            #expect(wasKilled, "action \(action)")
+        }
+    }
+
+    @Test func aKilledClientKeepsWhatItHasCommitted() throws {
+        let scenario = try Self.scenario(
+            """
+            server: { notes: { n1: { title: Milk, text: two } } }
+            devices: { A: { user: ada } }
+            network: { A: { 0s: wifi, 100ms: 100-loss, 10s: wifi } }
+            steps:
+              - { at: 200ms, A: { edit: n1, text: three } }
+              - { at: 4s, A: { kill: now } }
+              - { at: 7s, A: { start: again } }
+            expect:
+              always: [{ A: { row: n1, text: three, since: 1s } }]
+              finally: { server: { n1: { revision: 2, text: three } }, agree: [A, server] }
+            """)
+        let result = try SimulatedRun.run(scenario)
+        #expect(result.verdict.result == .pass, "\(Self.reasons(result.verdict))")
+    }
+}
+
+@Suite struct Base64Tests {
+    /// The test vectors of RFC 4648, section 10.
+    @Test(arguments: [
+        ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
+        ("foobar", "Zm9vYmFy"),
+    ])
+    func bytesAreEncoded(_ text: String, _ encoded: String) { #expect(Base64.encode(Array(text.utf8)) == encoded) }
+}
