@@ -13,11 +13,14 @@ import Testing
     /// The exchanges of a device in the script phase: method, note and statuses.
     private static func exchanges(_ history: History, of device: String) -> [String] {
         var order: [Int] = []
+        var isHealed = false
         var texts: [Int: String] = [:]
         for entry in history.entries {
             switch entry.event {
-            case .action("runner", _): return order.compactMap { texts[$0] }
-            case .request(let id, actor: device, let method, let row, _, _, _) where entry.time >= start:
+            // In real time a request may still be in flight.
+            case .action("runner", _): isHealed = true
+            case .request(let id, actor: device, let method, let row, _, _, _)
+            where entry.time >= start && !isHealed:
                 order.append(id)
                 texts[id] = "\(method) \(row ?? "index")"
             case .responseReceived(let id, let status): texts[id]? += " \(status)"
