@@ -161,16 +161,10 @@ extension CommandTests {
                     "FAIL  traffic: POST n1 from A, answers lost 2xx\n"
                 ),
             ]
-            // The commands mostly wait, so they run concurrently.
-            let commands = try runs.map { try Command(["run", "--live", "--quiet"] + $0.arguments) }
-            for (run, first) in zip(runs, commands) {
-                var command = first
-                var status = await command.end()
-                // A run with a host pause is repeated alone.
-                for _ in 0..<3 where status == 3 && command.output.text.contains("but the run was late by") {
-                    command = try Command(["run", "--live", "--quiet"] + run.arguments)
-                    status = await command.end()
-                }
+            // ParityTests run them live.
+            for run in runs {
+                let command = try Command(["run", "--simulated", "--quiet"] + run.arguments)
+                let status = await command.end()
                 #expect(status == run.status, "\(run.arguments): \(command.output.text) \(command.errors.text)")
                 #expect(
                     run.broken.map(command.output.text.contains) != false, "\(run.arguments): \(command.output.text)")

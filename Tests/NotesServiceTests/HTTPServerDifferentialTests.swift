@@ -10,8 +10,9 @@ import Testing
 /// Random conversations with the HTTP server over a socket and with the pure machine: the bytes of the responses and
 /// the ends of the connections must be equal.
 @Suite(.timeLimit(.minutes(10))) struct HTTPServerDifferentialTests {
-    /// The number of conversations.
-    private static let rounds: UInt64 = 2000
+    /// The number of conversations; `SLOWLANE_CONVERSATIONS` sets another.
+    private static let rounds =
+        ProcessInfo.processInfo.environment["SLOWLANE_CONVERSATIONS"].flatMap(UInt64.init) ?? 400
 
     @Test func serverAndMachineGiveEqualResponses() async throws {
         var limits = HTTPServer.Limits()
