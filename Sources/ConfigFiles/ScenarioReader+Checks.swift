@@ -45,7 +45,8 @@ extension ScenarioReader {
         }
         func isTimed(_ step: Int) -> Bool { if case .at = steps[step].trigger { true } else { false } }
         guard changes.allSatisfy(isTimed) else {
-            // Without a start, whatever follows a kill through marks is certain.
+            // Without a start the device stays killed, so a step that follows a kill through marks is an error whatever
+            // the times of both.
             let kills = Set(changes)
             guard !changes.contains(where: isStart) else { return }
             for step in acting where order.ancestors(of: step).contains(where: kills.contains) {

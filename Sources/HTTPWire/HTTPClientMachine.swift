@@ -9,8 +9,8 @@ public import NIOCore
 /// twice: the caller decides whether a failed request may be repeated, also after the failure of a reused connection.
 ///
 /// A request is written in pieces of ``writeBytesMax`` bytes, at most two of which the kernel has not accepted; a
-/// request that is not larger is one write. The driver reports accepted bytes with ``written(_:on:at:)``, in order with
-/// the bytes received: a response to a request that was not accepted completely is early. An exchange ends with a
+/// request of at most that size is one write. The driver reports accepted bytes with ``written(_:on:at:)``, in order
+/// with the bytes received: a response to a request that was not accepted completely is early. An exchange ends with a
 /// complete early response, and its connection is then closed.
 public struct HTTPClientMachine: Sendable {
     /// The maximum number of bytes of a write.

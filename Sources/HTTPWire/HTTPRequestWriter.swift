@@ -30,7 +30,7 @@ struct HTTPRequestWriter: Sendable {
     /// Takes the next piece; `nil` if there is none, or if two are outstanding. The second one keeps the kernel
     /// supplied while the acceptance of the first one is reported.
     mutating func takePiece() -> ByteBuffer? {
-        // All pieces but the last have the same size: so many bytes are at most one piece.
+        // All pieces but the last have `pieceBytes` bytes, so up to that many outstanding bytes are one piece at most.
         guard takenCount < byteCount, takenCount - acceptedCount <= Self.pieceBytes else { return nil }
         let size = min(Self.pieceBytes, byteCount - takenCount)
         var piece = ByteBuffer()

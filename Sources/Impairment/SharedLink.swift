@@ -209,9 +209,9 @@ public struct SharedLink: ~Copyable {
     ///   - seed: The connection's number and random seed; by default the link's next number and its seed.
     ///   - isEstablished: Whether the connection comes from the fast path; it is aborted if the policy would not accept
     ///     it.
-    ///   - openedAt: The time at which the connection was opened, if it comes from the fast path. If a `timeout` toxic
-    ///     that was removed after that time would have applied to it, the connection is closed, as it would have been
-    ///     on the link.
+    ///   - openedAt: The time at which the connection was opened, if it comes from the fast path. The connection is
+    ///     closed if a `timeout` toxic that would have applied to it was removed after this time, because on the link
+    ///     that removal would have closed it.
     public mutating func open(
         at time: Instant, seed: ConnectionSeed? = nil, isEstablished: Bool = false, openedAt: Instant? = nil
     ) -> FlowID {

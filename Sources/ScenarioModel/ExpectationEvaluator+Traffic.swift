@@ -157,8 +157,8 @@ extension ExpectationEvaluator {
 
     private static func attempts(_ count: Int) -> String { "\(count) \(count == 1 ? "attempt" : "attempts")" }
 
-    /// Returns the attempts of a device: attempts to connect, unless only some requests count, and requests on open
-    /// connections.
+    /// Returns the attempts of a device: if the pattern matches every request, attempts to connect and requests on
+    /// connections that were open already; otherwise the matching requests alone.
     private mutating func attempts(
         of device: String, _ traffic: Expectation.Traffic
     ) -> [(index: Int, time: Nanoseconds)] {

@@ -2,8 +2,8 @@ internal import Determinism
 
 /// The evaluation of expectations on a history.
 ///
-/// A failure is a failure only if the measured lateness of the run cannot explain it: an expectation that holds with
-/// its bounds moved by the lateness at each of them holds if the lateness is short, and is inconclusive otherwise.
+/// An expectation that fails is evaluated again with the bounds of its window moved by the lateness measured at each of
+/// them. If it holds then, the result is `pass` for a lateness below ``Verdict/hostPauseMax``, else `inconclusive`.
 struct ExpectationEvaluator {
     let scenario: Scenario
     let history: History
@@ -165,7 +165,7 @@ struct ExpectationEvaluator {
             to = bound
         }
         let outcome = always(device, condition, from: from, to: to)
-        // Only a given time can precede the late event that it was meant to follow.
+        // Lateness matters only for a given start: an event that was planned before it may have happened after it.
         let delay = condition.since == nil ? .zero : delay(at: from)
         guard case .fail(let reason) = outcome, delay > .zero,
             case .pass = always(device, condition, from: from.later(by: delay), to: to)

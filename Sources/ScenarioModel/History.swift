@@ -14,7 +14,7 @@ public struct History: Sendable {
         /// its ``connectionAttempt(_:device:)``, if known.
         case request(
             Int, actor: String, method: String, row: String?, key: String?, bodyDigest: UInt64, connection: Int? = nil)
-        /// The note of a request has got its name after the request.
+        /// The note that an earlier request concerns has been given its name in the scenario.
         case named(Int, row: String)
         /// The request has reached the server.
         case arrived(Int)
@@ -46,8 +46,7 @@ public struct History: Sendable {
         case missed(step: Int, String)
         /// The action of a step is an error, for this reason.
         case stepFailed(Int, String)
-        /// A step or a change of a link took effect later than planned: ordered at the event's time, planned earlier
-        /// by this span.
+        /// A step or a change of a link was ordered at the event's time, this span later than planned.
         case late(Nanoseconds)
         /// A device, a writer or the runner has started an action.
         case action(actor: String, String)

@@ -1,6 +1,7 @@
 internal import Determinism
 
-/// The lateness of a run: pauses of its host, and orders that took effect later than planned. Zero in virtual time.
+/// The lateness of a run: host pauses, and orders of the ``ScenarioDirector`` that were given later than planned. Zero
+/// in virtual time.
 struct Lateness {
     /// Host pauses as disjoint spans, in order.
     private var pauses: [(start: Nanoseconds, end: Nanoseconds)] = []
@@ -29,9 +30,9 @@ struct Lateness {
         }
     }
 
-    /// Returns the longest delay of an event that was due in a window and depends on events of the window only: the sum
-    /// of the host pauses, or the lateness of an order if that is longer. A pause that begins in the window, or in its
-    /// extension by earlier pauses, counts.
+    /// Returns the longest delay that lateness can cause for an event that is due in a window and depends on events of
+    /// that window only: the sum of its host pauses, or the lateness of one of its orders if that is longer. Each pause
+    /// extends the window by its length, so a pause in the extension counts too.
     func delay(from: Nanoseconds, to: Nanoseconds) -> Nanoseconds {
         var sum = Nanoseconds.zero
         for pause in pauses where pause.end > from && pause.start <= to + sum {

@@ -1,6 +1,7 @@
 internal import Determinism
 
-/// The expectations whose windows can still be decided by the script phase. Times count from 0 s.
+/// The windows of expectations that have not ended, so that events of the script phase can still decide the
+/// expectations. Times count from 0 s.
 struct OpenExpectations {
     private struct Window {
         enum Kind {
@@ -65,7 +66,7 @@ struct OpenExpectations {
         }
     }
 
-    /// Advances the time: windows that are over, and could not have been prolonged by lateness, close.
+    /// Advances the time: closes each window whose end has passed, with the delay that lateness can cause added.
     mutating func advance(to now: Nanoseconds, _ lateness: Lateness) {
         windows.removeAll { $0.mark == nil && now >= Self.end($0, lateness) }
     }

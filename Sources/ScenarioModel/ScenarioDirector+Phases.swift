@@ -88,7 +88,7 @@ extension ScenarioDirector {
     }
 
     mutating func limitReached() {
-        // A state that is never reached is no reason to fail.
+        // The run is not aborted if all that is left are steps that wait for a state of a device.
         let waitsForStatesOnly = !plan.hasTimedSteps && !plan.isFinished && isQuiet && !isOpen
         if !waitsForStatesOnly { record(.aborted("exceeded the \(TimeFormat.short(scenario.limit)) limit")) }
         beginHeal()

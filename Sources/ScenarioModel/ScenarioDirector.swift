@@ -29,9 +29,9 @@ public struct ScenarioDirector: Sendable {
         case ended
     }
 
-    /// The identifier of an order whose end the world reports.
+    /// The identifier of an act: an order that takes time, and whose end the world reports.
     public struct ActID: Hashable, Sendable {
-        /// The number of earlier orders of that kind.
+        /// The number of earlier acts.
         public let number: Int
     }
 
@@ -74,7 +74,8 @@ public struct ScenarioDirector: Sendable {
     public static let quiesceMax = Nanoseconds.seconds(120)
     /// The longest time for reading the server's notes.
     public static let verifyMax = Nanoseconds.seconds(30)
-    /// The number of syncs of each device in the quiesce phase: the second fetches what the first of another has sent.
+    /// The number of syncs of each device in the quiesce phase: in the second sync, each device fetches what the others
+    /// have sent in the first.
     public static let quiesceRounds = 2
     /// The time for which nothing must be outstanding before the heal phase begins: longer than a client takes from one
     /// request to the next.

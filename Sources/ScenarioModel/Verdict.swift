@@ -46,15 +46,16 @@ public struct Verdict: Sendable {
     /// The worst outcome of all checks; `fail` is worse than `inconclusive`.
     public let result: Result
 
-    /// The lateness from which a failure that it can explain is inconclusive; a shorter one widens the expectation's
-    /// bounds.
+    /// The limit on lateness as an excuse. An expectation that holds only with bounds moved by the lateness passes if
+    /// the lateness is below the limit, and is inconclusive otherwise.
     public static let hostPauseMax = Nanoseconds.seconds(1)
 
-    /// The part of the time limit that host pauses must take before they can explain that a run exceeds it: a tenth.
+    /// The divisor of the time limit: host pauses explain a failure in an aborted run only if they take at least a
+    /// tenth of the limit.
     private static let limitPart: Int64 = 10
 
-    /// Returns the outcome of a check whose failure the end of an aborted run can cause; `inconclusive` instead of a
-    /// failure if the host was paused for a considerable part of the time limit.
+    /// Returns the outcome of a check of an aborted run. A failure becomes `inconclusive` if the host was paused for a
+    /// considerable part of the time limit, because the abort may have caused the failure.
     private static func excused(_ outcome: Outcome, _ scenario: Scenario, _ lateness: Lateness) -> Outcome {
         let paused = lateness.delay(from: .zero, to: scenario.limit)
         guard case .fail(let reason) = outcome, paused >= hostPauseMax, paused.count >= scenario.limit.count / limitPart

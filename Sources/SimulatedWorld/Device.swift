@@ -49,7 +49,7 @@ final class Device {
     /// Random seeds of the processes.
     private let seeds: RandomIdentifiers
 
-    /// The act of the user that waits for the restart of a killed client.
+    /// Acts of the user that wait for the restart of a killed client.
     private var waitingActs: [() -> Void] = []
     /// Whether the changes of the current act were committed.
     private var hasCommitted = false
@@ -337,7 +337,7 @@ final class Device {
     // MARK: Observation
 
     private func recordView() {
-        // A state of the setup would not be recorded again.
+        // A state recorded now would be dropped, and would later count as unchanged.
         if world.isSettingUp { return }
         let view = NotesView(rows: Array(rows.values), outbox: outbox, connectivity: .unknown)
         let rows = view.rows.map { row in
@@ -403,7 +403,7 @@ final class Device {
             waitingActs.append { [self] in perform(action, finish: finish) }
             return
         }
-        // A late observer of the engine's state, after the last change of this act.
+        // After each act the director expects a report, even if the state is the one reported before.
         wasSettled = nil
         finish(nil)
         reportSettled()

@@ -1,7 +1,7 @@
 internal import Determinism
 internal import ScenarioModel
 
-/// The lines of a run: one per event that a reader follows.
+/// The printed lines of a run: one for each event that matters to a reader.
 struct RunLog {
     private let onLine: (String) -> Void
     private var links: [String: String] = [:]

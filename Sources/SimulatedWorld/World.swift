@@ -12,7 +12,8 @@ final class World {
     static let localDelay = Nanoseconds(50_000)
     /// The time between a kill of ``SimulatedRun/Kill`` and the next start of the client.
     static let restartDelay = Nanoseconds.seconds(1)
-    /// The maximum number of events of a run, and of events at one time. A client without delays reaches them.
+    /// The maximum number of events of a run, and of events at one time. Only a client that repeats requests without a
+    /// delay exceeds them.
     private static let eventsMax = 20_000_000
     private static let eventsPerInstantMax = 100_000
 
@@ -175,7 +176,7 @@ final class World {
     private func collectOrders() {
         while let order = director.takeAction() {
             if case .armFault(let index, let exchange, let action) = order {
-                // Only the device of the exchange knows it.
+                // Which device has the exchange is not known here; the others ignore the call.
                 for device in devices { device.injectFault(index, exchange: exchange, action) }
             } else {
                 orders.append(order)

@@ -4,12 +4,12 @@ public import NotesContract
 /// The state machine of one resumable download.
 ///
 ///     GET -> head, then bytes as they arrive; each is written and hashed
-///     cut -> wait, GET with a range from the first missing byte, under the entity tag of the first response
+///     early end -> wait, GET with a range from the first missing byte, under the entity tag of the first response
 ///     end -> compare the digest; a mismatch starts again, as often as the policy allows
 ///
 /// With ``AttachmentPolicy/downloadPiece``, a HEAD comes first, then a GET for each piece.
 ///
-/// Inputs and actions work as those of ``AttachmentUpload``. Bytes of a response that is cut are kept.
+/// Inputs and actions work as those of ``AttachmentUpload``. Bytes of a response that ends early are kept.
 public struct AttachmentDownload: Sendable {
     /// An action for the driver.
     public enum Action: Hashable, Sendable {

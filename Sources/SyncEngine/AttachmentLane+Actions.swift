@@ -26,7 +26,7 @@ extension AttachmentLane {
         case send(Int, AttachmentRequest)
         /// Cancel the request with this number; its end is not awaited.
         case cancel(Int)
-        /// The server rejects the credentials with this status. Nothing is sent until the gate has another round.
+        /// The server rejects the credentials with this status. Nothing is sent until ``Gate/rounds`` changes.
         case credentialsRejected(status: Int)
         /// A response names another history than the store's; the engine checks it.
         case historyDiffers

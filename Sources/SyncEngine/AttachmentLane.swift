@@ -4,7 +4,8 @@ public import NotesContract
 /// The state machine that transfers attachments one after the other, beside the exchanges of the engine.
 ///
 ///     waiting -> committed as sending -> transfer -> committed as done or parked
-///     delay of a transfer -> the next one; a transfer whose record the server does not have waits
+///     failure -> the transfer is delayed, and the next one starts meanwhile
+///     record not on the server -> the transfer waits until it is
 ///
 /// Inputs and actions work as those of ``SyncEngine``. After each input, ``proceed(_:at:isOnServer:)`` chooses what
 /// follows; then the driver takes every action.
@@ -231,7 +232,8 @@ public struct AttachmentLane: Sendable {
         }
     }
 
-    /// The first failure delays one attachment only; more of them in a row are the path's.
+    /// Records a failure. The first one delays its attachment only; further ones in a row delay all attachments,
+    /// because the path to the server is the probable cause.
     private mutating func recordFailure(at now: Instant) {
         failures = min(failures + 1, 1 << 20)
         guard failures > 1 else { return }

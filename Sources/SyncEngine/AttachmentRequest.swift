@@ -11,7 +11,7 @@ public struct AttachmentRequest: Hashable, Sendable {
     public let target: String
     /// The header fields in addition to those of HTTP framing and authentication.
     public let fields: [Field]
-    /// The part of the attachment in the body, or requested by it; empty without one.
+    /// The bytes of the attachment that the body contains or a GET requests; empty if there are none.
     public let range: Range<Int>
     /// The body; empty for none.
     public let body: [UInt8]

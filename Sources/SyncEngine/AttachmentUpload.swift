@@ -4,9 +4,9 @@ public import NotesContract
 /// The state machine of one resumable upload.
 ///
 ///     read a piece -> PUT the first, PATCH the others (next when the previous one is acknowledged)
-///     cut          -> half the piece, wait, HEAD for the offset, continue there
+///     no response  -> halve the piece size, wait, HEAD for the offset, continue there
 ///     422          -> the server has discarded the upload: start again, as often as the policy allows
-///     ?1           -> finished
+///     complete     -> finished (`Upload-Complete: ?1`)
 ///
 /// Inputs are facts with their time: ``bytesRead(_:of:at:)``, ``responseReceived(_:to:at:)``, ``requestFailed(_:to:at:)``
 /// and so on. After each input, and after ``advance(to:)`` at ``nextDeadline``, the driver takes every action with
@@ -50,7 +50,8 @@ public struct AttachmentUpload: Sendable {
     private var isOffsetKnown: Bool
     /// Whether the server has created the upload.
     private var isCreated = false
-    /// The end of the bytes that were sent. The bytes of an earlier run are not known, so that run sent all of them.
+    /// The end of the bytes that were sent. How many an earlier run sent is not known, so it counts as having sent all
+    /// of them.
     private var sentEnd: Int
     /// The size of the next piece in bytes.
     public private(set) var piece: Int
@@ -204,7 +205,8 @@ public struct AttachmentUpload: Sendable {
         }
         guard received <= sentEnd else { return fail(.offsetBeyondSent(offset: received, sent: sentEnd)) }
         if method == "HEAD" {
-            // The server may have gone back to an earlier state; only pieces end a row of failures.
+            // An offset alone is no progress: the server may have been restored to an earlier state. Only an
+            // acknowledged piece resets `failures`.
         } else if received == range.upperBound {
             piece = policy.doubled(piece)
             failures = 0

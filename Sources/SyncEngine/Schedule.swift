@@ -97,9 +97,11 @@ struct IndexWork: Sendable {
     var isComplete = true
     /// The position of the next page; `nil` between two reads.
     var page: String?
-    /// Whether revisions only grow, as on a server with cursors; without, a deleted record may be created again.
+    /// Whether revisions only grow, as on a server with cursors. On other servers, a deleted record may be created
+    /// again with a lower revision.
     var isMonotonic = false
-    /// Records that differ from the adopted server's and have not been compared yet.
+    /// During an adoption (``IndexState/isAdopting``): records that have another revision in the server's index, and
+    /// whose contents have not been compared yet.
     var adoptions: Set<RecordID> = []
     /// Changes sent in a row while the index was due.
     var pushesInRow = 0

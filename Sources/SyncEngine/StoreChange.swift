@@ -35,8 +35,8 @@ public struct IndexState: Hashable, Sendable {
     public var cursor: String?
     /// The entity tag of the last whole index.
     public var entityTag: String?
-    /// Whether the store was adopted and no whole index was read since: an absent record is then a conflict with a
-    /// deletion and is not deleted.
+    /// Whether the server may be another one than before, as after ``SyncEngine/adopt(at:)``, and no whole index was
+    /// read since. Until then, a record that the index lacks is not deleted, but becomes a conflict with a deletion.
     public var isAdopting: Bool
 
     /// Creates a state, empty by default.

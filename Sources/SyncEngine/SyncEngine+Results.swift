@@ -167,8 +167,9 @@ extension SyncEngine {
         return "the revision in the response is not newer than the base"
     }
 
-    /// Records a response that shows nothing: the server's record is fetched before the next attempt. A creation is
-    /// repeated, because the absence of its record would not show whether the server rejects it.
+    /// Records a response that does not show whether the server has executed the change. Before the next attempt of an
+    /// update or deletion, the server's record is fetched. A creation is repeated without a fetch, because a missing
+    /// record would not show whether the server rejects the creation.
     private mutating func handleInvalid(_ reason: String, _ entry: OutboxEntry) {
         setQuarantine(entry.id, reason)
         schedules[entry.id]?.mustReconcile = entry.kind != .create
@@ -336,7 +337,8 @@ extension SyncEngine {
             if entry.revision == known || isOlder { return }
         }
         if index.isAdopting && !hasChanges { indexWork.adoptions.insert(entry.id) }
-        // The record is fetched after its changes: a repeated change may be acknowledged with an earlier revision.
+        // The record's changes are sent before this fetch: the response to a repeated change may have an earlier
+        // revision than this one.
         fetch(entry.id)
     }
 

@@ -14,7 +14,7 @@ internal import HeapModule
 ///     local change  -> record changed at once, entry added to the outbox  (one commit)
 ///     outbox        -> create, update, delete; in order for each record   (the attempt is committed before it is sent)
 ///     response      -> validated; record and entry updated                (one commit)
-///     conflict      -> fetch -> own change: done; otherwise a conflict    (base, mine and theirs are kept)
+///     stale base    -> fetch -> own change found: done; else a conflict   (base, mine and theirs are kept)
 ///     afterwards    -> index; changed records are fetched
 ///
 /// A failure of one record's request delays that record only. A failure of the path delays everything; meanwhile one
@@ -201,7 +201,7 @@ public struct SyncEngine: Sendable {
     public mutating func syncRequested(at now: Instant) {
         tick(now)
         pauseReason = nil
-        // A difference that a response showed is compared again, by the index, before anything else is sent.
+        // If a response named another history, the index is requested to check that again, before anything else.
         if let mismatch, mismatch.stored.history != nil, mismatch.hasSameUser { self.mismatch = nil }
         endRetryDelays()
         indexWork.want()

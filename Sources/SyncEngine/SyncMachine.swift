@@ -43,8 +43,8 @@ public struct SyncMachine: Sendable {
     /// - Parameters:
     ///   - host: The value of the `Host` field.
     ///   - authorization: The value of the `Authorization` field.
-    ///   - attachments: The transfers of attachments, none by default. The driver of others executes
-    ///     ``takeAttachmentAction()``.
+    ///   - attachments: The transfers of attachments, none by default. If there are any, the driver must execute the
+    ///     actions of ``takeAttachmentAction()``.
     public init(
         engine: SyncEngine, host: String, authorization: String?, timeouts: HTTPTimeouts = HTTPTimeouts(),
         attachments: AttachmentLane = AttachmentLane(seed: 0)

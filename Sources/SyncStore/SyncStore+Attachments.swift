@@ -21,7 +21,7 @@ extension SyncStore {
 
     private static let copyBytes = 256 << 10
     private static let stagedPrefix = "new-"
-    /// The age from which a copy is one of a process that ended, in seconds.
+    /// The age in seconds from which a staged copy counts as left over by a process that has ended.
     private static let stagedSecondsMax = 3600.0
 
     // MARK: Reading
@@ -103,7 +103,7 @@ extension SyncStore {
                         "cannot attach '\(name.description.prefix(60))': the note has another attachment with this name; "
                             + "use another name")
                 }
-                // The copy of one that is done may be gone.
+                // Only a parked upload is started again. One that is done needs no copy, so its copy may be gone.
                 guard case .parked = old.state else { return old }
             }
             try AttachmentFile.move(file.path, to: path, in: folder)
@@ -233,7 +233,7 @@ extension SyncStore {
         unlink(try folder(isCreated: false) + "/" + Self.partName(attachment))
     }
 
-    /// Returns the state of the hash of a download's bytes that are written; `nil` if there are more than its size.
+    /// Returns the hash state after the bytes of a download that are in its file; `nil` if the file is too long.
     public func hash(of attachment: LocalAttachment) throws(SyncStoreError) -> SHA256Hasher? {
         let path = try folder(isCreated: false) + "/" + Self.partName(attachment)
         guard FileManager.default.fileExists(atPath: path) else { return SHA256Hasher() }

@@ -73,7 +73,7 @@ extension NotesCommand {
             let interruption = Task {
                 guard await events.next() != nil else { return }
                 await client.stop()
-                // A question on the terminal is not interrupted otherwise.
+                // Stopping the client does not end a question that waits for a line on the terminal.
                 try await Task.sleep(for: .seconds(1))
                 Foundation.exit(ExitStatus.interrupted.rawValue)
             }

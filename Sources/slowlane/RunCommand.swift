@@ -33,7 +33,7 @@ struct RunCommand: AsyncParsableCommand {
     @Argument(help: "Built-in scenarios or paths of scenario files.")
     var scenarios: [String]
 
-    /// The worlds in which scenarios run.
+    /// The ways to run a scenario.
     enum World: String, EnumerableFlag {
         case simulated, live, both
 
