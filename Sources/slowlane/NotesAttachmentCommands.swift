@@ -13,7 +13,7 @@ extension NotesCommand {
             abstract: "Attach a copy of a file to a note; the next sync uploads it.",
             discussion: """
                 The file may be deleted afterwards. A file of more than 64 MiB is refused, because the server does not \
-                accept it. The same file again repeats an upload that the server has rejected.
+                accept it. To repeat an upload that the server has rejected, attach the same file again.
 
                 Examples:
                   slowlane notes attach Milk list.pdf

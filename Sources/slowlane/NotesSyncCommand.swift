@@ -38,7 +38,7 @@ extension NotesCommand {
         @Option(help: ArgumentHelp("Time limit of the sync, in seconds.", valueName: "seconds"))
         var timeout = 120.0
 
-        @Flag(help: "Assign the store to this user and server, after a question.")
+        @Flag(help: "Assign the store to this user and server (asks first).")
         var adopt = false
 
         @Flag(help: "Do not ask.")

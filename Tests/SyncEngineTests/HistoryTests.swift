@@ -15,7 +15,7 @@ import Testing
         ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? value
     }
 
-    static let count = environment("SLOWLANE_HISTORIES", otherwise: 40)
+    static let count = environment("SLOWLANE_HISTORIES", otherwise: 20)
     static let firstSeed = environment("SLOWLANE_HISTORY_SEED", otherwise: 1)
 
     @Test(arguments: [APIContract.orig, .compat, .strict]) func noHistoryViolatesAnInvariant(_ contract: APIContract) {
