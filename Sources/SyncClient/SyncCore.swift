@@ -151,7 +151,12 @@ final class SyncCore {
                 }
             }
             guard !inputs.isEmpty else { break }
-            inputs.removeFirst()(&machine, now)
+            // The input is taken before the machine is accessed: both accesses in one statement overlap.
+            let input = inputs.removeFirst()
+            let time = now
+            var next = machine
+            input(&next, time)
+            machine = next
         }
         isRunning = false
         setTimer()
