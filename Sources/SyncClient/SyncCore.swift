@@ -141,26 +141,29 @@ final class SyncCore {
     private func run() {
         isRunning = true
         while true {
-            while true {
-                if let action = machine.takeAction() {
-                    execute(action)
-                } else if let action = machine.takeAttachmentAction() {
-                    execute(action)
-                } else {
-                    break
-                }
-            }
+            while step() {}
             guard !inputs.isEmpty else { break }
             // The input is taken before the machine is accessed: both accesses in one statement overlap.
             let input = inputs.removeFirst()
             let time = now
-            var next = machine
-            input(&next, time)
-            machine = next
+            input(&machine, time)
         }
         isRunning = false
         setTimer()
         updateState()
+    }
+
+    /// Executes the next action; returns `false` if there is none.
+    @inline(never)
+    private func step() -> Bool {
+        let action = machine.takeAction()
+        if let action {
+            execute(action)
+            return true
+        }
+        let attachmentAction = machine.takeAttachmentAction()
+        if let attachmentAction { execute(attachmentAction) }
+        return attachmentAction != nil
     }
 
     private func execute(_ action: SyncMachine.Action) {
