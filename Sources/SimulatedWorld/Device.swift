@@ -271,9 +271,9 @@ final class Device {
     /// Executes all actions of the client and the link.
     func settle() {
         while true {
-            if let event = link.takeExchangeEvent() {
+            if let event = takeExchangeEvent() {
                 record(event)
-            } else if let action = link.takeAction() {
+            } else if let action = takeLinkAction() {
                 guard let connection = flows[action.flow] else { continue }
                 if case .ended = action.action { flows[action.flow] = nil }
                 connection.execute(action.action)
@@ -290,16 +290,29 @@ final class Device {
         reportSettled()
     }
 
+    // In release builds of Swift 6.3 the access to a machine that is taken from in the condition of a loop stays open in the
+    // loop's body, and the next one aborts the process. These functions are the ends of the accesses.
+
+    @inline(never)
+    private func takeExchangeEvent() -> SharedLink.TimedExchangeEvent? { link.takeExchangeEvent() }
+
+    @inline(never)
+    private func takeLinkAction() -> SharedLink.TimedAction? { link.takeAction() }
+
     /// The next action of the client, if it has been taken from the machine and not been executed.
     private var nextClientAction: SyncMachine.Action?
 
     private var hasAction: Bool {
-        if nextClientAction == nil { nextClientAction = machine?.takeAction() }
+        if nextClientAction == nil { nextClientAction = takeMachineAction() }
         return nextClientAction != nil
     }
 
+    @inline(never)
+    private func takeMachineAction() -> SyncMachine.Action? { machine?.takeAction() }
+
     private func takeClientAction() -> SyncMachine.Action? { nextClientAction.take() }
 
+    @inline(never)
     private func execute(_ action: SyncMachine.Action) {
         switch action {
         case .commit(let change):

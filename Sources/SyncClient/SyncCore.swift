@@ -143,10 +143,7 @@ final class SyncCore {
         while true {
             while step() {}
             guard !inputs.isEmpty else { break }
-            // The input is taken before the machine is accessed: both accesses in one statement overlap.
-            let input = inputs.removeFirst()
-            let time = now
-            input(&machine, time)
+            inputs.removeFirst()(&machine, now)
         }
         isRunning = false
         setTimer()
@@ -154,6 +151,9 @@ final class SyncCore {
     }
 
     /// Executes the next action; returns `false` if there is none.
+    ///
+    /// In release builds of Swift 6.3 the access to a machine that is taken from in the condition of a loop stays open in
+    /// the loop's body, and the next one aborts the process. This function is the end of the access.
     @inline(never)
     private func step() -> Bool {
         let action = machine.takeAction()
