@@ -1,7 +1,8 @@
 import ConfigFiles
 import Determinism
+import LiveWorld
 import ScenarioModel
-import ScenarioRunner
+import ScenarioWorld
 import SimulatedWorld
 import Testing
 

@@ -2,7 +2,7 @@ import Determinism
 import ScenarioModel
 import Testing
 
-@testable import ScenarioRunner
+@testable import LiveWorld
 
 @Suite struct StepScheduleTests {
     private static func step(_ trigger: Scenario.Step.Trigger, mark: String? = nil, line: Int = 1) -> Scenario.Step {

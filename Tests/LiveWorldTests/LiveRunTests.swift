@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import ScenarioRunner
+@testable import LiveWorld
 
 /// Runs of the shortest scenarios over the loopback interface.
 @Suite(.serialized, .timeLimit(.minutes(2))) struct LiveRunTests {

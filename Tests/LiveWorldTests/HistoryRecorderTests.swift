@@ -6,10 +6,10 @@ import SyncEngine
 import Synchronization
 import Testing
 
-@testable import ScenarioRunner
+@testable import LiveWorld
 
 // ScenarioModel has a type of that name too.
-private typealias HistoryRecorder = ScenarioRunner.HistoryRecorder
+private typealias HistoryRecorder = LiveWorld.HistoryRecorder
 
 @Suite struct HistoryRecorderTests {
     private final class Lines: Sendable {
