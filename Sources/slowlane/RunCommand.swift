@@ -6,6 +6,7 @@ internal import ScenarioModel
 internal import ScenarioWorld
 internal import SimulatedWorld
 internal import SyncEngine
+internal import Synchronization
 
 /// `slowlane run`.
 struct RunCommand: AsyncParsableCommand {
@@ -94,7 +95,7 @@ struct RunCommand: AsyncParsableCommand {
             throw ExitStatus.interrupted
         } catch {
             console.error("\(error)")
-            throw error is LiveRun.SetupError || error is SetupError
+            throw error is SetupError
                 ? ExitStatus.invalidFile : ExitStatus.unavailable
         }
         if status != 0 { throw ExitCode(status) }
@@ -175,9 +176,11 @@ struct RunCommand: AsyncParsableCommand {
     private func runLive(_ scenario: Scenario, _ console: Console) async throws -> Verdict {
         announce(scenario, .live, console)
         let isQuiet = quiet
-        let (verdict, _) = try await LiveRun.run(scenario, mutant: deliberateDefect, seed: seed) { line in
-            if !isQuiet { console.print(line, to: .progress) }
-        }
+        let log = Mutex(RunLog())
+        let verdict = try await LiveRun.run(scenario, mutant: deliberateDefect, seed: seed) { entry in
+            let line = log.withLock { $0.line(entry) }
+            if !isQuiet, let line { console.print(line, to: .progress) }
+        }.verdict
         try Task.checkCancellation()
         if !quiet { console.print("", to: .progress) }
         for line in VerdictText.lines(verdict, of: scenario.fullName, showsPasses: !quiet) { console.print(line) }
