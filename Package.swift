@@ -220,6 +220,14 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "ScenarioRunner",
+            dependencies: [
+                "Determinism", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld", "SimulatedWorld",
+                "CommandSupport", "LiveWorld",
+            ],
+            swiftSettings: settings
+        ),
+        .target(
             name: "ToxiproxyCLI",
             dependencies: [
                 "JSON", "ControlAPI", "CommandSupport",
@@ -230,11 +238,9 @@ let package = Package(
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
-                "ConfigFiles", "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
-                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioWorld", "SimulatedWorld",
-                "LiveWorld",
-                "ToxiproxyCLI", nioCore,
+                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "LinkWorkload", "ConfigFiles",
+                "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
+                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", "ToxiproxyCLI", nioCore,
                 nioPosix, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -304,15 +310,23 @@ let package = Package(
         .testTarget(
             name: "LiveWorldTests",
             dependencies: [
-                "Determinism", "LinkModel", "HTTPWire", "SyncEngine", "ScenarioModel", "ScenarioWorld", "LiveWorld",
-                "ConfigFiles", "SyncClient", "TestSupport",
+                "Determinism", "LinkModel", "HTTPWire", "SyncEngine", "ScenarioModel", "ScenarioWorld",
+                "SimulatedWorld",
+                "LiveWorld", "ConfigFiles", "SyncClient", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(
             name: "SimulatedWorldTests",
             dependencies: [
-                "Determinism", "LinkModel", "SyncEngine", "ScenarioModel", "ScenarioWorld", "LiveWorld", "ConfigFiles",
+                "Determinism", "LinkModel", "SyncEngine", "ScenarioModel", "ScenarioWorld", "ConfigFiles",
                 "SimulatedWorld", "TestSupport",
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ScenarioRunnerTests",
+            dependencies: [
+                "Determinism", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld", "ScenarioRunner",
+                "CommandSupport", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -105,9 +105,9 @@ extension ScenarioDirector {
         beginHeal()
     }
 
-    /// Whether no act, exchange or change of a link is outstanding.
+    /// Whether no act, connection attempt, exchange or change of a link is outstanding.
     var isQuiet: Bool {
-        exchanges.isEmpty && hasAllChanges && actors.allSatisfy { $0.act == nil && $0.queue.isEmpty }
+        exchanges.isEmpty && dials.isEmpty && hasAllChanges && actors.allSatisfy { $0.act == nil && $0.queue.isEmpty }
     }
 
     /// Whether every entry of every network has begun.

@@ -141,6 +141,8 @@ public struct ScenarioDirector: Sendable {
     private var nextAct = 0
     /// Exchanges that have not ended, with their actor.
     var exchanges: [Int: Int] = [:]
+    /// Connections that have not ended and have had no request, with their device.
+    var dials: [Int: Int] = [:]
     var lateness = Lateness()
     var isIdle = false
     /// The time since which nothing has been outstanding in the script phase.
@@ -317,14 +319,18 @@ public struct ScenarioDirector: Sendable {
         case .device(let device, let state):
             plan.stateChanged(device, state, at: scenarioTime)
             open.stateChanged(device, state)
-        case .request(let id, let actor, let method, let row, _, _, _):
+        case .connectionAttempt(let connection, let device):
+            dials[connection] = actorIndex[device] ?? -1
+            attempted(by: device)
+        case .connectionEnded(let connection, device: _): dials[connection] = nil
+        case .request(let id, let actor, let method, let row, _, _, let connection):
+            if let connection { dials[connection] = nil }
             exchanges[id] = actorIndex[actor] ?? -1
             if phase == .script, let fault = faults.requested(by: actor, method: method, row: row) {
                 order(.armFault(fault, exchange: id, scenario.faults[fault].action))
             }
             knowledge.requested(id, by: deviceIndex(actor), method: method, row: row)
             attempted(by: actor)
-        case .connectionAttempt(_, let device): attempted(by: device)
         case .serverResponded(let id, _): knowledge.responded(to: id) { actors[$0].isSettled }
         case .responseReceived(let id, let status): ended(id, isSuccess: status < 400)
         case .failed(let id): ended(id, isSuccess: false)
