@@ -212,7 +212,9 @@ struct APIRequest {
         }
         for range in field.utf8.split(separator: UInt8(ascii: ",")) {
             let parts = range.split(separator: UInt8(ascii: ";"))
-            guard let names = parts.first?.trimmingSpace.utf8.split(separator: slash), names.count == 2 else { continue }
+            guard let names = parts.first?.trimmingSpace.utf8.split(separator: slash), names.count == 2 else {
+                continue
+            }
             let specificity: Int
             if isSame(names[0], type.0), isSame(names[1], type.1) {
                 specificity = 2

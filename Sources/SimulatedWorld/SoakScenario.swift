@@ -27,7 +27,8 @@ public enum SoakScenario {
         var notes = RandomStream(seed: seed, "soak/notes")
         scenario.notes = (1...sharedNotes).map { number in
             Scenario.SeedNote(
-                row: "s\(number)", title: "Shared \(number)", text: text(&notes), revision: 1 + Int(notes.integer(below: 3)))
+                row: "s\(number)", title: "Shared \(number)", text: text(&notes),
+                revision: 1 + Int(notes.integer(below: 3)))
         }
         scenario.devices = ["A", "B"].map { name in
             var random = RandomStream(seed: seed, "soak/network/\(name)")
@@ -43,7 +44,9 @@ public enum SoakScenario {
     }
 
     private static func text(_ random: inout RandomStream) -> String {
-        let words = ["milk", "bread", "two litres", "passport", "tickets", "dark", "oats", "Äpfel", "call Bo", "7 o'clock"]
+        let words = [
+            "milk", "bread", "two litres", "passport", "tickets", "dark", "oats", "Äpfel", "call Bo", "7 o'clock",
+        ]
         return (0...random.integer(below: 20)).map { _ in words[Int(random.integer(below: Int64(words.count)))] }
             .joined(separator: " ")
     }
@@ -64,7 +67,8 @@ public enum SoakScenario {
     private static let working = [
         link("wifi", up: 33_000, down: 40_000, delay: 1), link("lte", up: 10_000, down: 50_000, delay: 50),
         link("3g", up: 330, down: 780, delay: 100), link("3g-lossy", up: 330, down: 780, delay: 100, loss: 2),
-        link("edge", up: 200, down: 240, delay: 400), link("very-bad-network", up: 1000, down: 1000, delay: 500, loss: 10),
+        link("edge", up: 200, down: 240, delay: 400),
+        link("very-bad-network", up: 1000, down: 1000, delay: 500, loss: 10),
     ]
 
     private static func dead(_ name: String, up: Bool, down: Bool) -> Timeline.NamedConditions {

@@ -39,7 +39,9 @@ public struct NotesView: Sendable {
             var texts: [String] = []
             for kept in row.kept {
                 // The content itself is mostly the only one.
-                if let text = kept == row.content ? content.text : NoteContent(kept).text, !texts.contains(where: { $0.hasSameBytes(as: text) }) {
+                if let text = kept == row.content ? content.text : NoteContent(kept).text,
+                    !texts.contains(where: { $0.hasSameBytes(as: text) })
+                {
                     texts.append(text)
                 }
             }
