@@ -29,6 +29,7 @@ let package = Package(
         .library(name: "Impairment", targets: ["Impairment"]),
         .library(name: "ProxyServer", targets: ["ProxyServer"]),
         .library(name: "SyncClient", targets: ["SyncEngine", "SyncClient"]),
+        .library(name: "SimulatedWorld", targets: ["ConfigFiles", "ScenarioModel", "ScenarioWorld", "SimulatedWorld"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),

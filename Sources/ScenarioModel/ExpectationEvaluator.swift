@@ -10,6 +10,8 @@ struct ExpectationEvaluator {
     let lateness: Lateness
     /// The index of the entry at which windows with an end are over: the start of the heal phase.
     let healIndex: Int
+    /// The states of each device with the indices of their entries.
+    private let stateEntries: [String: [(index: Int, time: Nanoseconds, state: History.DeviceState)]]
     lazy var exchanges = history.exchanges(isPortal: scenario.isPortal)
 
     init(_ scenario: Scenario, _ history: History) {
@@ -17,6 +19,12 @@ struct ExpectationEvaluator {
         self.history = history
         lateness = Lateness(history)
         healIndex = history.healIndex
+        var found: [String: [(index: Int, time: Nanoseconds, state: History.DeviceState)]] = [:]
+        for (index, entry) in history.entries.enumerated() {
+            guard case .device(let device, let state) = entry.event else { continue }
+            found[device, default: []].append((index, entry.time, state))
+        }
+        stateEntries = found
     }
 
     mutating func outcome(of expectation: Expectation) -> Verdict.Outcome {
@@ -132,18 +140,18 @@ struct ExpectationEvaluator {
         // A window that has an end is over when the heal phase begins.
         let end = to == nil ? history.entries.count : healIndex
         let start = time(of: from)
-        for (index, entry) in history.entries.prefix(end).enumerated() {
-            guard case .device(device, let state) = entry.event else { continue }
-            if Self.isBefore(from, index, entry.time) {
-                first = Seen(time: start, state: state)
+        for entry in stateEntries[device] ?? [] {
+            if entry.index >= end { break }
+            if Self.isBefore(from, entry.index, entry.time) {
+                first = Seen(time: start, state: entry.state)
                 continue
             }
             switch to {
             case .time(let time)?: if entry.time > time || (entry.time == time && !includesEnd) { continue }
-            case .index(let bound)?: if index >= bound { continue }
+            case .index(let bound)?: if entry.index >= bound { continue }
             case nil: break
             }
-            rest.append(Seen(time: entry.time, state: state))
+            rest.append(Seen(time: entry.time, state: entry.state))
         }
         if case .time(let time)? = to, time < start || (time == start && !includesEnd) { first = nil }
         return (first.map { [$0] } ?? []) + rest
@@ -186,19 +194,25 @@ struct ExpectationEvaluator {
         _ device: String, _ condition: StateCondition, from: Bound, to: Bound?
     ) -> (isChecked: Bool, mismatch: (time: Nanoseconds, reason: String)?) {
         let states = states(device, from: from, to: to, includesEnd: false)
-        func hasRow(_ state: History.DeviceState) -> Bool {
-            condition.row == nil || state.rows.contains { $0.name == condition.row }
+        func index(in state: History.DeviceState) -> Int? {
+            condition.row.flatMap { name in state.rows.firstIndex { $0.name == name } }
         }
         // A note that was present before the window must not be absent in it either.
-        var hasSeen = history.entries.enumerated().contains { index, entry in
-            guard case .device(device, let state) = entry.event else { return false }
-            return Self.isBefore(from, index, entry.time) && hasRow(state)
+        var hasSeen = (stateEntries[device] ?? []).contains { entry in
+            Self.isBefore(from, entry.index, entry.time) && (condition.row == nil || index(in: entry.state) != nil)
         }
+        // A note that has not changed satisfies the condition still, unless the condition is about the device too.
+        let isAboutRowOnly = !condition.checks.contains { $0.key == .outbox }
+        var last: History.DeviceState.Row?
         var isChecked = false
         for seen in states {
-            if !hasRow(seen.state) && !hasSeen && !condition.asksForPresence { continue }
-            hasSeen = hasSeen || hasRow(seen.state)
+            let row = index(in: seen.state).map { seen.state.rows[$0] }
+            let hasRow = condition.row == nil || row != nil
+            if !hasRow && !hasSeen && !condition.asksForPresence { continue }
+            hasSeen = hasSeen || hasRow
             isChecked = true
+            if isAboutRowOnly, let row, row == last { continue }
+            last = row
             if let reason = Self.mismatch(seen.state, condition) { return (true, (seen.time, reason)) }
         }
         return (isChecked, nil)

@@ -86,6 +86,8 @@ public struct History: Sendable {
     public struct DeviceState: Hashable, Sendable {
         /// A note as it is shown.
         public struct Row: Hashable, Sendable {
+            /// A digest of the values, computed once: most notes of a state are those of the state before.
+            let digest: UInt64
             /// The note's name in the scenario.
             public let name: String
             /// The title.
@@ -107,6 +109,15 @@ public struct History: Sendable {
                 self.icon = icon
                 self.isDeleted = isDeleted
                 self.kept = kept
+                var encoder = EventEncoder()
+                encoder.add(name)
+                encoder.add(title)
+                encoder.add(text)
+                encoder.add(icon)
+                encoder.add(isDeleted)
+                encoder.add(kept.count)
+                for text in kept { encoder.add(text) }
+                digest = FNV1a.digest(encoder.bytes)
             }
         }
 

@@ -10,6 +10,9 @@ extension StoreChange {
             // Not part of UTF-8; tells an absent text from an empty one.
             hash.add(text == nil ? 0xFE : 0xFF)
         }
+        func add(_ number: Int) {
+            withUnsafeBytes(of: Int64(number).littleEndian) { for byte in $0 { hash.add(byte) } }
+        }
         func add(_ content: RecordContent?) {
             for byte in content?.bytes ?? [] { hash.add(byte) }
             hash.add(content == nil ? 0xFE : 0xFF)
@@ -19,15 +22,22 @@ extension StoreChange {
             guard let record else { continue }
             add(record.base?.description)
             add(record.mine)
-            add("\(record.isDeleted) \(record.edits)")
+            add(record.isDeleted ? 1 : 0)
+            add(record.edits)
             add(record.theirs?.revision?.description)
             add(record.theirs?.content)
         }
         for (sequence, entry) in entries.sorted(by: { $0.key < $1.key }) {
-            add("\(sequence)")
+            add(sequence)
             guard let entry else { continue }
             add(entry.id.text)
-            add("\(entry.kind) \(entry.attempts)")
+            switch entry.kind {
+            case .create: add("create")
+            case .update: add("update")
+            case .delete: add("delete")
+            case .unknown(let name): add(name)
+            }
+            add(entry.attempts)
             add(entry.operation)
             add(entry.parked)
         }

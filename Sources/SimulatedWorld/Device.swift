@@ -23,6 +23,8 @@ final class Device {
 
     // The client.
     private var machine: SyncMachine?
+    /// Whether there is a machine. To compare the optional with `nil` would copy the machine.
+    private(set) var isRunning = false
     /// The number of processes that were started.
     private var process = 0
     private var connections: [HTTPConnectionID: Connection] = [:]
@@ -68,12 +70,10 @@ final class Device {
 
     // MARK: The process
 
-    var isRunning: Bool { machine != nil }
-
     /// Starts the client with what is committed.
     func start() {
         isRestarting = false
-        guard machine == nil else { return }
+        guard !isRunning else { return }
         process += 1
         let engine = SyncEngine(
             restoring: store.state, account: SyncAccount(user: user, server: Server.host), seed: seeds.bits(),
@@ -82,6 +82,7 @@ final class Device {
             engine: engine, host: Server.host, authorization: Server.authorization(of: user))
         machine.started(interface: interface, at: world.now)
         self.machine = machine
+        isRunning = true
         view.restart(engine)
         recordView()
         settle()
@@ -90,8 +91,9 @@ final class Device {
     /// Kills the client: its kernel closes its connections, and the store keeps what is committed.
     func kill() {
         isRestarting = false
-        guard machine != nil else { return }
+        guard isRunning else { return }
         machine = nil
+        isRunning = false
         nextClientAction = nil
         process += 1
         clientDeadline = nil
@@ -137,17 +139,22 @@ final class Device {
     // MARK: Inputs
 
     private func input(_ body: (inout SyncMachine, Instant) -> Void) {
-        guard machine != nil else { return }
+        guard isRunning else { return }
         body(&machine!, world.now)
         settle()
+    }
+
+    /// Returns a value of the machine; `nil` if no client runs. In place, because a copy of the machine is expensive.
+    private func value<Value>(_ body: (inout SyncMachine) -> Value?) -> Value? {
+        isRunning ? body(&machine!) : nil
     }
 
     /// Processes the deadline of the client.
     func clientDeadlinePassed(ofProcess process: Int) {
         // The event of a deadline that has been replaced by an earlier one.
-        guard process == self.process, machine != nil, clientDeadline == world.now else { return }
+        guard process == self.process, isRunning, clientDeadline == world.now else { return }
         clientDeadline = nil
-        guard let deadline = machine?.nextDeadline, deadline <= world.now else { return settle() }
+        guard let deadline = value({ $0.nextDeadline }), deadline <= world.now else { return settle() }
         input { machine, now in machine.advance(to: now) }
     }
 
@@ -171,7 +178,7 @@ final class Device {
             return settle()
         default: break
         }
-        guard connection.client != .closed, connection.process == process, machine != nil else {
+        guard connection.client != .closed, connection.process == process, isRunning else {
             if case .received = event { report(.gone(.client), on: connection.flow) }
             return settle()
         }
@@ -274,7 +281,7 @@ final class Device {
                 guard let connection = flows[action.flow] else { continue }
                 if case .ended = action.action { flows[action.flow] = nil }
                 connection.execute(action.action)
-            } else if machine != nil, hasAction {
+            } else if isRunning, hasAction {
                 if killAction == actionCount { return killBetweenActions() }
                 guard let action = takeClientAction() else { continue }
                 actionCount += 1
@@ -333,7 +340,7 @@ final class Device {
             linkDeadline = max(deadline, world.now)
             world.schedule(.link(self), at: max(deadline, world.now))
         }
-        if let deadline = machine?.nextDeadline, clientDeadline.map({ deadline < $0 }) ?? true {
+        if let deadline = value({ $0.nextDeadline }), clientDeadline.map({ deadline < $0 }) ?? true {
             clientDeadline = max(deadline, world.now)
             world.schedule(.client(self, process: process), at: max(deadline, world.now))
         }
@@ -348,10 +355,12 @@ final class Device {
     }
 
     /// Whether the client has nothing to send or fetch.
-    var isSettled: Bool { machine?.engine.isSettled ?? false }
+    var isSettled: Bool { value { $0.isSettled } ?? false }
 
     private func reportSettled() {
-        guard machine != nil, isSettled != wasSettled else { return }
+        guard isRunning else { return }
+        let isSettled = isSettled
+        guard isSettled != wasSettled else { return }
         wasSettled = isSettled
         world.settled(self, isSettled)
     }
