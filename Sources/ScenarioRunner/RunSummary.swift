@@ -100,11 +100,12 @@ public struct RunSummary: Sendable {
         case .same:
             (errors, isReproducible) = ([], true)
             repetition = "reproducible: repeated with the same digest \(result.digestText)"
-        case .none:
+        case .simulated(let other):
             (errors, isReproducible) = ([], nil)
             repetition =
-                world == .live
-                ? "reproducible: unknown, real time differs from run to run; try it in virtual time" : ""
+                "reproducible: in virtual time (without --live) the same seed gives '\(other.rawValue)'; real time differs "
+                + "from run to run"
+        case .none: (errors, isReproducible, repetition) = ([], nil, "")
         }
         if case .different = finished.repetition {
             (self.result, exitStatus) = (.error, RunStatus.notDeterministic)

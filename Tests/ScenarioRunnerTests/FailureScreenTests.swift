@@ -13,7 +13,7 @@ import Testing
 
     @Test func theFirstLineHasScenarioSeedWorldTimeAndCheck() throws {
         let lines = try Self.screen(Fixture.short + "expect: { eventually: [{ A: { outbox: 4 }, by: 150ms }] }")
-        #expect(lines[0] == "FAIL  short, seed 1, simulated, at 0.2 s: eventually: A outbox 4, by 0.2 s")
+        #expect(lines[0] == "FAIL  short, seed 1, simulated, at 0.150 s: eventually: A outbox 4, by 0.2 s")
         #expect(lines[1] == "      at 0.2 s outbox is '0'")
         #expect(lines[2] == "      in short.yaml:8:24")
         #expect(lines.contains("  replay: slowlane run short.yaml --variant none --seed 1"))

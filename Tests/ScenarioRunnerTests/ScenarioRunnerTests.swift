@@ -163,7 +163,7 @@ import Testing
 }
 
 /// A counter for several threads.
-private final class CallCounter: Sendable {
+final class CallCounter: Sendable {
     private let count = Mutex(0)
 
     func next() -> Int {
