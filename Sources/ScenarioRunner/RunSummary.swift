@@ -1,3 +1,4 @@
+internal import CommandSupport
 public import Determinism
 public import ScenarioModel
 internal import ScenarioWorld
@@ -134,7 +135,7 @@ public struct RunSummary: Sendable {
             case .inconclusive(let reason): (.inconclusive, reason)
             }
         return Check(
-            description: check.description, location: check.location, outcome: outcome,
+            description: TextTable.singleLine(check.description), location: check.location, outcome: outcome,
             reason: reason.isEmpty ? "" : texts.hidingTexts(of: history, in: reason),
             time: outcome == .pass ? nil : FailureContext(check, scenario, history).time,
             advice: outcome == .inconclusive ? Advice.text(check: check.description, reason: reason, world) : "")

@@ -52,6 +52,15 @@ import Testing
         #expect(screen.contains { $0.hasSuffix("and 37 more") })
     }
 
+    @Test func textsOfSeveralLinesHaveOneLine() throws {
+        let texts = #"{ A: { row: n1, text: "a\nb\e[31m" }, by: 1s }, { A: { row: n1, text: "a\r\nc" }, by: 1s }"#
+        let summary = try Fixture.summary(Fixture.run(Fixture.short + "expect: { eventually: [\(texts)] }"))
+        #expect(summary.screen[0].hasSuffix(": eventually: A n1 text 'a b [31m', by 1.0 s"))
+        #expect(summary.screen.contains("      also fail: eventually: A n1 text 'a  c', by 1.0 s"), "\(summary.screen)")
+        let all = summary.screen + summary.checkLines + TAPReport.lines(summary, number: 1)
+        #expect(!all.contains { $0.utf8.contains { $0 < 0x20 } })
+    }
+
     @Test func eventsOfOtherNotesAndDevicesAreLeftOut() throws {
         let text = Fixture.short
             .replacingOccurrences("n1: { title: Milk, text: two }", "n1: { text: two }, n2: { text: two }")
