@@ -309,14 +309,15 @@ let package = Package(
         .testTarget(
             name: "LiveWorldTests",
             dependencies: [
-                "Determinism", "LinkModel", "HTTPWire", "SyncEngine", "ScenarioModel", "ScenarioWorld", "LiveWorld",
-                "ConfigFiles", "SyncClient", "TestSupport",
+                "Determinism", "LinkModel", "HTTPWire", "SyncEngine", "ScenarioModel", "ScenarioWorld",
+                "SimulatedWorld",
+                "LiveWorld", "ConfigFiles", "SyncClient", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(
             name: "SimulatedWorldTests",
             dependencies: [
-                "Determinism", "LinkModel", "SyncEngine", "ScenarioModel", "ScenarioWorld", "LiveWorld", "ConfigFiles",
+                "Determinism", "LinkModel", "SyncEngine", "ScenarioModel", "ScenarioWorld", "ConfigFiles",
                 "SimulatedWorld", "TestSupport",
             ],
             swiftSettings: settings),

@@ -103,6 +103,7 @@ public struct RelevantEvents: Sendable {
             return concerns(device) ? change(before, state).map { "\(device)  \($0)" } : nil
         case .connectionAttempt(let connection, let device):
             return context.rows.isEmpty && concerns(device) ? "\(device)  connects, connection \(connection)" : nil
+        case .connectionEnded: return nil
         case .request(let id, let actor, let method, let row, _, _, _):
             let exchange = Exchange(actor: actor, method: method, row: row ?? names[id], time: time)
             exchanges[id] = exchange

@@ -27,13 +27,9 @@ final class RunMonitor: Sendable {
 
     func runEnded(passed: Bool) { progress.withLock { $0.runEnded(passed: passed) } }
 
-    func printEvent(_ event: RunEvent, of run: PlannedRun) {
-        switch event {
-        case .line(let line): console.print(line, to: .progress)
-        case .entry(let entry):
-            let line = logs.withLock { $0[run.index, default: RunLog()].line(entry) }
-            if let line { console.print(line, to: .progress) }
-        }
+    func printEvent(_ entry: History.Entry, of run: PlannedRun) {
+        let line = logs.withLock { $0[run.index, default: RunLog()].line(entry) }
+        if let line { console.print(line, to: .progress) }
     }
 
     /// Prints the progress when it is due, until the task is cancelled.

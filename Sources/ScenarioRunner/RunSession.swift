@@ -144,7 +144,7 @@ public struct RunSession: Sendable {
         var output = RunOutput(options, console, selection.rejections, runs: plan.count, showsChecks: printsEvents)
         for rejection in selection.rejections { console.print(rejection.description, to: .progress) }
         output.begin()
-        var onEvent: (@Sendable (PlannedRun, RunEvent) -> Void)?
+        var onEvent: (@Sendable (PlannedRun, History.Entry) -> Void)?
         if printsEvents { onEvent = { run, event in monitor.printEvent(event, of: run) } }
         do {
             try await runner.run(

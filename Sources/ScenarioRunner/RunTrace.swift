@@ -68,6 +68,8 @@ public enum RunTrace {
                 [("actor", device), ("outbox", "\(state.outbox)")] + state.rows.map { ("note", row($0)) })
         case .connectionAttempt(let connection, let device):
             fields("connect", [("actor", device), ("connection", "\(connection)")])
+        case .connectionEnded(let connection, let device):
+            fields("disconnect", [("actor", device), ("connection", "\(connection)")])
         case .request(let id, let actor, let method, let row, let key, let digest, let connection):
             fields(
                 "request",

@@ -6,7 +6,7 @@
 //  Does not own: a single run (SimulatedWorld, LiveWorld), the meaning of scenarios and verdicts (ScenarioModel), files
 //  (ConfigFiles), arguments (the command).
 
-internal import ScenarioModel
+public import ScenarioModel
 internal import ScenarioWorld
 
 /// Runs a plan, several runs at a time.
@@ -37,7 +37,7 @@ public struct ScenarioRunner: Sendable {
     ///   - onResult: Called with the transformed results, one at a time, in the order of the plan.
     public func run<Value: Sendable>(
         _ plan: [PlannedRun], onStart: @escaping @Sendable (PlannedRun) -> Void = { _ in },
-        onEvent: (@Sendable (PlannedRun, RunEvent) -> Void)? = nil,
+        onEvent: (@Sendable (PlannedRun, History.Entry) -> Void)? = nil,
         transform: @escaping @Sendable (FinishedRun) -> Value, onResult: (Value) -> Void
     ) async throws {
         var ordered = OrderedResults<Value>()
@@ -61,10 +61,10 @@ public struct ScenarioRunner: Sendable {
     }
 
     /// Makes one run, and repeats it if it must be.
-    private func finish(_ run: PlannedRun, _ report: (@Sendable (PlannedRun, RunEvent) -> Void)?) async throws
+    private func finish(_ run: PlannedRun, _ report: (@Sendable (PlannedRun, History.Entry) -> Void)?) async throws
         -> FinishedRun
     {
-        var onEvent: (@Sendable (RunEvent) -> Void)?
+        var onEvent: (@Sendable (History.Entry) -> Void)?
         if let report { onEvent = { event in report(run, event) } }
         let clock = ContinuousClock()
         let start = clock.now

@@ -1,71 +1,125 @@
 import ConfigFiles
 import Determinism
+import Foundation
 import ScenarioModel
+import ScenarioWorld
 import Synchronization
-import TestSupport
 import Testing
 
 @testable import LiveWorld
 
-/// Runs of the shortest scenarios over the loopback interface.
-@Suite(.serialized, .timeLimit(.minutes(2))) struct LiveRunTests {
-    private static func scenario(_ text: String) throws -> Scenario {
-        try ScenarioFile(
-            parsing: """
-                scenario: 1
-                name: short
-                limit: 20s
-                server: { notes: { n1: { title: Milk, text: two } } }
-                devices: { A: { user: ada } }
-                network: { A: { 0s: wifi } }
-                \(text)
-                """, file: "short.yaml"
-        ).scenario
-    }
-
-    @Test func aScenarioThatHoldsPasses() async throws {
-        let scenario = try Self.scenario(
+/// Runs over the loopback interface.
+@Suite(.serialized, .timeLimit(.minutes(1))) struct LiveRunTests {
+    @Test func eventsAreReportedInOrder() async throws {
+        let scenario = try WorldCase(
+            "short", .pass,
             """
-            steps: [{ at: 50ms, A: { edit: n1, text: three }, mark: edited }]
-            expect:
-              traffic: [{ request: PUT n1, from: A, answers: [200] }]
-              eventually: [{ after: edited, within: 10s, A: { row: n1, icon: none, text: three } }]
-              finally: { server: { n1: { revision: 2, text: three } }, agree: [A, server] }
-            """)
-        let lines = Mutex<[String]>([])
-        let (verdict, history) = try await LiveRun.run(scenario) { line in lines.withLock { $0.append(line) } }
-        #expect(verdict.result == .pass, "\(verdict.checks)")
-        #expect(try #require(history.time(of: "edited")) >= .milliseconds(50))
-        let text = lines.withLock { $0.joined(separator: "\n") }
-        #expect(text.contains("A  edits n1"))
-        #expect(text.contains("plan finished; all links restored, waiting for convergence"))
-    }
-
-    @Test func anActionOnAMissingNoteAbortsTheRun() async throws {
-        let scenario = try Self.scenario(
+            steps: [{ at: 50ms, A: { edit: n1, text: two }, mark: edited }]
+            expect: { eventually: [{ after: edited, within: 10s, A: { row: n1, icon: none, text: two } }] }
             """
-            steps:
-              - { at: 20ms, A: { delete: n1 } }
-              - { at: 40ms, A: { edit: n1, text: three } }
-            expect: { finally: { server: { count: 0 } } }
-            """)
-        let (verdict, _) = try await LiveRun.run(scenario)
-        // A long host pause makes the verdict inconclusive.
-        #expect(verdict.result != .pass)
-        #expect(
-            verdict.checks.map { "\($0.outcome)" }.contains {
-                $0.contains("short.yaml:9:5: ") && $0.contains("failed: no such note")
-            },
-            "\(verdict.checks)")
+        ).scenario()
+        let reported = Mutex<[History.Entry]>([])
+        let result = try await LiveRun.run(scenario) { entry in reported.withLock { $0.append(entry) } }
+        #expect(result.verdict.result == .pass, "\(result.verdict.checks)")
+        let texts = reported.withLock { $0.map { "\($0.time) \($0.event)" } }
+        #expect(texts == result.history.entries.map { "\($0.time) \($0.event)" })
+        #expect(try #require(result.history.time(of: "edited")) >= .milliseconds(50))
     }
 
-    @Test func aRunThatExceedsItsLimitIsAborted() async throws {
-        var scenario = try Self.scenario(
-            "expect: { eventually: [{ by: 10s, A: { row: n1, text: never } }] }")
-        scenario.limit = .milliseconds(200)
-        let (verdict, _) = try await LiveRun.run(scenario)
-        #expect(verdict.result != .pass)
+    /// What the scenario's seed decides is the same in both worlds: identifiers of notes and operations.
+    @Test func equalSeedsHaveEqualKeys() async throws {
+        let scenario = try WorldCase(
+            "keys", .pass,
+            """
+            steps: [{ at: 50ms, A: { create: n2, text: two } }]
+            expect: { finally: { server: { count: 2 } } }
+            """
+        ).scenario()
+        func keys(_ history: History) -> [String] {
+            history.entries.compactMap {
+                if case .request(_, actor: "A", method: "POST", _, let key, _, _) = $0.event { key } else { nil }
+            }
+        }
+        let first = keys(try await LiveRun.run(scenario).history)
+        #expect(first.count == 1)
+        #expect(keys(try await LiveRun.run(scenario).history) == first)
+        #expect(keys(try await LiveRun.run(scenario, seed: 99).history) != first)
+    }
+
+    @Test func aCancelledRunEndsAndLeavesNoFiles() async throws {
+        let scenario = try WorldCase(
+            "cancelled", .pass,
+            """
+            steps: [{ at: 60s, A: { edit: n1, text: two } }]
+            expect: { finally: { server: { count: 1 } } }
+            """
+        ).scenario()
+        let started = AsyncStream.makeStream(of: Void.self)
+        let run = Task {
+            try await LiveRun.run(scenario) { entry in
+                if case .started = entry.event { started.continuation.finish() }
+            }
+        }
+        for await _ in started.stream {}
+        run.cancel()
+        await #expect(throws: CancellationError.self) { try await run.value }
+    }
+
+    @Test func aRunThatCannotBeSetUpSaysWhy() async throws {
+        var scenario = try WorldCase(
+            "contract", .pass, "expect: { finally: { server: { count: 1 } } }"
+        ).scenario()
+        scenario.contract = "unknown"
+        await #expect(throws: SetupError.self) { try await LiveRun.run(scenario) }
+    }
+}
+
+/// The folder of a run.
+@Suite struct RunFolderTests {
+    private static func parent() throws -> URL {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("folders-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        return url
+    }
+
+    private static func names(_ parent: URL) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: parent.path).sorted()
+    }
+
+    @Test func theFolderOfARunThatHasEndedIsRemovedAndThatOfAnotherRunIsNot() throws {
+        let parent = try Self.parent()
+        defer { try? FileManager.default.removeItem(at: parent) }
+        let running = try RunFolder(in: parent)
+        // A killed run leaves its folder with a lock file that nobody holds.
+        let killed = parent.appendingPathComponent("slowlane-run-killed")
+        try FileManager.default.createDirectory(at: killed, withIntermediateDirectories: true)
+        try Data().write(to: killed.appendingPathComponent("lock"))
+        try Data("x".utf8).write(to: killed.appendingPathComponent("A.db"))
+        // Other names, and files, are not touched.
+        try Data().write(to: parent.appendingPathComponent("slowlane-run-file"))
+        try FileManager.default.createDirectory(
+            at: parent.appendingPathComponent("other"), withIntermediateDirectories: true)
+        let next = try RunFolder(in: parent)
+        let left = try Self.names(parent)
         #expect(
-            verdict.checks.contains { "\($0.outcome)".contains("exceeded the 0.2 s limit") }, "\(verdict.checks)")
+            Set(left) == [running.url.lastPathComponent, next.url.lastPathComponent, "slowlane-run-file", "other"])
+        next.remove()
+        running.remove()
+        #expect(try Self.names(parent) == ["other", "slowlane-run-file"])
+    }
+
+    @Test func aFolderThatIsBeingCreatedIsNotRemoved() throws {
+        let parent = try Self.parent()
+        defer { try? FileManager.default.removeItem(at: parent) }
+        let young = parent.appendingPathComponent("slowlane-run-young")
+        let old = parent.appendingPathComponent("slowlane-run-old")
+        for url in [young, old] {
+            try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        }
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -600)], ofItemAtPath: old.path)
+        let next = try RunFolder(in: parent)
+        defer { next.remove() }
+        #expect(try Self.names(parent) == ["slowlane-run-young", next.url.lastPathComponent].sorted())
     }
 }
