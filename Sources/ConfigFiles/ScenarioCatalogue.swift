@@ -33,6 +33,11 @@ public enum ScenarioCatalogue {
     /// The names of the built-in scenarios.
     public static let names = sources.map(\.id)
 
+    /// Returns whether the file at a path claims to be a scenario: whether a line begins with the key `scenario`.
+    public static func isScenario(atPath path: String) -> Bool {
+        (try? TextFile.readBytes(path, bytesMax: YAMLReader.bytesMax)).map { ScenarioFile.isScenario($0) } ?? false
+    }
+
     /// Returns the scenario given by a built-in name or the path of a file.
     public static func scenario(_ nameOrPath: String) throws(LookupError) -> ScenarioFile {
         let text: String

@@ -19,8 +19,8 @@ public struct ScenarioFile: Sendable {
     public static let formatVersion = "1"
 
     /// Returns whether a text has the key `scenario` at the beginning of a line: whether it claims to be a scenario.
-    public static func isScenario(_ text: String) -> Bool {
-        text.utf8.split(whereSeparator: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }).contains { line in
+    static func isScenario(_ text: some Sequence<UInt8>) -> Bool {
+        Array(text).split(whereSeparator: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }).contains { line in
             guard line.starts(with: "scenario".utf8) else { return false }
             return line.dropFirst(8).first { $0 != UInt8(ascii: " ") } == UInt8(ascii: ":")
         }

@@ -22,7 +22,7 @@ public enum FailureScreen {
         guard let index = mainCheck(checks) else { return [] }
         let check = checks[index]
         let mark = check.outcome == .fail ? "FAIL" : "?   "
-        let title = "\(mark)  \(run.title), at \(TimeFormat.seconds(context.time)): \(check.description)"
+        let title = "\(mark)  \(run.title), at \(TimeFormat.milliseconds(context.time)): \(check.description)"
         var head = [fitted(title, columnsMax)]
         let isCut = head[0] != title
         if isCut { head += wrapped(check.description, indent: 6, max: 2) }

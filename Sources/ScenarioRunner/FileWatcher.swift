@@ -12,6 +12,9 @@ internal import Foundation
 struct FileWatcher {
     /// The interval of comparisons.
     static let interval = Duration.milliseconds(100)
+    /// The interval after a change in which no further change must occur, and the maximum number of these intervals.
+    static let settlingInterval = Duration.milliseconds(20)
+    static let settlingChecksMax = 25
     /// The maximum number of files that are watched beside those of the selection.
     private static let neighboursMax = 1000
 

@@ -1,3 +1,4 @@
+public import ScenarioModel
 public import ScenarioWorld
 
 /// A run that has ended.
@@ -12,7 +13,7 @@ public struct FinishedRun: Sendable {
         case unavailable(String)
     }
 
-    /// The result of the repetition of a run in virtual time.
+    /// The result of a repetition, in virtual time.
     public enum Repetition: Sendable {
         /// The run was not repeated.
         case none
@@ -20,6 +21,8 @@ public struct FinishedRun: Sendable {
         case same
         /// The repetition had other events.
         case different(RunDifference)
+        /// The result in virtual time of a live run that did not pass.
+        case simulated(Verdict.Result)
     }
 
     /// The planned run.

@@ -1,3 +1,4 @@
+internal import CommandSupport
 internal import ConfigFiles
 public import ScenarioModel
 public import SyncEngine
@@ -38,7 +39,7 @@ public struct PlannedRun: Sendable {
     }
 
     /// Scenario, variant, seed and world in one line.
-    public var title: String { "\(scenario.fullName), seed \(seed), \(world.rawValue)" }
+    public var title: String { "\(TextTable.singleLine(scenario.fullName)), seed \(seed), \(world.rawValue)" }
 }
 
 extension ScenarioSelection {

@@ -21,7 +21,8 @@ final class RunMonitor: Sendable {
         progress.withLock { $0.runStarted() }
         guard isAnnounced else { return }
         console.print(run.title, to: .progress)
-        if !run.scenario.about.isEmpty { console.print(TextTable.wrapped(run.scenario.about), to: .progress) }
+        let about = TextTable.singleLine(run.scenario.about)
+        if !about.isEmpty { console.print(TextTable.wrapped(about), to: .progress) }
     }
 
     func runEnded(passed: Bool) { progress.withLock { $0.runEnded(passed: passed) } }

@@ -98,6 +98,15 @@ struct RunOutput {
         for line in lines { print(line) }
     }
 
+    /// Prints the end of a batch that was interrupted.
+    func interrupt() {
+        switch options.output {
+        case .text, .trace: break
+        case .json: console.print(JSONLinesReport.interruption)
+        case .tap: console.print(TAPReport.interruption)
+        }
+    }
+
     /// Prints what comes after the last result, writes the reports, and returns the exit status.
     mutating func end(startedAt start: Date) -> Int32 {
         if report.runs.count > 1 || !report.rejections.isEmpty {

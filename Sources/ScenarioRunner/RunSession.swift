@@ -74,12 +74,21 @@ public struct RunSession: Sendable {
     /// status if the arguments select nothing that could be watched.
     public func watch() async throws -> Int32 {
         while true {
-            guard case .some(let plan, let selection) = select() else { return try await run() }
+            guard case .some(_, let watched) = select() else { return try await run() }
             var watcher = FileWatcher(
-                files: selection.sources.map(\.name) + selection.rejections.map(\.name), folders: selection.folders)
+                files: (watched.sources.map(\.name) + watched.rejections.map(\.name))
+                    .filter { !ScenarioCatalogue.names.contains($0) }, folders: watched.folders)
+            // The files are read again, so that a change since the first reading is not lost.
+            guard case .some(let plan, let selection) = select() else { continue }
             _ = try await run(plan, selection)
             if !options.isQuiet { console.print("waiting for changes (Ctrl-C ends)", to: .progress) }
             while !watcher.hasChanged() { try await Task.sleep(for: FileWatcher.interval) }
+            // Editors truncate a file before they write it.
+            var checks = 0
+            repeat {
+                try await Task.sleep(for: FileWatcher.settlingInterval)
+                checks += 1
+            } while watcher.hasChanged() && checks < FileWatcher.settlingChecksMax
         }
     }
 
@@ -107,7 +116,6 @@ public struct RunSession: Sendable {
             console.error("no scenario has a variant '\(options.variant ?? "")'")
             return .none(status: RunStatus.usage)
         }
-        for rejection in selection.rejections { console.print(rejection.description, to: .progress) }
         return .some(plan, selection)
     }
 
@@ -134,6 +142,7 @@ public struct RunSession: Sendable {
         let ticker = options.isQuiet || printsEvents ? nil : Task { await monitor.reportProgress() }
         defer { ticker?.cancel() }
         var output = RunOutput(options, console, selection.rejections, runs: plan.count, showsChecks: printsEvents)
+        for rejection in selection.rejections { console.print(rejection.description, to: .progress) }
         output.begin()
         var onEvent: (@Sendable (PlannedRun, History.Entry) -> Void)?
         if printsEvents { onEvent = { run, event in monitor.printEvent(event, of: run) } }
@@ -148,6 +157,7 @@ public struct RunSession: Sendable {
                 }, onResult: { output.add($0) })
         } catch {
             console.clearStatus()
+            output.interrupt()
             throw error
         }
         ticker?.cancel()

@@ -1,3 +1,4 @@
+internal import CommandSupport
 public import Determinism
 public import ScenarioModel
 internal import ScenarioWorld
@@ -100,11 +101,12 @@ public struct RunSummary: Sendable {
         case .same:
             (errors, isReproducible) = ([], true)
             repetition = "reproducible: repeated with the same digest \(result.digestText)"
-        case .none:
+        case .simulated(let other):
             (errors, isReproducible) = ([], nil)
             repetition =
-                world == .live
-                ? "reproducible: unknown, real time differs from run to run; try it in virtual time" : ""
+                "reproducible: in virtual time (without --live) the same seed gives '\(other.rawValue)'; real time differs "
+                + "from run to run"
+        case .none: (errors, isReproducible, repetition) = ([], nil, "")
         }
         if case .different = finished.repetition {
             (self.result, exitStatus) = (.error, RunStatus.notDeterministic)
@@ -133,7 +135,7 @@ public struct RunSummary: Sendable {
             case .inconclusive(let reason): (.inconclusive, reason)
             }
         return Check(
-            description: check.description, location: check.location, outcome: outcome,
+            description: TextTable.singleLine(check.description), location: check.location, outcome: outcome,
             reason: reason.isEmpty ? "" : texts.hidingTexts(of: history, in: reason),
             time: outcome == .pass ? nil : FailureContext(check, scenario, history).time,
             advice: outcome == .inconclusive ? Advice.text(check: check.description, reason: reason, world) : "")

@@ -86,17 +86,23 @@ public struct ScenarioRunner: Sendable {
         try Task.checkCancellation()
         let wallTime = clock.now - start
         var repetition = FinishedRun.Repetition.none
-        if run.world == .simulated, case .result(let first) = outcome,
-            checksDeterminism || first.verdict.result != .pass
-        {
+        if case .result(let first) = outcome, checksDeterminism && run.world == .simulated || !first.hasPassed {
             let simulate = worlds.simulated
             do {
                 let second = try await BlockingThread.run { try simulate(run, nil) }
-                repetition = RunDifference(first, second).map { .different($0) } ?? .same
+                switch run.world {
+                case .simulated: repetition = RunDifference(first, second).map { .different($0) } ?? .same
+                case .live: repetition = .simulated(second.verdict.result)
+                }
             } catch let error as SetupError {
+                // What is valid in one world is valid in both: the repetition is the exception.
                 outcome = .invalid("\(error.description) (in the repetition of a run)")
             }
         }
         return FinishedRun(run: run, outcome: outcome, repetition: repetition, wallTime: wallTime)
     }
+}
+
+extension RunResult {
+    fileprivate var hasPassed: Bool { verdict.result == .pass }
 }

@@ -95,6 +95,12 @@ public struct ScenarioSelection: Sendable {
         return FileManager.default.fileExists(atPath: path, isDirectory: &isFolder) && isFolder.boolValue
     }
 
+    /// Whether a path is a file that can be read without waiting, such as no named pipe.
+    private static func isRegularFile(_ path: String) -> Bool {
+        let url = URL(filePath: path).resolvingSymlinksInPath()
+        return (try? url.resourceValues(forKeys: [.isRegularFileKey]))?.isRegularFile ?? false
+    }
+
     private static func isSymbolicLink(_ path: String) -> Bool {
         (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) != nil
     }
@@ -124,9 +130,7 @@ public struct ScenarioSelection: Sendable {
                     if folder.depth < Self.depthMax && !Self.isSymbolicLink(path) {
                         inner.append((path, folder.depth + 1))
                     }
-                } else if Self.isYAML(name), let text = try? String(contentsOfFile: path, encoding: .utf8),
-                    ScenarioFile.isScenario(text)
-                {
+                } else if Self.isYAML(name), Self.isRegularFile(path), ScenarioCatalogue.isScenario(atPath: path) {
                     found.append(path)
                 }
             }
@@ -151,7 +155,7 @@ public struct ScenarioSelection: Sendable {
                     folders.append(path.isEmpty ? "." : path)
                     for name in Self.entries(path) where glob.matches(name) {
                         let inner = Self.path(path, name)
-                        if isLast ? Self.isYAML(name) || Self.isFolder(inner) : Self.isFolder(inner) {
+                        if isLast && Self.isYAML(name) && Self.isRegularFile(inner) || Self.isFolder(inner) {
                             next.append(inner)
                         }
                     }

@@ -49,7 +49,7 @@ struct RunCommand: AsyncParsableCommand {
 
         static func help(for value: World) -> ArgumentHelp? {
             switch value {
-            case .simulated: "Run in virtual time, without sockets and files. (default)"
+            case .simulated: "Run in virtual time, without sockets and files."
             case .live: "Run in real time over real sockets."
             case .both: "Run in virtual time and in real time, and fail if the verdicts differ."
             }
@@ -95,7 +95,7 @@ struct RunCommand: AsyncParsableCommand {
 
         static func help(for value: Output) -> ArgumentHelp? {
             switch value {
-            case .text: "Print results as text. (default)"
+            case .text: "Print results as text."
             case .trace: "Print every event of each run with its time, one per line."
             case .json: "Print results as JSON lines."
             case .tap: "Print results in TAP, version 14."

@@ -227,7 +227,10 @@ extension CommandTests {
             let folder = try TemporaryFolder()
             let command = try Command(
                 ["TMPDIR=\(folder.url.path)", Command.binary.path]
-                    + ["run", "create-offline-then-heal", "edit-conflict-after-subway", "--live", "--jobs", "2"],
+                    + [
+                        "run", "create-offline-then-heal", "edit-conflict-after-subway", "--live", "--jobs", "2",
+                        "--tap",
+                    ],
                 binary: URL(filePath: "/usr/bin/env"))
             func folders() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: folder.url.path) }
             let deadline = ContinuousClock.now + .seconds(30)
@@ -237,6 +240,7 @@ extension CommandTests {
             #expect(try folders().count == 2)
             command.signal(SIGINT)
             #expect(await command.end() == 130)
+            #expect(command.output.text == "TAP version 14\nBail out! interrupted\n")
             #expect(try folders().isEmpty)
         }
 

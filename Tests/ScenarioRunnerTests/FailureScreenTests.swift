@@ -13,7 +13,7 @@ import Testing
 
     @Test func theFirstLineHasScenarioSeedWorldTimeAndCheck() throws {
         let lines = try Self.screen(Fixture.short + "expect: { eventually: [{ A: { outbox: 4 }, by: 150ms }] }")
-        #expect(lines[0] == "FAIL  short, seed 1, simulated, at 0.2 s: eventually: A outbox 4, by 0.2 s")
+        #expect(lines[0] == "FAIL  short, seed 1, simulated, at 0.150 s: eventually: A outbox 4, by 0.2 s")
         #expect(lines[1] == "      at 0.2 s outbox is '0'")
         #expect(lines[2] == "      in short.yaml:8:24")
         #expect(lines.contains("  replay: slowlane run short.yaml --variant none --seed 1"))
@@ -50,6 +50,15 @@ import Testing
         #expect(screen.count == 24 || screen.count < 24)
         #expect(screen.filter { $0.count > 100 && !$0.contains("folder/") }.isEmpty, "\(screen)")
         #expect(screen.contains { $0.hasSuffix("and 37 more") })
+    }
+
+    @Test func textsOfSeveralLinesHaveOneLine() throws {
+        let texts = #"{ A: { row: n1, text: "a\nb\e[31m" }, by: 1s }, { A: { row: n1, text: "a\r\nc" }, by: 1s }"#
+        let summary = try Fixture.summary(Fixture.run(Fixture.short + "expect: { eventually: [\(texts)] }"))
+        #expect(summary.screen[0].hasSuffix(": eventually: A n1 text 'a b [31m', by 1.0 s"))
+        #expect(summary.screen.contains("      also fail: eventually: A n1 text 'a  c', by 1.0 s"), "\(summary.screen)")
+        let all = summary.screen + summary.checkLines + TAPReport.lines(summary, number: 1)
+        #expect(!all.contains { $0.utf8.contains { $0 < 0x20 } })
     }
 
     @Test func eventsOfOtherNotesAndDevicesAreLeftOut() throws {

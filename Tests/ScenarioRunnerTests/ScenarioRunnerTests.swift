@@ -1,3 +1,4 @@
+import ConfigFiles
 import Determinism
 import ScenarioModel
 import ScenarioWorld
@@ -132,6 +133,27 @@ import Testing
         #expect(summary?.screen.contains { $0.hasPrefix("  reproducible: repeated with the same digest ") } == true)
     }
 
+    /// Runs share no state: side by side they have the same events as one after the other.
+    @Test func runsSideBySideHaveTheSameDigests() async throws {
+        var plan: [PlannedRun] = []
+        for name in ScenarioCatalogue.names {
+            for seed in UInt64(1)...4 {
+                let scenario = try ScenarioCatalogue.scenario(name).scenario
+                plan.append(
+                    PlannedRun(index: plan.count, source: name, scenario: scenario, world: .simulated, seed: seed))
+            }
+        }
+        var digests: [[UInt64]] = []
+        for jobs in [1, 8] {
+            var found: [UInt64] = []
+            try await ScenarioRunner(jobs: jobs).run(
+                plan, transform: { $0.result?.digest ?? 0 }, onResult: { found.append($0) })
+            digests.append(found)
+        }
+        #expect(digests[0] == digests[1])
+        #expect(Set(digests[0]).count == plan.count)
+    }
+
     @Test func errorsOfOneRunDoNotEndTheOthers() async throws {
         struct PortError: Error, CustomStringConvertible { let description = "no port" }
         let worlds = RunWorlds(
@@ -163,7 +185,7 @@ import Testing
 }
 
 /// A counter for several threads.
-private final class CallCounter: Sendable {
+final class CallCounter: Sendable {
     private let count = Mutex(0)
 
     func next() -> Int {

@@ -5,8 +5,16 @@ import Testing
 
 @testable import ScenarioRunner
 
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
 @Suite struct ScenarioSelectionTests {
-    /// A folder with two scenarios, a profile, a hidden file, a link to a scenario and a loop of folders.
+    /// A folder with two scenarios, a profile, a hidden file, a named pipe, a link to a scenario and a loop of folders.
     private static func tree() throws -> TemporaryFolder {
         let folder = try TemporaryFolder()
         let manager = FileManager.default
@@ -18,6 +26,8 @@ import Testing
         ] {
             try Data(text.utf8).write(to: URL(filePath: folder.path(name)))
         }
+        // Opening a named pipe waits for a writer.
+        #expect(mkfifo(folder.path("set/pipe.yaml"), 0o600) == 0)
         try manager.createSymbolicLink(atPath: folder.path("set/c.yaml"), withDestinationPath: folder.path("set/b.yml"))
         try manager.createSymbolicLink(atPath: folder.path("set/inner/loop"), withDestinationPath: folder.path("set"))
         return folder

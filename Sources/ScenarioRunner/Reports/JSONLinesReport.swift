@@ -16,6 +16,9 @@ public enum JSONLinesReport {
         ])
     }
 
+    /// The last line of a batch that was interrupted.
+    public static let interruption = JSONText.object([("type", JSONText.string("interrupted"))])
+
     /// Returns the line of a rejected file.
     public static func line(_ rejection: ScenarioSelection.Rejection) -> String {
         JSONText.object(

@@ -10,6 +10,9 @@ public enum TAPReport {
     /// Returns the plan.
     public static func end(points: Int) -> String { "1..\(points)" }
 
+    /// The last line of a batch that was interrupted.
+    public static let interruption = "Bail out! interrupted"
+
     /// Returns the test point of a run.
     public static func lines(_ summary: RunSummary, number: Int) -> [String] {
         let run = summary.run
