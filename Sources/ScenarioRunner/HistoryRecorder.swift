@@ -183,19 +183,22 @@ final class HistoryRecorder: Sendable {
                     key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: FNV1a.digest(body)),
                 line: "\(device)  \(subject)")
         case .requestDelivered(let id): record(.arrived(exchange(device, id.number)))
-        case .committed(let id, let status):
+        case .committed(let id, let status, _):
             record(.serverResponded(exchange(device, id.number), status: status))
         case .responseDelivered(let id, let status):
             let number = exchange(device, id.number)
             record(.responseReceived(number, status: status), line: line(number, "\(status)"))
         case .interrupted(let id):
             let number = exchange(device, id.number)
+            // Of a request that was interrupted itself, nothing has been recorded.
+            guard state.withLock({ $0.requests[number] != nil }) else { return }
             record(.failed(number), line: line(number, "no response"))
-        case .faultInjected(let id, let rule):
+        case .faultInjected(let id, let rule, _, _):
             let number = exchange(device, id.number)
             record(
                 .fault(index: faults.indices.contains(rule) ? faults[rule] : -1, exchange: number),
                 line: line(number, "response lost by a fault"))
+        case .requestStarted, .requestRead, .responseStarted, .faultMissed, .protocolSwitched: break
         case .notHTTP(let reason):
             record(
                 .action(actor: device, "sends bytes that are not HTTP"), line: "\(device)  not HTTP: \(reason)")
