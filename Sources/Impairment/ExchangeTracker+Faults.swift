@@ -43,8 +43,8 @@ extension ExchangeTracker {
         report(.faultInjected(exchange.id, rule: fault.rule, point: fault.point, offset: offset(of: fault, exchange)))
         if fault.point == .queued, let request { pass(.up, to: request.start) }
         switch fault.action {
-        case .abort: end(.abort(fault.point, fault.side))
-        case .close: end(.close(fault.point, fault.side))
+        case .abort: end(.abort(fault.point, fault.side), at: fault.point)
+        case .close: end(.close(fault.point, fault.side), at: fault.point)
         case .mute: mute(fault, index)
         case .hold(let time): hold = Hold(fault: fault, deadline: now + time, isReport: false)
         case .report(let time):
@@ -84,9 +84,10 @@ extension ExchangeTracker {
     }
 
     /// Ends the connection; the link executes the action.
-    mutating func end(_ action: Action) {
+    mutating func end(_ action: Action, at point: FaultPoint) {
         isEnded = true
-        isEnding = true
+        // At an entry, the bytes before the point may still be written.
+        isEnding = point.isAtExit
         dropWaiting()
         actions.append(action)
     }
@@ -155,11 +156,13 @@ extension ExchangeTracker {
     /// Discards what the client has sent beyond the point of a ``FaultAction/report(hold:)`` that holds the connection:
     /// its socket is gone.
     mutating func discardAfterReport() {
-        guard hold?.isReport == true else { return }
+        guard let hold, hold.isReport else { return }
+        let point = hold.fault.point
         dropWaiting()
         isEnded = true
         waitingEnds = PerDirection(up: nil, down: nil)
-        discardsFrom.up = written.up
+        // Bytes of earlier requests that have entered the link before `queued` are delivered.
+        discardsFrom.up = point == .queued ? entered.up : written.up
         actions.append(.deliver(.up))
     }
 

@@ -70,7 +70,6 @@ extension ExchangeTracker {
             match(&registry)
         }
         exchanges[index].responseHasBegun = true
-        isAwaitingSwitch = false
         responseBodyBytes = 0
         responseStatus = head.status
         report(.responseStarted(exchanges[index].id, head))
@@ -89,7 +88,13 @@ extension ExchangeTracker {
                 }
             }
         }
-        if isSwitch { switchProtocol(index, at: range.upperBound, &registry) }
+        if isSwitch {
+            switchProtocol(index, at: range.upperBound, &registry)
+        } else if isAwaitingSwitch, index == exchanges.count - 1 {
+            // The connection remains HTTP. The next response may follow in the same read.
+            isAwaitingSwitch = false
+            parseRequests(&registry)
+        }
     }
 
     private mutating func switchProtocol(_ index: Int, at end: Int64, _ registry: inout ExchangeRegistry) {

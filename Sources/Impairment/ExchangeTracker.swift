@@ -239,8 +239,6 @@ struct ExchangeTracker {
     mutating func parse(_ registry: inout ExchangeRegistry) {
         parseRequests(&registry)
         parseResponses(&registry)
-        // A response may have decided that no protocol switch takes place.
-        parseRequests(&registry)
         release(registry)
         reportDeliveredResponses()
         if faultCount > 0 { fireReached(&registry) }
@@ -375,7 +373,7 @@ struct ExchangeTracker {
         for index in exchanges.indices where exchanges[index].fault != nil { miss(index) }
         if !isEnded, discardsFrom.down == nil, exchanges.contains(where: { $0.isReplied }) {
             // Where the response ends that must be discarded is unknown.
-            end(.abort(.committed, nil))
+            end(.abort(.committed, nil), at: .committed)
         }
         isTracking = false
         exchanges = []

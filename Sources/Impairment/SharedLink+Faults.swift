@@ -173,6 +173,8 @@ extension SharedLink {
         } else {
             closeFrom(near, id)
         }
+        // Bytes for the other socket may have had to wait for the fault.
+        if conduits.contains(id) { deliver(id, near.sendDirection) }
     }
 
     /// Closes the socket at `near` at once, and the other one when the FIN has crossed the link.
