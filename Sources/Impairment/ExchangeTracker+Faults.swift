@@ -111,8 +111,8 @@ extension ExchangeTracker {
             unparsed[direction] = ByteQueue()
         }
         request = nil
-        requests = HTTPParser(.requests)
-        responses = HTTPParser(.responses)
+        requests = ExchangeTracker.requestParser
+        responses = ExchangeTracker.responseParser
     }
 
     private mutating func mute(_ fault: ExchangeRegistry.Fault, _ index: Int) {
@@ -146,9 +146,9 @@ extension ExchangeTracker {
         trickles[direction] = []
         if direction == .up {
             request = nil
-            requests = HTTPParser(.requests)
+            requests = ExchangeTracker.requestParser
         } else {
-            responses = HTTPParser(.responses)
+            responses = ExchangeTracker.responseParser
         }
         actions.append(.deliver(direction))
     }

@@ -109,8 +109,8 @@ extension ExchangeTracker {
         report(.protocolSwitched(id))
         isTracking = false
         request = nil
-        requests = HTTPParser(.requests)
-        responses = HTTPParser(.responses)
+        requests = ExchangeTracker.requestParser
+        responses = ExchangeTracker.responseParser
     }
 
     private mutating func endResponse(_ end: Int64, _ registry: inout ExchangeRegistry) {

@@ -87,8 +87,8 @@ struct ExchangeTracker {
     var now = Instant.start
     /// The bytes that may wait at an entry for the end of a message.
     var share = Int.max
-    var requests = HTTPParser(.requests)
-    var responses = HTTPParser(.responses)
+    var requests = ExchangeTracker.requestParser
+    var responses = ExchangeTracker.responseParser
     /// Whether messages are parsed: the bytes are HTTP, and no protocol switch has taken place.
     var isTracking = true
     /// Whether parsing of requests waits for the response to a CONNECT or an upgrade.
@@ -133,6 +133,9 @@ struct ExchangeTracker {
     var isEnding = false
     /// The time of the timer that the link has set.
     var timer: Instant?
+
+    static var requestParser: HTTPParser { HTTPParser(.requests, checksIncompleteHeads: true) }
+    static var responseParser: HTTPParser { HTTPParser(.responses, checksIncompleteHeads: true) }
 
     /// The maximum number of requests without a response; beyond it the connection is not tracked.
     static let exchangesMax = 1024
@@ -380,8 +383,8 @@ struct ExchangeTracker {
         (requestCursor, responseCursor, entryCursor, deliveryCursor, turnCount) = (0, 0, 0, 0, 0)
         trickles = PerDirection(up: [], down: [])
         request = nil
-        requests = HTTPParser(.requests)
-        responses = HTTPParser(.responses)
+        requests = ExchangeTracker.requestParser
+        responses = ExchangeTracker.responseParser
         report(.notHTTP(reason))
         release(registry)
     }
