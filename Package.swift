@@ -185,10 +185,17 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "ScenarioWorld",
+            dependencies: [
+                "Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ScenarioModel", "NotesService",
+            ],
+            swiftSettings: settings
+        ),
+        .target(
             name: "SimulatedWorld",
             dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "JSON", "Impairment", "NotesContract",
-                "SyncEngine", "ScenarioModel", "NotesService", httpTypes, nioCore,
+                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "Impairment", "NotesContract", "SyncEngine",
+                "ScenarioModel", "ScenarioWorld", "NotesService", httpTypes, nioCore,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
@@ -196,10 +203,10 @@ let package = Package(
         ),
         // Layer 3: scenarios, and what the command line consists of besides arguments.
         .target(
-            name: "ScenarioRunner",
+            name: "LiveWorld",
             dependencies: [
                 "Determinism", "LinkModel", "HTTPWire", "Impairment", "NotesContract", "SyncEngine", "ScenarioModel",
-                "ProxyServer", "NotesService", "NotesServer", "SyncClient", nioCore, nioPosix, logging,
+                "ScenarioWorld", "ProxyServer", "NotesService", "NotesServer", "SyncClient", nioCore, nioPosix, logging,
             ],
             swiftSettings: settings
         ),
@@ -224,7 +231,8 @@ let package = Package(
             dependencies: [
                 "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
                 "ConfigFiles", "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
-                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "SimulatedWorld", "ScenarioRunner",
+                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioWorld", "SimulatedWorld",
+                "LiveWorld",
                 "ToxiproxyCLI", nioCore,
                 nioPosix, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -293,16 +301,17 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "ScenarioRunnerTests",
+            name: "LiveWorldTests",
             dependencies: [
-                "Determinism", "LinkModel", "HTTPWire", "SyncEngine", "ScenarioModel", "ScenarioRunner",
-                "ConfigFiles", "SyncClient", "TestSupport",
+                "Determinism", "LinkModel", "HTTPWire", "SyncEngine", "ScenarioModel", "ScenarioWorld",
+                "SimulatedWorld",
+                "LiveWorld", "ConfigFiles", "SyncClient", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(
             name: "SimulatedWorldTests",
             dependencies: [
-                "Determinism", "LinkModel", "SyncEngine", "ScenarioModel", "ScenarioRunner", "ConfigFiles",
+                "Determinism", "LinkModel", "SyncEngine", "ScenarioModel", "ScenarioWorld", "ConfigFiles",
                 "SimulatedWorld", "TestSupport",
             ],
             swiftSettings: settings),

@@ -27,6 +27,7 @@ public enum ScenarioCatalogue {
         ("create-offline-then-heal", PackageResources.create_offline_then_heal_yaml),
         ("edit-conflict-after-subway", PackageResources.edit_conflict_after_subway_yaml),
         ("create-retried-after-lost-response", PackageResources.create_retried_after_lost_response_yaml),
+        ("outage-30-min", PackageResources.outage_30_min_yaml),
     ]
 
     /// The names of the built-in scenarios.

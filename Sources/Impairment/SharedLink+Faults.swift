@@ -87,7 +87,7 @@ extension SharedLink {
         // An action may give the tracker further inputs; their actions follow it.
         if conduits[id].isRunningTracker { return }
         conduits[id].isRunningTracker = true
-        while conduits.contains(id), let action = conduits[id].tracker?.takeAction() {
+        while let action = takeTrackerAction(id) {
             switch action {
             case .report(let event): recorder.record(event, id, at: now)
             case .pass(let bytes, let direction): send(bytes, id, direction)
@@ -101,6 +101,12 @@ extension SharedLink {
         conduits[id].isRunningTracker = false
         updateFaultBytes(id)
         setFaultTimer(id)
+    }
+
+    /// Takes the next action of a connection's tracker; the access to the tracker ends with this function.
+    @inline(never)
+    private mutating func takeTrackerAction(_ id: FlowID) -> ExchangeTracker.Action? {
+        conduits.contains(id) ? conduits[id].tracker?.takeAction() : nil
     }
 
     /// Passes the end of a stream on that has left the tracker.

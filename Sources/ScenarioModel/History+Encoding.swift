@@ -156,6 +156,10 @@ extension History.Event {
         case .aborted(let reason):
             encoder.begin(25)
             encoder.add(reason)
+        case .connectionEnded(let connection, let device):
+            encoder.begin(26)
+            encoder.add(connection as Int?)
+            encoder.add(device)
         }
     }
 }
@@ -199,6 +203,7 @@ extension History.Event: CustomStringConvertible {
             "\(device) view outbox \(state.outbox)"
                 + state.rows.map { " \($0.name)=\($0.icon)\($0.isDeleted ? "/deleted" : "")" }.joined()
         case .connectionAttempt(let connection, let device): "\(device) connects, connection \(connection)"
+        case .connectionEnded(let connection, let device): "\(device) connection \(connection) ended"
         case .request(let id, let actor, let method, let row, _, _, let connection):
             "\(actor) request \(id) \(method) \(row ?? "?")" + (connection.map { ", connection \($0)" } ?? "")
         case .named(let id, let row): "request \(id) is of \(row)"

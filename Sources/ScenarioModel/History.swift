@@ -10,6 +10,8 @@ public struct History: Sendable {
         case device(String, DeviceState)
         /// A device's client has started to open a connection. It may be refused, or end in a timeout.
         case connectionAttempt(Int, device: String)
+        /// The attempt has failed, or the connection is closed for the device's client.
+        case connectionEnded(Int, device: String)
         /// A device or writer has sent a request: the complete request has entered its link. `connection` is that of
         /// its ``connectionAttempt(_:device:)``, if known.
         case request(

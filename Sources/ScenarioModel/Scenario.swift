@@ -213,6 +213,14 @@ public struct Scenario: Sendable {
         /// Starts the client again.
         case start
 
+        /// The name of the note that it concerns; `nil` if it concerns none.
+        public var row: String? {
+            switch self {
+            case .create(let row, _, _), .edit(let row, _, _), .delete(let row), .resolve(let row, _, _): row
+            case .sync, .kill, .start: nil
+            }
+        }
+
         public var description: String {
             switch self {
             case .create(let row, _, _): "creates \(row)"

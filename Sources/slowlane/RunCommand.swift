@@ -1,10 +1,12 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
+internal import LiveWorld
 internal import ScenarioModel
-internal import ScenarioRunner
+internal import ScenarioWorld
 internal import SimulatedWorld
 internal import SyncEngine
+internal import Synchronization
 
 /// `slowlane run`.
 struct RunCommand: AsyncParsableCommand {
@@ -93,7 +95,7 @@ struct RunCommand: AsyncParsableCommand {
             throw ExitStatus.interrupted
         } catch {
             console.error("\(error)")
-            throw error is LiveRun.SetupError || error is SimulatedRun.SetupError
+            throw error is SetupError
                 ? ExitStatus.invalidFile : ExitStatus.unavailable
         }
         if status != 0 { throw ExitCode(status) }
@@ -157,8 +159,10 @@ struct RunCommand: AsyncParsableCommand {
 
     private func runSimulated(_ scenario: Scenario, _ console: Console) throws -> Verdict {
         announce(scenario, .simulated, console)
-        let onLine: ((String) -> Void)? = quiet ? nil : { console.print($0, to: .progress) }
-        let result = try SimulatedRun.run(scenario, mutant: deliberateDefect, seed: seed, onLine: onLine)
+        var log = RunLog()
+        let result = try SimulatedRun.run(scenario, mutant: deliberateDefect, seed: seed) { entry in
+            if !quiet, let line = log.line(entry) { console.print(line, to: .progress) }
+        }
         try Task.checkCancellation()
         if !quiet { console.print("", to: .progress) }
         var lines = VerdictText.lines(result.verdict, of: scenario.fullName, showsPasses: !quiet)
@@ -172,9 +176,11 @@ struct RunCommand: AsyncParsableCommand {
     private func runLive(_ scenario: Scenario, _ console: Console) async throws -> Verdict {
         announce(scenario, .live, console)
         let isQuiet = quiet
-        let (verdict, _) = try await LiveRun.run(scenario, mutant: deliberateDefect, seed: seed) { line in
-            if !isQuiet { console.print(line, to: .progress) }
-        }
+        let log = Mutex(RunLog())
+        let verdict = try await LiveRun.run(scenario, mutant: deliberateDefect, seed: seed) { entry in
+            let line = log.withLock { $0.line(entry) }
+            if !isQuiet, let line { console.print(line, to: .progress) }
+        }.verdict
         try Task.checkCancellation()
         if !quiet { console.print("", to: .progress) }
         for line in VerdictText.lines(verdict, of: scenario.fullName, showsPasses: !quiet) { console.print(line) }

@@ -160,6 +160,8 @@ extension CommandTests {
                     [lost, "--variant", "none", "--mutant", "drops-on-lost-response"], 1,
                     "FAIL  traffic: POST n1 from A, answers lost 2xx\n"
                 ),
+                (["outage-30-min"], 0, nil),
+                (["outage-30-min", "--mutant", "no-backoff"], 1, "FAIL  the run ends"),
             ]
             // ParityTests run them live.
             for run in runs {

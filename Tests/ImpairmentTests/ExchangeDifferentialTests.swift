@@ -12,7 +12,7 @@ import Testing
 
 /// Comparison of the tracker with the decoders of NIOHTTP1 in random conversations, which are cut at random bytes and
 /// interleaved in both directions.
-@Suite(.timeLimit(.minutes(10))) struct ExchangeDifferentialTests {
+@Suite(.timeLimit(.minutes(60))) struct ExchangeDifferentialTests {
     private typealias Exchange = ConversationPlan.Exchange
 
     /// The number of conversations; `SLOWLANE_EXCHANGES` sets another.

@@ -1,6 +1,7 @@
 import ConfigFiles
 import Determinism
 import ScenarioModel
+import ScenarioWorld
 import SyncEngine
 import Testing
 

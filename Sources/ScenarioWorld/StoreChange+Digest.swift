@@ -1,9 +1,9 @@
 internal import Determinism
-internal import SyncEngine
+public import SyncEngine
 
 extension StoreChange {
     /// A digest of the change, the same in every process.
-    var digest: UInt64 {
+    public var digest: UInt64 {
         var hash = FNV1a()
         func add(_ text: String?) {
             for byte in (text ?? "").utf8 { hash.add(byte) }
