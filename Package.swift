@@ -219,6 +219,14 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "ScenarioRunner",
+            dependencies: [
+                "Determinism", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld", "SimulatedWorld",
+                "CommandSupport", "LiveWorld",
+            ],
+            swiftSettings: settings
+        ),
+        .target(
             name: "ToxiproxyCLI",
             dependencies: [
                 "JSON", "ControlAPI", "CommandSupport",
@@ -229,11 +237,9 @@ let package = Package(
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
-                "ConfigFiles", "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
-                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioWorld", "SimulatedWorld",
-                "LiveWorld",
-                "ToxiproxyCLI", nioCore,
+                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "LinkWorkload", "ConfigFiles",
+                "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
+                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", "ToxiproxyCLI", nioCore,
                 nioPosix, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -313,6 +319,13 @@ let package = Package(
             dependencies: [
                 "Determinism", "LinkModel", "SyncEngine", "ScenarioModel", "ScenarioWorld", "ConfigFiles",
                 "SimulatedWorld", "TestSupport",
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ScenarioRunnerTests",
+            dependencies: [
+                "Determinism", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld", "ScenarioRunner",
+                "CommandSupport", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -48,7 +48,7 @@ struct ExpectationEvaluator {
     static let markUnset = Verdict.Outcome.inconclusive("a mark was never set")
 
     /// Returns the bound at which the action of a mark has taken effect.
-    private func effect(of reference: TimeReference) -> Bound? {
+    func effect(of reference: TimeReference) -> Bound? {
         switch reference {
         case .time(let time): .time(time)
         case .mark(let mark): history.index(of: mark).map { .index($0) }
@@ -176,6 +176,15 @@ struct ExpectationEvaluator {
     private func always(
         _ device: String, _ condition: StateCondition, from: Bound, to: Bound?
     ) -> Verdict.Outcome {
+        let (isChecked, mismatch) = firstMismatch(device, condition, from: from, to: to)
+        if let mismatch { return .fail("at \(TimeFormat.seconds(mismatch.time)) \(mismatch.reason)") }
+        return isChecked ? .pass : .inconclusive("\(condition.row ?? device) was never present")
+    }
+
+    /// Returns the first state in a window that does not satisfy a condition, and whether any state was checked.
+    func firstMismatch(
+        _ device: String, _ condition: StateCondition, from: Bound, to: Bound?
+    ) -> (isChecked: Bool, mismatch: (time: Nanoseconds, reason: String)?) {
         let states = states(device, from: from, to: to, includesEnd: false)
         func hasRow(_ state: History.DeviceState) -> Bool {
             condition.row == nil || state.rows.contains { $0.name == condition.row }
@@ -190,11 +199,9 @@ struct ExpectationEvaluator {
             if !hasRow(seen.state) && !hasSeen && !condition.asksForPresence { continue }
             hasSeen = hasSeen || hasRow(seen.state)
             isChecked = true
-            if let reason = Self.mismatch(seen.state, condition) {
-                return .fail("at \(TimeFormat.seconds(seen.time)) \(reason)")
-            }
+            if let reason = Self.mismatch(seen.state, condition) { return (true, (seen.time, reason)) }
         }
-        return isChecked ? .pass : .inconclusive("\(condition.row ?? device) was never present")
+        return (isChecked, nil)
     }
 
     private func sometimes(_ device: String, _ condition: StateCondition) -> Verdict.Outcome {
@@ -273,6 +280,17 @@ struct ExpectationEvaluator {
     }
 
     private func agree(_ names: [String]) -> Verdict.Outcome {
+        if names.contains("server") && serverRows == nil { return Self.serverUnread }
+        for name in names where name != "server" && lastState(of: name) == nil {
+            return .fail("\(name) has no recorded state")
+        }
+        guard let found = disagreement(names) else { return .pass }
+        return .fail("\(found.left) and \(found.right) differ in \(found.rows.joined(separator: ", "))")
+    }
+
+    /// Returns the first two of the devices and `server` that differ at the end, with the notes that do; `nil` if all
+    /// are equal, or if one was not recorded.
+    func disagreement(_ names: [String]) -> (left: String, right: String, rows: [String])? {
         struct Seen: Hashable {
             let name: String
             let title: String?
@@ -281,20 +299,20 @@ struct ExpectationEvaluator {
         var sides: [(name: String, notes: Set<Seen>)] = []
         for name in names {
             if name == "server" {
-                guard let rows = serverRows else { return Self.serverUnread }
+                guard let rows = serverRows else { return nil }
                 let users = Set(scenario.devices.filter { names.contains($0.name) }.map(\.user))
                 let shown = rows.filter { users.isEmpty || users.contains($0.user) }
                 sides.append((name, Set(shown.map { Seen(name: $0.name, title: $0.title, text: $0.text) })))
             } else {
-                guard let last = lastState(of: name) else { return .fail("\(name) has no recorded state") }
+                guard let last = lastState(of: name) else { return nil }
                 let shown = last.rows.filter { !$0.isDeleted }
                 sides.append((name, Set(shown.map { Seen(name: $0.name, title: $0.title, text: $0.text) })))
             }
         }
         for (left, right) in zip(sides, sides.dropFirst()) where left.notes != right.notes {
             let differing = Set(left.notes.symmetricDifference(right.notes).map(\.name)).sorted()
-            return .fail("\(left.name) and \(right.name) differ in \(differing.joined(separator: ", "))")
+            return (left.name, right.name, differing)
         }
-        return .pass
+        return nil
     }
 }

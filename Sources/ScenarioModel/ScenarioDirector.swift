@@ -319,7 +319,9 @@ public struct ScenarioDirector: Sendable {
         case .device(let device, let state):
             plan.stateChanged(device, state, at: scenarioTime)
             open.stateChanged(device, state)
-        case .connectionAttempt(let connection, let device): dials[connection] = actorIndex[device] ?? -1
+        case .connectionAttempt(let connection, let device):
+            dials[connection] = actorIndex[device] ?? -1
+            attempted(by: device)
         case .connectionEnded(let connection, device: _): dials[connection] = nil
         case .request(let id, let actor, let method, let row, _, _, let connection):
             if let connection { dials[connection] = nil }
@@ -329,7 +331,6 @@ public struct ScenarioDirector: Sendable {
             }
             knowledge.requested(id, by: deviceIndex(actor), method: method, row: row)
             attempted(by: actor)
-        case .connectionAttempt(_, let device): attempted(by: device)
         case .serverResponded(let id, _): knowledge.responded(to: id) { actors[$0].isSettled }
         case .responseReceived(let id, let status): ended(id, isSuccess: status < 400)
         case .failed(let id): ended(id, isSuccess: false)

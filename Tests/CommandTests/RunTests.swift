@@ -51,8 +51,11 @@ extension CommandTests {
                 folder, Self.short + "expect: { finally: { server: { n1: { revision: 3 } } } }")
             let result = try await Command.run("run", path, "--quiet")
             #expect(result.status == 1)
-            #expect(result.output.contains("FAIL  finally: server n1 revision 3\n"))
-            #expect(result.output.contains("revision is 2 (\(path):7:"))
+            #expect(
+                result.output.hasPrefix("FAIL  short, seed 1, simulated, at 0.3 s: finally: server n1 revision 3\n"))
+            #expect(result.output.contains("\n      revision is 2\n"))
+            #expect(result.output.contains("\n      in \(path):7:"))
+            #expect(result.output.hasSuffix("\nshort: fail\n"))
             #expect(result.errors.isEmpty)
         }
 
@@ -150,15 +153,15 @@ extension CommandTests {
                 ([lost, "--variant", "none"], 0, nil), ([lost, "--variant", "orig"], 0, nil),
                 (
                     ["edit-conflict-after-subway", "--mutant", "overwrites-on-conflict"], 1,
-                    "FAIL  eventually: A n1 icon conflict, by 35.0 s\n"
+                    "      eventually: A n1 icon conflict, by 35.0 s\n"
                 ),
                 (
                     [lost, "--variant", "none", "--mutant", "posts-again-under-new-id"], 1,
-                    "FAIL  finally: server has 1 note\n"
+                    "      traffic: POST n1 from A, answers lost 2xx\n"
                 ),
                 (
                     [lost, "--variant", "none", "--mutant", "drops-on-lost-response"], 1,
-                    "FAIL  traffic: POST n1 from A, answers lost 2xx\n"
+                    "      traffic: POST n1 from A, answers lost 2xx\n"
                 ),
                 (["outage-30-min"], 0, nil),
                 (["outage-30-min", "--mutant", "no-backoff"], 1, "FAIL  the run ends"),
@@ -178,6 +181,7 @@ extension CommandTests {
             let arguments = ["run", "edit-conflict-after-subway", "create-retried-after-lost-response"]
             func digests(_ command: Command) async -> [String] {
                 #expect(await command.end() == 0, "\(command.output.text) \(command.errors.text)")
+                // One line per run.
                 return command.output.text.split(separator: "\n").filter { $0.contains("digest ") }.map(String.init)
             }
             let first = await digests(try Command(arguments))

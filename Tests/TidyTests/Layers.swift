@@ -115,14 +115,20 @@ enum Layers {
                 "NotesService", "ProxyServer", "NotesServer", "SyncClient",
             ],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
+        .init(
+            name: "ScenarioRunner", layer: 3,
+            targets: [
+                "Determinism", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld", "SimulatedWorld",
+                "CommandSupport", "LiveWorld",
+            ],
+            packages: []),
         .init(name: "ToxiproxyCLI", layer: 3, targets: ["JSON", "ControlAPI", "CommandSupport"], packages: []),
         .init(
             name: "slowlane", layer: 4,
             targets: [
-                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
-                "ConfigFiles", "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient",
-                "ControlAPI", "LiveMeasurement", "CommandSupport", "ScenarioWorld", "SimulatedWorld", "LiveWorld",
-                "ToxiproxyCLI",
+                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "LinkWorkload", "ConfigFiles",
+                "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient", "ControlAPI",
+                "LiveMeasurement", "CommandSupport", "ScenarioRunner", "ToxiproxyCLI",
             ],
             packages: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix"]),
     ]

@@ -1,0 +1,64 @@
+internal import ConfigFiles
+public import ScenarioModel
+public import SyncEngine
+
+/// A world in which scenarios run.
+public enum RunWorld: String, Hashable, Sendable {
+    /// In virtual time.
+    case simulated
+    /// In real time over real sockets.
+    case live
+}
+
+/// A run to be made: a scenario with all that determines the run.
+public struct PlannedRun: Sendable {
+    /// The position in the plan, from 0.
+    public let index: Int
+    /// The built-in name or the path by which the scenario was selected.
+    public let source: String
+    /// The scenario, or one of its variants.
+    public let scenario: Scenario
+    /// The world.
+    public let world: RunWorld
+    /// The random seed.
+    public let seed: UInt64
+    /// A deliberate defect of the clients.
+    public let mutant: Mutant?
+
+    /// Creates a run.
+    public init(
+        index: Int, source: String, scenario: Scenario, world: RunWorld, seed: UInt64? = nil, mutant: Mutant? = nil
+    ) {
+        self.index = index
+        self.source = source
+        self.scenario = scenario
+        self.world = world
+        self.seed = seed ?? scenario.seed
+        self.mutant = mutant
+    }
+
+    /// Scenario, variant, seed and world in one line.
+    public var title: String { "\(scenario.fullName), seed \(seed), \(world.rawValue)" }
+}
+
+extension ScenarioSelection {
+    /// Returns the runs of all selected scenarios in order; those of one scenario in several worlds are adjacent.
+    ///
+    /// - Parameter variant: The variant's name, `none` for the scenario itself, `nil` for all.
+    public func plan(
+        variant: String? = nil, worlds: [RunWorld], seed: UInt64? = nil, mutant: Mutant? = nil
+    ) -> [PlannedRun] {
+        var plan: [PlannedRun] = []
+        for source in sources {
+            for scenario in source.file.runs(ofVariant: variant) {
+                for world in worlds {
+                    plan.append(
+                        PlannedRun(
+                            index: plan.count, source: source.name, scenario: scenario, world: world, seed: seed,
+                            mutant: mutant))
+                }
+            }
+        }
+        return plan
+    }
+}
