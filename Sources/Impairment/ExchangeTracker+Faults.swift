@@ -5,8 +5,9 @@ internal import LinkModel
 
 /// The faults of a connection's exchanges.
 extension ExchangeTracker {
-    /// Gives an exchange a fault.
+    /// Gives an exchange a fault, unless it has one or a fault has replaced its response.
     mutating func set(_ fault: ExchangeRegistry.Fault, _ index: Int) {
+        if exchanges[index].fault != nil || exchanges[index].isReplied { return }
         exchanges[index].fault = fault
         faultCount += 1
     }

@@ -102,7 +102,7 @@ extension ExchangeTracker {
         let fault = registry.match(request.head, subject: subject)
         if let fault, let index = exchanges.indices.last, exchanges[index].id == request.id {
             set(fault, index)
-            if fault.point == .queued {
+            if exchanges[index].fault?.point == .queued {
                 if request.isWithheld { fire(index, &registry) } else { miss(index) }
             }
         }
