@@ -91,7 +91,8 @@ extension ExchangeTracker {
         exchanges[index].isRequested = true
         report(
             .requested(
-                request.id, request.head, body: request.sample, subject: registry.subject(request.head, request.sample)))
+                request.id, request.head, body: request.sample, subject: registry.subject(request.head, request.sample))
+        )
     }
 
     /// Applies the rules to the request that is being read, and lets it enter the link.

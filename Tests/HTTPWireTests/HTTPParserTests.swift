@@ -246,7 +246,8 @@ import Testing
     /// Bytes of another protocol are recognised before the end of a head, byte by byte; an incomplete head is not.
     @Test func anIncompleteHeadIsCheckedByItsStartLine() throws {
         for (side, text, error) in [
-            (HTTPParser.Side.requests, "\u{16}", HTTPError.badStartLine), (.requests, "EHLO example\r\n", .badStartLine),
+            (HTTPParser.Side.requests, "\u{16}", HTTPError.badStartLine),
+            (.requests, "EHLO example\r\n", .badStartLine),
             (.requests, " GET", .badStartLine), (.requests, "GET / HTTP/1.1\r\n", nil), (.requests, "GE", nil),
             (.requests, "\r", nil), (.requests, "\r\nGET / HTTP/2.0\r\n", nil),
             (.requests, String(repeating: "M", count: 100), nil), (.responses, "HTT", nil),

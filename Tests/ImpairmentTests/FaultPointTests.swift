@@ -230,7 +230,8 @@ import Testing
         Self.run(point, .mute, side: side, until: Instant(.seconds(50))) { scene, written, stage, comment in
             if side != .client { #expect(stage.server.received.count <= written.up, comment) }
             if side != .server { #expect(stage.client.received.count <= written.down, comment) }
-            let receivers = side == .client ? [stage.client] : side == .server ? [stage.server] : [stage.client, stage.server]
+            let receivers =
+                side == .client ? [stage.client] : side == .server ? [stage.server] : [stage.client, stage.server]
             for socket in receivers { #expect(!socket.gotFin && !socket.gotReset, comment) }
         }
     }

@@ -21,7 +21,8 @@ import Testing
             .abort, .close, .mute, .hold(.milliseconds(Int64(plan.number(1...3000)))),
             .trickle(bytesPerSecond: Int64(plan.number(1...100_000))),
             .report(hold: .milliseconds(Int64(plan.number(0...100)))),
-            .reply(FaultReply(status: 500 + plan.number(0...4), body: [UInt8](repeating: 9, count: plan.number(0...50)))),
+            .reply(
+                FaultReply(status: 500 + plan.number(0...4), body: [UInt8](repeating: 9, count: plan.number(0...50)))),
         ]
         while true {
             let point = plan.number(0...7) == 7 ? nil : FaultPoint.allCases[plan.number(0...6)]

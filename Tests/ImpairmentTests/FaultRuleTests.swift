@@ -50,7 +50,8 @@ import Testing
 
     // MARK: Values
 
-    @Test(arguments: FaultPoint.allCases) func impossibleCombinationsAreRefusedWithTheirReason(point: FaultPoint) throws {
+    @Test(arguments: FaultPoint.allCases) func impossibleCombinationsAreRefusedWithTheirReason(point: FaultPoint) throws
+    {
         for action in Self.actions {
             let isPossible =
                 switch action {
@@ -91,7 +92,10 @@ import Testing
             (FaultRule(action: .trickle(bytesPerSecond: 0)), "rate"),
             (FaultRule(action: .reply(FaultReply(status: 101))), "status"),
             (FaultRule(action: .reply(FaultReply(status: 200, fields: [.init("X", "a\r\nB: c")]))), "header"),
-            (FaultRule(action: .reply(FaultReply(status: 200, body: [UInt8](repeating: 0, count: 1 << 20 + 1)))), "body"),
+            (
+                FaultRule(action: .reply(FaultReply(status: 200, body: [UInt8](repeating: 0, count: 1 << 20 + 1)))),
+                "body"
+            ),
         ]
         for (rule, word) in rules { #expect(rule.problem?.contains(word) == true, "\(word): \(rule.problem ?? "-")") }
         #expect(FaultRule(times: 0...Int.max, chance: 0.5, point: nil, action: Self.reply).problem == nil)
@@ -99,7 +103,8 @@ import Testing
 
     @Test(arguments: [
         ("*", "", true), ("*", "/a/b", true), ("/a*", "/a", true), ("/a*b", "/ab", true), ("/a*b", "/a/xx/b", true),
-        ("/a*b", "/abc", false), ("*b*d", "abcd", true), ("*ab*ab", "xabab", true), ("*ab*ab", "xab", false), ("", "", true),
+        ("/a*b", "/abc", false), ("*b*d", "abcd", true), ("*ab*ab", "xabab", true), ("*ab*ab", "xab", false),
+        ("", "", true),
         ("", "a", false), ("a**c", "abc", true), ("\u{E9}", "e\u{301}", false),
     ]) func patternsMatchBytes(_ pattern: String, _ text: String, _ matches: Bool) {
         #expect(FaultPattern(pattern).matches(text) == matches)
@@ -116,7 +121,8 @@ import Testing
     @Test func aRuleAppliesFromItsNthMatchOn() throws {
         var sockets = VirtualSockets(Self.late, exchangeTracking: ExchangeTracking())
         _ = try Self.add(
-            FaultRule(method: "PUT", path: "/notes/*", nth: 2, times: 1...2, point: .received, action: Self.reply), sockets)
+            FaultRule(method: "PUT", path: "/notes/*", nth: 2, times: 1...2, point: .received, action: Self.reply),
+            sockets)
         let id = sockets.open()
         let requests = [
             ("PUT", "/notes/1"), ("GET", "/notes/1"), ("PUT", "/other"), ("PUT", "/notes/2"), ("PUT", "/notes/3?x"),
@@ -259,7 +265,10 @@ import Testing
     @Test func aRemovedRuleReleasesWithheldMessages() throws {
         for (rule, part) in [
             (FaultRule(point: .queued, action: .abort), "PUT /a HTTP/1.1\r\nHo"),
-            (FaultRule(subject: "x", point: .partlySent, action: .abort), "PUT /a HTTP/1.1\r\nContent-Length: 9\r\n\r\nab"),
+            (
+                FaultRule(subject: "x", point: .partlySent, action: .abort),
+                "PUT /a HTTP/1.1\r\nContent-Length: 9\r\n\r\nab"
+            ),
         ] {
             var sockets = VirtualSockets(Self.late, exchangeTracking: ExchangeTracking(rules: [rule]))
             let id = sockets.open()
