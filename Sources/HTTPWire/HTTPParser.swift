@@ -26,8 +26,8 @@ public struct HTTPParser: Sendable {
     private var offset: Int64 = 0
     /// The bytes at the front of the buffer that have been searched for the end of the head.
     private var searched = 0
-    /// The bytes at the front of the buffer that have been searched for the end of the start line; `nil` if the start line
-    /// has been checked.
+    /// The bytes at the front of the buffer that have been searched for the end of the start line; `nil` if the start
+    /// line has been checked.
     private var startSearched: Int? = 0
     private var bodyBytes: Int64 = 0
     /// The offset of the current message's first byte after its head.

@@ -90,8 +90,8 @@ extension Conduit {
             return count
         }
 
-        /// Writes up to `allowance` bytes that have arrived until the receiving socket accepts no more. Returns how many
-        /// of them passed through the TCP model.
+        /// Writes up to `allowance` bytes that have arrived until the receiving socket accepts no more. Returns how
+        /// many of them passed through the TCP model.
         mutating func writeArrived(
             to receiver: Side, limit: Int, allowance: Int, into actions: inout [SocketAction]
         ) -> Int {

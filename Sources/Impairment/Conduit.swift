@@ -89,8 +89,8 @@ struct Conduit {
     /// Bytes of both streams, those before toxics included.
     var bytesHeld: Int { streamBytes + up.toxicBytes + down.toxicBytes }
 
-    /// Writes up to `allowance` bytes that have arrived, and then the FIN. Writing pauses when the receiving socket holds
-    /// `limit` unsent bytes. Returns how many of the written or discarded bytes passed through the TCP model.
+    /// Writes up to `allowance` bytes that have arrived, and then the FIN. Writing pauses when the receiving socket
+    /// holds `limit` unsent bytes. Returns how many of the written or discarded bytes passed through the TCP model.
     mutating func deliver(
         _ direction: Direction, limit: Int, allowance: Int, into actions: inout [SocketAction]
     ) -> Int {

@@ -21,8 +21,8 @@ public enum ExchangeEvent: Sendable {
     /// of its body, and its ``ExchangeTracking/subject``, if known. Reported at the end of the request, or at the start
     /// of its response if that comes first.
     case requested(ExchangeID, HTTPRequestHead, body: [UInt8], subject: String?)
-    /// The last byte of the request has been read from the client's socket: the number of bytes of the body, without the
-    /// framing of chunks.
+    /// The last byte of the request has been read from the client's socket: the number of bytes of the body, without
+    /// the framing of chunks.
     case requestRead(ExchangeID, bodyBytes: Int64)
     /// The last byte of the request has been written to the server. Not reported if the whole response has been written
     /// to the client by then.

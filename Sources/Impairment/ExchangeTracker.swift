@@ -12,8 +12,8 @@ internal import NIOCore
 ///
 /// A state machine: bytes read and written and the ends of both streams are its inputs, each with the time;
 /// ``takeAction()`` returns events, the bytes that may enter the link, and the ends that faults require. At the exits,
-/// ``allowance(_:)`` limits the bytes that may be written. While a fault holds the connection, bytes wait at the entries
-/// without being parsed, and nothing leaves at the exits.
+/// ``allowance(_:at:)`` limits the bytes that may be written. While a fault holds the connection, bytes wait at the
+/// entries without being parsed, and nothing leaves at the exits.
 struct ExchangeTracker {
     /// An output.
     enum Action {

@@ -21,8 +21,9 @@ public enum FaultAction: Hashable, Sendable {
     /// Send a response to the client instead of the server's, which is discarded. At the point `queued` the server does
     /// not receive the request; at the point `partlySent` it receives all of it.
     case reply(FaultReply)
-    /// Only report the fault, for an observer that kills the client. The connection is held for the given time, at least
-    /// 1 ns; if the client's socket is gone by then, the bytes that the client sent beyond the point are discarded.
+    /// Only report the fault, for an observer that kills the client. The connection is held for the given time, at
+    /// least 1 ns; if the client's socket is gone by then, the bytes that the client sent beyond the point are
+    /// discarded.
     case report(hold: Nanoseconds = .zero)
 
     /// The greatest time of a hold: 365 days.

@@ -14,13 +14,13 @@ public enum FaultPoint: String, Hashable, Sendable, CaseIterable, Comparable {
     /// The whole request has been written to the server, and no byte of its response has been read. A request whose
     /// response begins earlier does not reach this point.
     case received
-    /// The whole response has been read from the server; none of its bytes has entered the link. Interim responses (1xx)
-    /// have passed.
+    /// The whole response has been read from the server; none of its bytes has entered the link. Interim responses
+    /// (1xx) have passed.
     case committed
     /// The head of the response has been written to the client, and none of its body.
     case answerStarted = "answer-started"
-    /// Some bytes of the response's body have been written to the client, not all of them. By default: half of a body of
-    /// known length, the first byte of any other body. A response without a body does not reach this point.
+    /// Some bytes of the response's body have been written to the client, not all of them. By default: half of a body
+    /// of known length, the first byte of any other body. A response without a body does not reach this point.
     case partlyAnswered = "partly-answered"
     /// The whole response has been written to the client.
     case answered

@@ -10,9 +10,9 @@ public enum FaultSide: String, Hashable, Sendable, CaseIterable {
 
 /// A rule that injects a fault into the exchanges that it matches.
 ///
-/// A request matches if its method, its path and its subject match. The rule applies to the matching requests from number
-/// ``nth`` on, to each with the probability ``chance``, and to `times.upperBound` of them at most. If several rules apply
-/// to a request, the first one is used, and the others count the request as one of theirs.
+/// A request matches if its method, its path and its subject match. The rule applies to the matching requests from
+/// number ``nth`` on, to each with the probability ``chance``, and to `times.upperBound` of them at most. If several
+/// rules apply to a request, the first one is used, and the others count the request as one of theirs.
 public struct FaultRule: Hashable, Sendable {
     /// The method that the rule matches, compared by bytes; `nil` means any.
     public var method: String?
@@ -33,9 +33,9 @@ public struct FaultRule: Hashable, Sendable {
     /// The point; `nil` means a point drawn from those at which the action is possible. If the response has no body,
     /// ``FaultPoint/answerStarted`` replaces a drawn ``FaultPoint/partlyAnswered``.
     public var point: FaultPoint?
-    /// The position of ``FaultPoint/partlySent`` and ``FaultPoint/partlyAnswered``: the number of bytes of the body that
-    /// have passed, at least 0; `nil` means the default of the point. It counts the framing of chunks, and is at most the
-    /// number of bytes before the last one. Ignored for a request without a body.
+    /// The position of ``FaultPoint/partlySent`` and ``FaultPoint/partlyAnswered``: the number of bytes of the body
+    /// that have passed, at least 0; `nil` means the default of the point. It counts the framing of chunks, and is at
+    /// most the number of bytes before the last one. Ignored for a request without a body.
     public var bytes: Int64?
     /// The sockets that ``FaultAction/abort``, ``FaultAction/close`` and ``FaultAction/mute`` affect; `nil` means the
     /// default of the action. If only one socket is aborted or closed, the other one stays open, and nothing more is

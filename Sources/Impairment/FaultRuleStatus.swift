@@ -6,8 +6,8 @@ public struct FaultRuleStatus: Hashable, Sendable {
     public let rule: FaultRule
     /// The requests that the rule has matched.
     public internal(set) var matched = 0
-    /// The matching requests to which the rule has applied. A fault may not fire although the rule applies: another rule
-    /// precedes it, the connection ends, or the exchange does not reach the point.
+    /// The matching requests to which the rule has applied. A fault may not fire although the rule applies: another
+    /// rule precedes it, the connection ends, or the exchange does not reach the point.
     public internal(set) var applied = 0
     /// The faults that have fired.
     public internal(set) var fired = 0

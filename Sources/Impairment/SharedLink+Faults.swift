@@ -40,8 +40,8 @@ extension SharedLink {
     // MARK: Injection
 
     /// Injects a fault into an exchange whose request has been read (``ExchangeEvent/requested(_:_:body:subject:)``).
-    /// Returns whether it can apply: the action is possible at the point, no other fault applies, nothing of the response
-    /// has been read, and the exchange has not passed the point. The fault may fire at once.
+    /// Returns whether it can apply: the action is possible at the point, no other fault applies, nothing of the
+    /// response has been read, and the exchange has not passed the point. The fault may fire at once.
     ///
     /// - Parameters:
     ///   - rule: The number that ``ExchangeEvent/faultInjected(_:rule:point:offset:)`` reports.

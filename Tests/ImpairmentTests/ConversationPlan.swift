@@ -1,7 +1,7 @@
 import TestSupport
 
-/// A random conversation of an HTTP client with a server, as bytes: pipelining, bodies of all framings, interim and early
-/// responses, protocol switches, a request or response that ends with the connection.
+/// A random conversation of an HTTP client with a server, as bytes: pipelining, bodies of all framings, interim and
+/// early responses, protocol switches, a request or response that ends with the connection.
 struct ConversationPlan {
     /// What an observer of the bytes must find.
     struct Exchange: Equatable, CustomStringConvertible {

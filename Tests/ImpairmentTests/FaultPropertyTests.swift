@@ -6,8 +6,8 @@ import Testing
 
 @testable import Impairment
 
-/// Random conversations with random rules that come and go, random ends, and receivers that do not read: bytes keep their
-/// order, nothing stays in memory, and every connection ends.
+/// Random conversations with random rules that come and go, random ends, and receivers that do not read: bytes keep
+/// their order, nothing stays in memory, and every connection ends.
 @Suite struct FaultPropertyTests {
     private static let limits: BufferLimits = {
         var limits = BufferLimits(

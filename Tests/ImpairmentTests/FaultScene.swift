@@ -84,8 +84,8 @@ struct FaultScene {
 
     // MARK: Points
 
-    /// Returns the bytes of both streams that have been written when a fault fires; `nil` if the exchange does not reach
-    /// the point.
+    /// Returns the bytes of both streams that have been written when a fault fires; `nil` if the exchange does not
+    /// reach the point.
     func written(at point: FaultPoint) -> PerDirection<Int>? {
         switch point {
         case .queued: before

@@ -29,9 +29,7 @@ import Testing
     }
 
     /// The model detects each deliberate defect of notes; it does not count attempts.
-    @Test(arguments: Mutant.allCases.filter { $0 != .noBackoff }) func theHistoriesOfAMutantViolateAnInvariant(
-        _ mutant: Mutant
-    ) {
+    @Test(arguments: Mutant.allCases.filter { $0 != .noBackoff }) func theHistoriesOfAMutantViolateAnInvariant(_ mutant: Mutant) {
         let isDetected = (1...100).contains { seed in
             History(.compat, seed: UInt64(seed), mutant: mutant).violations(steps: 30) != nil
         }
