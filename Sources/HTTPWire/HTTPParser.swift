@@ -55,8 +55,8 @@ public struct HTTPParser: Sendable {
     /// Creates the parser of a new stream.
     ///
     /// - Parameter checksIncompleteHeads: Whether bytes that cannot begin a head are an error before the head is
-    ///   complete, so that an observer recognises other protocols at once. The error of a malformed head then depends on
-    ///   the pieces in which it arrives.
+    ///   complete, so that an observer recognises other protocols at once. The error of a malformed head then depends
+    ///   on the pieces in which it arrives.
     public init(_ side: Side, limits: HTTPLimits = .standard, checksIncompleteHeads: Bool = false) {
         self.side = side
         self.limits = limits
