@@ -1,5 +1,4 @@
 internal import DequeModule
-internal import HTTPTypes
 internal import HTTPWire
 internal import LinkModel
 internal import NIOCore
