@@ -37,6 +37,7 @@ public struct RunLog: Sendable {
         case .mark(let mark): return "mark \(mark)"
         case .action("runner", _): return "plan finished; all links restored, waiting for convergence"
         case .action(let actor, let action): return "\(actor)  \(action)"
+        case .hostPause(let span): return "the host was paused for \(TimeFormat.seconds(span))"
         case .stepFailed(_, let reason), .missed(_, let reason), .aborted(let reason): return reason
         default: return nil
         }

@@ -100,14 +100,17 @@ extension ScenarioDirector {
 
     mutating func limitReached() {
         // The run is not aborted if all that is left are steps that wait for a state of a device.
-        let waitsForStatesOnly = !plan.hasTimedSteps && !plan.isFinished && isQuiet && !isOpen
+        let waitsForStatesOnly = !plan.hasTimedSteps && !plan.isFinished && hasNoWork && !isOpen
         if !waitsForStatesOnly { record(.aborted("exceeded the \(TimeFormat.short(scenario.limit)) limit")) }
         beginHeal()
     }
 
-    /// Whether no act, connection attempt, exchange or change of a link is outstanding.
-    var isQuiet: Bool {
-        exchanges.isEmpty && dials.isEmpty && hasAllChanges && actors.allSatisfy { $0.act == nil && $0.queue.isEmpty }
+    /// Whether nothing is outstanding: besides ``hasNoWork``, no attempt to connect.
+    var isQuiet: Bool { hasNoWork && dials.isEmpty }
+
+    /// Whether no act, exchange or change of a link is outstanding.
+    var hasNoWork: Bool {
+        exchanges.isEmpty && hasAllChanges && actors.allSatisfy { $0.act == nil && $0.queue.isEmpty }
     }
 
     /// Whether every entry of every network has begun.

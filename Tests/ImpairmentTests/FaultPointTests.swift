@@ -213,7 +213,8 @@ import Testing
         point: FaultPoint, side: FaultSide
     ) {
         for isAbort in [true, false] {
-            Self.run(point, isAbort ? .abort : .close, side: side, cases: Self.fewCases, until: Instant(.seconds(50))) {
+            let action: FaultAction = isAbort ? .abort : .close
+            Self.run(point, action, side: side, cases: Self.fewCases, until: Instant(.seconds(50))) {
                 scene, written, stage, comment in
                 let (ended, open) = side == .client ? (stage.client, stage.server) : (stage.server, stage.client)
                 #expect(isAbort ? ended.gotReset : ended.isClosed, comment)
@@ -230,7 +231,8 @@ import Testing
     @Test(arguments: FaultPoint.allCases, FaultSide.allCases) func bothDirectionsMayBeMuted(
         point: FaultPoint, side: FaultSide
     ) {
-        Self.run(point, .mute, side: side, cases: Self.fewCases, until: Instant(.seconds(50))) { scene, written, stage, comment in
+        Self.run(point, .mute, side: side, cases: Self.fewCases, until: Instant(.seconds(50))) {
+            scene, written, stage, comment in
             if side != .client { #expect(stage.server.received.count <= written.up, comment) }
             if side != .server { #expect(stage.client.received.count <= written.down, comment) }
             let receivers =
