@@ -85,19 +85,13 @@ extension ScenarioReader {
         guard let method = fault.request.method, method != "GET" else { return !devices.isEmpty }
         return scenario.steps.contains { step in
             guard let (actor, action) = step.action, devices.contains(actor) else { return false }
-            let row: String
             switch action {
-            case .create(let name, _, _), .edit(let name, _, _):
-                if method == "DELETE" { return false }
-                row = name
-            case .delete(let name):
-                if method != "DELETE" { return false }
-                row = name
+            case .create, .edit: if method == "DELETE" { return false }
+            case .delete: if method != "DELETE" { return false }
             // A resolution may send any change.
-            case .resolve(let name, _, _): row = name
-            case .sync, .kill, .start: return false
+            default: if action.changedRow == nil { return false }
             }
-            return fault.request.row == nil || fault.request.row == row
+            return fault.request.row == nil || fault.request.row == action.changedRow
         }
     }
 }

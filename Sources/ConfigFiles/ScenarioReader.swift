@@ -265,43 +265,11 @@ final class ScenarioReader {
         }
         var step: (actor: String, action: Scenario.Action)?
         if let actor = acting.first, let actionNode = keys[actor] {
-            guard let action = action(actionNode, isDevice: deviceNames.contains(actor)) else { return nil }
+            guard let action = action(actionNode, by: actor) else { return nil }
             step = (actor, action)
         }
         return Scenario.Step(
             trigger: trigger, action: step, mark: keys["mark"]?.scalar?.string, location: location(node))
-    }
-
-    private func action(_ node: Node, isDevice: Bool) -> Scenario.Action? {
-        let names = ["create", "edit", "delete"] + (isDevice ? ["resolve", "sync", "kill", "start"] : [])
-        guard let keys = reader.mapping(node, keys: names + ["title", "text"], in: "an action") else { return nil }
-        let named = names.filter { keys[$0] != nil }
-        guard named.count == 1, let value = keys[named[0]] else {
-            // A misspelt action has been reported already.
-            if named.isEmpty && keys.count < node.mapping?.count ?? 0 { return nil }
-            reader.report("expected one of \(names.joined(separator: ", "))", at: node)
-            return nil
-        }
-        let title = keys["title"].flatMap { reader.text($0, expected: "a title") }
-        let text = keys["text"].flatMap { reader.text($0, expected: "a text") }
-        switch named[0] {
-        case "sync": return .sync
-        case "kill": return .kill
-        case "start": return .start
-        default: break
-        }
-        guard let row = named[0] == "create" ? reader.text(value, expected: "a note") : knownRow(value) else {
-            return nil
-        }
-        if ["edit", "resolve"].contains(named[0]) && title == nil && text == nil {
-            reader.report("'\(named[0])' needs 'title' or 'text'", at: node)
-        }
-        switch named[0] {
-        case "create": return .create(row: row, title: title, text: text)
-        case "edit": return .edit(row: row, title: title, text: text)
-        case "resolve": return .resolve(row: row, title: title, text: text)
-        default: return .delete(row: row)
-        }
     }
 
     // MARK: Values

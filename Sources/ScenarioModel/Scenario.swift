@@ -195,36 +195,6 @@ public struct Scenario: Sendable {
             self.location = location
         }
     }
-
-    /// An action of a device or writer.
-    public enum Action: Hashable, Sendable, CustomStringConvertible {
-        /// Creates a note.
-        case create(row: String, title: String?, text: String?)
-        /// Changes a note.
-        case edit(row: String, title: String?, text: String?)
-        /// Deletes a note.
-        case delete(row: String)
-        /// Resolves a conflict.
-        case resolve(row: String, title: String?, text: String?)
-        /// Requests a sync.
-        case sync
-        /// Kills the client.
-        case kill
-        /// Starts the client again.
-        case start
-
-        public var description: String {
-            switch self {
-            case .create(let row, _, _): "creates \(row)"
-            case .edit(let row, _, _): "edits \(row)"
-            case .delete(let row): "deletes \(row)"
-            case .resolve(let row, _, _): "resolves \(row)"
-            case .sync: "syncs"
-            case .kill: "is killed"
-            case .start: "starts again"
-            }
-        }
-    }
 }
 
 extension Scenario.Step: CustomStringConvertible {

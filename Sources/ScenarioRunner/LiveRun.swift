@@ -298,7 +298,14 @@ public final class LiveRun: Sendable {
         case .resolve(let row, let title, let text):
             let kept = try await client.resolve(uuid(row), title: title, text: text)
             recorder.assign(row: row, to: kept)
+        case .choose(let row, let choice):
+            let id = RecordID(try uuid(row))
+            if choice == .delete, try await client.row(id)?.isDeleted == false { try await client.delete(id) }
+            let kept = try await client.resolve(id, choice == .theirs ? .theirs : .mine)
+            recorder.assign(row: row, to: kept.text)
         case .sync: try await client.sync()
+        case .editStale, .deleteStale, .keep, .pin, .open, .send, .upgrade, .clock, .call:
+            recorder.record(.aborted("'\(actor) \(action)' is not supported in real time"))
         case .kill:
             clients.withLock { $0[actor] = nil }
             await client.stop()

@@ -422,13 +422,13 @@ final class Device {
         reportSettled()
     }
 
-    private struct UnknownRow: Error, CustomStringConvertible {
+    private struct ActionError: Error, CustomStringConvertible {
         let description: String
     }
 
-    private func record(_ row: String) throws(UnknownRow) -> RecordID {
+    private func record(_ row: String) throws(ActionError) -> RecordID {
         guard let record = world.recorder.record(of: row) else {
-            throw UnknownRow(description: "no note is called '\(row)'")
+            throw ActionError(description: "no note is called '\(row)'")
         }
         return RecordID(String(decoding: record, as: UTF8.self))
     }
@@ -474,8 +474,21 @@ final class Device {
                 recordView()
             }
             recordAccepted(row)
+        case .choose(let row, let choice):
+            let id = try record(row)
+            let kept = try change { engine, now in
+                if choice == .delete, engine.record(id)?.isDeleted == false { try engine.delete(id, at: now) }
+                return try engine.resolve(id, choice == .theirs ? .theirs : .mine, at: now)
+            }
+            if let kept, kept != id {
+                world.assign(row: row, to: kept.text)
+                recordView()
+            }
+            recordAccepted(row)
         case .sync: _ = try change { engine, now in engine.syncRequested(at: now) }
         case .kill, .start: break
+        case .editStale, .deleteStale, .keep, .pin, .open, .send, .upgrade, .clock, .call:
+            throw ActionError(description: "the action is not supported by simulated devices")
         }
     }
 

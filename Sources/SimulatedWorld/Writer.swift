@@ -5,7 +5,7 @@ internal import NotesService
 internal import ScenarioModel
 internal import SyncEngine
 
-/// A client that reaches the server directly. It reads a note before it changes it.
+/// A client that reaches the server directly. It reads a note before it changes it, unless the change is stale.
 final class Writer {
     let name: String
     private unowned let world: World
@@ -13,6 +13,8 @@ final class Writer {
     private let ids: RandomIdentifiers
     private let resource = NotesResource()
     private var exchangeCount = 0
+    /// Each note as it was read last.
+    private var lastRead: [String: RemoteRecord] = [:]
 
     /// The reason why an action is an error.
     private struct ActionError: Error, CustomStringConvertible {
@@ -43,9 +45,20 @@ final class Writer {
             case .delete(let row):
                 let current = try read(row)
                 try change(.delete(current.id, base: current.revision, operation: ids.uuid()))
+            case .editStale(let row, let title, let text):
+                let base = try base(of: row)
+                _ = try execute(
+                    .update(
+                        base.id, content(title, text, over: base.content), base: base.revision, operation: ids.uuid()))
+            case .deleteStale(let row):
+                let base = try base(of: row)
+                _ = try execute(.delete(base.id, base: base.revision, operation: ids.uuid()))
+            case .send(let request): try send(request)
             case .sync: break
-            case .resolve: throw ActionError(description: "a writer has no conflicts to resolve")
+            case .resolve, .choose: throw ActionError(description: "a writer has no conflicts to resolve")
             case .kill, .start: throw ActionError(description: "a writer has no client to stop or start")
+            case .keep, .pin, .open, .upgrade, .clock, .call:
+                throw ActionError(description: "the action is not supported by writers")
             }
             return nil
         } catch {
@@ -69,7 +82,28 @@ final class Writer {
         guard case .record(let remote) = resource.reply(to: operation, response).result else {
             throw ActionError(description: "the server responds \(response.status) to a read of \(row)")
         }
+        lastRead[row] = remote
         return remote
+    }
+
+    /// Returns a note as the writer read it last.
+    private func base(of row: String) throws(ActionError) -> RemoteRecord {
+        guard let base = lastRead[row] else {
+            throw ActionError(description: "the writer has not read \(row) before")
+        }
+        return base
+    }
+
+    /// Sends a request as given; every response is a result.
+    private func send(_ raw: Scenario.RawRequest) throws(ActionError) {
+        let target = raw.target { row in
+            world.recorder.record(of: row).map { String(decoding: $0, as: UTF8.self) }
+        }
+        guard let target else { throw ActionError(description: "the path names a note that does not exist yet") }
+        let row = raw.rows.first.flatMap { world.recorder.record(of: $0) }
+        _ = try execute(
+            method: raw.method, target: target, headers: raw.headers.map { ($0.name, $0.value) },
+            body: Array(raw.body.utf8), record: row)
     }
 
     private func change(_ operation: SyncOperation) throws(ActionError) {
@@ -82,25 +116,32 @@ final class Writer {
     /// Executes a request and records its exchange.
     private func execute(_ operation: SyncOperation) throws(ActionError) -> SyncResponse {
         let content = resource.request(for: operation)
-        guard let method = HTTPRequest.Method(content.method) else {
+        return try execute(
+            method: content.method, target: content.target, headers: content.headers.map { ($0.name, $0.value) },
+            body: content.body, record: Self.record(of: operation))
+    }
+
+    private func execute(
+        method name: String, target: String, headers: [(name: String, value: String)], body: [UInt8], record: [UInt8]?
+    ) throws(ActionError) -> SyncResponse {
+        guard let method = HTTPRequest.Method(name) else {
             throw ActionError(description: "the method cannot be sent")
         }
-        var request = HTTPRequest(method: method, scheme: "http", authority: Server.host, path: content.target)
+        var request = HTTPRequest(method: method, scheme: "http", authority: Server.host, path: target)
         request.headerFields[.authorization] = authorization
         request.headerFields[.accept] = "application/json"
-        for (name, value) in content.headers {
+        for (name, value) in headers {
             if let name = HTTPField.Name(name) { request.headerFields[name] = value }
         }
         let number = exchangeCount
         exchangeCount += 1
-        let id = world.recorder.exchange(number, of: name)
-        let key = content.headers.first { $0.name == NotesHTTP.idempotencyKeyName }?.value
+        let id = world.recorder.exchange(number, of: self.name)
+        let key = headers.first { $0.name == NotesHTTP.idempotencyKeyName }?.value
         world.record(
             world.recorder.request(
-                number, of: name, method: content.method, record: Self.record(of: operation), key: key,
-                bodyDigest: FNV1a.digest(content.body)))
+                number, of: self.name, method: name, record: record, key: key, bodyDigest: FNV1a.digest(body)))
         world.record(.arrived(id))
-        let response = world.server.respond(to: request, content.body, at: world.now)
+        let response = world.server.respond(to: request, body, at: world.now)
         let status = response.head.status.code
         world.record(.serverResponded(id, status: status))
         world.record(.responseReceived(id, status: status))
