@@ -4,108 +4,125 @@ internal import Yams
 
 /// Reads actions.
 extension ScenarioReader {
-    private static let deviceActions = ["create", "edit", "delete", "resolve", "sync", "kill", "start"]
-    private static let writerActions = ["create", "edit", "delete", "raw"]
-    private static let methods = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
-
     /// Reads an action of a device or writer.
     func action(_ node: Node, by actor: String) -> Scenario.Action? {
-        let isDevice = deviceNames.contains(actor)
-        let names = isDevice ? Self.deviceActions : Self.writerActions
-        let others = ["title", "text"] + (isDevice ? ["with"] : ["stale"])
-        guard let keys = reader.mapping(node, keys: names + others, in: "an action") else { return nil }
-        let named = names.filter { keys[$0] != nil }
-        guard named.count == 1, let name = named.first, let value = keys[name] else {
-            // A misspelt action has been reported already.
-            if named.isEmpty && keys.count < node.mapping?.count ?? 0 { return nil }
-            reader.report("expected one of \(names.joined(separator: ", "))", at: node)
-            return nil
-        }
-        let title = keys["title"].flatMap { reader.text($0, expected: "a title") }
-        let text = keys["text"].flatMap { reader.text($0, expected: "a text") }
+        let object = deviceNames.contains(actor) ? "action" : "writer-action"
+        guard let fields = fields(node, object) else { return nil }
+        let names = fields.object.exactlyOne
+        guard let name = only(fields, of: names, expected: "expected one of \(names.joined(separator: ", "))"),
+            let value = fields[name]
+        else { return nil }
+        checkCompanions(of: name, fields)
         switch name {
-        case "sync": return .sync
-        case "kill": return .kill
-        case "start": return .start
-        case "raw": return rawRequest(value).map { .send($0) }
-        default: break
-        }
-        guard let row = name == "create" ? reader.text(value, expected: "a note") : knownRow(value) else { return nil }
-        if name == "resolve", let way = keys["with"] { return resolution(of: row, way, title, text) }
-        if ["edit", "resolve"].contains(name) && title == nil && text == nil {
-            reader.report("'\(name)' needs 'title' or 'text'\(name == "resolve" ? ", or 'with'" : "")", at: node)
-        }
-        let isStale = keys["stale"].flatMap { oneOf($0, ["true", "false"]) } == "true"
-        if isStale { checkStale(name, row, keys["stale"]) }
-        switch name {
-        case "create": return .create(row: row, title: title, text: text)
-        case "edit" where isStale: return .editStale(row: row, title: title, text: text)
-        case "edit": return .edit(row: row, title: title, text: text)
-        case "resolve": return .resolve(row: row, title: title, text: text)
-        default: return isStale ? .deleteStale(row: row) : .delete(row: row)
+        case "create", "edit", "delete": return change(name, value, fields)
+        case "resolve": return resolution(value, fields)
+        case "keep": return knownRow(value).map { .keep(row: $0) }
+        case "pin": return knownRow(value).map { .pin(row: $0) }
+        case "open":
+            if value.scalar?.string == "list" { return .open(row: nil) }
+            return knownRow(value).map { .open(row: $0) }
+        case "sync": return oneOf(value, ["now"]).map { _ in .sync }
+        case "kill": return oneOf(value, ["now"]).map { _ in .kill }
+        case "start": return oneOf(value, ["now", "again"]).map { _ in .start }
+        case "raw", "send": return request(value).map { .send($0) }
+        case "upgrade": return fields.integer("upgrade").map { .upgrade(version: $0) }
+        case "clock":
+            guard let clock = self.fields(value, "clock") else { return nil }
+            return clock["wall"].flatMap(signedTime).map { .clock(shift: $0) }
+        default: return text(value).map { .call(name: $0, arguments: arguments(fields["with"], isHeader: false)) }
         }
     }
 
-    private func resolution(of row: String, _ way: Node, _ title: String?, _ text: String?) -> Scenario.Action? {
-        guard let name = oneOf(way, ["theirs", "mine", "write", "delete"]) else { return nil }
-        guard let choice = Scenario.Choice(rawValue: name) else {
-            if title == nil && text == nil { reader.report("'with: write' needs 'title' or 'text'", at: way) }
+    /// Reports keys that have no effect with an action.
+    private func checkCompanions(of action: String, _ fields: ScenarioFields) {
+        let companions: [String: [String]] = [
+            "create": ["title", "text"], "edit": ["title", "text", "stale"], "delete": ["stale"],
+            "resolve": ["title", "text", "with"], "call": ["with"],
+        ]
+        for key in ["title", "text", "stale", "with"] where fields[key] != nil {
+            if companions[action]?.contains(key) ?? false { continue }
+            reader.report(
+                action == "create" && key == "stale"
+                    ? "a creation has no base, so it cannot be stale" : "'\(action)' has no '\(key)'", at: fields[key])
+        }
+    }
+
+    private func change(_ name: String, _ value: Node, _ fields: ScenarioFields) -> Scenario.Action? {
+        let title = fields.text("title")
+        let text = fields.text("text")
+        let isStale = fields.boolean("stale") ?? false
+        guard let row = name == "create" ? newRow(value) : knownRow(value) else { return nil }
+        switch name {
+        case "create": return .create(row: row, title: title, text: text)
+        case "delete": return isStale ? .deleteStale(row: row) : .delete(row: row)
+        default:
+            if fields["title"] == nil && fields["text"] == nil {
+                reader.report("'edit' needs 'title' or 'text'", at: fields.node)
+            }
+            return isStale
+                ? .editStale(row: row, title: title, text: text) : .edit(row: row, title: title, text: text)
+        }
+    }
+
+    private func resolution(_ value: Node, _ fields: ScenarioFields) -> Scenario.Action? {
+        let title = fields.text("title")
+        let text = fields.text("text")
+        guard let row = knownRow(value) else { return nil }
+        guard let way = fields["with"] else {
+            if fields["title"] == nil && fields["text"] == nil {
+                reader.report("'resolve' needs 'title' or 'text', or 'with'", at: fields.node)
+            }
             return .resolve(row: row, title: title, text: text)
         }
-        if title != nil || text != nil {
+        guard let name = oneOf(way, ["theirs", "mine", "write", "delete"]) else { return nil }
+        guard let choice = Scenario.Choice(rawValue: name) else {
+            if fields["title"] == nil && fields["text"] == nil {
+                reader.report("'with: write' needs 'title' or 'text'", at: way)
+            }
+            return .resolve(row: row, title: title, text: text)
+        }
+        if fields["title"] != nil || fields["text"] != nil {
             reader.report("'with: \(name)' has no 'title' and no 'text'; only 'with: write' does", at: way)
         }
         return .choose(row: row, choice)
     }
 
-    private func checkStale(_ action: String, _ row: String, _ node: Node?) {
-        if action == "create" { reader.report("a creation has no base, so it cannot be stale", at: node) }
-    }
-
-    private func rawRequest(_ node: Node) -> Scenario.RawRequest? {
-        guard let keys = reader.mapping(node, keys: ["method", "path", "headers", "body"], in: "'raw'") else {
-            return nil
-        }
-        for key in ["method", "path"] where keys[key] == nil { reader.report("'raw' needs '\(key)'", at: node) }
-        guard let method = keys["method"].flatMap({ oneOf($0, Self.methods) }),
-            let pathNode = keys["path"], let path = reader.text(pathNode, expected: "a path such as '/api/notes/{n1}/'")
-        else { return nil }
+    private func request(_ node: Node) -> Scenario.RawRequest? {
+        guard let fields = fields(node, "request") else { return nil }
+        let method = fields.choice("method")
+        let headers = arguments(fields["headers"], isHeader: true)
+        let body = fields.text("body") ?? ""
+        guard let method, let pathNode = fields["path"], let path = fields.text("path") else { return nil }
         // The request target becomes part of a line (RFC 9112, 3).
         guard path.hasPrefix("/"), path.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
             reader.report(
                 "expected a path that begins with '/' and has no spaces, such as '/api/notes/{n1}/'", at: pathNode)
             return nil
         }
-        let request = Scenario.RawRequest(
-            method: method, path: path, headers: headers(keys["headers"]),
-            body: keys["body"].flatMap { reader.text($0, expected: "a body") } ?? "")
+        let request = Scenario.RawRequest(method: method, path: path, headers: headers, body: body)
         for row in request.rows where !rows.contains(row) {
             reader.report("no note is called '\(row.prefix(40))'\(NearestName.hint(row, in: rows))", at: pathNode)
         }
         return request
     }
 
-    /// Reads header fields.
-    func headers(_ node: Node?) -> [Scenario.Argument] {
-        guard let node else { return [] }
-        guard let mapping = node.mapping else {
-            reader.report("expected a mapping from names of header fields to values", at: node)
-            return []
-        }
-        return mapping.compactMap { key, value in
-            guard let name = reader.text(key, expected: "the name of a header field"),
-                let text = reader.text(value, expected: "the value of a header field")
-            else { return nil }
+    /// Reads header fields, or the arguments of a call.
+    func arguments(_ node: Node?, isHeader: Bool) -> [Scenario.Argument] {
+        let kind = isHeader ? "a header field" : "an argument"
+        return entries(node, expected: "a mapping from names to values").compactMap { key, value in
+            guard let name = reader.text(key, expected: "the name of \(kind)"), let text = text(value) else {
+                return nil
+            }
             // A field name is a token, and a field value has no control characters (RFC 9110, 5.1 and 5.5).
             let isToken = name.utf8.allSatisfy { byte in
                 (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
                     || "!#$%&'*+-.^_`|~".utf8.contains(byte)
             }
-            guard isToken, !name.isEmpty else {
-                reader.report("'\(name.prefix(40))' is not the name of a header field", at: key)
+            guard !name.isEmpty, isToken || !isHeader else {
+                reader.report("'\(name.prefix(40))' is not the name of \(kind)", at: key)
                 return nil
             }
-            guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            guard !isHeader || text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
                 reader.report("expected a value without control characters", at: value)
                 return nil
             }

@@ -83,8 +83,11 @@ extension ScenarioReader {
     private static func canMatch(_ fault: Scenario.Fault, _ scenario: Scenario) -> Bool {
         let devices = scenario.devices.map(\.name).filter { fault.device == nil || $0 == fault.device }
         guard let method = fault.request.method, method != "GET" else { return !devices.isEmpty }
+        if scenario.workload.contains(where: { $0.actors.contains(where: devices.contains) }) { return true }
         return scenario.steps.contains { step in
             guard let (actor, action) = step.action, devices.contains(actor) else { return false }
+            if case .send(let request) = action { return request.method == method }
+            if case .call = action { return true }
             switch action {
             case .create, .edit: if method == "DELETE" { return false }
             case .delete: if method != "DELETE" { return false }

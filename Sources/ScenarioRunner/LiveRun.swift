@@ -65,7 +65,9 @@ public final class LiveRun: Sendable {
         _ scenario: Scenario, mutant: Mutant? = nil, seed: UInt64? = nil,
         onLine: @escaping @Sendable (String) -> Void = { _ in }
     ) async throws -> (verdict: Verdict, history: History) {
-        let run = LiveRun(scenario, mutant: mutant, seed: seed ?? scenario.seed, onLine: onLine)
+        let seed = seed ?? scenario.seed
+        let scenario = scenario.materialized(seed: seed)
+        let run = LiveRun(scenario, mutant: mutant, seed: seed, onLine: onLine)
         try FileManager.default.createDirectory(at: run.folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: run.folder) }
         try await run.run()

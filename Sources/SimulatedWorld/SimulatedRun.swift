@@ -63,7 +63,9 @@ public enum SimulatedRun {
         _ scenario: Scenario, mutant: Mutant? = nil, seed: UInt64? = nil, kill: Kill? = nil,
         onLine: ((String) -> Void)? = nil
     ) throws(SetupError) -> Result {
-        let world = try World(scenario, seed: seed ?? scenario.seed, mutant: mutant, kill: kill, onLine: onLine)
+        let seed = seed ?? scenario.seed
+        let scenario = scenario.materialized(seed: seed)
+        let world = try World(scenario, seed: seed, mutant: mutant, kill: kill, onLine: onLine)
         try world.run()
         var counts: [String: Int] = [:]
         for device in world.devices { counts[device.name] = device.actionCount }
