@@ -263,8 +263,8 @@ extension ScenarioFormat {
                     "icon",
                     .either([.choice(["none", "upload", "conflict", "error"]), .object("not-icon")]),
                     "The note's icon: `upload` is a pending change."),
-                Key("text", .either([.text, .object("not-text")]), "The visible text."),
                 Key("title", .either([.text, .object("not-text")]), "The visible title."),
+                Key("text", .either([.text, .object("not-text")]), "The visible text."),
                 Key(
                     "keeps", .either([.text, .object("not-text")]),
                     "A text that the client stores for the note: the visible text, a pending text, or the base or the "
