@@ -153,22 +153,22 @@ public enum ScenarioText {
           Ada edits a note during an outage. The edit is visible at once, is sent once after the outage, and ends on the
           server.
         tags: [example]
-        seed: 1                      # the same seed gives the same run
-        limit: 2m                    # virtual time; a longer run fails
+        seed: 1  # the same seed gives the same run
+        limit: 2m  # virtual time; a longer run fails
 
         server:
-          notes:                     # notes on the server at the start
+          notes:  # notes on the server at the start
             n1: { title: Milk, text: "2 l" }
 
-        devices:                     # clients, each behind its own link
+        devices:  # clients, each behind its own link
           A: { user: ada }
         # writers:                   # clients without a link, such as a browser
         #   W: { user: ada }
 
-        network:                     # 'slowlane profiles' lists all links
+        network:  # 'slowlane profiles' lists all links
           A:
             0s: wifi
-            3s: { link: 100-loss, signalled: false }   # an outage that the phone does not notice
+            3s: { link: 100-loss, signalled: false }  # an outage that the phone does not notice
             20s: 3g
 
         # faults:                    # effects on single exchanges, such as a lost response

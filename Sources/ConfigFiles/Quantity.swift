@@ -171,6 +171,9 @@ enum Quantity {
         var lastScale = Int64.max
         repeat {
             let piece = rest.prefix { !$0.isLetter }
+            guard !piece.isEmpty else {
+                throw ParseError(message: "'\(abbreviated(text))' is not a number with a unit; expected \(expected)")
+            }
             let unit = rest.dropFirst(piece.count).prefix { $0.isLetter }
             let (number, _) = try split(String(piece), expected: expected)
             let scales: [Substring: Int64] = [

@@ -103,7 +103,7 @@ public enum ScenarioFormat {
         var pattern: String? {
             switch self {
             case .device, .actor, .newDevice, .newWriter: "^[A-Z][A-Za-z0-9]*$"
-            case .row, .newRow: "^[A-Za-z][A-Za-z0-9_-]*$"
+            case .row, .newRow: "^(?!(any|count)$)[A-Za-z][A-Za-z0-9_-]*$"
             case .mark, .newMark: "^[a-z][a-z0-9-]*$"
             case .parameter, .variant: "^[a-z0-9-]+$"
             case .metric: "^(" + Threshold.Metric.allCases.map(\.rawValue).joined(separator: "|") + ")$"

@@ -24,7 +24,7 @@ public enum ScenarioFormatter {
                 at: SourceLocation(file: file, line: line, column: 1))
             throw reader.error
         }
-        let layout = FormattedDocument(root, comments)
+        let layout = FormattedDocument(root, comments, text)
         let result = layout.text
         try check(result, root, comments, reader)
         return result
@@ -104,12 +104,15 @@ private struct FormattedDocument {
     }
 
     private let root: Node
+    /// The lines of the original text.
+    private let lines: [[Unicode.Scalar]]
     private var notes: [Position: Notes] = [:]
     private var header: [String] = []
     private var footer: [String] = []
 
-    init(_ root: Node, _ comments: YAMLComments) {
+    init(_ root: Node, _ comments: YAMLComments, _ text: String) {
         self.root = root
+        lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map(Array.init)
         var positions: [Position] = []
         Self.collect(root, depth: 0, &positions)
         positions.sort()
@@ -282,8 +285,8 @@ private struct FormattedDocument {
         }
         let isFlow: Bool =
             switch value {
-            case .mapping(let mapping): mapping.style == .flow || mapping.isEmpty
-            case .sequence(let sequence): sequence.style == .flow || sequence.isEmpty
+            case .mapping(let mapping): mapping.isEmpty || isInBraces(value)
+            case .sequence(let sequence): sequence.isEmpty || isInBraces(value)
             case .scalar, .alias: true
             }
         if isFlow, !hasNotes(value, depth: depth + 1) {
@@ -310,6 +313,14 @@ private struct FormattedDocument {
             return [start + trailing] + block(sequence, depth: depth + 1, indentation: indentation + 2, values)
         case .scalar, .alias: return ["\(start) \(flow(value, shape))\(trailing)"]
         }
+    }
+
+    /// Returns whether a value is written in braces or brackets. The parser does not report the style reliably.
+    private func isInBraces(_ node: Node) -> Bool {
+        guard let mark = node.mark, lines.indices.contains(mark.line - 1),
+            lines[mark.line - 1].indices.contains(mark.column - 1)
+        else { return false }
+        return ["{", "["].contains(lines[mark.line - 1][mark.column - 1])
     }
 
     /// Returns whether an entry within a value has a comment.

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension CommandTests {
-    /// The commands for scenario files: `lint`, `fmt`, `schema`, `scenarios`, `explain`, `new`.
+    /// The commands for scenario files: `lint`, `fmt`, `schema`, `scenarios`, `explain`.
     @Suite struct ScenarioCommandTests {
         private static let valid = """
             scenario: 1
@@ -81,7 +81,7 @@ extension CommandTests {
             let folder = try TemporaryFolder()
             let path = try Self.write(Self.valid, "a.yaml", in: folder)
             #expect(try await Command.run("scenarios").output.contains("edit-conflict-after-subway"))
-            let json = try await Command.run("scenarios", folder.url.path, "--json").output
+            let json = try await Command.run("scenarios", "list", folder.url.path, "--json").output
             let object = try #require(JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
             #expect(object["scenario"] as? String == path)
             #expect(object["name"] as? String == "valid")
@@ -94,16 +94,15 @@ extension CommandTests {
             #expect(point.hasPrefix("faults.point\n"))
             #expect(point.contains("value: queued, partly-sent, received, committed"))
             #expect(point.contains("\n  required\n"))
-            #expect(try await Command.run("explain").output.contains("network    required"))
+            #expect(try await Command.run("explain").output.contains("network     required"))
             let unknown = try await Command.run("explain", "pont")
             #expect(unknown.status == 64)
             #expect(unknown.errors.contains("did you mean 'point'"))
         }
 
         @Test func everyKeyHasAnExplanationOfOneScreen() async throws {
-            for key in ["faults", "steps", "expect", "traffic", "state", "workload", "matrix", "variants", "A", "mark"] {
+            for key in ["faults", "steps", "expect", "traffic", "row", "workload", "matrix", "variants", "any", "mark"] {
                 let result = try await Command.run("explain", key)
-                if key == "A" || key == "state" { continue }
                 #expect(result.status == 0, "\(key)")
                 #expect(result.output.split(separator: "\n", omittingEmptySubsequences: false).count <= 60)
             }
@@ -119,14 +118,14 @@ extension CommandTests {
             let folder = try TemporaryFolder()
             let (status, output, _) = try await blocking {
                 try runProgram(
-                    Command.binary.path(), ["new", "my-outage"], in: folder.url.path, standardError: .withOutput)
+                    Command.binary.path(), ["scenarios", "new", "my-outage"], in: folder.url.path, standardError: .withOutput)
             }
             #expect(status == 0, "\(output)")
             let path = folder.path("my-outage.yaml")
             let lint = try await Command.run("lint", "--strict", path)
             #expect(lint.status == 0, "\(lint.output)")
             #expect(try await Command.run("run", path).status == 0)
-            #expect(try await Command.run("new", "My Outage").status == 64)
+            #expect(try await Command.run("scenarios", "new", "My Outage").status == 64)
         }
     }
 }

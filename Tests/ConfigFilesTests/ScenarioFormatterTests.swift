@@ -26,7 +26,7 @@ import Testing
 
     @Test func differentValuesHaveDifferentDescriptions() throws {
         let text = ScenarioMistakes.valid
-        for (original, changed) in [("2m", "3m"), ("two", "one"), ("PUT n1, nth: 1", "PUT n1, nth: 2"), ("4 l", "4 m")] {
+        for (original, changed) in [("2m", "3m"), ("text: two", "text: one"), ("PUT n1, nth: 1", "PUT n1, nth: 2"), ("4 l", "4 m")] {
             #expect(try Self.values(text) != Self.values(text.replacing(original, with: changed)))
         }
     }
@@ -55,11 +55,13 @@ import Testing
         var lines: [String] = []
         var isInBlockScalar = false
         for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
-            if isInBlockScalar && !line.hasPrefix(" ") { isInBlockScalar = false }
+            // An indented comment after a block scalar would be a part of it.
+            let isAfterBlockScalar = isInBlockScalar && !line.hasPrefix(" ")
+            if isAfterBlockScalar { isInBlockScalar = false }
             if line.hasSuffix(">") { isInBlockScalar = true }
             if !isInBlockScalar {
                 if Int.random(in: 0..<4, using: &random) == 0 { lines.append("") }
-                if Int.random(in: 0..<4, using: &random) == 0 { lines.append("   # comment \(lines.count)") }
+                if Int.random(in: 0..<4, using: &random) == 0 { lines.append("\(isAfterBlockScalar ? "" : "   ")# comment \(lines.count)") }
                 let isBare = !line.isEmpty && !line.contains("#")
                 if isBare && Int.random(in: 0..<4, using: &random) == 0 {
                     lines.append(line + " # trailing \(lines.count)")
