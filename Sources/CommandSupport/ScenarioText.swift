@@ -48,7 +48,8 @@ public enum ScenarioText {
 
     /// Returns the first sentence of a description, shortened.
     private static func sentence(_ file: ScenarioFile) -> String {
-        let text = TextTable.singleLine(file.scenario.about.split(whereSeparator: \.isWhitespace).joined(separator: " "))
+        let text = TextTable.singleLine(
+            file.scenario.about.split(whereSeparator: \.isWhitespace).joined(separator: " "))
         let end = text.range(of: ". ")?.lowerBound ?? text.endIndex
         let sentence = text[..<end]
         let lengthMax = 80
@@ -150,8 +151,7 @@ public enum ScenarioText {
         scenario: 1
         name: \(name)
         about: >
-          Ada edits a note during an outage. The edit is visible at once, is sent once after the outage, and ends on the
-          server.
+          Ada edits a note during an outage. The edit is visible at once, is sent once after the outage, and ends on the server.
         tags: [example]
         seed: 1  # the same seed gives the same run
         limit: 2m  # virtual time; a longer run fails
@@ -164,7 +164,6 @@ public enum ScenarioText {
           A: { user: ada }
         # writers:                   # clients without a link, such as a browser
         #   W: { user: ada }
-
         network:  # 'slowlane profiles' lists all links
           A:
             0s: wifi
@@ -173,7 +172,6 @@ public enum ScenarioText {
 
         # faults:                    # effects on single exchanges, such as a lost response
         #   - { request: PUT n1, point: committed, then: cut }
-
         steps:
           - { at: 5s, A: { edit: n1, text: "3 l" }, mark: edited }
 

@@ -4,8 +4,8 @@ internal import Yams
 /// The canonical form of scenario files: keys in the order of the format's table, two spaces of indentation, lists and
 /// mappings in braces where they were so and fit, comments beside their values.
 ///
-/// Not kept: the alignment and indentation of comments, more than one empty line in a row, line breaks within braces
-/// and folded texts, and single quotes where double quotes do. Anchors, aliases, tags and several documents are refused.
+/// Not kept: the alignment and indentation of comments, empty lines after a comment, more than one empty line in a row,
+/// line breaks within braces and folded texts, and single quotes where double quotes do. Anchors, aliases, tags and several documents are refused.
 public enum ScenarioFormatter {
     /// The maximum length of a line with braces.
     static let widthMax = 120
@@ -67,7 +67,9 @@ public enum ScenarioFormatter {
         func visit(_ node: Node) {
             switch node {
             case .scalar(let scalar):
-                if scalar.style == .literal || scalar.style == .folded, let line = scalar.mark?.line { lines.insert(line) }
+                if scalar.style == .literal || scalar.style == .folded, let line = scalar.mark?.line {
+                    lines.insert(line)
+                }
             case .mapping(let mapping):
                 for (key, value) in mapping {
                     visit(key)
@@ -394,7 +396,9 @@ private struct FormattedDocument {
         let paragraphs = text.split(separator: "\n", omittingEmptySubsequences: false)
         guard let first = paragraphs.first, !first.isEmpty, first.first != " ", first.first != "\t",
             paragraphs.last?.isEmpty == false,
-            !text.unicodeScalars.contains(where: { ($0.value < 0x20 && $0 != "\n") || $0.value == 0x7F || $0 == "\u{85}" })
+            !text.unicodeScalars.contains(where: {
+                ($0.value < 0x20 && $0 != "\n") || $0.value == 0x7F || $0 == "\u{85}"
+            })
         else { return nil }
         if scalar.style == .literal {
             return ["|\(chomping)"] + paragraphs.map { $0.isEmpty ? "" : space + $0 }

@@ -13,7 +13,7 @@ struct FormatCommand: ParsableCommand {
               slowlane fmt --check scenarios
 
             Keys get their canonical order, and indentation and spaces are unified. Comments stay with their values. Not \
-            kept: the alignment of comments, more than one empty line in a row, line breaks within braces and folded texts, \
+            kept: the alignment of comments, empty lines after them, more than one empty line in a row, line breaks within braces and folded texts, \
             and single quotes where double quotes do. Files with anchors, aliases or tags are refused.
 
             Of a folder, all YAML files with a line 'scenario:' are rewritten, those of its subfolders included.

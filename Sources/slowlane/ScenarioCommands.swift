@@ -81,7 +81,8 @@ struct ScenariosCommand: ParsableCommand {
         var name: String
 
         func validate() throws {
-            let isName = !name.isEmpty && name.utf8.allSatisfy { (97...122).contains($0) || (48...57).contains($0) || $0 == 45 }
+            let isName =
+                !name.isEmpty && name.utf8.allSatisfy { (97...122).contains($0) || (48...57).contains($0) || $0 == 45 }
             guard isName, !name.hasPrefix("-") else {
                 throw ValidationError("'\(name.prefix(40))' is not kebab-case, such as 'edit-in-an-elevator'")
             }

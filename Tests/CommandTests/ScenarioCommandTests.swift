@@ -34,7 +34,8 @@ extension CommandTests {
             #expect(result.status == 65)
             let lines = result.output.split(separator: "\n")
             #expect(lines.count == 3)
-            #expect(lines[0].hasPrefix("\(path):10:20: error: unknown key 'remove' in an action; did you mean 'delete'?"))
+            #expect(
+                lines[0].hasPrefix("\(path):10:20: error: unknown key 'remove' in an action; did you mean 'delete'?"))
             #expect(lines[1] == "      - { at: 1s, A: { remove: n1, text: two } }")
             #expect(lines[2] == "                       ^")
             #expect(result.errors == "1 file: 1 error\n")
@@ -101,7 +102,8 @@ extension CommandTests {
         }
 
         @Test func everyKeyHasAnExplanationOfOneScreen() async throws {
-            for key in ["faults", "steps", "expect", "traffic", "row", "workload", "matrix", "variants", "any", "mark"] {
+            for key in ["faults", "steps", "expect", "traffic", "row", "workload", "matrix", "variants", "any", "mark"]
+            {
                 let result = try await Command.run("explain", key)
                 #expect(result.status == 0, "\(key)")
                 #expect(result.output.split(separator: "\n", omittingEmptySubsequences: false).count <= 60)
@@ -118,7 +120,8 @@ extension CommandTests {
             let folder = try TemporaryFolder()
             let (status, output, _) = try await blocking {
                 try runProgram(
-                    Command.binary.path(), ["scenarios", "new", "my-outage"], in: folder.url.path, standardError: .withOutput)
+                    Command.binary.path(), ["scenarios", "new", "my-outage"], in: folder.url.path,
+                    standardError: .withOutput)
             }
             #expect(status == 0, "\(output)")
             let path = folder.path("my-outage.yaml")

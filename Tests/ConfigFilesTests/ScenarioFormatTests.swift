@@ -68,7 +68,10 @@ import Testing
                 "every-key (remote, point=committed)", "every-key (program, point=received)",
                 "every-key (program, point=committed)",
             ])
-        #expect(file.allRuns.map { $0.faults.last?.point } == [.received, .committed, .committed, .committed, .received, .committed])
+        #expect(
+            file.allRuns.map { $0.faults.last?.point } == [
+                .received, .committed, .committed, .committed, .received, .committed,
+            ])
         #expect(file.variants.map(\.server) == [.url("http://localhost:8000"), .run(["./server", "--quiet"])])
     }
 

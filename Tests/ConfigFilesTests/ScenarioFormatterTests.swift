@@ -26,7 +26,9 @@ import Testing
 
     @Test func differentValuesHaveDifferentDescriptions() throws {
         let text = ScenarioMistakes.valid
-        for (original, changed) in [("2m", "3m"), ("text: two", "text: one"), ("PUT n1, nth: 1", "PUT n1, nth: 2"), ("4 l", "4 m")] {
+        for (original, changed) in [
+            ("2m", "3m"), ("text: two", "text: one"), ("PUT n1, nth: 1", "PUT n1, nth: 2"), ("4 l", "4 m"),
+        ] {
             #expect(try Self.values(text) != Self.values(text.replacing(original, with: changed)))
         }
     }
@@ -35,7 +37,9 @@ import Testing
         let examples = ScenarioExamples.names.compactMap { try? ScenarioExamples.text($0) }
         let folder = ScenarioExamples.folder.appending(path: "../../../scenarios").standardizedFileURL
         let files = (try? FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)) ?? []
-        let builtIn = files.filter { $0.pathExtension == "yaml" }.compactMap { try? String(contentsOf: $0, encoding: .utf8) }
+        let builtIn = files.filter { $0.pathExtension == "yaml" }.compactMap {
+            try? String(contentsOf: $0, encoding: .utf8)
+        }
         return examples + builtIn + [ScenarioMistakes.valid]
     }()
 
@@ -61,7 +65,9 @@ import Testing
             if line.hasSuffix(">") { isInBlockScalar = true }
             if !isInBlockScalar {
                 if Int.random(in: 0..<4, using: &random) == 0 { lines.append("") }
-                if Int.random(in: 0..<4, using: &random) == 0 { lines.append("\(isAfterBlockScalar ? "" : "   ")# comment \(lines.count)") }
+                if Int.random(in: 0..<4, using: &random) == 0 {
+                    lines.append("\(isAfterBlockScalar ? "" : "   ")# comment \(lines.count)")
+                }
                 let isBare = !line.isEmpty && !line.contains("#")
                 if isBare && Int.random(in: 0..<4, using: &random) == 0 {
                     lines.append(line + " # trailing \(lines.count)")
@@ -113,8 +119,8 @@ import Testing
 
                 network: { A: { 0s: wifi, 5s: { link: 100-loss, signalled: false } } }
                 steps:
-                  - at: 1s
-                    A: { sync: now }  # first
+                  - at: 1s  # first
+                    A: { sync: now }
                   - at: 2s  # within braces
                     A: { create: n1, text: "a # b" }
                     mark: m
@@ -127,7 +133,8 @@ import Testing
     }
 
     @Test func longLinesWithBracesAreWrittenAsBlocks() throws {
-        let text = "scenario: 1\nsteps:\n  - { at: 1s, A: { create: n1, text: \(String(repeating: "long ", count: 30))} }\n"
+        let text =
+            "scenario: 1\nsteps:\n  - { at: 1s, A: { create: n1, text: \(String(repeating: "long ", count: 30))} }\n"
         #expect(
             try Self.formatted(text) == """
                 scenario: 1

@@ -23,7 +23,8 @@ import Testing
     }
 
     @Test func everyProblemIsReportedAtOnceAndOnce() {
-        let text = ScenarioMistakes.valid
+        let text =
+            ScenarioMistakes.valid
             .replacing("limit: 2m", with: "limit: 2")
             .replacing("point: committed", with: "point: comitted")
             .replacing("agree: [A, server]", with: "agree: [A, C]")
@@ -47,15 +48,27 @@ import Testing
 
     /// Changes of the valid file that lead to one warning each, at the marked location.
     @Test(arguments: [
-        ScenarioMistakes.Mistake("- { at: 6s, A: { edit: n1, text: \"4 l\" } }", "- §{ at: 6s, A: { edit: n1, text: \"4 l\" }, mark: unused }", "mark 'unused' is never used"),
-        .init("  B: { 0s: wifi }", "  B: { 0s: wifi, §3m: edge }", "this entry is not before the end of the script, 120 s"),
+        ScenarioMistakes.Mistake(
+            "- { at: 6s, A: { edit: n1, text: \"4 l\" } }",
+            "- §{ at: 6s, A: { edit: n1, text: \"4 l\" }, mark: unused }", "mark 'unused' is never used"),
+        .init(
+            "  B: { 0s: wifi }", "  B: { 0s: wifi, §3m: edge }", "this entry is not before the end of the script, 120 s"
+        ),
         .init("- { from: 1s, to: 10s", "- §{ from: 1s, to: 3m", "'to' is later than the end of the script"),
         .init("- { by: 35s", "- §{ by: 5m", "'by' is later than the end of the script"),
-        .init("- A: { row: n1, title: Milk, since: 7s, until: decided }", "- §A: { row: n1, title: Milk, since: 7s, until: 7s }", "'since' to 'until' is empty"),
-        .init("- { request: PUT n1, from: A, between: [shown, decided], count: 0 }", "- §{ request: PUT n1, from: A, between: [9s, 8s], count: 0 }", "'between' is empty"),
+        .init(
+            "- A: { row: n1, title: Milk, since: 7s, until: decided }",
+            "- §A: { row: n1, title: Milk, since: 7s, until: 7s }", "'since' to 'until' is empty"),
+        .init(
+            "- { request: PUT n1, from: A, between: [shown, decided], count: 0 }",
+            "- §{ request: PUT n1, from: A, between: [9s, 8s], count: 0 }", "'between' is empty"),
         .init("- { any: { icon: conflict } }", "- §{ fault: { point: stored } }", "no fault has the point 'stored'"),
-        .init("- { request: PUT n1, from: A, between: [shown, decided], count: 0 }", "- §{ request: PUT n1, from: W, seen: proxy, count: 0 }", "the requests of writers do not pass a proxy"),
-        .init("- { at: 4s, W: { edit: n1, text: \"3 l\" } }", "- §{ at: 4s, W: { edit: n1, text: \"3 l\", stale: true } }", "W has not read n1 before"),
+        .init(
+            "- { request: PUT n1, from: A, between: [shown, decided], count: 0 }",
+            "- §{ request: PUT n1, from: W, seen: proxy, count: 0 }", "the requests of writers do not pass a proxy"),
+        .init(
+            "- { at: 4s, W: { edit: n1, text: \"3 l\" } }",
+            "- §{ at: 4s, W: { edit: n1, text: \"3 l\", stale: true } }", "W has not read n1 before"),
         .init("within: 40s", "within: 10m", "'within' is later than the end of the script"),
         .init("limit: 2m", "limit: 2m\nmatrix: { §x: [1] }", "the parameter 'x' is never used"),
         .init("  W: { user: ada }", "  §W: { user: ada }\n  V: { user: ada }", "the writer V does nothing"),
@@ -84,7 +97,9 @@ import Testing
             """
         let found = Self.problems(text)
         #expect(found.count == 1)
-        #expect(found.first?.description.hasPrefix("s.yaml:8:5: warning: mark 'shown' cannot be reached") == true, "\(found)")
+        #expect(
+            found.first?.description.hasPrefix("s.yaml:8:5: warning: mark 'shown' cannot be reached") == true,
+            "\(found)")
     }
 
     // MARK: Limits

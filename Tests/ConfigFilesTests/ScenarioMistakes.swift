@@ -105,7 +105,9 @@ enum ScenarioMistakes {
         .init("{ edge: 4s }", "{ edge: §4 }", "'4' has no unit"),
         // Faults.
         .init("request: PUT n1, nth", "request: §put n1, nth", "methods are written in capitals"),
-        .init("request: PUT n1, nth", "request: §PUT n7, nth", "no note is called 'n7'; did you mean 'n1'?", schema: false),
+        .init(
+            "request: PUT n1, nth", "request: §PUT n7, nth", "no note is called 'n7'; did you mean 'n1'?", schema: false
+        ),
         .init("nth: 1", "nth: §0", "'0': expected a whole number from 1"),
         .init("nth: 1", "nth: 1, chance: §2%", "a fault has either 'nth' or 'chance'", schema: false),
         .init("nth: 1", "times: §{ min: 3, max: 2 }", "'min' is greater than 'max'", schema: false),
@@ -149,7 +151,8 @@ enum ScenarioMistakes {
         .init("{ by: 35s, A", "§{ A", "'eventually' needs 'by', or 'after' and 'within'"),
         .init("agree: [A, server]", "agree: §[A]", "'agree' needs at least two names"),
         .init("agree: [A, server]", "agree: [A, §C]", "no device is called 'C'", schema: false),
-        .init("save-to-screen:", "§save-to-sceen:", "no metric is called 'save-to-sceen'; did you mean 'save-to-screen'"),
+        .init(
+            "save-to-screen:", "§save-to-sceen:", "no metric is called 'save-to-sceen'; did you mean 'save-to-screen'"),
         .init("p95: 50ms", "p95: §50", "'50' has no unit", schema: false),
         .init("p95: 50ms", "§p96: 50ms", "unknown key 'p96' in a threshold"),
     ]
