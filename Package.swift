@@ -29,6 +29,7 @@ let package = Package(
         .library(name: "Impairment", targets: ["Impairment"]),
         .library(name: "ProxyServer", targets: ["ProxyServer"]),
         .library(name: "SyncClient", targets: ["SyncEngine", "SyncClient"]),
+        .library(name: "SimulatedWorld", targets: ["ConfigFiles", "ScenarioModel", "ScenarioWorld", "SimulatedWorld"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -185,10 +186,17 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "ScenarioWorld",
+            dependencies: [
+                "Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ScenarioModel", "NotesService",
+            ],
+            swiftSettings: settings
+        ),
+        .target(
             name: "SimulatedWorld",
             dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "JSON", "Impairment", "NotesContract",
-                "SyncEngine", "ScenarioModel", "NotesService", httpTypes, nioCore,
+                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "Impairment", "NotesContract", "SyncEngine",
+                "ScenarioModel", "ScenarioWorld", "NotesService", httpTypes, nioCore,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
@@ -196,10 +204,10 @@ let package = Package(
         ),
         // Layer 3: scenarios, and what the command line consists of besides arguments.
         .target(
-            name: "ScenarioRunner",
+            name: "LiveWorld",
             dependencies: [
                 "Determinism", "LinkModel", "HTTPWire", "Impairment", "NotesContract", "SyncEngine", "ScenarioModel",
-                "ProxyServer", "NotesService", "NotesServer", "SyncClient", nioCore, nioPosix, logging,
+                "ScenarioWorld", "ProxyServer", "NotesService", "NotesServer", "SyncClient", nioCore, nioPosix, logging,
             ],
             swiftSettings: settings
         ),
@@ -208,6 +216,14 @@ let package = Package(
             dependencies: [
                 "Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "NotesService", "ProxyServer",
                 "PacketCapture", "NotesServer", "ControlAPI", "LiveMeasurement", nioCore, nioPosix, logging,
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "ScenarioRunner",
+            dependencies: [
+                "Determinism", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld", "SimulatedWorld",
+                "CommandSupport", "LiveWorld",
             ],
             swiftSettings: settings
         ),
@@ -222,10 +238,9 @@ let package = Package(
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
-                "ConfigFiles", "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
-                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "SimulatedWorld", "ScenarioRunner",
-                "ToxiproxyCLI", nioCore,
+                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "LinkWorkload", "ConfigFiles",
+                "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
+                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", "ToxiproxyCLI", nioCore,
                 nioPosix, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
@@ -293,17 +308,25 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
-            name: "ScenarioRunnerTests",
+            name: "LiveWorldTests",
             dependencies: [
-                "Determinism", "LinkModel", "HTTPWire", "SyncEngine", "ScenarioModel", "ScenarioRunner",
-                "ConfigFiles", "SyncClient", "TestSupport",
+                "Determinism", "LinkModel", "HTTPWire", "SyncEngine", "ScenarioModel", "ScenarioWorld",
+                "SimulatedWorld",
+                "LiveWorld", "ConfigFiles", "SyncClient", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(
             name: "SimulatedWorldTests",
             dependencies: [
-                "Determinism", "LinkModel", "SyncEngine", "ScenarioModel", "ScenarioRunner", "ConfigFiles",
+                "Determinism", "LinkModel", "SyncEngine", "ScenarioModel", "ScenarioWorld", "ConfigFiles",
                 "SimulatedWorld", "TestSupport",
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "ScenarioRunnerTests",
+            dependencies: [
+                "Determinism", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld", "ScenarioRunner",
+                "CommandSupport", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -25,6 +25,8 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "Histogram", package: "hdrhistogram-swift"),
             ]),
+        .executableTarget(
+            name: "ScenarioBenchmark", dependencies: [.product(name: "SimulatedWorld", package: "slowlane")]),
     ],
     swiftLanguageModes: [.v6]
 )

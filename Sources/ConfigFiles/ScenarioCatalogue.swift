@@ -27,10 +27,16 @@ public enum ScenarioCatalogue {
         ("create-offline-then-heal", PackageResources.create_offline_then_heal_yaml),
         ("edit-conflict-after-subway", PackageResources.edit_conflict_after_subway_yaml),
         ("create-retried-after-lost-response", PackageResources.create_retried_after_lost_response_yaml),
+        ("outage-30-min", PackageResources.outage_30_min_yaml),
     ]
 
     /// The names of the built-in scenarios.
     public static let names = sources.map(\.id)
+
+    /// Returns whether the file at a path claims to be a scenario: whether a line begins with the key `scenario`.
+    public static func isScenario(atPath path: String) -> Bool {
+        (try? TextFile.readBytes(path, bytesMax: YAMLReader.bytesMax)).map { ScenarioFile.isScenario($0) } ?? false
+    }
 
     /// Returns the scenario given by a built-in name or the path of a file.
     public static func scenario(_ nameOrPath: String) throws(LookupError) -> ScenarioFile {

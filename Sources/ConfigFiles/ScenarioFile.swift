@@ -34,6 +34,14 @@ public struct ScenarioFile: Sendable {
     /// The file format's version, given as `scenario: 1`.
     public static let formatVersion = "1"
 
+    /// Returns whether a text has the key `scenario` at the beginning of a line: whether it claims to be a scenario.
+    static func isScenario(_ text: some Sequence<UInt8>) -> Bool {
+        Array(text).split(whereSeparator: { $0 == UInt8(ascii: "\n") || $0 == UInt8(ascii: "\r") }).contains { line in
+            guard line.starts(with: "scenario".utf8) else { return false }
+            return line.dropFirst(8).first { $0 != UInt8(ascii: " ") } == UInt8(ascii: ":")
+        }
+    }
+
     /// Parses a scenario file. Paths of profiles are relative to its folder.
     public init(parsing text: String, file: String) throws(FileError) {
         let reader = YAMLReader(file: file)

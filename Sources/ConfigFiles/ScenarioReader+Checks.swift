@@ -92,9 +92,9 @@ extension ScenarioReader {
             case .create, .edit: if method == "DELETE" { return false }
             case .delete: if method != "DELETE" { return false }
             // A resolution may send any change.
-            default: if action.changedRow == nil { return false }
+            default: if action.row == nil { return false }
             }
-            return fault.request.row == nil || fault.request.row == action.changedRow
+            return fault.request.row == nil || fault.request.row == action.row
         }
     }
 }

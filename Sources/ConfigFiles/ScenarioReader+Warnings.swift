@@ -73,7 +73,7 @@ extension ScenarioReader {
             guard let (actor, action) = step.action else { continue }
             if case .send = action { return true }
             if case .call = action { return true }
-            if let changed = action.changedRow { actors[changed, default: []].insert(actor) }
+            if let changed = action.row { actors[changed, default: []].insert(actor) }
         }
         return actors.contains { (row == nil || $0.key == row) && $0.value.count > 1 }
     }
@@ -162,7 +162,7 @@ extension ScenarioReader {
             switch action {
             case .editStale(let row, _, _), .deleteStale(let row):
                 let hasRead = scenario.steps.contains { other in
-                    guard other.action?.actor == actor, other.action?.action.changedRow == row else { return false }
+                    guard other.action?.actor == actor, other.action?.action.row == row else { return false }
                     switch other.action?.action {
                     case .edit?, .delete?: break
                     default: return false

@@ -117,7 +117,7 @@ public struct HTTPParser: Sendable {
                 }
                 isAtEnd = true
                 if lines.isEmpty { return try parse() }
-                return .trailers(try Self.fields(lines, limits), range)
+                return .trailers(try Self.fields(lines[...], limits), range)
             case .untilClose:
                 if let piece = readPiece(atMost: .max) { return try body(piece) }
                 guard streamHasEnded else { return nil }
@@ -225,7 +225,7 @@ public struct HTTPParser: Sendable {
     }
 
     private mutating func takeRequest(
-        _ line: [UInt8], _ fields: HTTPFields, _ range: Range<Int64>
+        _ line: ArraySlice<UInt8>, _ fields: HTTPFields, _ range: Range<Int64>
     ) throws(HTTPError) -> HTTPPart {
         let words = line.split(separator: 32, omittingEmptySubsequences: false)
         guard words.count == 3, let method = HTTPRequest.Method(String(decoding: words[0], as: UTF8.self)),
@@ -243,8 +243,9 @@ public struct HTTPParser: Sendable {
     }
 
     private mutating func takeResponse(
-        _ line: [UInt8], _ fields: HTTPFields, _ range: Range<Int64>
+        _ slice: ArraySlice<UInt8>, _ fields: HTTPFields, _ range: Range<Int64>
     ) throws(HTTPError) -> HTTPPart {
+        let line = Array(slice)
         let version = try Self.version(line.prefix { $0 != 32 })
         guard line.count >= 12, line[8] == 32, line.count == 12 || line[12] == 32,
             line[9...11].allSatisfy({ (48...57).contains($0) }), line[9] >= 49, line.allSatisfy(HTTPSyntax.isText)
@@ -306,19 +307,24 @@ public struct HTTPParser: Sendable {
     }
 
     private static func fields(
-        _ lines: some Collection<[UInt8]>, _ limits: HTTPLimits
+        _ lines: ArraySlice<ArraySlice<UInt8>>, _ limits: HTTPLimits
     ) throws(HTTPError) -> HTTPFields {
         guard lines.count <= limits.headerCount else { throw .tooLarge("the number of headers") }
         var fields = HTTPFields()
         fields.reserveCapacity(lines.count)
         for line in lines {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")), line[colon...].allSatisfy(HTTPSyntax.isText),
-                let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
+                let name = HTTPFieldNames.name(line[..<colon])
             else { throw .badHeader }
             var value = line[(colon + 1)...]
-            while HTTPSyntax.isSpace(value.first) { value.removeFirst() }
-            while HTTPSyntax.isSpace(value.last) { value.removeLast() }
-            fields.append(HTTPField(name: name, value: value))
+            while HTTPSyntax.isSpace(value.first) { value = value.dropFirst() }
+            while HTTPSyntax.isSpace(value.last) { value = value.dropLast() }
+            // A value of bytes is copied once for each access; few values have other characters.
+            let isASCII = value.allSatisfy { $0 < 0x80 }
+            fields.append(
+                isASCII
+                    ? HTTPField(name: name, value: String(decoding: value, as: UTF8.self))
+                    : HTTPField(name: name, value: value))
         }
         return fields
     }
@@ -328,7 +334,7 @@ public struct HTTPParser: Sendable {
     /// Reads lines up to and including the first empty line; returns `nil` if it has not arrived.
     private mutating func readLines(
         max: Int, what: String
-    ) throws(HTTPError) -> (lines: [[UInt8]], range: Range<Int64>)? {
+    ) throws(HTTPError) -> (lines: [ArraySlice<UInt8>], range: Range<Int64>)? {
         let view = buffer.readableBytesView
         // The head ends at LF CR LF, or at once if its first line is empty.
         var index = view.index(view.startIndex, offsetBy: Swift.max(0, searched - 3))
@@ -362,13 +368,23 @@ public struct HTTPParser: Sendable {
         } else if buffer.readerIndex > Self.readBytesKeptMax {
             buffer.discardReadBytes()
         }
-        var lines: [[UInt8]] = []
-        for line in bytes.dropLast(2).split(separator: 10) {
-            let line = Array(line.dropLast())
-            // A bare CR, or a folded line.
-            guard !line.contains(13), line.first != 32, line.first != 9 else { throw .badHeader }
-            lines.append(line)
+        var lines: [ArraySlice<UInt8>] = []
+        var begin = 0
+        var isValid = true
+        bytes.withUnsafeBufferPointer { all in
+            for index in 0..<(end - 2) {
+                if all[index] == 10 {
+                    lines.append(bytes[begin..<(index - 1)])
+                    // A folded line.
+                    if all[begin] == 32 || all[begin] == 9 { isValid = false }
+                    begin = index + 1
+                } else if all[index] == 13, all[index + 1] != 10 {
+                    // A bare CR.
+                    isValid = false
+                }
+            }
         }
+        guard isValid else { throw .badHeader }
         return (lines, start..<offset)
     }
 

@@ -47,7 +47,7 @@ public struct HTTPRequestHead: Hashable, Sendable {
 
     /// Serialises the head.
     public func write(into buffer: inout ByteBuffer) {
-        buffer.writeString("\(method) \(target) \(version)\r\n")
+        for part in [method, " ", target, " ", version.description, "\r\n"] { buffer.writeString(part) }
         fields.write(into: &buffer)
     }
 }

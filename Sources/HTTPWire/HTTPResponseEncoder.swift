@@ -38,7 +38,10 @@ enum HTTPResponseEncoder {
         let isFraming = { (name: HTTPField.Name) in name == .contentLength || name == .transferEncoding }
         buffer.writeString("HTTP/1.1 \(head.status.code) \(head.status.reasonPhrase)\r\n")
         for field in head.headerFields where !isFraming(field.name) && field.name != .connection {
-            buffer.writeString("\(field.name.rawName): \(field.value)\r\n")
+            buffer.writeString(field.name.rawName)
+            buffer.writeString(": ")
+            buffer.writeString(field.value)
+            buffer.writeString("\r\n")
         }
         if let unixTime, head.headerFields[.date] == nil {
             buffer.writeString("Date: \(HTTPDate.text(unixTime: unixTime))\r\n")

@@ -1,3 +1,11 @@
+#if canImport(Darwin)
+    internal import Darwin
+#elseif canImport(Musl)
+    internal import Musl
+#else
+    internal import Glibc
+#endif
+
 /// A string that is compared, ordered and hashed by its UTF-8 bytes.
 ///
 /// `String` compares and hashes the canonical form (NFC). Its normalisation sorts each run of combining marks by
@@ -17,7 +25,7 @@ public struct ByteKey: Hashable, Comparable, Sendable, ExpressibleByStringLitera
     public static func == (left: ByteKey, right: ByteKey) -> Bool { left.text.hasSameBytes(as: right.text) }
 
     public static func < (left: ByteKey, right: ByteKey) -> Bool {
-        left.text.utf8.lexicographicallyPrecedes(right.text.utf8)
+        left.text.bytesPrecede(right.text)
     }
 
     public func hash(into hasher: inout Hasher) {
@@ -25,6 +33,35 @@ public struct ByteKey: Hashable, Comparable, Sendable, ExpressibleByStringLitera
         text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
         // The terminator keeps a string and its prefix apart.
         hasher.combine(0xFF as UInt8)
+    }
+}
+
+extension String {
+    /// Returns whether both strings have the same UTF-8 bytes, in time linear in the shorter one.
+    public func hasSameBytes(as other: String) -> Bool {
+        let (left, right) = (utf8, other.utf8)
+        guard left.count == right.count else { return false }
+        let isEqual = left.withContiguousStorageIfAvailable { left in
+            right.withContiguousStorageIfAvailable { right in Self.order(left, right) == 0 }
+        }
+        return (isEqual ?? nil) ?? left.elementsEqual(right)
+    }
+
+    /// Returns whether the UTF-8 bytes precede those of another string in lexicographical order.
+    func bytesPrecede(_ other: String) -> Bool {
+        let precedes = utf8.withContiguousStorageIfAvailable { left in
+            other.utf8.withContiguousStorageIfAvailable { right in
+                let order = Self.order(left, right)
+                return order < 0 || order == 0 && left.count < right.count
+            }
+        }
+        return (precedes ?? nil) ?? utf8.lexicographicallyPrecedes(other.utf8)
+    }
+
+    /// Returns the order of the bytes that both have.
+    private static func order(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>) -> Int32 {
+        guard let first = left.baseAddress, let second = right.baseAddress else { return 0 }
+        return memcmp(first, second, Swift.min(left.count, right.count))
     }
 }
 

@@ -39,9 +39,9 @@ public struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral, Se
                 members[key] = nil
                 return
             }
-            let position = members[key]?.position ?? nextPosition
-            if position == nextPosition { nextPosition += 1 }
-            members[key] = Member(position: position, value: newValue)
+            let count = members.count
+            members[key, default: Member(position: nextPosition, value: newValue)].value = newValue
+            if members.count > count { nextPosition += 1 }
         }
     }
 

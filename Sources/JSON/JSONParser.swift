@@ -101,12 +101,18 @@ struct JSONParser {
         position += 1
         var copy: [UInt8] = []
         var hasUnpairedSurrogate = false
+        var isASCII = true
         var begin = position
         while let byte = next {
             switch byte {
             case UInt8(ascii: "\""):
-                copy += bytes[begin..<position]
+                let piece = bytes[begin..<position]
                 position += 1
+                // Most strings have neither escape sequences nor other characters, and need no copy.
+                if copy.isEmpty && isASCII && !hasUnpairedSurrogate {
+                    return .text(String(decoding: piece, as: UTF8.self))
+                }
+                copy += piece
                 // JSON text is UTF-8 (RFC 8259, 8.1).
                 guard let text = String(validating: copy, as: UTF8.self) else { return nil }
                 return hasUnpairedSurrogate ? .unpairedSurrogate : .text(text)
@@ -117,7 +123,9 @@ struct JSONParser {
                 if let scalar { copy += Array(String(scalar).utf8) } else { hasUnpairedSurrogate = true }
                 begin = position
             case 0..<0x20: return nil
-            default: position += 1
+            default:
+                isASCII = isASCII && byte < 0x80
+                position += 1
             }
         }
         return nil

@@ -8,7 +8,15 @@
 public enum JSONText {
     /// Returns an object, `{"key":value,...}`. The values are JSON text already.
     public static func object(_ members: [(key: String, value: String)]) -> String {
-        "{" + members.map { "\(string($0.key)):\($0.value)" }.joined(separator: ",") + "}"
+        var text = "{"
+        text.reserveCapacity(members.reduce(1) { $0 + $1.key.utf8.count + $1.value.utf8.count + 4 })
+        for (key, value) in members {
+            if text.utf8.count > 1 { text += "," }
+            text += string(key)
+            text += ":"
+            text += value
+        }
+        return text + "}"
     }
 
     /// Returns an array, `[value,...]`. The values are JSON text already.

@@ -26,15 +26,15 @@ struct APIRequest {
     init(_ http: HTTPRequest, body: [UInt8]) {
         self.http = http
         self.body = body
-        var target = (http.path ?? "/")[...]
+        var target = (http.path ?? "/").utf8[...]
         // The absolute form of a request target (RFC 9112, 3.2.2).
-        if target.hasPrefix("http://") {
+        if target.starts(with: "http://".utf8) {
             let rest = target.dropFirst(7)
-            target = rest.firstIndex(of: "/").map { rest[$0...] } ?? "/"
+            target = rest.firstIndex(of: APIRequest.slash).map { rest[$0...] } ?? "/".utf8[...]
         }
-        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-        path = String(parts.first ?? "/")
-        query = parts.count > 1 ? String(parts[1]) : ""
+        let mark = target.firstIndex(of: UInt8(ascii: "?")) ?? target.endIndex
+        path = String(Substring(target[..<mark]))
+        query = String(Substring(target[mark...].dropFirst()))
         resource = path.utf8.count <= APIRequest.pathBytesMax ? APIRequest.resource(path) : .unknown
     }
 
@@ -56,6 +56,7 @@ struct APIRequest {
     }
 
     private static func resource(_ path: String) -> Resource {
+        if let found = collectionResource(path) { return found }
         if path == "/openapi.json" { return .document }
         if path == "/levers" || path.hasPrefix("/levers/") { return .testHooks }
         // Percent-encoding does not change which resource a path names (RFC 3986, 6.2.2.2).
@@ -97,6 +98,29 @@ struct APIRequest {
         case 2 where rest.last == "pin": return .pin(name)
         case 2 where rest.last == "attachments": return .attachments(name)
         default: return .unknown
+        }
+    }
+
+    /// Returns the resource of the index, the notes or a note of a client; `nil` if the path is none of these in plain
+    /// characters with a final slash.
+    private static func collectionResource(_ path: String) -> Resource? {
+        let bytes = path.utf8
+        guard bytes.starts(with: "/api/notes".utf8), bytes.last == slash else { return nil }
+        let rest = bytes.dropFirst(10)
+        if rest.count == 1 { return .notes }
+        if rest.elementsEqual("-uuids/".utf8) { return .index }
+        guard rest.first == slash else { return nil }
+        let name = rest.dropFirst().dropLast()
+        guard !name.isEmpty, name.allSatisfy(isPlain) else { return nil }
+        return .note(String(Substring(name)))
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
+            true
+        default: false
         }
     }
 
@@ -144,7 +168,7 @@ struct APIRequest {
     /// The media type of the body without its parameters, in lower case.
     var mediaType: String? {
         http.headerFields[.contentType].map {
-            String($0.prefix { $0 != ";" }).trimmingCharacters(in: .whitespaces).lowercased()
+            String($0.utf8.prefix { $0 != UInt8(ascii: ";") }.trimmingSpace).lowercased()
         }
     }
 
@@ -175,24 +199,52 @@ struct APIRequest {
         return best?.media
     }
 
-    private static func weight(of type: (String, String), _ field: String) -> (Double, Int) {
+    private static func weight(of type: (StaticString, StaticString), _ field: String) -> (Double, Int) {
         var found = (weight: 0.0, specificity: -1)
-        for range in field.lowercased().split(separator: ",") {
-            let parts = range.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces) }
-            let names = (parts.first ?? "").split(separator: "/")
-            guard names.count == 2 else { continue }
-            let specificity: Int
-            switch (names[0], names[1]) {
-            case (type.0[...], type.1[...]): specificity = 2
-            case (type.0[...], "*"): specificity = 1
-            case ("*", "*"): specificity = 0
-            default: continue
+        func isSame(_ name: Substring.UTF8View, _ other: StaticString) -> Bool {
+            guard name.count == other.utf8CodeUnitCount else { return false }
+            var rest = other.utf8Start
+            for byte in name {
+                guard ((65...90).contains(byte) ? byte | 0x20 : byte) == rest.pointee else { return false }
+                rest += 1
             }
-            let weight = parts.dropFirst().first { $0.hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) } ?? 1
+            return true
+        }
+        for range in field.utf8.split(separator: UInt8(ascii: ",")) {
+            let parts = range.split(separator: UInt8(ascii: ";"))
+            guard let names = parts.first?.trimmingSpace.utf8.split(separator: slash), names.count == 2 else {
+                continue
+            }
+            let specificity: Int
+            if isSame(names[0], type.0), isSame(names[1], type.1) {
+                specificity = 2
+            } else if isSame(names[0], type.0), isSame(names[1], "*") {
+                specificity = 1
+            } else if isSame(names[0], "*"), isSame(names[1], "*") {
+                specificity = 0
+            } else {
+                continue
+            }
+            let quality = parts.dropFirst().lazy.map(\.trimmingSpace)
+                .first { isSame($0.utf8.prefix(2), "q=") }
+            let weight = quality.flatMap { Double($0.utf8.dropFirst(2).text) } ?? 1
             if specificity > found.specificity { found = (weight, specificity) }
         }
         return found
     }
+}
+
+extension Substring.UTF8View {
+    /// The text without surrounding spaces and tabs (RFC 9110, 5.6.3).
+    var trimmingSpace: Substring {
+        var rest = self
+        while rest.first == 0x20 || rest.first == 0x09 { rest.removeFirst() }
+        while rest.last == 0x20 || rest.last == 0x09 { rest.removeLast() }
+        return Substring(rest)
+    }
+
+    /// The bytes as text.
+    var text: Substring { Substring(self) }
 }
 
 /// The text form of UUIDs (RFC 9562).

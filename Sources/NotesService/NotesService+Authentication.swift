@@ -27,15 +27,15 @@ extension NotesService {
             return .session(token.owner, csrf: csrf)
         }
         guard let field = request.headerFields[.authorization] else { return .anonymous }
-        let words = field.split(separator: " ", maxSplits: 1).map(String.init)
-        switch words.first?.lowercased() {
+        let words = field.utf8.split(separator: 0x20, maxSplits: 1)
+        switch words.first.map({ String(Substring($0)).lowercased() }) {
         case "basic":
-            guard words.count == 2, let user = basicUser(words[1].trimmingCharacters(in: .whitespaces)) else {
+            guard words.count == 2, let user = basicUser(String(words[1].trimmingSpace)) else {
                 return .rejected("Invalid username/password", isToken: false)
             }
             return .user(user, hasPassword: true)
         case "bearer" where contract.features.contains(.tokens):
-            guard words.count == 2, let token = try token(words[1].trimmingCharacters(in: .whitespaces), .access)
+            guard words.count == 2, let token = try token(String(words[1].trimmingSpace), .access)
             else { return .rejected("The token is invalid or has expired", isToken: true) }
             return .user(token.owner, hasPassword: false)
         default: return .anonymous

@@ -47,8 +47,8 @@ extension NotesService {
     func removeExpired(_ database: Database) throws {
         let limit = uptimeNow() - limits.retentionSeconds * 1000
         if contract.tombstones != nil { try StoredNote.prune(database, before: limit) }
-        try database.execute(sql: "DELETE FROM operation WHERE made < ?", arguments: [limit])
-        try database.execute(sql: "DELETE FROM token WHERE expires < ?", arguments: [tokenTime()])
+        try database.cachedStatement(sql: "DELETE FROM operation WHERE made < ?").execute(arguments: [limit])
+        try database.cachedStatement(sql: "DELETE FROM token WHERE expires < ?").execute(arguments: [tokenTime()])
         try StoredAttachment.discardIncomplete(database, before: limit)
         try StoredAttachment.removeDiscarded(database)
         try NotesStore.save(databaseTime(), database)

@@ -10,6 +10,7 @@ internal import GRDB
 public import HTTPTypes
 internal import JSON
 internal import NotesContract
+internal import Synchronization
 
 /// The notes server's logic: a synchronous function from a request and its body to a response.
 public final class NotesService: Sendable {
@@ -55,6 +56,8 @@ public final class NotesService: Sendable {
     let monotonicNow: @Sendable () -> Int
     private let start: (uptime: DatabaseUptime, monotonic: Int)
     let health = DatabaseHealth()
+    /// The identifiers of the histories of users in the current epoch.
+    private let histories = Mutex<(epoch: String, values: [ByteKey: String])>(("", [:]))
     let rateLimiter: RateLimiter?
     let cleanup = CleanupSchedule()
     private let onLog: (@Sendable (String) -> Void)?
@@ -182,7 +185,14 @@ public final class NotesService: Sendable {
     /// the resource is not part of the API.
     private func history(of user: String, _ resource: APIRequest.Resource) -> String? {
         guard contract.features.contains(.cursors), ![.page, .logout].contains(resource) else { return nil }
-        return String(SHA256.hexadecimal(Array("slowlane history\n\(store.epoch)\n\(user)".utf8)).prefix(16))
+        let epoch = store.epoch
+        return histories.withLock { known in
+            if !known.epoch.hasSameBytes(as: epoch) { known = (epoch, [:]) }
+            if let history = known.values[ByteKey(user)] { return history }
+            let history = String(SHA256.hexadecimal(Array("slowlane history\n\(epoch)\n\(user)".utf8)).prefix(16))
+            known.values[ByteKey(user)] = history
+            return history
+        }
     }
 
     private func withCommonFields(_ response: Response, _ request: APIRequest) -> Response {

@@ -90,11 +90,12 @@ public final class NotesStore: Sendable {
     }
 
     static func save(_ time: DatabaseUptime, _ database: Database) throws {
-        try database.execute(
+        try database.cachedStatement(
             sql: """
                 INSERT INTO setting VALUES ('served', ?), ('tokenTime', ?), ('wall', ?)
                     ON CONFLICT (name) DO UPDATE SET value = excluded.value
-                """, arguments: [String(time.uptime), String(time.tokenTime), String(time.wallTime)])
+                """
+        ).execute(arguments: [String(time.uptime), String(time.tokenTime), String(time.wallTime)])
     }
 
     static func setting(_ name: String, _ database: Database) throws -> String {

@@ -147,19 +147,20 @@ struct StoredAttachment {
 
     /// Discards all attachments of a note.
     static func discardAll(_ database: Database, owner: String, uuid: String) throws {
-        try database.execute(
+        try database.cachedStatement(
             sql: """
                 UPDATE attachment SET note = NULL WHERE note = (SELECT id FROM note WHERE owner = ? AND uuid = ?)
-                """, arguments: [owner, uuid])
+                """
+        ).execute(arguments: [owner, uuid])
     }
 
     /// Discards incomplete uploads whose last bytes arrived before a time.
     ///
     /// - Parameter time: A ``DatabaseUptime``.
     static func discardIncomplete(_ database: Database, before time: Int) throws {
-        try database.execute(
-            sql: "UPDATE attachment SET note = NULL WHERE hasher IS NOT NULL AND note IS NOT NULL AND touched < ?",
-            arguments: [time])
+        try database.cachedStatement(
+            sql: "UPDATE attachment SET note = NULL WHERE hasher IS NOT NULL AND note IS NOT NULL AND touched < ?"
+        ).execute(arguments: [time])
     }
 
     /// Removes at most ``piecesRemovedMax`` pieces of discarded attachments.

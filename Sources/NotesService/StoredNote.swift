@@ -196,13 +196,14 @@ struct StoredNote {
     ///
     /// - Parameter time: A ``DatabaseUptime``.
     static func prune(_ database: Database, before time: Int) throws {
-        try database.execute(
+        try database.cachedStatement(
             sql: """
                 INSERT INTO pruned SELECT owner, MAX(sequence) FROM note WHERE state = 1 AND deleted < ?1 GROUP BY owner
-                    ON CONFLICT (owner) DO UPDATE SET sequence = MAX(sequence, excluded.sequence);
-                """, arguments: [time])
-        try database.execute(
-            sql: "UPDATE note SET state = 2, suffix = '', date = '', deleted = NULL WHERE state = 1 AND deleted < ?",
-            arguments: [time])
+                    ON CONFLICT (owner) DO UPDATE SET sequence = MAX(sequence, excluded.sequence)
+                """
+        ).execute(arguments: [time])
+        try database.cachedStatement(
+            sql: "UPDATE note SET state = 2, suffix = '', date = '', deleted = NULL WHERE state = 1 AND deleted < ?"
+        ).execute(arguments: [time])
     }
 }

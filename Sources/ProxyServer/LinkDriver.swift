@@ -40,6 +40,7 @@ final class LinkDriver {
     var onReachabilityChange: (Reachability) -> Void = { _ in }
     private var lastReachability: Reachability
     private let onExchange: (@Sendable (ExchangeEvent) -> Void)?
+    private let exchangeController: (@Sendable (ExchangeEvent, Int) -> ProxyConfiguration.InjectedFault?)?
     private let onPacket: (@Sendable (PacketEvent) -> Void)?
     private let unreachableUpstream: UnreachableUpstream
     /// The clients' ports by flow index, for packet events.
@@ -61,6 +62,7 @@ final class LinkDriver {
         seed = configuration.seed
         timerQueue = TimerQueue.current(on: eventLoop)
         onExchange = configuration.onExchange
+        exchangeController = configuration.exchangeController
         onPacket = configuration.onPacket
         onLateness = configuration.onLateness
         unreachableUpstream = configuration.unreachableUpstream
@@ -218,6 +220,11 @@ final class LinkDriver {
         change { $0.removeToxic(name, at: $1) }
     }
 
+    /// Withdraws the faults that the exchange controller has injected and that have not begun to apply.
+    func withdrawFaults() {
+        change { $0.withdrawFaults(at: $1) }
+    }
+
     /// Sets the random seed. The caller restarts the connection numbers.
     func reseed(_ seed: UInt64) {
         self.seed = seed
@@ -350,8 +357,13 @@ final class LinkDriver {
     }
 
     private func publishEvents() {
-        while let exchange = link.takeExchangeEvent() {
+        while let exchange = takeExchangeEvent() {
             onExchange?(exchange.event)
+            if let fault = exchangeController?(exchange.event, Int(clientPorts[exchange.flow.index])),
+                case .requested(let id, _, _, _) = exchange.event
+            {
+                link.injectFault(fault.action, rule: fault.rule, into: id, of: exchange.flow, at: now)
+            }
             send(.exchange(exchange.event, at: exchange.time), .exchanges)
         }
         while let packet = link.takePacket() {
@@ -371,6 +383,11 @@ final class LinkDriver {
             onReachabilityChange(lastReachability)
         }
     }
+
+    /// The end of the access to the link: in release builds of Swift 6.3 it stays open in the body of a loop whose
+    /// condition contains it.
+    @inline(never)
+    private func takeExchangeEvent() -> SharedLink.TimedExchangeEvent? { link.takeExchangeEvent() }
 
     private func send(_ event: ProxyEvent, _ kind: ObservationSet) {
         for observer in observers where observer.set.contains(kind) { observer.send(event) }

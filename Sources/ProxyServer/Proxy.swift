@@ -113,6 +113,11 @@ public final class Proxy: Sendable {
         }
     }
 
+    /// Withdraws the faults of ``ProxyConfiguration/exchangeController`` that have not begun to apply.
+    public func withdrawFaults() async {
+        await change(impairs: false) { $0.withdrawFaults() }
+    }
+
     /// Sets the random seed; the next connection is number 0.
     public func reseed(_ seed: UInt64) async {
         await query { $0.reseed(seed) }

@@ -39,6 +39,24 @@ public struct ProxyConfiguration: Sendable {
     /// Called on the proxy's event loop for each event of an exchange; must not block.
     public var onExchange: (@Sendable (ExchangeEvent) -> Void)?
 
+    /// Called on the proxy's event loop for each event of an exchange, with the port of the client; must not block.
+    /// Returns the fault to inject into the exchange whose request has just been read.
+    public var exchangeController: (@Sendable (ExchangeEvent, _ clientPort: Int) -> InjectedFault?)?
+
+    /// A fault for one exchange.
+    public struct InjectedFault: Hashable, Sendable {
+        /// The number that the event of the fault reports.
+        public var rule: Int
+        /// The effect on the connection.
+        public var action: FaultAction
+
+        /// Creates a fault.
+        public init(rule: Int, action: FaultAction) {
+            self.rule = rule
+            self.action = action
+        }
+    }
+
     /// The initial toxics.
     public var toxics: [Toxic] = []
     /// Whether the upstream's name is looked up for each connection, instead of at the start and then periodically.
@@ -50,7 +68,10 @@ public struct ProxyConfiguration: Sendable {
     var allowsFastPath = true
 
     /// Whether nothing observes the link. Connections may use the fast path only then.
-    var isUnobserved: Bool { exchangeTracking == nil && onExchange == nil && onPacket == nil && onLateness == nil }
+    var isUnobserved: Bool {
+        exchangeTracking == nil && onExchange == nil && exchangeController == nil && onPacket == nil
+            && onLateness == nil
+    }
 
     /// The default of ``connectionsMax``.
     public static let connectionsMaxDefault = 10_000

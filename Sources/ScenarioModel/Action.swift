@@ -102,8 +102,8 @@ extension Scenario {
 }
 
 extension Scenario.Action {
-    /// The note that the action changes; `nil` if it changes none.
-    public var changedRow: String? {
+    /// The name of the note that the action changes; `nil` if it changes none.
+    public var row: String? {
         switch self {
         case .create(let row, _, _), .edit(let row, _, _), .delete(let row), .resolve(let row, _, _),
             .choose(let row, _), .editStale(let row, _, _), .deleteStale(let row), .keep(let row), .pin(let row):
@@ -113,7 +113,7 @@ extension Scenario.Action {
     }
 
     /// Whether the action changes a note.
-    var isWrite: Bool { changedRow != nil }
+    var isWrite: Bool { row != nil }
 }
 
 extension Scenario.Action: CustomStringConvertible {

@@ -30,15 +30,7 @@ extension ExpectationEvaluator {
             let outcome = budget(traffic, least: least, from: from, to: to)
             if outcome != .pass { return outcome }
         }
-        var found: [History.Exchange] = []
-        for exchange in exchanges where Self.matches(exchange, traffic) {
-            if traffic.seen == .server, !exchange.isOnPortal, let time = exchange.arrivedAt {
-                if contains(exchange.arrivedIndex, time, from: from, to: to) { found.append(exchange) }
-            } else if traffic.seen == .proxy || traffic.responses != nil {
-                // With `answers`, a request that never arrived counts too: its result is `none`.
-                if contains(exchange.sentIndex, exchange.sentAt, from: from, to: to) { found.append(exchange) }
-            }
-        }
+        let found = matching(traffic, from: from, to: to)
         if case .range(let range)? = traffic.count, !range.contains(found.count) {
             return .fail("\(found.count) \(found.count == 1 ? "request" : "requests")" + Self.times(found))
         }
@@ -62,6 +54,20 @@ extension ExpectationEvaluator {
             if !isSame { return .fail("the \(sameness.rawValue) differs") }
         }
         return .pass
+    }
+
+    /// Returns the exchanges in a window that a condition concerns.
+    mutating func matching(_ traffic: Expectation.Traffic, from: Bound, to: Bound?) -> [History.Exchange] {
+        var found: [History.Exchange] = []
+        for exchange in exchanges where Self.matches(exchange, traffic) {
+            if traffic.seen == .server, !exchange.isOnPortal, let time = exchange.arrivedAt {
+                if contains(exchange.arrivedIndex, time, from: from, to: to) { found.append(exchange) }
+            } else if traffic.seen == .proxy || traffic.responses != nil {
+                // With `answers`, a request that never arrived counts too: its result is `none`.
+                if contains(exchange.sentIndex, exchange.sentAt, from: from, to: to) { found.append(exchange) }
+            }
+        }
+        return found
     }
 
     /// Returns whether an entry is in a window. A window that has an end is over when the heal phase begins.
@@ -89,7 +95,7 @@ extension ExpectationEvaluator {
         return ": " + times.joined(separator: ", ") + (exchanges.count > 3 ? " ..." : "")
     }
 
-    private static func response(
+    static func response(
         _ exchange: History.Exchange, seen: Expectation.Traffic.Seen
     ) -> Expectation.Traffic.Response {
         // The response of a captive portal is not one of the server.
@@ -98,7 +104,7 @@ extension ExpectationEvaluator {
         return exchange.serverStatus == nil || exchange.isOnPortal ? .none : .lost
     }
 
-    private static func matches(
+    static func matches(
         _ response: Expectation.Traffic.Response, _ expected: Expectation.Traffic.Response
     ) -> Bool {
         if case .statusClass(let digit) = expected, case .status(let status) = response {

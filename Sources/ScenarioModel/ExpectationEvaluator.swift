@@ -10,6 +10,8 @@ struct ExpectationEvaluator {
     let lateness: Lateness
     /// The index of the entry at which windows with an end are over: the start of the heal phase.
     let healIndex: Int
+    /// The states of each device with the indices of their entries.
+    private let stateEntries: [String: [(index: Int, time: Nanoseconds, state: History.DeviceState)]]
     lazy var exchanges = history.exchanges(isPortal: scenario.isPortal)
 
     init(_ scenario: Scenario, _ history: History) {
@@ -17,6 +19,12 @@ struct ExpectationEvaluator {
         self.history = history
         lateness = Lateness(history)
         healIndex = history.healIndex
+        var found: [String: [(index: Int, time: Nanoseconds, state: History.DeviceState)]] = [:]
+        for (index, entry) in history.entries.enumerated() {
+            guard case .device(let device, let state) = entry.event else { continue }
+            found[device, default: []].append((index, entry.time, state))
+        }
+        stateEntries = found
     }
 
     mutating func outcome(of expectation: Expectation) -> Verdict.Outcome {
@@ -49,7 +57,7 @@ struct ExpectationEvaluator {
     static let markUnset = Verdict.Outcome.inconclusive("a mark was never set")
 
     /// Returns the bound at which the action of a mark has taken effect.
-    private func effect(of reference: TimeReference) -> Bound? {
+    func effect(of reference: TimeReference) -> Bound? {
         switch reference {
         case .time(let time): .time(time)
         case .mark(let mark): history.index(of: mark).map { .index($0) }
@@ -135,18 +143,18 @@ struct ExpectationEvaluator {
         // A window that has an end is over when the heal phase begins.
         let end = to == nil ? history.entries.count : healIndex
         let start = time(of: from)
-        for (index, entry) in history.entries.prefix(end).enumerated() {
-            guard case .device(device, let state) = entry.event else { continue }
-            if Self.isBefore(from, index, entry.time) {
-                first = Seen(time: start, state: state)
+        for entry in stateEntries[device] ?? [] {
+            if entry.index >= end { break }
+            if Self.isBefore(from, entry.index, entry.time) {
+                first = Seen(time: start, state: entry.state)
                 continue
             }
             switch to {
             case .time(let time)?: if entry.time > time || (entry.time == time && !includesEnd) { continue }
-            case .index(let bound)?: if index >= bound { continue }
+            case .index(let bound)?: if entry.index >= bound { continue }
             case nil: break
             }
-            rest.append(Seen(time: entry.time, state: state))
+            rest.append(Seen(time: entry.time, state: entry.state))
         }
         if case .time(let time)? = to, time < start || (time == start && !includesEnd) { first = nil }
         return (first.map { [$0] } ?? []) + rest
@@ -179,25 +187,38 @@ struct ExpectationEvaluator {
     private func always(
         _ device: String, _ condition: StateCondition, from: Bound, to: Bound?
     ) -> Verdict.Outcome {
+        let (isChecked, mismatch) = firstMismatch(device, condition, from: from, to: to)
+        if let mismatch { return .fail("at \(TimeFormat.seconds(mismatch.time)) \(mismatch.reason)") }
+        return isChecked ? .pass : .inconclusive("\(condition.row ?? device) was never present")
+    }
+
+    /// Returns the first state in a window that does not satisfy a condition, and whether any state was checked.
+    func firstMismatch(
+        _ device: String, _ condition: StateCondition, from: Bound, to: Bound?
+    ) -> (isChecked: Bool, mismatch: (time: Nanoseconds, reason: String)?) {
         let states = states(device, from: from, to: to, includesEnd: false)
-        func hasRow(_ state: History.DeviceState) -> Bool {
-            condition.row == nil || state.rows.contains { $0.name == condition.row }
+        func index(in state: History.DeviceState) -> Int? {
+            condition.row.flatMap { name in state.rows.firstIndex { $0.name == name } }
         }
         // A note that was present before the window must not be absent in it either.
-        var hasSeen = history.entries.enumerated().contains { index, entry in
-            guard case .device(device, let state) = entry.event else { return false }
-            return Self.isBefore(from, index, entry.time) && hasRow(state)
+        var hasSeen = (stateEntries[device] ?? []).contains { entry in
+            Self.isBefore(from, entry.index, entry.time) && (condition.row == nil || index(in: entry.state) != nil)
         }
+        // A note that has not changed satisfies the condition still, unless the condition is about the device too.
+        let isAboutRowOnly = !condition.checks.contains { $0.key == .outbox }
+        var last: History.DeviceState.Row?
         var isChecked = false
         for seen in states {
-            if !hasRow(seen.state) && !hasSeen && !condition.asksForPresence { continue }
-            hasSeen = hasSeen || hasRow(seen.state)
+            let row = index(in: seen.state).map { seen.state.rows[$0] }
+            let hasRow = condition.row == nil || row != nil
+            if !hasRow && !hasSeen && !condition.asksForPresence { continue }
+            hasSeen = hasSeen || hasRow
             isChecked = true
-            if let reason = Self.mismatch(seen.state, condition) {
-                return .fail("at \(TimeFormat.seconds(seen.time)) \(reason)")
-            }
+            if isAboutRowOnly, let row, row == last { continue }
+            last = row
+            if let reason = Self.mismatch(seen.state, condition) { return (true, (seen.time, reason)) }
         }
-        return isChecked ? .pass : .inconclusive("\(condition.row ?? device) was never present")
+        return (isChecked, nil)
     }
 
     private func sometimes(_ device: String, _ condition: StateCondition) -> Verdict.Outcome {
@@ -276,6 +297,17 @@ struct ExpectationEvaluator {
     }
 
     private func agree(_ names: [String]) -> Verdict.Outcome {
+        if names.contains("server") && serverRows == nil { return Self.serverUnread }
+        for name in names where name != "server" && lastState(of: name) == nil {
+            return .fail("\(name) has no recorded state")
+        }
+        guard let found = disagreement(names) else { return .pass }
+        return .fail("\(found.left) and \(found.right) differ in \(found.rows.joined(separator: ", "))")
+    }
+
+    /// Returns the first two of the devices and `server` that differ at the end, with the notes that do; `nil` if all
+    /// are equal, or if one was not recorded.
+    func disagreement(_ names: [String]) -> (left: String, right: String, rows: [String])? {
         struct Seen: Hashable {
             let name: String
             let title: String?
@@ -284,20 +316,20 @@ struct ExpectationEvaluator {
         var sides: [(name: String, notes: Set<Seen>)] = []
         for name in names {
             if name == "server" {
-                guard let rows = serverRows else { return Self.serverUnread }
+                guard let rows = serverRows else { return nil }
                 let users = Set(scenario.devices.filter { names.contains($0.name) }.map(\.user))
                 let shown = rows.filter { users.isEmpty || users.contains($0.user) }
                 sides.append((name, Set(shown.map { Seen(name: $0.name, title: $0.title, text: $0.text) })))
             } else {
-                guard let last = lastState(of: name) else { return .fail("\(name) has no recorded state") }
+                guard let last = lastState(of: name) else { return nil }
                 let shown = last.rows.filter { !$0.isDeleted }
                 sides.append((name, Set(shown.map { Seen(name: $0.name, title: $0.title, text: $0.text) })))
             }
         }
         for (left, right) in zip(sides, sides.dropFirst()) where left.notes != right.notes {
             let differing = Set(left.notes.symmetricDifference(right.notes).map(\.name)).sorted()
-            return .fail("\(left.name) and \(right.name) differ in \(differing.joined(separator: ", "))")
+            return (left.name, right.name, differing)
         }
-        return .pass
+        return nil
     }
 }

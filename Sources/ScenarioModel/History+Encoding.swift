@@ -1,8 +1,8 @@
 internal import Determinism
 
 extension History.Entry {
-    /// Appends the canonical encoding of the entry: time, kind, and values with their lengths. Entries with equal
-    /// encodings are equal.
+    /// Appends the canonical encoding of the entry: time, kind, and values with their lengths; of the notes of a device
+    /// their digests. Entries with equal encodings are equal.
     func encode(into encoder: inout EventEncoder) {
         encoder.add(time.count)
         event.encode(into: &encoder)
@@ -54,15 +54,7 @@ extension History.Event {
             encoder.add(device)
             encoder.add(state.outbox)
             encoder.add(state.rows.count)
-            for row in state.rows {
-                encoder.add(row.name)
-                encoder.add(row.title)
-                encoder.add(row.text)
-                encoder.add(row.icon)
-                encoder.add(row.isDeleted)
-                encoder.add(row.kept.count)
-                for text in row.kept { encoder.add(text) }
-            }
+            for row in state.rows { encoder.add(row.digest) }
         case .connectionAttempt(let connection, let device):
             encoder.begin(3)
             encoder.add(connection as Int?)
@@ -156,6 +148,10 @@ extension History.Event {
         case .aborted(let reason):
             encoder.begin(25)
             encoder.add(reason)
+        case .connectionEnded(let connection, let device):
+            encoder.begin(26)
+            encoder.add(connection as Int?)
+            encoder.add(device)
         }
     }
 }
@@ -199,6 +195,7 @@ extension History.Event: CustomStringConvertible {
             "\(device) view outbox \(state.outbox)"
                 + state.rows.map { " \($0.name)=\($0.icon)\($0.isDeleted ? "/deleted" : "")" }.joined()
         case .connectionAttempt(let connection, let device): "\(device) connects, connection \(connection)"
+        case .connectionEnded(let connection, let device): "\(device) connection \(connection) ended"
         case .request(let id, let actor, let method, let row, _, _, let connection):
             "\(actor) request \(id) \(method) \(row ?? "?")" + (connection.map { ", connection \($0)" } ?? "")
         case .named(let id, let row): "request \(id) is of \(row)"

@@ -10,6 +10,8 @@ public struct History: Sendable {
         case device(String, DeviceState)
         /// A device's client has started to open a connection. It may be refused, or end in a timeout.
         case connectionAttempt(Int, device: String)
+        /// The attempt has failed, or the connection is closed for the device's client.
+        case connectionEnded(Int, device: String)
         /// A device or writer has sent a request: the complete request has entered its link. `connection` is that of
         /// its ``connectionAttempt(_:device:)``, if known.
         case request(
@@ -84,6 +86,8 @@ public struct History: Sendable {
     public struct DeviceState: Hashable, Sendable {
         /// A note as it is shown.
         public struct Row: Hashable, Sendable {
+            /// A digest of the values, computed once: most notes of a state are those of the state before.
+            let digest: UInt64
             /// The note's name in the scenario.
             public let name: String
             /// The title.
@@ -105,6 +109,15 @@ public struct History: Sendable {
                 self.icon = icon
                 self.isDeleted = isDeleted
                 self.kept = kept
+                var encoder = EventEncoder()
+                encoder.add(name)
+                encoder.add(title)
+                encoder.add(text)
+                encoder.add(icon)
+                encoder.add(isDeleted)
+                encoder.add(kept.count)
+                for text in kept { encoder.add(text) }
+                digest = FNV1a.digest(encoder.bytes)
             }
         }
 

@@ -22,6 +22,8 @@ public struct HistoryRecorder: Sendable {
     /// Exchanges of records without a name, in order.
     private var unnamed: [(exchange: Int, record: [UInt8])] = []
     private var states: [String: History.DeviceState] = [:]
+    /// The number of names assigned; names of notes are the same as long as it is.
+    public private(set) var namings = 0
 
     /// The maximum number of exchanges that are remembered until their record gets a name; the oldest are dropped.
     private static let unnamedMax = 1024
@@ -55,12 +57,21 @@ public struct HistoryRecorder: Sendable {
 
     /// Returns the event of a device's view; `nil` if the view has not changed. The caller records it.
     public mutating func view(_ rows: [Row], outbox: Int, of device: String) -> History.Event? {
-        let state = History.DeviceState(
-            rows: rows.map { row in
-                History.DeviceState.Row(
-                    name: name(of: row.record), title: row.title, text: row.text, icon: row.icon,
-                    isDeleted: row.isDeleted, kept: row.kept)
-            }, outbox: outbox)
+        view(History.DeviceState(rows: rows.map { state(of: $0) }, outbox: outbox), of: device)
+    }
+
+    /// Returns a note of a device's view with its name.
+    public func state(of row: Row) -> History.DeviceState.Row {
+        History.DeviceState.Row(
+            name: name(of: row.record), title: row.title, text: row.text, icon: row.icon, isDeleted: row.isDeleted,
+            kept: row.kept)
+    }
+
+    /// Returns whether the name of a record for output is `name`.
+    public func hasName(_ name: String, _ record: [UInt8]) -> Bool { self.name(of: record) == name }
+
+    /// Returns the event of a device's state; `nil` if the state has not changed. The caller records it.
+    public mutating func view(_ state: History.DeviceState, of device: String) -> History.Event? {
         guard states[device] != state else { return nil }
         states[device] = state
         return .device(device, state)
@@ -101,6 +112,7 @@ public struct HistoryRecorder: Sendable {
     public mutating func assign(row: String, to record: [UInt8]) -> [History.Event] {
         rows[record] = row
         records[row] = record
+        namings += 1
         let named = unnamed.filter { $0.record == record }
         unnamed.removeAll { $0.record == record }
         return named.map { .named($0.exchange, row: row) }

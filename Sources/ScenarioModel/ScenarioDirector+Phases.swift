@@ -21,6 +21,17 @@ extension ScenarioDirector {
         proceed()
     }
 
+    /// Ends the current phase, because a client repeats attempts without a delay. A restored link may stop it.
+    mutating func abortPhase(_ reason: String) {
+        record(.aborted(reason))
+        for index in actors.indices { actors[index].attempts = AttemptLimit(scenario) }
+        switch phase {
+        case .script: beginHeal()
+        case .heal, .quiesce: beginVerify()
+        case .setup, .verify, .prove, .ended: break
+        }
+    }
+
     /// Begins the heal phase: whatever of the script is left is missed.
     mutating func beginHeal() {
         plan.cancel()
@@ -89,13 +100,16 @@ extension ScenarioDirector {
 
     mutating func limitReached() {
         // The run is not aborted if all that is left are steps that wait for a state of a device.
-        let waitsForStatesOnly = !plan.hasTimedSteps && !plan.isFinished && isQuiet && !isOpen
+        let waitsForStatesOnly = !plan.hasTimedSteps && !plan.isFinished && hasNoWork && !isOpen
         if !waitsForStatesOnly { record(.aborted("exceeded the \(TimeFormat.short(scenario.limit)) limit")) }
         beginHeal()
     }
 
+    /// Whether nothing is outstanding: besides ``hasNoWork``, no attempt to connect.
+    var isQuiet: Bool { hasNoWork && dials.isEmpty }
+
     /// Whether no act, exchange or change of a link is outstanding.
-    var isQuiet: Bool {
+    var hasNoWork: Bool {
         exchanges.isEmpty && hasAllChanges && actors.allSatisfy { $0.act == nil && $0.queue.isEmpty }
     }
 
@@ -116,7 +130,8 @@ extension ScenarioDirector {
         case .script:
             startActs(actual ?? now)
             guard phase == .script else { return }
-            quietSince = plan.isFinished && isQuiet && !isOpen ? quietSince ?? now : nil
+            let isComplete = isQuiet && (plan.isFinished && !isOpen || hasOnlyPolls)
+            quietSince = isComplete ? quietSince ?? now : nil
             if let quietSince, now - quietSince >= Self.quietMin { return beginHeal() }
             // Nothing can change what is left: no step or change of a link has a known time, and the world is idle.
             if isIdle && !plan.hasTimedSteps && hasAllChanges && nextChange == nil { beginHeal() }
@@ -134,6 +149,16 @@ extension ScenarioDirector {
             }
         case .setup, .verify, .prove, .ended: break
         }
+    }
+
+    /// Whether polls are all that happens: no step or change of a link has a known time, and no client has anything to
+    /// send, or can learn anything from the server. Steps and expectations that wait for a state then wait in vain.
+    private var hasOnlyPolls: Bool {
+        !plan.hasTimedSteps && nextChange == nil
+            && actors.indices.allSatisfy {
+                actors[$0].device == nil || !actors[$0].isRunning
+                    || actors[$0].isSettled && knowledge.isCurrent($0)
+            }
     }
 
     var nextChange: Instant? { actors.compactMap { $0.timeline?.nextDeadline }.min() }

@@ -73,6 +73,8 @@ extension ScenarioDirector {
         actors[index].isRunning = false
         actors[index].isSettled = false
         exchanges = exchanges.filter { $0.value != index }
+        dials = dials.filter { $0.value != index }
+        if actors[index].device != nil { knowledge.stopped(index) }
         recordStart(of: due, name, action, start, actual)
         order(.killClient(newAct(step: due.step, index, change: .stop), device: name))
     }

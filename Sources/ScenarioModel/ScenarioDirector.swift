@@ -114,6 +114,7 @@ public struct ScenarioDirector: Sendable {
         var act: ActID?
         /// Whether the setup of the device is complete.
         var isPrepared: Bool
+        var attempts: AttemptLimit
     }
 
     /// An act that has not ended.
@@ -134,10 +135,14 @@ public struct ScenarioDirector: Sendable {
     var plan: StepPlan
     var open: OpenExpectations
     var faults: FaultCounters
+    /// What each device can still learn from the server; devices have the first indices of ``actors``.
+    var knowledge: ServerKnowledge
     var acts: [ActID: Act] = [:]
     private var nextAct = 0
     /// Exchanges that have not ended, with their actor.
     var exchanges: [Int: Int] = [:]
+    /// Connections that have not ended and have had no request, with their device.
+    var dials: [Int: Int] = [:]
     var lateness = Lateness()
     var isIdle = false
     /// The time since which nothing has been outstanding in the script phase.
@@ -157,7 +162,9 @@ public struct ScenarioDirector: Sendable {
         var timelines: [Timeline?] = []
         for device in scenario.devices {
             actors.append(
-                Actor(name: device.name, device: device, isRunning: false, isPrepared: !device.startsSynced))
+                Actor(
+                    name: device.name, device: device, isRunning: false, isPrepared: !device.startsSynced,
+                    attempts: AttemptLimit(scenario)))
             do {
                 timelines.append(try Timeline(device.network.map { Timeline.Entry(at: $0.start, $0.phase) }))
             } catch {
@@ -165,7 +172,10 @@ public struct ScenarioDirector: Sendable {
             }
         }
         for writer in scenario.writers {
-            actors.append(Actor(name: writer.name, device: nil, isRunning: true, isPrepared: true))
+            actors.append(
+                Actor(
+                    name: writer.name, device: nil, isRunning: true, isPrepared: true,
+                    attempts: AttemptLimit(scenario)))
             timelines.append(nil)
         }
         var index: [String: Int] = [:]
@@ -189,6 +199,7 @@ public struct ScenarioDirector: Sendable {
         plan = StepPlan(scenario)
         open = OpenExpectations(scenario)
         faults = FaultCounters(scenario)
+        knowledge = ServerKnowledge(devices: scenario.devices.count)
         lastChange = scenario.plannedEnd
     }
 
@@ -308,12 +319,21 @@ public struct ScenarioDirector: Sendable {
         case .device(let device, let state):
             plan.stateChanged(device, state, at: scenarioTime)
             open.stateChanged(device, state)
-        case .request(let id, let actor, let method, let row, _, _, _):
+        case .connectionAttempt(let connection, let device):
+            dials[connection] = actorIndex[device] ?? -1
+            attempted(by: device)
+        case .connectionEnded(let connection, device: _): dials[connection] = nil
+        case .request(let id, let actor, let method, let row, _, _, let connection):
+            if let connection { dials[connection] = nil }
             exchanges[id] = actorIndex[actor] ?? -1
             if phase == .script, let fault = faults.requested(by: actor, method: method, row: row) {
                 order(.armFault(fault, exchange: id, scenario.faults[fault].action))
             }
-        case .responseReceived(let id, _), .failed(let id): exchanges[id] = nil
+            knowledge.requested(id, by: deviceIndex(actor), method: method, row: row)
+            attempted(by: actor)
+        case .serverResponded(let id, _): knowledge.responded(to: id) { actors[$0].isSettled }
+        case .responseReceived(let id, let status): ended(id, isSuccess: status < 400)
+        case .failed(let id): ended(id, isSuccess: false)
         case .hostPause, .late: lateness.record(event, at: scenarioTime)
         case .server: if phase == .verify { beginProve() }
         default: break
@@ -321,11 +341,29 @@ public struct ScenarioDirector: Sendable {
         proceed()
     }
 
+    private func deviceIndex(_ actor: String) -> Int? {
+        actorIndex[actor].flatMap { actors[$0].device == nil ? nil : $0 }
+    }
+
+    private mutating func ended(_ exchange: Int, isSuccess: Bool) {
+        guard let actor = exchanges.removeValue(forKey: exchange), actors.indices.contains(actor) else { return }
+        knowledge.ended(exchange, of: actors[actor].device == nil ? nil : actor, isSuccess: isSuccess)
+    }
+
+    /// Counts an attempt of a device; a run whose attempts exceed the limit is aborted.
+    private mutating func attempted(by actor: String) {
+        guard phase == .script || phase == .heal || phase == .quiesce, let index = deviceIndex(actor),
+            let reason = actors[index].attempts.attempted(at: now)
+        else { return }
+        abortPhase("\(actor): \(reason)")
+    }
+
     /// Records that a device has nothing left to send or fetch.
     public mutating func settled(_ device: String, at time: Instant) {
         advance(to: time)
         guard let index = actorIndex[device] else { return }
         actors[index].isSettled = true
+        if actors[index].device != nil { knowledge.settled(index) }
         proceed()
     }
 

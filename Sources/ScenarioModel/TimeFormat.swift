@@ -8,6 +8,13 @@ public enum TimeFormat {
         return "\(tenths / 10).\(tenths % 10) s"
     }
 
+    /// Returns a time with three decimals: `12.345 s`.
+    public static func milliseconds(_ time: Nanoseconds) -> String {
+        let thousandths = time.count.addingSaturating(500_000) / 1_000_000
+        let decimals = String((thousandths % 1000).magnitude)
+        return "\(thousandths / 1000)." + String(repeating: "0", count: 3 - decimals.utf8.count) + decimals + " s"
+    }
+
     /// Returns a time without a zero decimal: `60 s`, `1.5 s`.
     public static func short(_ time: Nanoseconds) -> String {
         time.count % 1_000_000_000 == 0 ? "\(time.count / 1_000_000_000) s" : seconds(time)

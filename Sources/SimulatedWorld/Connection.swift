@@ -26,7 +26,12 @@ final class Connection {
     /// The number of the connection attempt on the device.
     let attempt: Int
     var flow: FlowID?
-    var client = ClientState.connecting
+    var client = ClientState.connecting {
+        didSet {
+            guard client == .closed, oldValue != .closed else { return }
+            world.record(.connectionEnded(world.recorder.connection(attempt, of: device.name), device: device.name))
+        }
+    }
     /// The exchanges, by their numbers in the run, that have not ended for the client.
     private(set) var exchanges: [Int] = []
     /// Whether reading from each socket is paused, by the direction in which the socket sends.

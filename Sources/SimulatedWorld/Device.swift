@@ -5,6 +5,7 @@ internal import LinkModel
 internal import NIOCore
 internal import NotesContract
 internal import ScenarioModel
+internal import ScenarioWorld
 internal import SyncEngine
 internal import TCPModel
 
@@ -22,6 +23,8 @@ final class Device {
 
     // The client.
     private var machine: SyncMachine?
+    /// Whether there is a machine. To compare the optional with `nil` would copy the machine.
+    private(set) var isRunning = false
     /// The number of processes that were started.
     private var process = 0
     private var connections: [HTTPConnectionID: Connection] = [:]
@@ -39,9 +42,7 @@ final class Device {
     /// The exchanges of the link by their number in the run.
     private var exchanges: [Int: (id: ExchangeID, flow: FlowID)] = [:]
     private var attemptCount = 0
-    private var rows: [RecordID: NotesView.Row] = [:]
-    private var outbox = 0
-    private var belief: Connectivity?
+    private var view = DeviceView()
     private var wasSettled: Bool?
 
     /// Random identifiers of the user's notes.
@@ -69,12 +70,10 @@ final class Device {
 
     // MARK: The process
 
-    var isRunning: Bool { machine != nil }
-
     /// Starts the client with what is committed.
     func start() {
         isRestarting = false
-        guard machine == nil else { return }
+        guard !isRunning else { return }
         process += 1
         let engine = SyncEngine(
             restoring: store.state, account: SyncAccount(user: user, server: Server.host), seed: seeds.bits(),
@@ -83,9 +82,8 @@ final class Device {
             engine: engine, host: Server.host, authorization: Server.authorization(of: user))
         machine.started(interface: interface, at: world.now)
         self.machine = machine
-        rows = [:]
-        for row in engine.rows { rows[row.id] = NotesView.Row(row) }
-        outbox = engine.status.outbox
+        isRunning = true
+        view.restart(engine)
         recordView()
         settle()
     }
@@ -93,8 +91,9 @@ final class Device {
     /// Kills the client: its kernel closes its connections, and the store keeps what is committed.
     func kill() {
         isRestarting = false
-        guard machine != nil else { return }
+        guard isRunning else { return }
         machine = nil
+        isRunning = false
         nextClientAction = nil
         process += 1
         clientDeadline = nil
@@ -140,17 +139,22 @@ final class Device {
     // MARK: Inputs
 
     private func input(_ body: (inout SyncMachine, Instant) -> Void) {
-        guard machine != nil else { return }
+        guard isRunning else { return }
         body(&machine!, world.now)
         settle()
+    }
+
+    /// Returns a value of the machine; `nil` if no client runs. In place, because a copy of the machine is expensive.
+    private func value<Value>(_ body: (inout SyncMachine) -> Value?) -> Value? {
+        isRunning ? body(&machine!) : nil
     }
 
     /// Processes the deadline of the client.
     func clientDeadlinePassed(ofProcess process: Int) {
         // The event of a deadline that has been replaced by an earlier one.
-        guard process == self.process, machine != nil, clientDeadline == world.now else { return }
+        guard process == self.process, isRunning, clientDeadline == world.now else { return }
         clientDeadline = nil
-        guard let deadline = machine?.nextDeadline, deadline <= world.now else { return settle() }
+        guard let deadline = value({ $0.nextDeadline }), deadline <= world.now else { return settle() }
         input { machine, now in machine.advance(to: now) }
     }
 
@@ -174,7 +178,7 @@ final class Device {
             return settle()
         default: break
         }
-        guard connection.client != .closed, connection.process == process, machine != nil else {
+        guard connection.client != .closed, connection.process == process, isRunning else {
             if case .received = event { report(.gone(.client), on: connection.flow) }
             return settle()
         }
@@ -277,7 +281,7 @@ final class Device {
                 guard let connection = flows[action.flow] else { continue }
                 if case .ended = action.action { flows[action.flow] = nil }
                 connection.execute(action.action)
-            } else if machine != nil, hasAction {
+            } else if isRunning, hasAction {
                 if killAction == actionCount { return killBetweenActions() }
                 guard let action = takeClientAction() else { continue }
                 actionCount += 1
@@ -324,14 +328,9 @@ final class Device {
         case .write(let id, let bytes): connections[id]?.write(bytes)
         case .close(let id): connections.removeValue(forKey: id)?.closeByClient()
         case .report(.view(let change)):
-            for row in change.rows { rows[row.id] = NotesView.Row(row) }
-            for id in change.removed { rows[id] = nil }
-            outbox = change.outbox
+            let belief = view.apply(change, of: name)
             recordView()
-            if change.connectivity != belief {
-                belief = change.connectivity
-                world.record(.belief(device: name, "\(change.connectivity)"))
-            }
+            if let belief { world.record(belief) }
         case .report: break
         }
     }
@@ -341,7 +340,7 @@ final class Device {
             linkDeadline = max(deadline, world.now)
             world.schedule(.link(self), at: max(deadline, world.now))
         }
-        if let deadline = machine?.nextDeadline, clientDeadline.map({ deadline < $0 }) ?? true {
+        if let deadline = value({ $0.nextDeadline }), clientDeadline.map({ deadline < $0 }) ?? true {
             clientDeadline = max(deadline, world.now)
             world.schedule(.client(self, process: process), at: max(deadline, world.now))
         }
@@ -352,20 +351,16 @@ final class Device {
     private func recordView() {
         // A state recorded now would be dropped, and would later count as unchanged.
         if world.isSettingUp { return }
-        let view = NotesView(rows: Array(rows.values), outbox: outbox, connectivity: .unknown)
-        let rows = view.rows.map { row in
-            HistoryRecorder.Row(
-                record: Array(row.uuid.utf8), title: row.title, text: row.text, icon: row.icon.rawValue,
-                isDeleted: row.isDeleted, kept: row.kept)
-        }
-        if let event = world.recorder.view(rows, outbox: outbox, of: name) { world.record(event) }
+        if let event = view.event(of: name, &world.recorder) { world.record(event) }
     }
 
     /// Whether the client has nothing to send or fetch.
-    var isSettled: Bool { machine?.engine.isSettled ?? false }
+    var isSettled: Bool { value { $0.isSettled } ?? false }
 
     private func reportSettled() {
-        guard machine != nil, isSettled != wasSettled else { return }
+        guard isRunning else { return }
+        let isSettled = isSettled
+        guard isSettled != wasSettled else { return }
         wasSettled = isSettled
         world.settled(self, isSettled)
     }
@@ -401,19 +396,37 @@ final class Device {
 
     /// Performs an action and calls `finish` when it has taken effect, with the reason if it is an error.
     func perform(_ action: Scenario.Action, finish: @escaping (String?) -> Void) {
+        do throws(ActionError) {
+            let date = Server.date(at: world.now)
+            let change = try UserChange(action, world.recorder, ids: ids, date: date)
+            // A note has its name before it is visible.
+            if let change, let record = change.newRecord { world.assign(row: change.row, to: record.text) }
+            make(change, finish)
+        } catch {
+            finish(error.description)
+        }
+    }
+
+    /// Makes a change, or a request to sync if there is none; after the restart of a killed client, if it must.
+    private func make(_ change: UserChange?, _ finish: @escaping (String?) -> Void) {
         guard isRunning else {
-            waitingActs.append { [self] in perform(action, finish: finish) }
+            waitingActs.append { [self] in make(change, finish) }
             return
         }
         hasCommitted = false
         do {
-            try change(action)
+            if let change {
+                try make(change)
+            } else {
+                machine?.change(at: world.now) { engine, now in engine.syncRequested(at: now) }
+                settle()
+            }
         } catch {
             return finish("\(error)")
         }
         // Killed before the commit: the user repeats the action.
-        if !isRunning, !hasCommitted, action != .sync {
-            waitingActs.append { [self] in perform(action, finish: finish) }
+        if !isRunning, !hasCommitted, change != nil {
+            waitingActs.append { [self] in make(change, finish) }
             return
         }
         // After each act the director expects a report, even if the state is the one reported before.
@@ -422,77 +435,13 @@ final class Device {
         reportSettled()
     }
 
-    private struct ActionError: Error, CustomStringConvertible {
-        let description: String
-    }
-
-    private func record(_ row: String) throws(ActionError) -> RecordID {
-        guard let record = world.recorder.record(of: row) else {
-            throw ActionError(description: "no note is called '\(row)'")
-        }
-        return RecordID(String(decoding: record, as: UTF8.self))
-    }
-
-    private func change<Value>(_ body: (inout SyncEngine, Instant) throws -> Value) throws -> Value? {
-        guard let value = try machine?.change(at: world.now, body) else { return nil }
+    private func make(_ change: UserChange) throws {
+        let kept = try machine?.change(at: world.now) { engine, now in try change.apply(to: &engine, at: now) }
         settle()
-        return value
-    }
-
-    /// Returns the content of a note with a new title or text; `nil` keeps the local value.
-    private func content(_ id: RecordID?, _ title: String?, _ text: String?) -> RecordContent {
-        let current = id.flatMap { machine?.engine.record($0) }.map { NoteContent($0.mine) }
-        return NoteContent(
-            title: title ?? current?.title, text: text ?? current?.text, date: Server.date(at: world.now)
-        ).encoded
-    }
-
-    private func change(_ action: Scenario.Action) throws {
-        switch action {
-        case .create(let row, let title, let text):
-            let id = ids.uuid()
-            // The name is assigned before the note is visible.
-            world.assign(row: row, to: id)
-            let content = content(nil, title, text)
-            _ = try change { engine, now in try engine.create(content, id: RecordID(id), at: now) }
-            recordAccepted(row)
-        case .edit(let row, let title, let text):
-            let id = try record(row)
-            let content = content(id, title, text)
-            _ = try change { engine, now in try engine.edit(id, content, at: now) }
-            recordAccepted(row)
-        case .delete(let row):
-            let id = try record(row)
-            _ = try change { engine, now in try engine.delete(id, at: now) }
-            recordAccepted(row)
-        case .resolve(let row, let title, let text):
-            let id = try record(row)
-            let content = content(id, title, text)
-            let kept = try change { engine, now in try engine.resolve(id, .write(content), at: now) }
-            if let kept, kept != id {
-                world.assign(row: row, to: kept.text)
-                recordView()
-            }
-            recordAccepted(row)
-        case .choose(let row, let choice):
-            let id = try record(row)
-            let kept = try change { engine, now in
-                if choice == .delete, engine.record(id)?.isDeleted == false { try engine.delete(id, at: now) }
-                return try engine.resolve(id, choice == .theirs ? .theirs : .mine, at: now)
-            }
-            if let kept, kept != id {
-                world.assign(row: row, to: kept.text)
-                recordView()
-            }
-            recordAccepted(row)
-        case .sync: _ = try change { engine, now in engine.syncRequested(at: now) }
-        case .kill, .start: break
-        case .editStale, .deleteStale, .keep, .pin, .open, .send, .upgrade, .clock, .call:
-            throw ActionError(description: "the action is not supported by simulated devices")
+        if let kept, kept != change.record {
+            world.assign(row: change.row, to: kept.text)
+            recordView()
         }
-    }
-
-    private func recordAccepted(_ row: String) {
-        if hasCommitted { world.record(.accepted(device: name, row: row)) }
+        if hasCommitted { world.record(.accepted(device: name, row: change.row)) }
     }
 }

@@ -3,6 +3,7 @@ internal import Determinism
 internal import LinkModel
 internal import NotesContract
 internal import ScenarioModel
+internal import ScenarioWorld
 internal import SyncEngine
 
 /// The devices, writers and the server of a run, driven by a director in virtual time.
@@ -36,25 +37,25 @@ final class World {
     private var prepared: [Device] = []
     private var setupFailure: String?
     private var hasEnded = false
-    private var log: RunLog?
+    private let onEvent: ((History.Entry) -> Void)?
     private var eventsAtNow = 0
 
     init(
-        _ scenario: Scenario, seed: UInt64, mutant: Mutant?, kill: SimulatedRun.Kill?, onLine: ((String) -> Void)?
-    ) throws(SimulatedRun.SetupError) {
+        _ scenario: Scenario, seed: UInt64, mutant: Mutant?, kill: SimulatedRun.Kill?,
+        onEvent: ((History.Entry) -> Void)?
+    ) throws(SetupError) {
         self.scenario = scenario
         self.seed = seed
         self.mutant = mutant
         self.kill = kill
-        log = onLine.map(RunLog.init)
+        self.onEvent = onEvent
         do {
             director = try ScenarioDirector(scenario, seed: seed)
         } catch {
-            throw SimulatedRun.SetupError(description: error.description)
+            throw SetupError(error.description)
         }
-        var names: [(row: String, uuid: String)] = []
-        server = try Server(scenario, seed: seed) { names.append(($0, $1)) }
-        for (row, uuid) in names { _ = recorder.assign(row: row, to: Array(uuid.utf8)) }
+        server = try Server(scenario, seed: seed)
+        for (row, uuid) in server.run.names { _ = recorder.assign(row: row, to: Array(uuid.utf8)) }
         devices = scenario.devices.map { Device($0, in: self) }
         writers = scenario.writers.map { Writer($0, in: self) }
     }
@@ -62,7 +63,7 @@ final class World {
     // MARK: Time
 
     /// Runs the scenario to its end.
-    func run() throws(SimulatedRun.SetupError) {
+    func run() throws(SetupError) {
         director.begin(at: now)
         collectOrders()
         executeOrders()
@@ -91,7 +92,7 @@ final class World {
                 abort("more than \(Self.eventsPerInstantMax) events at one time: a client repeats without delay")
             }
         }
-        if let setupFailure { throw SimulatedRun.SetupError(description: "\(scenario.name): \(setupFailure)") }
+        if let setupFailure { throw SetupError("\(scenario.name): \(setupFailure)") }
     }
 
     /// Ends a run that would not end.
@@ -139,7 +140,7 @@ final class World {
 
     /// Records an event and reports it to the director.
     func record(_ event: History.Event) {
-        if recorder.record(event, at: now), let start = recorder.start { log?.record(event, at: now - start) }
+        if recorder.record(event, at: now), let entry = recorder.history.entries.last { onEvent?(entry) }
         director.recorded(event, at: now)
         collectOrders()
     }
@@ -231,11 +232,7 @@ final class World {
 
     private func readServer() {
         do {
-            let rows = try server.notes().map { user, note in
-                History.ServerRow(
-                    user: user, name: recorder.name(of: Array(note.uuid.utf8)), revision: note.revision.number,
-                    title: note.title, text: note.text)
-            }
+            let rows = try server.run.rows(recorder)
             record(.server(rows))
         } catch {
             record(.aborted("cannot read the server's notes: \(error)"))

@@ -4,7 +4,7 @@
 //
 //  Does not own: decisions about records, the order of commit and send (SyncEngine), SQL (SyncStore).
 
-internal import Determinism
+public import Determinism
 internal import Foundation
 public import Logging
 internal import NIOCore
@@ -137,12 +137,20 @@ public final class SyncClient: Sendable {
     /// Returns the state of the client's work.
     public func status() async throws -> SyncStatus { try await onLoop { $0.status } }
 
+    /// Reports ``SyncClientActivity/settled(_:)`` even if it has not changed.
+    public func reportActivity() async throws { try await onLoop { $0.reportActivity() } }
+
     /// Closes the connections and the store. Pending changes are kept in the store.
-    public func stop() async {
+    public func stop() async { await end { $0.stop() } }
+
+    /// Ends the client as the end of its process would: its sockets are closed, and the store keeps what is committed.
+    public func kill() async { await end { $0.kill() } }
+
+    private func end(_ body: @escaping @Sendable (SyncCore) -> Void) async {
         let stopping = isStopped.withLock { isStopped -> EventLoopFuture<Void>? in
             if isStopped { return nil }
             isStopped = true
-            return submit { $0.stop() }
+            return submit(body)
         }
         try? await stopping?.get()
         try? await group.shutdownGracefully()
@@ -150,8 +158,10 @@ public final class SyncClient: Sendable {
 
     // MARK: The event loop
 
-    /// Makes a user's change. It is durable when the call returns.
-    func change<Value: Sendable>(
+    /// Makes a change with the engine's own calls. It is durable when the call returns.
+    ///
+    /// - Parameter body: Makes the change; called again if another process has changed the store first.
+    public func change<Value: Sendable>(
         _ body: @escaping @Sendable (inout SyncEngine, Instant) throws -> Value
     ) async throws -> Value {
         try await onLoop { core in try core.change(body) }

@@ -31,6 +31,8 @@ public struct SyncClientConfiguration: Sendable {
     public var policy = SyncPolicy()
     /// A deliberate defect, to prove that a scenario detects it.
     public var mutant: Mutant?
+    /// Called on the client's own thread with its activity; must not block.
+    public var onActivity: (@Sendable (SyncClientActivity) -> Void)?
     /// Random seed of identifiers and retry delays; random by default. Must differ at each start with the same store.
     public var seed: UInt64 = .random(in: 0...(.max))
 

@@ -25,6 +25,8 @@ final class SyncCore {
     private var state = SyncState()
     private var stateWritten: SyncState?
     private var isSettled = false
+    /// Whether the engine was settled when it was last reported.
+    private var settledReported: Bool?
     private var timer: Scheduled<Void>?
     private var storePoll: Scheduled<Void>?
     private var waiters: [Int: EventLoopPromise<SyncClient.Completion>] = [:]
@@ -96,16 +98,40 @@ final class SyncCore {
     }
 
     func stop() {
+        if isStopped { return }
+        kill()
+        state.process = nil
+        publishState()
+    }
+
+    /// Ends as a killed process does: what is committed stays, nothing else is written.
+    func kill() {
+        if isStopped { return }
         isStopped = true
         timer?.cancel()
         storePoll?.cancel()
-        for channel in channels.values { channel.close(promise: nil) }
+        for (id, channel) in channels.sorted(by: { $0.key < $1.key }) {
+            report(.connectionEnded(id))
+            channel.close(promise: nil)
+        }
         channels = [:]
         for waiter in waiters.values { waiter.succeed(.stopped) }
         waiters = [:]
-        state.process = nil
-        publishState()
         store.close()
+    }
+
+    private func report(_ activity: SyncClientActivity) { configuration.onActivity?(activity) }
+
+    /// Reports whether the client has nothing to send or fetch, even if that has been reported.
+    func reportActivity() {
+        settledReported = nil
+        reportSettled()
+    }
+
+    private func reportSettled() {
+        guard configuration.onActivity != nil, !isStopped, machine.engine.isSettled != settledReported else { return }
+        settledReported = machine.engine.isSettled
+        report(.settled(machine.engine.isSettled))
     }
 
     // MARK: Inputs and actions
@@ -148,6 +174,7 @@ final class SyncCore {
         isRunning = false
         setTimer()
         updateState()
+        reportSettled()
     }
 
     /// Executes the next action; returns `false` if there is none.
@@ -173,6 +200,7 @@ final class SyncCore {
         case .write(let id, let bytes): write(bytes, on: id)
         case .close(let id):
             // Closes with FIN, so that bytes in flight may still arrive.
+            report(.connectionEnded(id))
             channels.removeValue(forKey: id)?.close(promise: nil)
         case .report(let event): onEvent(event, .now)
         }
@@ -184,6 +212,7 @@ final class SyncCore {
             switch try store.commit(change) {
             case .committed:
                 userChange?.isCommitted = true
+                report(.committed(change))
                 machine.committed(at: now)
             case .stale(let foreign):
                 if machine.commitWasStale(foreign, at: now) {
@@ -252,7 +281,9 @@ final class SyncCore {
     // MARK: Connections
 
     private func connect(_ id: HTTPConnectionID) {
+        report(.connectionAttempted(id))
         guard configuration.isHostResolvable() else {
+            report(.connectionEnded(id))
             return input { machine, now in machine.connectFailed(id, reason: .nameNotFound, at: now) }
         }
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
@@ -272,8 +303,10 @@ final class SyncCore {
                 case .success(let channel):
                     if self.isStopped { return channel.close(promise: nil) }
                     self.channels[id] = channel
+                    self.report(.connected(id, localPort: channel.localAddress?.port ?? 0))
                     self.input { machine, now in machine.connected(id, at: now) }
                 case .failure(let error):
+                    if !self.isStopped { self.report(.connectionEnded(id)) }
                     let reason = Self.reason(of: error)
                     self.input { machine, now in machine.connectFailed(id, reason: reason, at: now) }
                 }
@@ -300,6 +333,7 @@ final class SyncCore {
 
     func closed(_ id: HTTPConnectionID, how: HTTPCloseReason) {
         guard channels.removeValue(forKey: id) != nil else { return }
+        report(.connectionEnded(id))
         input { machine, now in machine.closed(id, how: how, at: now) }
     }
 

@@ -6,4 +6,6 @@ public enum Mutant: String, CaseIterable, Sendable {
     case overwritesOnConflict = "overwrites-on-conflict"
     /// Treats a change whose response was lost as done.
     case dropsOnLostResponse = "drops-on-lost-response"
+    /// Repeats failed attempts at once.
+    case noBackoff = "no-backoff"
 }

@@ -38,7 +38,10 @@ public struct NotesView: Sendable {
             revision = row.revision
             var texts: [String] = []
             for kept in row.kept {
-                if let text = NoteContent(kept).text, !texts.contains(where: { $0.hasSameBytes(as: text) }) {
+                // The content itself is mostly the only one.
+                if let text = kept == row.content ? content.text : NoteContent(kept).text,
+                    !texts.contains(where: { $0.hasSameBytes(as: text) })
+                {
                     texts.append(text)
                 }
             }

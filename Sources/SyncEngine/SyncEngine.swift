@@ -132,7 +132,7 @@ public struct SyncEngine: Sendable {
         account: SyncAccount? = nil, policy: SyncPolicy = SyncPolicy(), seed: UInt64, mutant: Mutant? = nil
     ) {
         self.resource = resource
-        self.policy = policy
+        self.policy = mutant == .noBackoff ? policy.withoutDelays : policy
         self.mutant = mutant
         configured = account
         self.account = state.account

@@ -57,8 +57,14 @@ public struct SyncMachine: Sendable {
 
     /// The time of the next ``advance(to:)``; `nil` until another input changes it.
     public var nextDeadline: Instant? {
-        [engine.nextDeadline, http.nextDeadline, attachments.nextDeadline].compactMap { $0 }.min()
+        var next = engine.nextDeadline
+        if let deadline = http.nextDeadline { next = min(next ?? .never, deadline) }
+        if let deadline = attachments.nextDeadline { next = min(next ?? .never, deadline) }
+        return next
     }
+
+    /// Whether nothing is in flight and nothing is ready to be sent or waits for another attempt.
+    public var isSettled: Bool { engine.isSettled && attachments.isSettled }
 
     // MARK: Inputs
 

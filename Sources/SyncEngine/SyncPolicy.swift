@@ -49,6 +49,14 @@ public struct SyncPolicy: Hashable, Sendable {
         self.attachmentInterfaces = attachmentInterfaces
     }
 
+    /// The policy without delays between attempts.
+    var withoutDelays: SyncPolicy {
+        var policy = self
+        policy.firstDelay = .zero
+        policy.longestDelay = .zero
+        return policy
+    }
+
     /// Returns the greatest number of attempts of the whole queue during an outage:
     /// 2 + ceil(log2(longest / first)) + duration / (longest / 2).
     public func attemptsMax(duringOutage duration: Nanoseconds) -> Int {

@@ -1,9 +1,8 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
-internal import ScenarioModel
+internal import Foundation
 internal import ScenarioRunner
-internal import SimulatedWorld
 internal import SyncEngine
 
 /// `slowlane run`.
@@ -14,23 +13,34 @@ struct RunCommand: AsyncParsableCommand {
         discussion: """
             Examples:
               slowlane run edit-conflict-after-subway
-              slowlane run scenarios/*.yaml
+              slowlane run scenarios
+              slowlane run 'scenarios/**/sync-*.yaml' --jobs 4
               slowlane run create-retried-after-lost-response --variant orig
               slowlane run edit-conflict-after-subway --live
+              slowlane run scenarios --junit results.xml
+              slowlane run scenarios/mine.yaml --watch
 
             With --mutant the client has a deliberate defect, and the scenario must fail:
               slowlane run edit-conflict-after-subway \\
                   --mutant overwrites-on-conflict
 
             Each scenario and each of its variants runs in virtual time, in milliseconds. The scenario and the seed determine \
-            every event: equal runs have equal digests. With --live a run takes as long as the scenario says: it starts a \
-            notes server, and a proxy and a sync client for each device, on free ports of this machine.
+            every event: equal runs have equal digests. A run that does not pass is repeated, and its failure explained \
+            with a command that replays it. With --live a run takes as long as the scenario says: it starts a notes \
+            server, and a proxy and a sync client for each device, on free ports of this machine.
 
-            Exit status: 0 pass; 1 an expectation failed; 3 inconclusive (a fault did not fire, a state was not reached, or \
-            the system paused the process); 64 wrong arguments; 65 invalid file; 69 cannot bind a port; 130 interrupted.
+            Results go to standard output, progress to standard error. NO_COLOR has no effect: there are no colors.
+
+            Exit status: 0 pass; 1 an expectation failed, or the worlds differ; 3 inconclusive (a fault did not fire, a \
+            state was not reached, or the system paused the process); 4 no scenario selected; 64 wrong arguments; 65 invalid \
+            file; 69 cannot bind a port or write a file; 70 equal runs differed (please report); 130 interrupted. Of \
+            several runs the worst counts: 70, 1, 69, 65, 3, 0.
             """)
 
-    @Argument(help: "Built-in scenarios or paths of scenario files.")
+    @Argument(
+        help: ArgumentHelp(
+            "Built-in scenarios, files, folders (searched for *.yaml with the key 'scenario'), or quoted patterns.",
+            valueName: "scenarios"))
     var scenarios: [String]
 
     /// The ways to run a scenario.
@@ -39,9 +49,17 @@ struct RunCommand: AsyncParsableCommand {
 
         static func help(for value: World) -> ArgumentHelp? {
             switch value {
-            case .simulated: "Run in virtual time, without sockets and files. (default)"
+            case .simulated: "Run in virtual time, without sockets and files."
             case .live: "Run in real time over real sockets."
             case .both: "Run in virtual time and in real time, and fail if the verdicts differ."
+            }
+        }
+
+        var worlds: [RunWorld] {
+            switch self {
+            case .simulated: [.simulated]
+            case .live: [.live]
+            case .both: [.simulated, .live]
             }
         }
     }
@@ -63,6 +81,43 @@ struct RunCommand: AsyncParsableCommand {
             valueName: "name"))
     var mutant: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Runs at the same time. (default: number of CPUs; 1 with --live or --both)", valueName: "number"))
+    var jobs: Int?
+
+    @Flag(help: "Repeat every run in virtual time and compare all events. (default: runs that do not pass)")
+    var checkDeterminism = false
+
+    /// The forms of the results on standard output.
+    enum Output: String, EnumerableFlag {
+        case text, trace, json, tap
+
+        static func help(for value: Output) -> ArgumentHelp? {
+            switch value {
+            case .text: "Print results as text."
+            case .trace: "Print every event of each run with its time, one per line."
+            case .json: "Print results as JSON lines."
+            case .tap: "Print results in TAP, version 14."
+            }
+        }
+    }
+
+    @Flag(exclusivity: .exclusive)
+    var output = Output.text
+
+    @Option(help: ArgumentHelp("Write results to a JUnit XML file.", valueName: "file"))
+    var junit: String?
+
+    @Flag(help: "Print annotations for GitHub Actions. (default: if GITHUB_ACTIONS is true)")
+    var github = false
+
+    @Flag(help: "Print texts of notes that are not part of the scenario file. (default: length and digest)")
+    var showText = false
+
+    @Flag(help: "Run again whenever a file changes, until interrupted.")
+    var watch = false
+
     @Flag(name: .shortAndLong, help: "Print results only.")
     var quiet = false
 
@@ -73,14 +128,41 @@ struct RunCommand: AsyncParsableCommand {
                 "--mutant '\(mutant.prefix(40))' must be one of \(names.joined(separator: ", "))"
                     + NearestName.hint(mutant, in: names))
         }
+        if let jobs, !(1...1024).contains(jobs) { throw ValidationError("--jobs \(jobs) must be 1 to 1024") }
+    }
+
+    private var options: RunSession.Options {
+        let environment = ProcessInfo.processInfo.environment
+        var options = RunSession.Options(scenarios: scenarios)
+        options.variant = variant
+        options.worlds = world.worlds
+        options.seed = seed
+        options.mutant = mutant.flatMap(Mutant.init(rawValue:))
+        options.jobs = jobs
+        options.checksDeterminism = checkDeterminism
+        options.isQuiet = quiet
+        options.showsText = showText
+        options.output =
+            switch output {
+            case .text: .text
+            case .trace: .trace
+            case .json: .json
+            case .tap: .tap
+            }
+        options.junitPath = junit
+        options.isOnGitHub = github || environment["GITHUB_ACTIONS"] == "true"
+        options.githubSummaryPath = environment["GITHUB_STEP_SUMMARY"].flatMap { $0.isEmpty ? nil : $0 }
+        return options
     }
 
     func run() async throws {
-        let console = Console()
+        let console = Console(wantsStatusLine: !quiet, hasPrompt: false)
         let events = ForegroundEvents()
-        let plan = try selected(console)
-        // A signal cancels the run, which removes its temporary folder.
-        let running = Task { try await run(plan, console) }
+        let session = RunSession(options, console: console)
+        // A signal cancels the runs, which remove their temporary folders. A second one ends the process.
+        let running = Task {
+            try await watch ? session.watch() : session.run()
+        }
         let watching = Task {
             if await events.next() != nil { running.cancel() }
         }
@@ -88,96 +170,10 @@ struct RunCommand: AsyncParsableCommand {
         let status: Int32
         do {
             status = try await running.value
-        } catch is CancellationError {
+        } catch {
             console.print("interrupted", to: .progress)
             throw ExitStatus.interrupted
-        } catch {
-            console.error("\(error)")
-            throw error is LiveRun.SetupError || error is SimulatedRun.SetupError
-                ? ExitStatus.invalidFile : ExitStatus.unavailable
         }
         if status != 0 { throw ExitCode(status) }
-    }
-
-    private func selected(_ console: Console) throws -> [Scenario] {
-        var plan: [Scenario] = []
-        var isValid = true
-        for name in scenarios {
-            do {
-                plan += try ScenarioCatalogue.scenario(name).runs(ofVariant: variant)
-            } catch {
-                console.print("\(error)", to: .progress)
-                if case .unknown = error { throw ExitStatus.usage }
-                isValid = false
-            }
-        }
-        if !isValid { throw ExitStatus.invalidFile }
-        if plan.isEmpty {
-            console.error("no scenario has a variant '\(variant ?? "")'")
-            throw ExitStatus.usage
-        }
-        return plan
-    }
-
-    /// Runs scenarios one after the other and returns the worst exit status.
-    private func run(_ plan: [Scenario], _ console: Console) async throws -> Int32 {
-        var results: [Verdict.Result] = []
-        var worldsAgree = true
-        for scenario in plan {
-            var result: Verdict.Result?
-            if world != .live {
-                let verdict = try runSimulated(scenario, console)
-                result = verdict.result
-                results.append(verdict.result)
-            }
-            if world != .simulated {
-                let verdict = try await runLive(scenario, console)
-                if let result, result != verdict.result {
-                    console.print(
-                        "\(scenario.fullName): the verdicts differ: simulated \(result.rawValue), live "
-                            + verdict.result.rawValue)
-                    worldsAgree = false
-                }
-                results.append(verdict.result)
-            }
-        }
-        if results.count > 1 {
-            console.print("\(results.count { $0 == .pass }) of \(results.count) runs passed")
-        }
-        return Verdict.Result.worst(of: worldsAgree ? results : [.fail]).exitStatus
-    }
-
-    private var deliberateDefect: Mutant? { mutant.flatMap(Mutant.init(rawValue:)) }
-
-    private func announce(_ scenario: Scenario, _ world: World, _ console: Console) {
-        if quiet { return }
-        console.print("\(scenario.fullName), seed \(seed ?? scenario.seed), \(world.rawValue)", to: .progress)
-        if !scenario.about.isEmpty { console.print(TextTable.wrapped(scenario.about), to: .progress) }
-    }
-
-    private func runSimulated(_ scenario: Scenario, _ console: Console) throws -> Verdict {
-        announce(scenario, .simulated, console)
-        let onLine: ((String) -> Void)? = quiet ? nil : { console.print($0, to: .progress) }
-        let result = try SimulatedRun.run(scenario, mutant: deliberateDefect, seed: seed, onLine: onLine)
-        try Task.checkCancellation()
-        if !quiet { console.print("", to: .progress) }
-        var lines = VerdictText.lines(result.verdict, of: scenario.fullName, showsPasses: !quiet)
-        if !quiet {
-            lines.insert("  digest \(result.digestText), \(result.eventCount) events", at: max(0, lines.count - 1))
-        }
-        for line in lines { console.print(line) }
-        return result.verdict
-    }
-
-    private func runLive(_ scenario: Scenario, _ console: Console) async throws -> Verdict {
-        announce(scenario, .live, console)
-        let isQuiet = quiet
-        let (verdict, _) = try await LiveRun.run(scenario, mutant: deliberateDefect, seed: seed) { line in
-            if !isQuiet { console.print(line, to: .progress) }
-        }
-        try Task.checkCancellation()
-        if !quiet { console.print("", to: .progress) }
-        for line in VerdictText.lines(verdict, of: scenario.fullName, showsPasses: !quiet) { console.print(line) }
-        return verdict
     }
 }

@@ -7,7 +7,6 @@ import Testing
 
 @testable import CommandSupport
 @testable import PacketCapture
-@testable import ScenarioModel
 
 /// The results of commands as text.
 @Suite struct ResultTextTests {
@@ -62,17 +61,6 @@ import Testing
         #expect(
             ProxyText.toxic(toxic)
                 == "n\ttype=latency\tstream=upstream\ttoxicity=0.50\tattributes=[\tjitter=0\tlatency=5\t]")
-    }
-
-    @Test func aVerdictHasALinePerCheckWithTheReasonOfAFailure() {
-        var history = History()
-        history.append(.aborted("the server stopped"), at: .seconds(1))
-        let failed = Verdict(Scenario(name: "s"), history)
-        let lines = ["  FAIL  the run ends", "        the server stopped (s:1:1)", "s (old): fail"]
-        #expect(VerdictText.lines(failed, of: "s (old)", showsPasses: false) == lines)
-        #expect(VerdictText.lines(failed, of: "s (old)", showsPasses: true) == lines)
-        let passed = Verdict(Scenario(name: "s"), History())
-        #expect(VerdictText.lines(passed, of: "s", showsPasses: true) == ["s: pass"])
     }
 
     @Test func theLineOfAnExchangeHasNoQueryAndNoControlCharacters() {

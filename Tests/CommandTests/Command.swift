@@ -12,8 +12,9 @@ final class Command: Sendable {
         let errors: String
     }
 
-    /// The binary beside the test bundle.
+    /// The binary that `SLOWLANE_PROGRAM` names, or the one beside the test bundle.
     static var binary: URL {
+        if let path = ProcessInfo.processInfo.environment["SLOWLANE_PROGRAM"] { return URL(filePath: path) }
         var folder = URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
         while folder.path().count > 1 {
             let candidate = folder.appending(path: "slowlane")

@@ -51,8 +51,11 @@ extension CommandTests {
                 folder, Self.short + "expect: { finally: { server: { n1: { revision: 3 } } } }")
             let result = try await Command.run("run", path, "--quiet")
             #expect(result.status == 1)
-            #expect(result.output.contains("FAIL  finally: server n1 revision 3\n"))
-            #expect(result.output.contains("revision is 2 (\(path):7:"))
+            #expect(result.output.hasPrefix("FAIL  short, seed 1, simulated, at 0."))
+            #expect(result.output.contains(" s: finally: server n1 revision 3\n"))
+            #expect(result.output.contains("\n      revision is 2\n"))
+            #expect(result.output.contains("\n      in \(path):7:"))
+            #expect(result.output.hasSuffix("\nshort: fail\n"))
             #expect(result.errors.isEmpty)
         }
 
@@ -119,27 +122,29 @@ extension CommandTests {
 
         /// Runs a scenario in both worlds in which a queued change must reach the server once, after a condition has
         /// ended.
-        private static func expectSurvival(_ condition: String, then rest: String = "") async throws {
+        private static func expectSurvival(_ condition: String, then rest: String) async throws {
             let folder = try TemporaryFolder()
             let path = try file(
                 folder,
-                short.replacingOccurrences(of: "0s: wifi", with: "0s: wifi, 100ms: \(condition)\(rest)")
+                short.replacingOccurrences(of: "0s: wifi", with: "0s: wifi, 100ms: \(condition)")
+                    + rest + "\n"
                     + "expect: { finally: { server: { n1: { revision: 2, text: three } }, agree: [A, server] } }")
             let result = try await Command.run("run", path, "--both")
             #expect(result.status == 0, "\(result.output) \(result.errors)")
-            #expect(result.errors.contains("A  network: \(condition)"))
+            let name = condition.prefix { $0 != "," }
+            #expect(result.errors.contains("A  network: \(name)"))
         }
 
         /// Refused connections, a DNS failure, a captive portal, the loss of one direction.
         @Test(arguments: ["refuse", "dns", "portal", "updead", "downdead"])
         func connectionLevelFaultsAreSurvived(_ condition: String) async throws {
-            try await Self.expectSurvival(condition, then: ", 1s: wifi")
+            try await Self.expectSurvival(condition + ", 1s: wifi", then: "")
         }
 
-        /// All links are restored before the verdict.
+        /// All links are restored before the verdict; without `heal`, when the client has given up its request.
         @Test(arguments: ["100-loss", "refuse", "dns", "portal", "updead", "downdead"])
         func conditionsAtTheEndAreRemovedForTheVerdict(_ condition: String) async throws {
-            try await Self.expectSurvival(condition)
+            try await Self.expectSurvival(condition, then: "heal: 1s")
         }
 
         /// The built-in scenarios pass, and fail with the mutants that they are written for.
@@ -150,18 +155,23 @@ extension CommandTests {
                 ([lost, "--variant", "none"], 0, nil), ([lost, "--variant", "orig"], 0, nil),
                 (
                     ["edit-conflict-after-subway", "--mutant", "overwrites-on-conflict"], 1,
-                    "FAIL  eventually: A n1 icon conflict, by 35.0 s\n"
+                    "      eventually: A n1 icon conflict, by 35.0 s\n"
                 ),
                 (
                     [lost, "--variant", "none", "--mutant", "posts-again-under-new-id"], 1,
-                    "FAIL  finally: server has 1 note\n"
+                    "      traffic: POST n1 from A, answers lost 2xx\n"
                 ),
                 (
                     [lost, "--variant", "none", "--mutant", "drops-on-lost-response"], 1,
-                    "FAIL  traffic: POST n1 from A, answers lost 2xx\n"
+                    "      traffic: POST n1 from A, answers lost 2xx\n"
+                ),
+                (["outage-30-min"], 0, nil),
+                (
+                    ["outage-30-min", "--mutant", "no-backoff"], 1,
+                    "      1401 attempts of A in the outage at 10.0 s, 9 allowed\n"
                 ),
             ]
-            // ParityTests run them live.
+            // The script `run` and the soak run them live.
             for run in runs {
                 let command = try Command(["run", "--simulated", "--quiet"] + run.arguments)
                 let status = await command.end()
@@ -176,6 +186,7 @@ extension CommandTests {
             let arguments = ["run", "edit-conflict-after-subway", "create-retried-after-lost-response"]
             func digests(_ command: Command) async -> [String] {
                 #expect(await command.end() == 0, "\(command.output.text) \(command.errors.text)")
+                // One line per run.
                 return command.output.text.split(separator: "\n").filter { $0.contains("digest ") }.map(String.init)
             }
             let first = await digests(try Command(arguments))

@@ -273,7 +273,8 @@ import Testing
 
     @Test func noByteIsLostAndEachExchangeFinishesOnce() {
         var (successes, early, reuses, divided, failures) = (0, 0, 0, 0, 0)
-        for seed in UInt64(1)...300 {
+        let seeds = randomSeeds(100)
+        for seed in seeds {
             let world = World(seed: seed)
             for _ in 0..<600 where world.problems.isEmpty { world.step() }
             // Nothing happens any more: the timeouts end every exchange.
@@ -292,10 +293,11 @@ import Testing
             failures += world.requests.count - world.successes
         }
         // The runs reach all kinds of ends.
-        #expect(successes > 1_500, "\(successes)")
-        #expect(failures > 1_500, "\(failures)")
-        #expect(early > 20, "\(early)")
-        #expect(reuses > 600, "\(reuses)")
-        #expect(divided > 3_000, "\(divided)")
+        let count = seeds.count
+        #expect(successes > 5 * count, "\(successes)")
+        #expect(failures > 5 * count, "\(failures)")
+        #expect(early > count / 15, "\(early)")
+        #expect(reuses > 2 * count, "\(reuses)")
+        #expect(divided > 10 * count, "\(divided)")
     }
 }

@@ -174,7 +174,7 @@ import Testing
     }
 
     /// Random bytes, and valid messages with a few changed bytes: the result is an error or messages, never more bytes than the input.
-    @Test(arguments: 0..<40) func randomBytesEndInAnErrorOrInMessages(seed: UInt64) {
+    @Test(arguments: randomSeeds(20)) func randomBytesEndInAnErrorOrInMessages(seed: UInt64) {
         var writer = ConversationWriter(generator: SeededGenerator(seed: seed))
         for _ in 0..<250 {
             let isResponse = writer.number(0...1) == 0

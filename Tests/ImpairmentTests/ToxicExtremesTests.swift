@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<80) func noAttributeValueTrapsOrLoops(seed: UInt64) {
+    @Test(arguments: randomSeeds(20)) func noAttributeValueTrapsOrLoops(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let comment = Comment(rawValue: "seed \(seed)")
         let way = DirectionConditions(delay: .milliseconds(10))

@@ -15,6 +15,19 @@ import Testing
         #expect(object?[composed] == 1 && object?[decomposed] == 2)
     }
 
+    @Test func orderAndEqualityAreThoseOfTheBytes() {
+        let texts = ["", "a", "ab", "abc", "b", "Z", "\u{0}", "a\u{0}", "é", "e\u{301}", "zz", "\u{FFFD}", "😀"]
+        let long = String(repeating: "n", count: 40)
+        for left in texts + texts.map({ long + $0 }) {
+            for right in texts + texts.map({ long + $0 }) {
+                let (first, second) = (Array(left.utf8), Array(right.utf8))
+                #expect((ByteKey(left) < ByteKey(right)) == first.lexicographicallyPrecedes(second))
+                #expect(left.hasSameBytes(as: right) == (first == second))
+                #expect((ByteKey(left) == ByteKey(right)) == (first == second))
+            }
+        }
+    }
+
     @Test func objectsAreIteratedInByteOrder() {
         let object = JSONText.parse(Array(#"{"b":1,"":2,"é":3,"a":4,"Z":5}"#.utf8))?.object
         #expect(object?.keys == ["", "Z", "a", "b", "é"])

@@ -3,6 +3,7 @@ import HTTPTypes
 import NotesContract
 import NotesService
 import SyncEngine
+import TestSupport
 import Testing
 
 /// The lane of attachments against the service, in virtual time: kills, cuts, and attachments that cannot be transferred.
@@ -191,7 +192,7 @@ import Testing
 
     @Test func everyUploadArrivesWhateverIsCut() throws {
         let fixture = try Fixture.withNote()
-        for seed in 0..<200 as Range<UInt64> {
+        for seed in randomSeeds(60) {
             var random = RandomStream(seed: seed, "test/network")
             let bytes = Self.bytes(Int(random.integer(below: 2000)), seed)
             Self.clear(fixture, "a", "b")

@@ -12,7 +12,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct HTTPServerDifferentialTests {
     /// The number of conversations; `SLOWLANE_CONVERSATIONS` sets another.
     private static let rounds =
-        ProcessInfo.processInfo.environment["SLOWLANE_CONVERSATIONS"].flatMap(UInt64.init) ?? 400
+        ProcessInfo.processInfo.environment["SLOWLANE_CONVERSATIONS"].flatMap(UInt64.init) ?? 150
 
     @Test func serverAndMachineGiveEqualResponses() async throws {
         var limits = HTTPServer.Limits()

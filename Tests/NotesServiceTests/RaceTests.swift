@@ -8,10 +8,10 @@ import Testing
 
 /// Concurrent writers over HTTP. The suite is serialized because each test keeps several cores busy.
 ///
-/// `SLOWLANE_RACE_ROUNDS` sets the number of rounds (default: 300).
+/// `SLOWLANE_RACE_ROUNDS` sets the number of rounds (default: 100).
 @Suite(.serialized, .timeLimit(.minutes(10))) struct RaceTests {
     private static let rounds =
-        ProcessInfo.processInfo.environment["SLOWLANE_RACE_ROUNDS"].flatMap { Int($0) }.map { max(1, $0) } ?? 300
+        ProcessInfo.processInfo.environment["SLOWLANE_RACE_ROUNDS"].flatMap { Int($0) }.map { max(1, $0) } ?? 100
 
     /// The request of one writer in a round.
     private struct Attempt: Sendable {

@@ -37,7 +37,7 @@ import Testing
             "schemathesis",
             [
                 "run", "http://127.0.0.1:\(server.port)/openapi.json", "--auth", "ada:secret", "--seed", "1",
-                "--max-examples", "5", "--no-color", "--checks",
+                "--max-examples", "\(randomSeeds(2).count)", "--no-color", "--checks",
                 "not_a_server_error,status_code_conformance,content_type_conformance,response_headers_conformance,"
                     + "response_schema_conformance,unsupported_method,allow_header_conformance",
             ], in: folder.path("."))

@@ -285,6 +285,7 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
                 try other.send(message)
                 #expect(try otherServer.receive(exactly: message.count) == message)
                 // The transfer continues when the client reads.
+                client.growReceiveBuffer()
                 #expect(try client.receive(exactly: 150_000).allSatisfy { $0 == 9 })
             }
             await proxy.stop(grace: .zero)
@@ -340,7 +341,7 @@ private let message = Array("GET / HTTP/1.1\r\n\r\n".utf8)
     }
 
     @Test func stoppingDeliversBytesInFlightAndClosesAllConnections() async throws {
-        let veryDelayed = Conditions(up: DirectionConditions(delay: .seconds(3)), down: .clear)
+        let veryDelayed = Conditions(up: DirectionConditions(delay: .seconds(1)), down: .clear)
         try await withProxy(veryDelayed) { proxy, listener in
             let (client, server) = try await blocking {
                 let client = try TestSocket.connect(port: proxy.address.port)

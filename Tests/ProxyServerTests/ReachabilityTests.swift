@@ -51,34 +51,41 @@ private typealias Failure = TestSocket.Failure
 /// The treatment of new connections: SYN dropped, refused, served by a captive portal.
 @Suite(.timeLimit(.minutes(10))) struct ReachabilityTests {
     @Test(arguments: synDropMethods) func duringAnOutageSYNsAreDropped(_ method: SYNDropMethod) async throws {
-        for conditions in [dead, updead, downdead] {
-            try await withProxy(.clear, synDropMethod: method) { proxy, listener in
-                let (old, oldServer) = try await blocking {
-                    (try TestSocket.connect(port: proxy.address.port), try listener.accept())
-                }
-                await proxy.setConditions(conditions)
-                #expect(await proxy.status().synDropMethod == method)
-                try await blocking { () throws -> Void in
-                    // Neither a SYN-ACK nor a RST.
-                    for _ in 0..<3 {
-                        #expect(throws: Failure(call: "connect", code: EINPROGRESS)) {
-                            try TestSocket.connect(port: proxy.address.port, within: 150)
-                        }
+        try await withThrowingTaskGroup(of: Void.self) { outages in
+            for conditions in [dead, updead, downdead] {
+                outages.addTask { try await Self.expectDroppedSYNs(conditions, method) }
+            }
+            try await outages.waitForAll()
+        }
+    }
+
+    private static func expectDroppedSYNs(_ conditions: Conditions, _ method: SYNDropMethod) async throws {
+        try await withProxy(.clear, synDropMethod: method) { proxy, listener in
+            let (old, oldServer) = try await blocking {
+                (try TestSocket.connect(port: proxy.address.port), try listener.accept())
+            }
+            await proxy.setConditions(conditions)
+            #expect(await proxy.status().synDropMethod == method)
+            try await blocking { () throws -> Void in
+                // Neither a SYN-ACK nor a RST.
+                for _ in 0..<3 {
+                    #expect(throws: Failure(call: "connect", code: EINPROGRESS)) {
+                        try TestSocket.connect(port: proxy.address.port, within: 150)
                     }
                 }
-                // The kernel repeats the SYN of this connection after a second.
-                async let late = blocking { try TestSocket.connect(port: proxy.address.port) }
-                try await Task.sleep(for: .milliseconds(300))
-                await proxy.setConditions(.clear)
-                let client = try await late
-                try await blocking {
-                    try exchange(client, try listener.accept())
-                    try exchange(old, oldServer)
-                }
-                let status = await proxy.status()
-                #expect(status.synDropMethod == nil)
-                #expect(status.connectionsAccepted == 2, "a filler connection is not counted")
             }
+            // The kernel repeats the SYN of this connection after a second.
+            async let late = blocking { try TestSocket.connect(port: proxy.address.port) }
+            try await Task.sleep(for: .milliseconds(300))
+            await proxy.setConditions(.clear)
+            let client = try await late
+            try await blocking {
+                try exchange(client, try listener.accept())
+                try exchange(old, oldServer)
+            }
+            let status = await proxy.status()
+            #expect(status.synDropMethod == nil)
+            #expect(status.connectionsAccepted == 2, "a filler connection is not counted")
         }
     }
 

@@ -268,6 +268,8 @@ final class FakeWorld {
         }
         if client.conditions.preventsExchanges && client.conditions.connectionPolicy != .portal {
             return later(client.conditions.connectionPolicy.refusesConnections ? .milliseconds(1) : behaviour.timeout) {
+                [self] in
+                record(.connectionEnded(connection, device: device))
                 retry()
             }
         }

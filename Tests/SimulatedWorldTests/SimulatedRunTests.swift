@@ -1,6 +1,7 @@
 import ConfigFiles
 import Determinism
 import ScenarioModel
+import ScenarioWorld
 import SyncEngine
 import Testing
 
@@ -44,6 +45,66 @@ import Testing
     func aMutantFailsItsScenario(_ name: String, _ mutant: Mutant) throws {
         let scenario = try ScenarioCatalogue.scenario(name).scenario
         #expect(try SimulatedRun.run(scenario, mutant: mutant).verdict.result == .fail)
+    }
+
+    /// Without packets an attempt takes as long as the timeout of the client; with a RST it takes no time.
+    @Test(arguments: [("none", true), ("silent", false)])
+    func aClientWithoutBackOffExceedsTheBudget(_ variant: String, _ isAborted: Bool) throws {
+        let scenario = try #require(try ScenarioCatalogue.scenario("outage-30-min").runs(ofVariant: variant).first)
+        let result = try SimulatedRun.run(scenario, mutant: .noBackoff)
+        let failed = result.verdict.checks.filter {
+            if case .fail = $0.outcome { true } else { false }
+        }.map(\.description)
+        #expect(result.verdict.result == .fail)
+        #expect(
+            failed.contains(
+                "traffic: any from A at the proxy between 10.0 s and 1810.0 s, at least 30, within the retry budget"),
+            "\(failed)")
+        #expect(failed.contains("the run ends") == isAborted)
+    }
+
+    /// The run of a client that repeats attempts at once is aborted, whatever its requests meet.
+    @Test(arguments: ["refuse", "dns", "portal", "100-loss"])
+    func aClientWithoutBackOffDoesNotRunForever(_ outage: String) throws {
+        let scenario = try Self.scenario(
+            """
+            limit: 1h
+            server: { notes: { n1: { title: Milk, text: one } } }
+            devices: { A: { user: ada } }
+            network: { A: { 0s: wifi, 2s: { link: \(outage), signalled: false }, 1802s: wifi } }
+            steps: [{ at: 5s, A: { edit: n1, text: two } }]
+            expect: { finally: { agree: [A, server] } }
+            """)
+        let result = try SimulatedRun.run(scenario, mutant: .noBackoff)
+        #expect(result.eventCount < 60_000)
+        guard outage != "100-loss" else { return }
+        let reason = Self.reasons(result.verdict)
+        #expect(result.verdict.result == .fail)
+        #expect(reason.contains("the run ends: ") && reason.contains("repeated without a delay"), "\(reason)")
+        #expect(try #require(result.history.entries.last?.time) < .seconds(60))
+    }
+
+    /// The attempts of an outage of half an hour, with several seeds.
+    @Test(arguments: 1...10 as ClosedRange<UInt64>)
+    func attemptsInALongOutageAreFew(_ seed: UInt64) throws {
+        for scenario in try ScenarioCatalogue.scenario("outage-30-min").runs(ofVariant: nil) {
+            let history = try SimulatedRun.run(scenario, seed: seed).history
+            func attempts(from start: Int64) -> Int {
+                history.entries.count { entry in
+                    guard case .connectionAttempt = entry.event else { return false }
+                    return entry.time >= .seconds(start) && entry.time < .seconds(1810)
+                }
+            }
+            // The interface is down, and the client knows it.
+            let isSilent = scenario.variant == "signalled"
+            #expect(isSilent ? attempts(from: 10) == 0 : (30...68).contains(attempts(from: 10)))
+            #expect(attempts(from: 1690) <= 5)
+            let sent = history.entries.compactMap { entry -> String? in
+                guard case .request(_, _, "PUT", let row, _, _, _) = entry.event else { return nil }
+                return row
+            }
+            #expect(sent == (1...10).map { "n\($0)" }, "\(scenario.fullName) seed \(seed)")
+        }
     }
 
     @Test func anActionOnAMissingNoteFailsAtItsPlace() throws {
@@ -90,6 +151,32 @@ import Testing
         let result = try SimulatedRun.run(scenario)
         #expect(result.verdict.result == .inconclusive, "\(Self.reasons(result.verdict))")
         #expect(try #require(result.history.entries.last?.time) < .seconds(180))
+    }
+
+    /// Clients poll each minute; what no poll can bring about is not waited for.
+    @Test func aRunInWhichOnlyPollsHappenEnds() throws {
+        let scenario = try Self.scenario(
+            """
+            limit: 2h
+            server: { notes: { n1: { title: Milk, text: two } } }
+            devices: { A: { user: ada }, B: { user: ada } }
+            writers: { W: { user: ada } }
+            network: { A: { 0s: wifi }, B: { 0s: 3g } }
+            steps:
+              - { at: 1s, A: { edit: n1, text: three } }
+              - { at: 20s, W: { edit: n1, text: four } }
+              - { when: { B: { row: n1, text: four } }, within: 50m, mark: fetched }
+              - { when: { A: { row: n1, icon: conflict } }, within: 50m, mark: shown }
+            expect:
+              eventually: [{ by: 1h, A: { row: n1, text: five } }]
+              finally: { agree: [A, B, server] }
+            """)
+        let result = try SimulatedRun.run(scenario)
+        #expect(result.verdict.result == .fail, "the state of the expectation is never reached")
+        // A poll shows what the writer has done, at the latest a minute later.
+        #expect(result.history.time(of: "fetched") != nil)
+        #expect(result.history.time(of: "shown") == nil)
+        #expect(try #require(result.history.entries.last?.time) < .seconds(200))
     }
 
     @Test func theStateAtTheStartIsRecordedIfItNeverChanges() throws {
@@ -173,6 +260,14 @@ import Testing
         let alone = try requests("")
         #expect(alone.count >= 3)
         #expect(try requests("  - { at: 2s, B: { create: n2, text: four } }") == alone)
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>) func theSoakPasses(_ seed: UInt64) throws {
+        let scenario = SoakScenario.scenario(seed: seed)
+        #expect(scenario.steps.count == SoakScenario.actions)
+        let result = try SimulatedRun.run(scenario)
+        #expect(result.verdict.result == .pass, "seed \(seed): \(Self.reasons(result.verdict))")
+        if seed == 1 { #expect(try SimulatedRun.run(SoakScenario.scenario(seed: seed)).digest == result.digest) }
     }
 
     // MARK: Outages

@@ -1,5 +1,6 @@
 import ConfigFiles
 import ScenarioModel
+import ScenarioWorld
 import Testing
 
 @testable import SimulatedWorld

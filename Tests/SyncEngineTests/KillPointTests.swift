@@ -198,7 +198,7 @@ import Testing
     }
 
     /// `SLOWLANE_CONTRACTS=all` runs every contract.
-    private static let contracts: [APIContract] =
+    static let contracts: [APIContract] =
         ProcessInfo.processInfo.environment["SLOWLANE_CONTRACTS"] == "all" ? [.orig, .compat, .strict] : [.compat]
 
     @Test(arguments: operations, contracts)

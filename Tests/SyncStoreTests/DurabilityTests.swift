@@ -91,13 +91,6 @@ import Testing
     private static func commitUntilKilled(_ path: String, _ log: String, _ round: Int) throws {
         let store = try SyncStoreTests.holder(path)
         let descriptor = open(log, O_WRONLY | O_CREAT | O_APPEND, 0o600)
-        // Odd rounds are killed by the clock, even ones within a transaction.
-        if round % 2 == 1 {
-            Thread.detachNewThread {
-                usleep(UInt32(20_000 * round))
-                kill(getpid(), SIGKILL)
-            }
-        }
         for number in 0... {
             let id = RecordID("record-\(number)")
             var change = StoreChange()
@@ -108,6 +101,13 @@ import Testing
                 content: SyncStoreTests.content("x"), edits: 1)
             _ = try store.commit(change)
             write(descriptor, [1], 1)
+            // Odd rounds are killed by the clock, even ones within a transaction.
+            if round % 2 == 1, number == 0 {
+                Thread.detachNewThread {
+                    usleep(UInt32(20_000 * round))
+                    kill(getpid(), SIGKILL)
+                }
+            }
             if round % 2 == 0, number == 7 * round {
                 try store.queue.write { database in
                     try database.execute(sql: "DELETE FROM record; DELETE FROM outbox; PRAGMA cache_spill = 1")

@@ -30,6 +30,10 @@ public final class ChildProcess: Sendable {
     /// Serialises starts, so that no other program inherits the ends of a pipe.
     private static let spawning = Mutex(())
 
+    /// The variables of this process without those of GitHub Actions, on which the output of programs depends.
+    private static let environment = ProcessInfo.processInfo.environment
+        .filter { !$0.key.hasPrefix("GITHUB_") }.map { "\($0.key)=\($0.value)" }
+
     /// A failure to start a program or to open a pipe.
     public struct Failure: Error, CustomStringConvertible {
         let program: String
@@ -74,7 +78,10 @@ public final class ChildProcess: Sendable {
             var texts = words.map { strdup($0) }
             defer { for text in texts { free(text) } }
             texts.append(nil)
-            let code = posix_spawnp(&pid, words[0], &actions, &attributes, texts, environ)
+            var environment = Self.environment.map { strdup($0) }
+            defer { for variable in environment { free(variable) } }
+            environment.append(nil)
+            let code = posix_spawnp(&pid, words[0], &actions, &attributes, texts, environment)
             guard code == 0 else { throw Failure(program: program, code: code) }
             return (pid, forInput.entry, forOutput.exit, forErrors.exit)
         }

@@ -212,6 +212,12 @@ public final class TestSocket: Sendable {
         setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<CInt>.size))
     }
 
+    /// Undoes ``shrinkReceiveBuffer()``: the sender may send more than a segment per round trip again.
+    public func growReceiveBuffer() {
+        var size: CInt = 1 << 20
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<CInt>.size))
+    }
+
     private static func loopback(_ port: Int) -> sockaddr_in {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)

@@ -84,10 +84,16 @@ enum Layers {
             ],
             packages: ["HTTPTypes", "Logging", "NIOCore", "NIOPosix"]),
         .init(
+            name: "ScenarioWorld", layer: 2,
+            targets: [
+                "Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ScenarioModel", "NotesService",
+            ],
+            packages: []),
+        .init(
             name: "SimulatedWorld", layer: 2,
             targets: [
-                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "JSON", "NotesContract", "SyncEngine",
-                "ScenarioModel", "Impairment", "NotesService",
+                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "NotesContract", "SyncEngine",
+                "ScenarioModel", "ScenarioWorld", "Impairment", "NotesService",
             ],
             packages: ["DequeModule", "HTTPTypes", "HeapModule", "NIOCore"]),
         .init(
@@ -102,19 +108,27 @@ enum Layers {
             ],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
         .init(
-            name: "ScenarioRunner", layer: 3,
+            name: "LiveWorld", layer: 3,
             targets: [
-                "Determinism", "LinkModel", "HTTPWire", "NotesContract", "SyncEngine", "ScenarioModel", "Impairment",
+                "Determinism", "LinkModel", "HTTPWire", "NotesContract", "SyncEngine", "ScenarioModel",
+                "ScenarioWorld", "Impairment",
                 "NotesService", "ProxyServer", "NotesServer", "SyncClient",
             ],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
+        .init(
+            name: "ScenarioRunner", layer: 3,
+            targets: [
+                "Determinism", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld", "SimulatedWorld",
+                "CommandSupport", "LiveWorld",
+            ],
+            packages: []),
         .init(name: "ToxiproxyCLI", layer: 3, targets: ["JSON", "ControlAPI", "CommandSupport"], packages: []),
         .init(
             name: "slowlane", layer: 4,
             targets: [
-                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
-                "ConfigFiles", "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient",
-                "ControlAPI", "LiveMeasurement", "CommandSupport", "SimulatedWorld", "ScenarioRunner", "ToxiproxyCLI",
+                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "LinkWorkload", "ConfigFiles",
+                "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient", "ControlAPI",
+                "LiveMeasurement", "CommandSupport", "ScenarioRunner", "ToxiproxyCLI",
             ],
             packages: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix"]),
     ]

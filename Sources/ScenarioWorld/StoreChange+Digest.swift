@@ -1,14 +1,17 @@
 internal import Determinism
-internal import SyncEngine
+public import SyncEngine
 
 extension StoreChange {
     /// A digest of the change, the same in every process.
-    var digest: UInt64 {
+    public var digest: UInt64 {
         var hash = FNV1a()
         func add(_ text: String?) {
             for byte in (text ?? "").utf8 { hash.add(byte) }
             // Not part of UTF-8; tells an absent text from an empty one.
             hash.add(text == nil ? 0xFE : 0xFF)
+        }
+        func add(_ number: Int) {
+            withUnsafeBytes(of: Int64(number).littleEndian) { for byte in $0 { hash.add(byte) } }
         }
         func add(_ content: RecordContent?) {
             for byte in content?.bytes ?? [] { hash.add(byte) }
@@ -19,15 +22,22 @@ extension StoreChange {
             guard let record else { continue }
             add(record.base?.description)
             add(record.mine)
-            add("\(record.isDeleted) \(record.edits)")
+            add(record.isDeleted ? 1 : 0)
+            add(record.edits)
             add(record.theirs?.revision?.description)
             add(record.theirs?.content)
         }
         for (sequence, entry) in entries.sorted(by: { $0.key < $1.key }) {
-            add("\(sequence)")
+            add(sequence)
             guard let entry else { continue }
             add(entry.id.text)
-            add("\(entry.kind) \(entry.attempts)")
+            switch entry.kind {
+            case .create: add("create")
+            case .update: add("update")
+            case .delete: add("delete")
+            case .unknown(let name): add(name)
+            }
+            add(entry.attempts)
             add(entry.operation)
             add(entry.parked)
         }

@@ -2,13 +2,14 @@ internal import Determinism
 internal import Synchronization
 
 /// Random identifiers of a named stream.
-final class RandomIdentifiers: Sendable {
+public final class RandomIdentifiers: Sendable {
     private let stream: Mutex<RandomStream>
 
-    init(seed: UInt64, _ name: String) { stream = Mutex(RandomStream(seed: seed, name)) }
+    /// Creates the identifiers of a stream.
+    public init(seed: UInt64, _ name: String) { stream = Mutex(RandomStream(seed: seed, name)) }
 
     /// Returns a UUID (RFC 9562, version 4).
-    func uuid() -> String {
+    public func uuid() -> String {
         let (high, low) = stream.withLock { ($0.next(), $0.next()) }
         // Version 4 and the variant of RFC 9562.
         let text = Self.hexadecimal(high & 0xFFFF_FFFF_FFFF_0FFF | 0x4000)
@@ -22,10 +23,10 @@ final class RandomIdentifiers: Sendable {
     }
 
     /// Returns eight hexadecimal digits.
-    func short() -> String { String(Self.hexadecimal(stream.withLock { $0.next() }).prefix(8)) }
+    public func short() -> String { String(Self.hexadecimal(stream.withLock { $0.next() }).prefix(8)) }
 
     /// Returns 64 random bits.
-    func bits() -> UInt64 { stream.withLock { $0.next() } }
+    public func bits() -> UInt64 { stream.withLock { $0.next() } }
 
     private static func hexadecimal(_ value: UInt64) -> String {
         let text = String(value, radix: 16)

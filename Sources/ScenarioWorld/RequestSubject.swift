@@ -1,13 +1,13 @@
-internal import HTTPWire
+public import HTTPWire
 internal import JSON
 internal import NotesContract
 
 /// The note that a request concerns.
-enum RequestSubject {
+public enum RequestSubject {
     /// Returns the identifier of the note: from the path, or from the body of a creation.
     ///
     /// - Parameter body: The body, or the first bytes of a long one.
-    static func record(_ head: HTTPRequestHead, _ body: [UInt8]) -> [UInt8]? {
+    public static func record(_ head: HTTPRequestHead, _ body: [UInt8]) -> [UInt8]? {
         let path = head.target.utf8.prefix { $0 != UInt8(ascii: "?") }
         let prefix = NotesHTTP.notesPath.utf8
         guard path.starts(with: prefix) else { return nil }

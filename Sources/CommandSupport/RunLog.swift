@@ -1,20 +1,20 @@
 internal import Determinism
-internal import ScenarioModel
+public import ScenarioModel
 
-/// The printed lines of a run: one for each event that matters to a reader.
-struct RunLog {
-    private let onLine: (String) -> Void
+/// The lines of a run: one for each event that matters to a reader.
+public struct RunLog: Sendable {
     private var links: [String: String] = [:]
     private var outboxes: [String: Int] = [:]
     private var requests: [Int: (actor: String, subject: String, time: Nanoseconds)] = [:]
 
-    init(_ onLine: @escaping (String) -> Void) { self.onLine = onLine }
+    /// Creates the log of a run.
+    public init() {}
 
-    /// Records an event, and prints its line if it has one.
-    mutating func record(_ event: History.Event, at time: Nanoseconds) {
-        guard let text = text(event, time) else { return }
-        let seconds = TimeFormat.seconds(time)
-        onLine(String(repeating: " ", count: max(0, 8 - seconds.count)) + seconds + "  " + text)
+    /// Returns the line of an event; `nil` if it has none.
+    public mutating func line(_ entry: History.Entry) -> String? {
+        guard let text = text(entry.event, entry.time) else { return nil }
+        let seconds = TimeFormat.seconds(entry.time)
+        return String(repeating: " ", count: max(0, 8 - seconds.count)) + seconds + "  " + text
     }
 
     private mutating func text(_ event: History.Event, _ time: Nanoseconds) -> String? {
@@ -37,6 +37,7 @@ struct RunLog {
         case .mark(let mark): return "mark \(mark)"
         case .action("runner", _): return "plan finished; all links restored, waiting for convergence"
         case .action(let actor, let action): return "\(actor)  \(action)"
+        case .hostPause(let span): return "the host was paused for \(TimeFormat.seconds(span))"
         case .stepFailed(_, let reason), .missed(_, let reason), .aborted(let reason): return reason
         default: return nil
         }

@@ -1,0 +1,122 @@
+import ConfigFiles
+import Determinism
+import Foundation
+import ScenarioModel
+import ScenarioWorld
+import SimulatedWorld
+
+/// Measures the speed of scenarios in virtual time, or prints digests to compare processes and builds.
+@main struct ScenarioBenchmark {
+    static let usage = """
+        usage: ScenarioBenchmark [SEEDS]            seeds, events and virtual seconds per second; each built-in scenario
+               ScenarioBenchmark --events SEEDS     runs the soak with the seeds and prints the number of events
+               ScenarioBenchmark --digests SEEDS    digests of all built-in scenarios and of the soak with each seed
+               ScenarioBenchmark --history SEED     the events of the soak with a seed, and what failed
+        """
+
+    static func main() throws {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        switch (arguments.first, arguments.count) {
+        case (nil, 0): try measure(seeds: 30)
+        case ("--events", 2):
+            guard let count = number(arguments[1]) else { return print(usage) }
+            print(try soak(count).events)
+        case ("--digests", 2):
+            guard let count = number(arguments[1]) else { return print(usage) }
+            try printDigests(seeds: count)
+        case ("--history", 2):
+            guard let seed = number(arguments[1]) else { return print(usage) }
+            try printHistory(seed: UInt64(seed))
+        case (let count?, 1):
+            guard let count = number(count) else { return print(usage) }
+            try measure(seeds: count)
+        default: print(usage)
+        }
+    }
+
+    static func number(_ text: String) -> Int? { Int(text).flatMap { (1...1_000_000).contains($0) ? $0 : nil } }
+
+    // MARK: Digests
+
+    static func printDigests(seeds: Int) throws {
+        for scenario in try builtIn() { print(try SimulatedRun.run(scenario).digestText, scenario.fullName) }
+        for seed in 1...UInt64(seeds) {
+            print(try SimulatedRun.run(SoakScenario.scenario(seed: seed)).digestText, "soak seed \(seed)")
+        }
+    }
+
+    static func printHistory(seed: UInt64) throws {
+        let result = try SimulatedRun.run(SoakScenario.scenario(seed: seed))
+        for entry in result.history.entries {
+            print(String(format: "%14.6f", Double(entry.time.count) / 1e9), entry.event)
+        }
+        for check in result.verdict.checks where check.outcome != .pass { print(check.description, check.outcome) }
+    }
+
+    static func builtIn() throws -> [Scenario] {
+        try ScenarioCatalogue.names.flatMap { try ScenarioCatalogue.scenario($0).runs(ofVariant: nil) }
+    }
+
+    // MARK: Speed
+
+    struct Total {
+        var events = 0
+        var entries = 0
+        var virtualSeconds = 0.0
+        var results: [Verdict.Result: Int] = [:]
+        var wall = 0.0
+        var processor = 0.0
+
+        mutating func add(_ result: RunResult) {
+            events += result.eventCount
+            entries += result.history.entries.count
+            virtualSeconds += Double(result.history.entries.last?.time.count ?? 0) / 1e9
+            results[result.verdict.result, default: 0] += 1
+        }
+    }
+
+    static func soak(_ seeds: Int) throws -> Total {
+        var total = Total()
+        let scenarios = (1...UInt64(seeds)).map { SoakScenario.scenario(seed: $0) }
+        let start = (seconds(CLOCK_MONOTONIC), seconds(CLOCK_PROCESS_CPUTIME_ID))
+        for scenario in scenarios { total.add(try SimulatedRun.run(scenario)) }
+        total.wall = seconds(CLOCK_MONOTONIC) - start.0
+        total.processor = seconds(CLOCK_PROCESS_CPUTIME_ID) - start.1
+        return total
+    }
+
+    static func seconds(_ clock: clockid_t) -> Double {
+        var time = timespec()
+        clock_gettime(clock, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+
+    static func measure(seeds: Int) throws {
+        _ = try soak(1)
+        print("soak: \(seeds) seeds of \(SoakScenario.seconds) s and \(SoakScenario.actions) actions, best of 3 rounds")
+        var best = try soak(seeds)
+        for _ in 0..<2 {
+            let next = try soak(seeds)
+            if next.processor < best.processor { best = next }
+        }
+        func rate(_ count: Double) -> String { String(format: "%.0f", count / best.processor) }
+        print("  seeds per CPU second            \(String(format: "%.1f", Double(seeds) / best.processor))")
+        print("  seeds per second                \(String(format: "%.1f", Double(seeds) / best.wall))")
+        print("  events per CPU second           \(rate(Double(best.events)))")
+        print("  virtual seconds per CPU second  \(rate(best.virtualSeconds))")
+        print("  events per seed                 \(best.events / seeds)")
+        print("  entries of the history per seed \(best.entries / seeds)")
+        let results = best.results.map { "\($0.value) \($0.key.rawValue)" }.sorted().joined(separator: ", ")
+        print("  verdicts                        \(results)")
+        print("built-in scenarios, best of 5 runs")
+        for scenario in try builtIn() {
+            var shortest = Double.infinity
+            for _ in 0..<5 {
+                let start = seconds(CLOCK_MONOTONIC)
+                _ = try SimulatedRun.run(scenario)
+                shortest = min(shortest, seconds(CLOCK_MONOTONIC) - start)
+            }
+            print("  \(String(format: "%6.1f ms", shortest * 1000))  \(scenario.fullName)")
+        }
+    }
+}

@@ -1,0 +1,175 @@
+internal import Determinism
+internal import Impairment
+internal import LinkModel
+internal import NIOCore
+internal import NIOPosix
+internal import ProxyServer
+internal import ScenarioModel
+internal import ScenarioWorld
+internal import SyncClient
+internal import SyncEngine
+internal import Synchronization
+
+/// A device in real time: the proxy that is its link, its store's file, and its client while that runs.
+///
+/// Orders are executed one after the other.
+actor DeviceDriver {
+    nonisolated let name: String
+    private let world: World
+    private let user: String
+    private let mutant: Mutant?
+    private let storePath: String
+    private let proxy: Proxy
+    private nonisolated let isNameResolved = Mutex(true)
+    private var client: SyncClient?
+    private var interface = NetworkInterface(isUp: true)
+    private let ids: RandomIdentifiers
+    private let seeds: RandomIdentifiers
+
+    /// The time of the first sync; longer than the director waits.
+    private static let prepareMax = Duration.seconds(60)
+
+    init(_ device: Scenario.Device, in world: World, mutant: Mutant?, _ folder: RunFolder, serverPort: Int) async throws
+    {
+        name = device.name
+        user = device.user
+        self.world = world
+        self.mutant = mutant
+        storePath = folder.path("\(device.name).db")
+        ids = RandomIdentifiers(seed: world.seed, "user/\(device.name)/ids")
+        seeds = RandomIdentifiers(seed: world.seed, "engine/\(device.name)")
+        var configuration = ProxyConfiguration(
+            listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: serverPort))
+        configuration.seed = world.seed
+        configuration.linkName = "link/\(device.name)"
+        configuration.exchangeTracking = ExchangeTracking()
+        let name = device.name
+        configuration.exchangeController = { event, port in world.exchange(of: name, event, port: port) }
+        proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
+    }
+
+    /// Ends the client and the proxy.
+    func stop() async {
+        await client?.kill()
+        client = nil
+        await proxy.stop(grace: .zero)
+    }
+
+    // MARK: Orders
+
+    /// Executes an order.
+    func execute(_ order: World.Order) async {
+        switch order.action {
+        case .prepare: await prepare()
+        case .setConditions(_, let conditions, link: _):
+            isNameResolved.withLock { $0 = conditions.connectionPolicy != .dns }
+            await proxy.setConditions(conditions)
+            world.executed(order)
+        case .record(let event): world.record(event)
+        case .setInterface(_, let isUp):
+            interface = NetworkInterface(isUp: isUp)
+            try? await client?.setInterface(interface)
+            world.executed(order)
+        case .startClient(let act, _):
+            do {
+                try await start()
+                world.executed(order)
+                world.finished(act)
+                try await client?.reportActivity()
+            } catch {
+                world.finished(act, error)
+            }
+        case .killClient(let act, _):
+            await client?.kill()
+            client = nil
+            world.executed(order)
+            world.finished(act)
+        case .perform(let act, actor: _, let action):
+            // The time that the client takes is its own.
+            world.executed(order)
+            do {
+                try await perform(action)
+                world.finished(act)
+                // After each act the director expects a report, even if the state is the one reported before.
+                try await client?.reportActivity()
+            } catch {
+                world.finished(act, error)
+            }
+        case .disarmFaults: await proxy.withdrawFaults()
+        case .armFault, .readServer, .end: break
+        }
+    }
+
+    /// Fetches the server's notes into the store, and ends the client. Nothing of it is recorded.
+    private func prepare() async {
+        do {
+            let client = try await SyncClient.start(configuration())
+            self.client = client
+            let completion = try await client.waitUntilComplete(timeout: Self.prepareMax)
+            await client.kill()
+            self.client = nil
+            await proxy.abortConnections()
+            // The next connection has number 0.
+            await proxy.reseed(world.seed)
+            world.prepared(name, failure: completion == .complete ? nil : "\(completion)")
+        } catch {
+            world.prepared(name, failure: "\(error)")
+        }
+    }
+
+    // MARK: The client
+
+    private func configuration() -> SyncClientConfiguration {
+        var configuration = SyncClientConfiguration(
+            host: "127.0.0.1", port: proxy.address.port, user: user, password: RunServer.password, storePath: storePath)
+        configuration.mutant = mutant
+        configuration.seed = seeds.bits()
+        configuration.isHostResolvable = { [weak self] in self?.isNameResolved.withLock { $0 } ?? false }
+        return configuration
+    }
+
+    private func start() async throws {
+        var process = 0
+        world.client(of: name) { ledger, _ in
+            process = ledger.begin()
+            return []
+        }
+        var configuration = configuration()
+        configuration.onActivity = { [world, name, process] activity in
+            world.client(of: name) { ledger, recorder in
+                ledger.activity(activity, process: process, &recorder)
+            }
+            if case .settled(let isSettled) = activity { world.settled(name, isSettled) }
+        }
+        client = try await SyncClient.start(configuration, interface: interface) { [world, name, process] event, _ in
+            guard case .view(let change) = event else { return }
+            world.client(of: name) { ledger, recorder in
+                ledger.viewChanged(change, process: process, &recorder)
+            }
+        }
+        // A client without notes reports no change.
+        world.client(of: name) { ledger, recorder in ledger.viewEvents(&recorder) }
+    }
+
+    // MARK: Acts of the user
+
+    private func perform(_ action: Scenario.Action) async throws {
+        guard let client else { throw ActionError("\(name) is not running") }
+        let change = try world.withRecorder { recorder throws(ActionError) in
+            let change = try UserChange(action, recorder, ids: ids, date: SyncClient.date())
+            guard let change, let record = change.newRecord else { return (change, []) }
+            // A note has its name before it is visible.
+            return (change, recorder.assign(row: change.row, to: Array(record.text.utf8)))
+        }
+        guard let change else { return try await client.sync() }
+        let kept = try await client.change { engine, now in try change.apply(to: &engine, at: now) }
+        world.client(of: name) { [name] ledger, recorder in
+            var events: [History.Event] = []
+            if kept != change.record {
+                events = recorder.assign(row: change.row, to: Array(kept.text.utf8))
+                events += ledger.viewEvents(&recorder)
+            }
+            return events + [.accepted(device: name, row: change.row)]
+        }
+    }
+}

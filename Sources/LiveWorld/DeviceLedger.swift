@@ -1,0 +1,132 @@
+internal import Determinism
+internal import HTTPWire
+internal import Impairment
+internal import NotesContract
+internal import ScenarioModel
+internal import ScenarioWorld
+internal import SyncClient
+internal import SyncEngine
+
+/// The connections, exchanges and view of a device: what turns the events of its client and of its proxy into events of
+/// the history. A value without clock and sockets.
+struct DeviceLedger {
+    /// A connection of the client.
+    private struct Connection {
+        /// The number of the attempt on the device.
+        let attempt: Int
+        var isClosed = false
+        /// The exchanges, by their numbers in the run, that have not ended for the client.
+        var exchanges: [Int] = []
+        var port: Int?
+    }
+
+    private let name: String
+    /// The number of the client's process; events of earlier ones are ignored. 0 before the first start.
+    private(set) var process = 0
+    private var attemptCount = 0
+    private var connections: [Int: Connection] = [:]
+    /// The attempts of the process's connections.
+    private var attempts: [HTTPConnectionID: Int] = [:]
+    /// The latest connection from each port of the client.
+    private var ports: [Int: Int] = [:]
+    /// The number in the run of each exchange of the link, and the attempt of its connection.
+    private var exchanges: [ExchangeID: (number: Int, attempt: Int?)] = [:]
+    private var view = DeviceView()
+
+    init(_ name: String) { self.name = name }
+
+    // MARK: The client
+
+    /// Begins a process of the client; returns its number.
+    mutating func begin() -> Int {
+        process += 1
+        attempts = [:]
+        view.removeAll()
+        return process
+    }
+
+    /// Returns the events of the view as it is.
+    mutating func viewEvents(_ recorder: inout HistoryRecorder) -> [History.Event] {
+        view.event(of: name, &recorder).map { [$0] } ?? []
+    }
+
+    /// Records a change of the view.
+    mutating func viewChanged(_ change: ViewChange, process: Int, _ recorder: inout HistoryRecorder) -> [History.Event]
+    {
+        guard process == self.process else { return [] }
+        let belief = view.apply(change, of: name)
+        return viewEvents(&recorder) + (belief.map { [$0] } ?? [])
+    }
+
+    /// Records an activity of the client.
+    mutating func activity(
+        _ activity: SyncClientActivity, process: Int, _ recorder: inout HistoryRecorder
+    ) -> [History.Event] {
+        guard process == self.process else { return [] }
+        switch activity {
+        case .connectionAttempted(let id):
+            attempts[id] = attemptCount
+            connections[attemptCount] = Connection(attempt: attemptCount)
+            defer { attemptCount += 1 }
+            return [.connectionAttempt(recorder.connection(attemptCount, of: name), device: name)]
+        case .connected(let id, let port):
+            guard let attempt = attempts[id] else { return [] }
+            ports[port] = attempt
+            connections[attempt]?.port = port
+            return []
+        case .connectionEnded(let id):
+            guard let attempt = attempts.removeValue(forKey: id) else { return [] }
+            return end(attempt, &recorder)
+        case .committed(let change): return [.commit(device: name, digest: change.digest)]
+        case .settled: return []
+        }
+    }
+
+    /// Ends a connection for the client: its exchanges have failed, although their bytes may still arrive.
+    private mutating func end(_ attempt: Int, _ recorder: inout HistoryRecorder) -> [History.Event] {
+        guard let connection = connections[attempt], !connection.isClosed else { return [] }
+        connections[attempt]?.isClosed = true
+        connections[attempt]?.exchanges = []
+        return [.connectionEnded(recorder.connection(attempt, of: name), device: name)]
+            + connection.exchanges.map { .failed($0) }
+    }
+
+    // MARK: The proxy
+
+    /// Records an event of an exchange on the connection from a port of the client.
+    mutating func exchange(_ event: ExchangeEvent, port: Int, _ recorder: inout HistoryRecorder) -> [History.Event] {
+        switch event {
+        case .requested(let id, let head, let body, _):
+            let attempt = ports[port]
+            let number = recorder.exchange(id.number, of: name)
+            exchanges[id] = (number, attempt)
+            let request = recorder.request(
+                id.number, of: name, method: head.method, record: RequestSubject.record(head, body),
+                key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: FNV1a.digest(body), connection: attempt)
+            guard let attempt, let connection = connections[attempt] else { return [request] }
+            // The client may have closed its socket while the request waited to be read.
+            if connection.isClosed { return [request, .failed(number)] }
+            connections[attempt]?.exchanges.append(number)
+            return [request]
+        case .requestDelivered(let id): return exchanges[id].map { [.arrived($0.number)] } ?? []
+        case .committed(let id, let status):
+            return exchanges[id].map { [.serverResponded($0.number, status: status)] } ?? []
+        case .responseDelivered(let id, let status):
+            // Bytes written to a closed socket are not received.
+            return endExchange(id).map { [.responseReceived($0, status: status)] } ?? []
+        case .interrupted(let id): return endExchange(id).map { [.failed($0)] } ?? []
+        case .faultInjected(let id, let rule):
+            return exchanges[id].map { [.fault(index: rule, exchange: $0.number)] } ?? []
+        case .notHTTP(let reason): return [.action(actor: name, "sends bytes that are not HTTP: \(reason)")]
+        }
+    }
+
+    /// Ends an exchange; `nil` if it had ended for the client, or began before 0 s.
+    private mutating func endExchange(_ id: ExchangeID) -> Int? {
+        guard let (number, attempt) = exchanges[id] else { return nil }
+        guard let attempt else { return number }
+        guard let index = connections[attempt]?.exchanges.firstIndex(of: number) else { return nil }
+        connections[attempt]?.exchanges.remove(at: index)
+        return number
+    }
+}

@@ -1,0 +1,86 @@
+//  LiveWorld: runs of scenarios in real time.
+//
+//  Owns: the notes server of a run, a proxy and a client for each device, and the writers, on free ports of the
+//  loopback interface; the folder with their files; the execution of the director's orders; host pauses.
+//
+//  Does not own: the plan and the meaning of histories (ScenarioModel), changes and requests (ScenarioWorld), files of
+//  scenarios (ConfigFiles).
+
+internal import Foundation
+internal import NotesServer
+public import ScenarioModel
+public import ScenarioWorld
+public import SyncEngine
+
+/// A run of a scenario in real time: one notes server, and one proxy and one client per device, on free ports of the
+/// loopback interface, with all files in a temporary folder.
+public enum LiveRun {
+    /// Runs a scenario.
+    ///
+    /// - Parameters:
+    ///   - mutant: A deliberate defect of the clients.
+    ///   - seed: The random seed; the scenario's by default.
+    ///   - onEvent: Called with each event of the history, in order.
+    /// - Throws: A `SetupError`, an error of the system, or `CancellationError` if the task is cancelled.
+    public static func run(
+        _ scenario: Scenario, mutant: Mutant? = nil, seed: UInt64? = nil,
+        onEvent: @escaping @Sendable (History.Entry) -> Void = { _ in }
+    ) async throws -> RunResult {
+        let seed = seed ?? scenario.seed
+        let scenario = scenario.materialized(seed: seed)
+        let folder = try RunFolder()
+        defer { folder.remove() }
+        let notes = try RunServer(scenario, seed: seed, path: folder.path("server.db"))
+        let world = try World(scenario, seed: seed, notes)
+        let server = try await NotesServer.start(notes.service, host: "127.0.0.1", port: 0)
+        do {
+            try await run(scenario, world, mutant: mutant, folder, port: server.port, onEvent)
+        } catch {
+            await server.stop()
+            throw error
+        }
+        await server.stop()
+        return world.result
+    }
+
+    private static func run(
+        _ scenario: Scenario, _ world: World, mutant: Mutant?, _ folder: RunFolder, port: Int,
+        _ onEvent: @escaping @Sendable (History.Entry) -> Void
+    ) async throws {
+        var devices: [DeviceDriver] = []
+        do {
+            for device in scenario.devices {
+                devices.append(
+                    try await DeviceDriver(device, in: world, mutant: mutant, folder, serverPort: port))
+            }
+            let writers = scenario.writers.map { WriterDriver($0, in: world, serverPort: port) }
+            let monitor = HostPauseMonitor(folder.url) { world.record(.hostPause($0)) }
+            defer { monitor.stop() }
+            try await withThrowingTaskGroup(of: Void.self) { [devices] group in
+                group.addTask { for await entry in world.entries { onEvent(entry) } }
+                for device in devices {
+                    group.addTask { for await order in world.orders(of: device.name) { await device.execute(order) } }
+                }
+                for writer in writers {
+                    group.addTask { for await order in world.orders(of: writer.name) { await writer.execute(order) } }
+                }
+                do {
+                    try await withTaskCancellationHandler {
+                        try await world.run()
+                    } onCancel: {
+                        world.cancel()
+                    }
+                } catch {
+                    // An order that is being executed may wait for its client.
+                    for device in devices { await device.stop() }
+                    throw error
+                }
+                try await group.waitForAll()
+            }
+        } catch {
+            for device in devices { await device.stop() }
+            throw error
+        }
+        for device in devices { await device.stop() }
+    }
+}

@@ -1,0 +1,65 @@
+internal import NotesContract
+internal import ScenarioModel
+internal import ScenarioWorld
+internal import SyncClient
+internal import SyncEngine
+
+/// A writer in real time: requests to the server, each on a connection of its own.
+actor WriterDriver {
+    nonisolated let name: String
+    private let world: World
+    private let call: HTTPCall
+    private var client: WriterClient
+
+    init(_ writer: Scenario.Writer, in world: World, serverPort: Int) {
+        name = writer.name
+        self.world = world
+        let credentials = Base64.encode(Array("\(writer.user):\(RunServer.password)".utf8))
+        call = HTTPCall(host: "127.0.0.1", port: serverPort, authorization: "Basic \(credentials)")
+        client = WriterClient(writer.name, seed: world.seed)
+    }
+
+    /// Executes an order.
+    func execute(_ order: World.Order) async {
+        guard case .perform(let act, actor: _, let action) = order.action else { return }
+        world.executed(order)
+        do {
+            try await perform(action)
+            world.finished(act)
+        } catch {
+            world.finished(act, error)
+        }
+    }
+
+    private func perform(_ action: Scenario.Action) async throws {
+        let date = SyncClient.date()
+        client = try world.withRecorder { recorder throws(ActionError) in
+            var client = client
+            guard let record = try client.begin(action, recorder, date: date), let row = action.row else {
+                return (client, [])
+            }
+            return (client, recorder.assign(row: row, to: Array(record.text.utf8)))
+        }
+        while let request = client.takeRequest() { try client.received(await execute(request)) }
+    }
+
+    /// Sends a request and records its exchange.
+    private func execute(_ request: WriterClient.Request) async throws -> SyncResponse {
+        let id = world.withRecorder { [name] recorder in
+            let event = recorder.request(
+                request.number, of: name, method: request.content.method, record: request.record, key: request.key,
+                bodyDigest: request.bodyDigest)
+            return (recorder.exchange(request.number, of: name), [event])
+        }
+        do {
+            let response = try await call.execute(request.content)
+            world.record(.arrived(id))
+            world.record(.serverResponded(id, status: response.status))
+            world.record(.responseReceived(id, status: response.status))
+            return response
+        } catch {
+            world.record(.failed(id))
+            throw error
+        }
+    }
+}

@@ -1,0 +1,42 @@
+internal import Determinism
+
+/// The limit on the attempts of a device: requests and attempts to connect. Only a client that repeats attempts without
+/// a delay exceeds it; its run would not end in an acceptable time.
+///
+/// A token bucket: ``AttemptLimit/perSecond`` attempts per second, and a burst that grows with the work of the scenario.
+struct AttemptLimit {
+    /// The attempts per second that are always allowed. A client with delays makes fewer than one.
+    private static let perSecond: Int64 = 20
+    /// The attempts that are allowed at once, besides those for each note and step.
+    private static let burst = 1_000
+    /// The attempts that are allowed at once for each note and step: to fetch and send it, and to repeat that.
+    private static let burstPerRecord = 20
+
+    private let span = Nanoseconds(1_000_000_000 / perSecond)
+    private let longest: Nanoseconds
+    /// The time after which the attempts so far are within the rate.
+    private var end = Instant.start
+    /// The first attempt that was not within the rate, and the number of attempts since then.
+    private var start = Instant.start
+    private var count = 0
+
+    init(_ scenario: Scenario) {
+        let (records, overflows) = (scenario.notes.count + scenario.steps.count)
+            .multipliedReportingOverflow(by: Self.burstPerRecord)
+        let attempts = Int64(clamping: overflows ? .max : records).addingSaturating(Int64(Self.burst))
+        longest = Nanoseconds(span.count.multipliedSaturating(by: attempts))
+    }
+
+    /// Records an attempt. Returns the reason if it exceeds the limit.
+    mutating func attempted(at time: Instant) -> String? {
+        if time >= end {
+            (start, end) = (time, time)
+            count = 0
+        }
+        count += 1
+        end = end + span
+        guard end - time > longest else { return nil }
+        return "\(count) requests and attempts to connect within \(TimeFormat.short(time - start)): "
+            + "they are repeated without a delay"
+    }
+}

@@ -1,0 +1,67 @@
+internal import CommandSupport
+internal import ConfigFiles
+public import ScenarioModel
+public import SyncEngine
+
+/// A world in which scenarios run.
+public enum RunWorld: String, Hashable, Sendable {
+    /// In virtual time.
+    case simulated
+    /// In real time over real sockets.
+    case live
+}
+
+/// A run to be made: a scenario with all that determines the run.
+public struct PlannedRun: Sendable {
+    /// The position in the plan, from 0.
+    public let index: Int
+    /// The built-in name or the path by which the scenario was selected.
+    public let source: String
+    /// The scenario, or one of its variants, with the steps of its workload.
+    public let scenario: Scenario
+    /// The world.
+    public let world: RunWorld
+    /// The random seed.
+    public let seed: UInt64
+    /// A deliberate defect of the clients.
+    public let mutant: Mutant?
+
+    /// Creates a run.
+    public init(
+        index: Int, source: String, scenario: Scenario, world: RunWorld, seed: UInt64? = nil, mutant: Mutant? = nil
+    ) {
+        self.index = index
+        self.source = source
+        self.seed = seed ?? scenario.seed
+        // Histories and verdicts refer to these steps.
+        self.scenario = scenario.materialized(seed: self.seed)
+        self.world = world
+        self.mutant = mutant
+    }
+
+    /// Scenario, variant, seed and world in one line.
+    public var title: String { "\(TextTable.singleLine(scenario.fullName)), seed \(seed), \(world.rawValue)" }
+}
+
+extension ScenarioSelection {
+    /// Returns the runs of all selected scenarios in order; those of one scenario in several worlds are adjacent. A file
+    /// that uses features that the worlds do not execute becomes one of ``rejections``.
+    ///
+    /// - Parameter variant: The variant's name, `none` for the scenario itself, `nil` for all.
+    public mutating func plan(
+        variant: String? = nil, worlds: [RunWorld], seed: UInt64? = nil, mutant: Mutant? = nil
+    ) -> [PlannedRun] {
+        var plan: [PlannedRun] = []
+        for (source, scenarios) in takeRuns(ofVariant: variant) {
+            for scenario in scenarios {
+                for world in worlds {
+                    plan.append(
+                        PlannedRun(
+                            index: plan.count, source: source.name, scenario: scenario, world: world, seed: seed,
+                            mutant: mutant))
+                }
+            }
+        }
+        return plan
+    }
+}

@@ -1,0 +1,82 @@
+internal import Determinism
+internal import JSON
+internal import ScenarioModel
+internal import SyncEngine
+
+/// Results as JSON lines; docs/scenarios.md describes the schema.
+public enum JSONLinesReport {
+    /// The version of the schema. Keys may be added without a new version.
+    public static let version = 1
+
+    /// Returns the first line.
+    public static func start(planned: Int, program: String) -> String {
+        JSONText.object([
+            ("type", JSONText.string("run")), ("version", "\(version)"), ("slowlane", JSONText.string(program)),
+            ("planned", "\(planned)"),
+        ])
+    }
+
+    /// The last line of a batch that was interrupted.
+    public static let interruption = JSONText.object([("type", JSONText.string("interrupted"))])
+
+    /// Returns the line of a rejected file.
+    public static func line(_ rejection: ScenarioSelection.Rejection) -> String {
+        JSONText.object(
+            [("type", JSONText.string("rejected"))] + members(rejection.location)
+                + [("message", JSONText.string(rejection.message))])
+    }
+
+    /// Returns the line of a run.
+    public static func line(_ summary: RunSummary) -> String {
+        let run = summary.run
+        return JSONText.object([
+            ("type", JSONText.string("result")), ("scenario", JSONText.string(run.scenario.name)),
+            ("variant", JSONText.string(run.scenario.variant)), ("source", JSONText.string(run.source)),
+            ("world", JSONText.string(run.world.rawValue)), ("seed", JSONText.string("\(run.seed)")),
+            ("mutant", JSONText.string(run.mutant?.rawValue)), ("result", JSONText.string(summary.result.rawValue)),
+            ("digest", JSONText.string(summary.digest)), ("events", "\(summary.eventCount)"),
+            ("duration_ns", "\(summary.duration.count)"),
+            ("wall_ms", "\(Int64((summary.wallTime / .milliseconds(1)).rounded()))"),
+            ("reproducible", summary.isReproducible.map { $0 ? "true" : "false" } ?? "null"),
+            ("checks", JSONText.array(summary.checks.map(check))),
+            ("errors", JSONText.array(summary.errors.map { JSONText.string($0) })),
+            ("replay", JSONText.array(ReplayCommand.arguments(run).map { JSONText.string($0) })),
+        ])
+    }
+
+    /// Returns the line of a scenario whose verdicts differ between the worlds.
+    public static func line(_ difference: RunReport.Difference) -> String {
+        JSONText.object([
+            ("type", JSONText.string("difference")), ("scenario", JSONText.string(difference.name)),
+            ("source", JSONText.string(difference.source)),
+            ("lines", JSONText.array(difference.lines.map { JSONText.string($0) })),
+        ])
+    }
+
+    /// Returns the last line.
+    public static func end(_ report: RunReport) -> String {
+        JSONText.object([
+            ("type", JSONText.string("end")), ("passed", "\(report.count(.pass))"),
+            ("failed", "\(report.count(.fail))"), ("inconclusive", "\(report.count(.inconclusive))"),
+            ("errors", "\(report.count(.error))"), ("rejected", "\(report.rejections.count)"),
+            ("differences", "\(report.differences.count)"), ("exit_status", "\(report.exitStatus)"),
+        ])
+    }
+
+    private static func check(_ check: RunSummary.Check) -> String {
+        JSONText.object(
+            [
+                ("check", JSONText.string(check.description)), ("outcome", JSONText.string(check.outcome.rawValue)),
+                ("reason", JSONText.string(check.reason.isEmpty ? nil : check.reason)),
+                ("advice", JSONText.string(check.advice.isEmpty ? nil : check.advice)),
+                ("time_ns", check.time.map { "\($0.count)" } ?? "null"),
+            ] + members(check.location))
+    }
+
+    private static func members(_ location: SourceLocation) -> [(key: String, value: String)] {
+        [
+            ("file", JSONText.string(location.file)), ("line", location.line.map { "\($0)" } ?? "null"),
+            ("column", location.column.map { "\($0)" } ?? "null"),
+        ]
+    }
+}

@@ -1,0 +1,44 @@
+internal import CommandSupport
+internal import ScenarioModel
+internal import Synchronization
+
+/// The output on standard error while runs last: events of a single run, the progress of a batch.
+final class RunMonitor: Sendable {
+    private let console: Console
+    private let start = ContinuousClock.now
+    private let progress: Mutex<RunProgress>
+    private let logs = Mutex<[Int: RunLog]>([:])
+
+    /// The interval at which the progress is examined.
+    private static let interval = Duration.milliseconds(100)
+
+    init(planned: Int, _ console: Console) {
+        self.console = console
+        progress = Mutex(RunProgress(planned: planned, isRewritten: console.hasStatusLine))
+    }
+
+    func runStarted(_ run: PlannedRun, isAnnounced: Bool) {
+        progress.withLock { $0.runStarted() }
+        guard isAnnounced else { return }
+        console.print(run.title, to: .progress)
+        let about = TextTable.singleLine(run.scenario.about)
+        if !about.isEmpty { console.print(TextTable.wrapped(about), to: .progress) }
+    }
+
+    func runEnded(passed: Bool) { progress.withLock { $0.runEnded(passed: passed) } }
+
+    func printEvent(_ entry: History.Entry, of run: PlannedRun) {
+        let line = logs.withLock { $0[run.index, default: RunLog()].line(entry) }
+        if let line { console.print(line, to: .progress) }
+    }
+
+    /// Prints the progress when it is due, until the task is cancelled.
+    func reportProgress() async {
+        while !Task.isCancelled {
+            try? await Task.sleep(for: Self.interval)
+            let time = ContinuousClock.now - start
+            guard !Task.isCancelled, let line = progress.withLock({ $0.report(at: time) }) else { continue }
+            if console.hasStatusLine { console.show(status: line) } else { console.print(line, to: .progress) }
+        }
+    }
+}

@@ -1,0 +1,155 @@
+internal import CommandSupport
+internal import Determinism
+internal import Foundation
+internal import ScenarioModel
+
+/// The output of a batch: results as they come, in the order of the plan, and reports at the end.
+struct RunOutput {
+    private let options: RunSession.Options
+    private let console: Console
+    private let runCount: Int
+    /// Whether the result of a run lists its checks.
+    private let showsChecks: Bool
+    private var report: RunReport
+
+    init(
+        _ options: RunSession.Options, _ console: Console, _ rejections: [ScenarioSelection.Rejection], runs: Int,
+        showsChecks: Bool
+    ) {
+        self.options = options
+        self.console = console
+        runCount = runs
+        self.showsChecks = showsChecks
+        report = RunReport(rejections: rejections)
+    }
+
+    /// Prints a line for readers: on standard error if a program reads standard output.
+    private func print(_ line: String) {
+        if options.output == .text {
+            console.print(line)
+        } else if !options.isQuiet {
+            console.print(line, to: .progress)
+        }
+    }
+
+    /// Prints what comes before the first result.
+    func begin() {
+        switch options.output {
+        case .text, .trace: break
+        case .json:
+            console.print(JSONLinesReport.start(planned: runCount, program: SlowlaneVersion.current))
+            for rejection in report.rejections { console.print(JSONLinesReport.line(rejection)) }
+        case .tap:
+            for line in TAPReport.start { console.print(line) }
+            for (index, rejection) in report.rejections.enumerated() {
+                for line in TAPReport.lines(rejection, number: index + 1) { console.print(line) }
+            }
+        }
+    }
+
+    /// The number of the next test point.
+    private var nextPoint: Int { report.rejections.count + report.runs.count + report.differences.count + 1 }
+
+    /// Prints the result of the next run.
+    mutating func add(_ summary: RunSummary) {
+        switch options.output {
+        case .text: break
+        case .trace: for line in summary.trace { console.print(line) }
+        case .json: console.print(JSONLinesReport.line(summary))
+        case .tap: for line in TAPReport.lines(summary, number: nextPoint) { console.print(line) }
+        }
+        printText(summary)
+        let previous = report.runs.last
+        report.runs.append(summary.withoutTrace)
+        if summary.run.world == .live, let previous, previous.run.world == .simulated { compare(previous, summary) }
+    }
+
+    private func printText(_ summary: RunSummary) {
+        for line in summary.errors { print(line) }
+        guard showsChecks else {
+            if options.isQuiet && runCount <= options.worlds.count {
+                for line in summary.screen { print(line) }
+                print("\(summary.run.scenario.fullName): \(summary.result.rawValue)")
+            } else {
+                print(summary.line)
+                for line in summary.screen { print(line) }
+            }
+            return
+        }
+        console.print("", to: .progress)
+        for line in summary.checkLines { print(line) }
+        if let digest = summary.digest { print("  digest \(digest), \(summary.eventCount) events") }
+        if !summary.screen.isEmpty { print("") }
+        for line in summary.screen { print(line) }
+        print("\(summary.run.scenario.fullName): \(summary.result.rawValue)")
+    }
+
+    private mutating func compare(_ simulated: RunSummary, _ live: RunSummary) {
+        let name = live.run.scenario.fullName
+        let lines = WorldComparison.differences(name, simulated: simulated, live: live)
+        guard !lines.isEmpty else { return }
+        let difference = RunReport.Difference(name: name, source: live.run.source, lines: lines)
+        switch options.output {
+        case .text, .trace: break
+        case .json: console.print(JSONLinesReport.line(difference))
+        case .tap: for line in TAPReport.lines(difference, number: nextPoint) { console.print(line) }
+        }
+        report.differences.append(difference)
+        for line in lines { print(line) }
+    }
+
+    /// Prints the end of a batch that was interrupted.
+    func interrupt() {
+        switch options.output {
+        case .text, .trace: break
+        case .json: console.print(JSONLinesReport.interruption)
+        case .tap: console.print(TAPReport.interruption)
+        }
+    }
+
+    /// Prints what comes after the last result, writes the reports, and returns the exit status.
+    mutating func end(startedAt start: Date) -> Int32 {
+        if report.runs.count > 1 || !report.rejections.isEmpty {
+            var text = "\(report.count(.pass)) of \(TextTable.count(report.runs.count, "run")) passed"
+            if !report.rejections.isEmpty {
+                text += ", \(TextTable.count(report.rejections.count, "file")) rejected"
+            }
+            print(text)
+        }
+        if let path = options.junitPath {
+            let text = JUnitReport.document(report, timestamp: start.formatted(.iso8601))
+            write(path) { try Data(text.utf8).write(to: URL(filePath: path), options: .atomic) }
+        }
+        if options.isOnGitHub {
+            let stream: Console.Stream = options.output == .text ? .result : .progress
+            for line in GitHubReport.annotations(report) { console.print(line, to: stream) }
+            if let path = options.githubSummaryPath { appendSummary(path) }
+        }
+        switch options.output {
+        case .text, .trace: break
+        case .json: console.print(JSONLinesReport.end(report))
+        case .tap: console.print(TAPReport.end(points: nextPoint - 1))
+        }
+        return report.exitStatus
+    }
+
+    private mutating func appendSummary(_ path: String) {
+        let text = GitHubReport.summary(report)
+        write(path) {
+            if !FileManager.default.fileExists(atPath: path) { try Data().write(to: URL(filePath: path)) }
+            let file = try FileHandle(forWritingTo: URL(filePath: path))
+            defer { try? file.close() }
+            try file.seekToEnd()
+            try file.write(contentsOf: Data(text.utf8))
+        }
+    }
+
+    private mutating func write(_ path: String, _ body: () throws -> Void) {
+        do {
+            try body()
+        } catch {
+            console.error("cannot write \(path): \(error.localizedDescription)")
+            report.hasWriteError = true
+        }
+    }
+}

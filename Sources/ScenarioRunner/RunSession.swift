@@ -1,0 +1,168 @@
+public import CommandSupport
+internal import ConfigFiles
+internal import Foundation
+internal import ScenarioModel
+public import SyncEngine
+
+/// A batch of runs with its output: `slowlane run` without arguments and signals.
+public struct RunSession: Sendable {
+    /// The form of the results on standard output.
+    public enum Output: Hashable, Sendable {
+        /// Text for readers.
+        case text
+        /// The events of every run, a line each.
+        case trace
+        /// JSON lines.
+        case json
+        /// Test Anything Protocol.
+        case tap
+    }
+
+    /// What to run, and what to print.
+    public struct Options: Sendable {
+        /// Built-in names, files, folders and glob patterns.
+        public var scenarios: [String]
+        /// The variant to run; `nil` for all.
+        public var variant: String?
+        /// The worlds in which each scenario runs.
+        public var worlds: [RunWorld] = [.simulated]
+        /// The random seed; `nil` for that of the scenario.
+        public var seed: UInt64?
+        /// A deliberate defect of the clients.
+        public var mutant: Mutant?
+        /// The maximum number of runs at a time; `nil` for the default of the worlds.
+        public var jobs: Int?
+        /// Whether every run in virtual time is repeated.
+        public var checksDeterminism = false
+        /// Whether results only are printed.
+        public var isQuiet = false
+        /// Whether texts of notes are printed that are not part of the scenario file.
+        public var showsText = false
+        /// The form of the results on standard output.
+        public var output = Output.text
+        /// The path of the JUnit XML file.
+        public var junitPath: String?
+        /// Whether annotations for GitHub Actions are printed.
+        public var isOnGitHub = false
+        /// The path of the file to which GitHub's summary is appended.
+        public var githubSummaryPath: String?
+
+        /// Creates the options for scenarios.
+        public init(scenarios: [String]) { self.scenarios = scenarios }
+    }
+
+    private let options: Options
+    private let console: Console
+    private let worlds: RunWorlds
+
+    /// Creates a session.
+    public init(_ options: Options, console: Console, worlds: RunWorlds = .standard) {
+        self.options = options
+        self.console = console
+        self.worlds = worlds
+    }
+
+    /// Runs the selected scenarios and returns the exit status. Throws only if the task is cancelled.
+    public func run() async throws -> Int32 {
+        switch select() {
+        case .none(let status): return status
+        case .some(let plan, let selection): return try await run(plan, selection)
+        }
+    }
+
+    /// Runs the selected scenarios, and again whenever their files change, until the task is cancelled. Returns an exit
+    /// status if the arguments select nothing that could be watched.
+    public func watch() async throws -> Int32 {
+        while true {
+            guard case .some(_, let watched) = select() else { return try await run() }
+            var watcher = FileWatcher(
+                files: (watched.sources.map(\.name) + watched.rejections.map(\.name))
+                    .filter { !ScenarioCatalogue.names.contains($0) }, folders: watched.folders)
+            // The files are read again, so that a change since the first reading is not lost.
+            guard case .some(let plan, let selection) = select() else { continue }
+            _ = try await run(plan, selection)
+            if !options.isQuiet { console.print("waiting for changes (Ctrl-C ends)", to: .progress) }
+            while !watcher.hasChanged() { try await Task.sleep(for: FileWatcher.interval) }
+            // Editors truncate a file before they write it.
+            var checks = 0
+            repeat {
+                try await Task.sleep(for: FileWatcher.settlingInterval)
+                checks += 1
+            } while watcher.hasChanged() && checks < FileWatcher.settlingChecksMax
+        }
+    }
+
+    private enum Selected {
+        case none(status: Int32)
+        case some([PlannedRun], ScenarioSelection)
+    }
+
+    /// Reads the files and plans the runs. Rejected files are reported; so is an empty plan.
+    private func select() -> Selected {
+        var selection: ScenarioSelection
+        do {
+            selection = try ScenarioSelection(options.scenarios)
+        } catch {
+            console.error(error)
+            return .none(status: RunStatus.usage)
+        }
+        let plan = selection.plan(
+            variant: options.variant, worlds: options.worlds, seed: options.seed, mutant: options.mutant)
+        if plan.isEmpty && selection.rejections.isEmpty {
+            if selection.sources.isEmpty {
+                console.error("the arguments select no scenario: no *.yaml or *.yml file with the key 'scenario'")
+                return .none(status: RunStatus.nothingSelected)
+            }
+            console.error("no scenario has a variant '\(options.variant ?? "")'")
+            return .none(status: RunStatus.usage)
+        }
+        return .some(plan, selection)
+    }
+
+    // MARK: Runs
+
+    /// The number of runs at a time.
+    private func jobs(for plan: [PlannedRun]) -> Int {
+        if printsEvents(of: plan) { return 1 }
+        if let jobs = options.jobs { return jobs }
+        // Live runs disturb each other's times.
+        return options.worlds.contains(.live) ? 1 : ProcessInfo.processInfo.activeProcessorCount
+    }
+
+    /// Whether the plan is one scenario, whose events are printed while it runs.
+    private func printsEvents(of plan: [PlannedRun]) -> Bool { plan.count <= options.worlds.count }
+
+    private func run(_ plan: [PlannedRun], _ selection: ScenarioSelection) async throws -> Int32 {
+        let runner = ScenarioRunner(
+            worlds: worlds, jobs: jobs(for: plan), checksDeterminism: options.checksDeterminism)
+        let printsEvents = printsEvents(of: plan) && !options.isQuiet
+        let (showsText, isTraced) = (options.showsText, options.output == .trace)
+        let startDate = Date()
+        let monitor = RunMonitor(planned: plan.count, console)
+        let ticker = options.isQuiet || printsEvents ? nil : Task { await monitor.reportProgress() }
+        defer { ticker?.cancel() }
+        var output = RunOutput(options, console, selection.rejections, runs: plan.count, showsChecks: printsEvents)
+        for rejection in selection.rejections { console.print(rejection.description, to: .progress) }
+        output.begin()
+        var onEvent: (@Sendable (PlannedRun, History.Entry) -> Void)?
+        if printsEvents { onEvent = { run, event in monitor.printEvent(event, of: run) } }
+        do {
+            try await runner.run(
+                plan, onStart: { monitor.runStarted($0, isAnnounced: printsEvents) },
+                onEvent: onEvent,
+                transform: { finished in
+                    let summary = RunSummary(finished, showsText: showsText, isTraced: isTraced)
+                    monitor.runEnded(passed: summary.hasPassed)
+                    return summary
+                }, onResult: { output.add($0) })
+        } catch {
+            console.clearStatus()
+            output.interrupt()
+            throw error
+        }
+        ticker?.cancel()
+        await ticker?.value
+        console.clearStatus()
+        return output.end(startedAt: startDate)
+    }
+}

@@ -1,0 +1,177 @@
+internal import CommandSupport
+public import Determinism
+public import ScenarioModel
+internal import ScenarioWorld
+internal import SyncEngine
+
+/// A run as it is reported: without its history, and without texts of notes that are not to be shown.
+public struct RunSummary: Sendable {
+    /// The result of a run.
+    public enum Result: String, Sendable {
+        case pass, fail, inconclusive
+        /// There is no verdict: the run could not take place, or its events are not deterministic.
+        case error
+    }
+
+    /// A check as it is reported.
+    public struct Check: Sendable {
+        /// The outcome of a check.
+        public enum Outcome: String, Sendable { case pass, fail, inconclusive }
+
+        /// The check in one line.
+        public let description: String
+        /// The location in the scenario's file.
+        public let location: SourceLocation
+        /// The outcome.
+        public let outcome: Outcome
+        /// The reason of an outcome other than `pass`.
+        public let reason: String
+        /// The time of the failure.
+        public let time: Nanoseconds?
+        /// What to do if the outcome is `inconclusive`.
+        public let advice: String
+    }
+
+    /// The planned run.
+    public let run: PlannedRun
+    /// The result.
+    public let result: Result
+    /// The checks in order.
+    public let checks: [Check]
+    /// The digest of all events; `nil` if the run did not take place.
+    public let digest: String?
+    /// The number of events that the world has executed.
+    public let eventCount: Int
+    /// The length of the history: virtual time, or real time of a live run.
+    public let duration: Nanoseconds
+    /// The real time that the run took.
+    public let wallTime: Duration
+    /// Whether a repetition had the same events; `nil` if the run was not repeated.
+    public let isReproducible: Bool?
+    /// The reason why the run could not take place, or the first difference between repetitions; in lines.
+    public let errors: [String]
+    /// The explanation of a result other than `pass`; at most one screen.
+    public let screen: [String]
+    /// A line per event, if it is wanted.
+    public private(set) var trace: [String]
+    /// The exit status of this run alone.
+    public let exitStatus: Int32
+
+    /// Creates the summary of a run.
+    ///
+    /// - Parameters:
+    ///   - showsText: Whether texts of notes that are not part of the scenario file are shown.
+    ///   - isTraced: Whether ``trace`` is wanted.
+    public init(_ finished: FinishedRun, showsText: Bool, isTraced: Bool) {
+        run = finished.run
+        wallTime = finished.wallTime
+        guard let result = finished.result else {
+            let reason: String
+            switch finished.outcome {
+            case .unavailable(let text): (reason, exitStatus) = (text, RunStatus.unavailable)
+            case .invalid(let text): (reason, exitStatus) = (text, RunStatus.invalidFile)
+            case .result: (reason, exitStatus) = ("", RunStatus.passed)
+            }
+            self.result = .error
+            (checks, screen, trace, errors) = ([], [], [], [reason])
+            (digest, eventCount, duration, isReproducible) = (nil, 0, .zero, nil)
+            return
+        }
+        let history = result.history
+        let texts = TextDisplay(run.scenario, showsAll: showsText)
+        let world = run.world
+        let scenario = run.scenario
+        checks = result.verdict.checks.map { Self.check($0, scenario, history, texts, world) }
+        digest = result.digestText
+        eventCount = result.eventCount
+        duration = history.entries.last?.time ?? .zero
+        trace =
+            isTraced
+            ? [RunTrace.header(run)] + history.entries.map(RunTrace.line)
+                + [
+                    RunTrace.footer(
+                        result: result.verdict.result.rawValue, digest: result.digestText, events: result.eventCount)
+                ] : []
+        let repetition: String
+        switch finished.repetition {
+        case .different(let difference):
+            errors = ["\(run.title): not deterministic: " + difference.lines[0]] + difference.lines.dropFirst()
+            isReproducible = false
+            repetition = "not reproducible: the repetition has other events"
+        case .same:
+            (errors, isReproducible) = ([], true)
+            repetition = "reproducible: repeated with the same digest \(result.digestText)"
+        case .simulated(let other):
+            (errors, isReproducible) = ([], nil)
+            repetition =
+                "reproducible: in virtual time (without --live) the same seed gives '\(other.rawValue)'; real time differs "
+                + "from run to run"
+        case .none: (errors, isReproducible, repetition) = ([], nil, "")
+        }
+        if case .different = finished.repetition {
+            (self.result, exitStatus) = (.error, RunStatus.notDeterministic)
+        } else {
+            switch result.verdict.result {
+            case .pass: (self.result, exitStatus) = (.pass, RunStatus.passed)
+            case .fail: (self.result, exitStatus) = (.fail, RunStatus.failed)
+            case .inconclusive: (self.result, exitStatus) = (.inconclusive, RunStatus.inconclusive)
+            }
+        }
+        if let index = FailureScreen.mainCheck(checks) {
+            let context = FailureContext(result.verdict.checks[index], scenario, history)
+            screen = FailureScreen.lines(run, checks, history, context, texts, repetition: repetition)
+        } else {
+            screen = []
+        }
+    }
+
+    private static func check(
+        _ check: Verdict.Check, _ scenario: Scenario, _ history: History, _ texts: TextDisplay, _ world: RunWorld
+    ) -> Check {
+        let (outcome, reason): (Check.Outcome, String) =
+            switch check.outcome {
+            case .pass: (.pass, "")
+            case .fail(let reason): (.fail, reason)
+            case .inconclusive(let reason): (.inconclusive, reason)
+            }
+        return Check(
+            description: TextTable.singleLine(check.description), location: check.location, outcome: outcome,
+            reason: reason.isEmpty ? "" : texts.hidingTexts(of: history, in: reason),
+            time: outcome == .pass ? nil : FailureContext(check, scenario, history).time,
+            advice: outcome == .inconclusive ? Advice.text(check: check.description, reason: reason, world) : "")
+    }
+
+    /// Whether the run passed.
+    public var hasPassed: Bool { result == .pass }
+
+    /// The summary without its trace, which is the largest part.
+    var withoutTrace: RunSummary {
+        var summary = self
+        summary.trace = []
+        return summary
+    }
+
+    /// The checks with their outcomes, reasons and advice, in lines.
+    public var checkLines: [String] {
+        var lines: [String] = []
+        for check in checks {
+            let mark =
+                switch check.outcome {
+                case .pass: "ok  "
+                case .fail: "FAIL"
+                case .inconclusive: "?   "
+                }
+            lines.append("  \(mark)  \(check.description)")
+            if check.outcome != .pass { lines.append("        \(check.reason) (\(check.location))") }
+            if !check.advice.isEmpty { lines.append("        to do: \(check.advice)") }
+        }
+        return lines
+    }
+
+    /// The result in one line, for a batch.
+    public var line: String {
+        var text = "\(run.scenario.fullName): \(result.rawValue), seed \(run.seed), \(run.world.rawValue)"
+        if let digest { text += ", digest \(digest), \(TimeFormat.seconds(duration))" }
+        return text
+    }
+}

@@ -1,0 +1,120 @@
+internal import CommandSupport
+internal import Determinism
+internal import JSON
+public import ScenarioModel
+internal import SyncEngine
+
+/// The trace of a run: one line per event, in a format that programs can read.
+///
+/// A line has the time in seconds with nine decimals, the kind of the event, and `key=value` for each value. A value
+/// with characters other than ASCII letters, digits and `._-/:` is a JSON string. Texts of notes are digests.
+public enum RunTrace {
+    /// Returns the first line of a run.
+    public static func header(_ run: PlannedRun) -> String {
+        fields(
+            "run",
+            [
+                ("scenario", run.scenario.name), ("variant", run.scenario.variant ?? "none"), ("seed", "\(run.seed)"),
+                ("world", run.world.rawValue),
+            ] + run.scenario.parameters.map { ("parameter", "\($0.name)=\($0.value)") }
+                + (run.mutant.map { [("mutant", $0.rawValue)] } ?? []))
+    }
+
+    /// Returns the last line of a run.
+    public static func footer(result: String, digest: String, events: Int) -> String {
+        fields("end", [("result", result), ("digest", digest), ("events", "\(events)")])
+    }
+
+    /// Returns the line of an event.
+    public static func line(_ entry: History.Entry) -> String {
+        time(entry.time) + " " + text(of: entry.event)
+    }
+
+    /// Returns the digest of a text: eight hexadecimal digits.
+    static func digest(_ text: String) -> String { hexadecimal(FNV1a.digest(text.utf8), 16).suffix(8).description }
+
+    private static func time(_ time: Nanoseconds) -> String {
+        let (seconds, rest) = time.count.quotientAndRemainder(dividingBy: 1_000_000_000)
+        let decimals = String(rest.magnitude)
+        return "\(seconds)." + String(repeating: "0", count: 9 - decimals.utf8.count) + decimals
+    }
+
+    private static func hexadecimal(_ value: UInt64, _ digits: Int) -> String {
+        let text = String(value, radix: 16)
+        return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
+    }
+
+    private static func fields(_ kind: String, _ values: [(key: String, value: String)]) -> String {
+        kind + values.map { " \($0.key)=\(value($0.value))" }.joined()
+    }
+
+    private static func value(_ text: String) -> String {
+        let isPlain = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+            case UInt8(ascii: "-")...UInt8(ascii: ":"), UInt8(ascii: "_"): true
+            default: false
+            }
+        }
+        return isPlain && !text.isEmpty ? text : JSONText.string(TextTable.singleLine(text))
+    }
+
+    private static func text(of event: History.Event) -> String {
+        switch event {
+        case .network(let device, let link, let isOnline):
+            fields("network", [("actor", device), ("link", link), ("interface", isOnline ? "up" : "down")])
+        case .device(let device, let state):
+            fields(
+                "view",
+                [("actor", device), ("outbox", "\(state.outbox)")] + state.rows.map { ("note", row($0)) })
+        case .connectionAttempt(let connection, let device):
+            fields("connect", [("actor", device), ("connection", "\(connection)")])
+        case .connectionEnded(let connection, let device):
+            fields("disconnect", [("actor", device), ("connection", "\(connection)")])
+        case .request(let id, let actor, let method, let row, let key, let digest, let connection):
+            fields(
+                "request",
+                [("exchange", "\(id)"), ("actor", actor), ("method", method), ("note", row ?? "-")]
+                    + [("body", hexadecimal(digest, 16))] + (key.map { [("key", $0)] } ?? [])
+                    + (connection.map { [("connection", "\($0)")] } ?? []))
+        case .named(let id, let row): fields("named", [("exchange", "\(id)"), ("note", row)])
+        case .arrived(let id): fields("arrived", [("exchange", "\(id)")])
+        case .serverResponded(let id, let status):
+            fields("responded", [("exchange", "\(id)"), ("status", "\(status)")])
+        case .responseReceived(let id, let status):
+            fields("received", [("exchange", "\(id)"), ("status", "\(status)")])
+        case .failed(let id): fields("failed", [("exchange", "\(id)")])
+        case .fault(let index, let exchange): fields("fault", [("fault", "\(index)"), ("exchange", "\(exchange)")])
+        case .commit(let device, let digest):
+            fields("commit", [("actor", device), ("digest", hexadecimal(digest, 16))])
+        case .accepted(let device, let row): fields("accepted", [("actor", device), ("note", row)])
+        case .belief(let device, let belief): fields("belief", [("actor", device), ("connectivity", belief)])
+        case .started(let device): fields("started", [("actor", device)])
+        case .stopped(let device): fields("stopped", [("actor", device)])
+        case .phase(let phase): fields("phase", [("phase", phase.rawValue)])
+        case .step(let step): fields("step", [("step", "\(step)")])
+        case .mark(let mark): fields("mark", [("mark", mark)])
+        case .missed(let step, let reason): fields("missed", [("step", "\(step)"), ("reason", reason)])
+        case .stepFailed(let step, let reason): fields("step-failed", [("step", "\(step)"), ("reason", reason)])
+        case .late(let span): fields("late", [("seconds", time(span))])
+        case .action(let actor, let text): fields("action", [("actor", actor), ("action", text)])
+        case .server(let rows):
+            fields(
+                "server",
+                rows.map {
+                    ("note", "\($0.user):\($0.name):\($0.revision):\(digest($0.title)):\(digest($0.text))")
+                })
+        case .hostPause(let span): fields("host-pause", [("seconds", time(span))])
+        case .aborted(let reason): fields("aborted", [("reason", reason)])
+        }
+    }
+
+    /// Returns a note of a view: name, icon, deletion, and the digests of title, text and stored texts.
+    private static func row(_ row: History.DeviceState.Row) -> String {
+        let kept = row.kept.map(digest).joined(separator: "/")
+        let icon = row.isDeleted ? "\(row.icon)/deleted" : row.icon
+        return "\(row.name):\(icon):\(digest(row.title)):\(digest(row.text)):\(kept.isEmpty ? "-" : kept)"
+    }
+
+    private static func digest(_ text: String?) -> String { text.map { digest($0) } ?? "-" }
+}

@@ -1,0 +1,35 @@
+internal import LiveWorld
+public import ScenarioModel
+public import ScenarioWorld
+internal import SimulatedWorld
+internal import SyncEngine
+
+/// The functions that run scenarios; tests replace them.
+public struct RunWorlds: Sendable {
+    /// Runs a scenario in virtual time. Blocks until its end.
+    public typealias Simulated =
+        @Sendable (PlannedRun, _ onEvent: (@Sendable (History.Entry) -> Void)?) throws(SetupError) -> RunResult
+    /// Runs a scenario in real time. Ends with the cancellation of its task.
+    public typealias Live =
+        @Sendable (PlannedRun, _ onEvent: (@Sendable (History.Entry) -> Void)?) async throws -> RunResult
+
+    /// Runs a scenario in virtual time.
+    public let simulated: Simulated
+    /// Runs a scenario in real time.
+    public let live: Live
+
+    /// Creates worlds.
+    public init(simulated: @escaping Simulated, live: @escaping Live) {
+        self.simulated = simulated
+        self.live = live
+    }
+
+    /// The worlds of this package.
+    public static let standard = RunWorlds(
+        simulated: { (run, onEvent) throws(SetupError) -> RunResult in
+            try SimulatedRun.run(run.scenario, mutant: run.mutant, seed: run.seed, onEvent: onEvent)
+        },
+        live: { run, onEvent in
+            try await LiveRun.run(run.scenario, mutant: run.mutant, seed: run.seed) { onEvent?($0) }
+        })
+}

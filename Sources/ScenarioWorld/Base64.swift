@@ -1,0 +1,20 @@
+/// Base64 (RFC 4648, section 4).
+public enum Base64 {
+    private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+
+    /// Returns the text of bytes.
+    public static func encode(_ bytes: [UInt8]) -> String {
+        var text: [UInt8] = []
+        for start in stride(from: 0, to: bytes.count, by: 3) {
+            let group = bytes[start..<min(start + 3, bytes.count)]
+            var bits = 0
+            for byte in group { bits = bits << 8 | Int(byte) }
+            bits <<= 8 * (3 - group.count)
+            for index in 0...3 {
+                let isPadding = index > group.count
+                text.append(isPadding ? UInt8(ascii: "=") : alphabet[bits >> (18 - 6 * index) & 63])
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

@@ -1,0 +1,69 @@
+internal import NotesContract
+public import NotesService
+public import ScenarioModel
+
+/// The notes service of a run with the notes of its scenario. Scenario and seed determine all identifiers.
+public struct RunServer: Sendable {
+    /// The password of every user.
+    public static let password = "secret"
+
+    /// The service.
+    public let service: NotesService
+    /// The names of the notes at the start, and their identifiers.
+    public let names: [(row: String, uuid: String)]
+    private let store: NotesStore
+    private let users: [String]
+
+    /// Creates the service.
+    ///
+    /// - Parameters:
+    ///   - path: The database; `nil` keeps it in memory.
+    ///   - now: Returns the wall-clock time in milliseconds since 1970.
+    ///   - monotonicNow: Returns the monotonic time in milliseconds.
+    public init(
+        _ scenario: Scenario, seed: UInt64, path: String? = nil, now: (@Sendable () -> Int)? = nil,
+        monotonicNow: (@Sendable () -> Int)? = nil
+    ) throws(SetupError) {
+        guard let contract = APIContract.named[scenario.contract] else {
+            throw SetupError("\(scenario.name): the contract '\(scenario.contract.prefix(40))' does not exist")
+        }
+        let ids = RandomIdentifiers(seed: seed, "server/ids")
+        let notes = RandomIdentifiers(seed: seed, "server/notes")
+        let epochs = RandomIdentifiers(seed: seed, "server/epochs")
+        users = Set(scenario.devices.map(\.user) + scenario.writers.map(\.user)).sorted()
+        var names: [(row: String, uuid: String)] = []
+        do {
+            store = try NotesStore(path: path, contract: contract) { epochs.short() }
+            for note in scenario.notes {
+                let uuid = notes.uuid()
+                names.append((note.row, uuid))
+                for user in users {
+                    try store.seed(
+                        Note(
+                            uuid: uuid, revision: Revision(number: note.revision, suffix: notes.uuid()),
+                            date: "2026-01-01T00:00:00.000Z", title: note.title, text: note.text), owner: user)
+                }
+            }
+        } catch {
+            throw SetupError("\(scenario.name): cannot create the server's notes: \(error)")
+        }
+        self.names = names
+        service = NotesService(
+            store: store, users: Dictionary(uniqueKeysWithValues: users.map { ($0, Self.password) }), now: now,
+            monotonicNow: monotonicNow, makeUUID: { ids.uuid() })
+    }
+
+    /// Returns the notes of all users by their names in the scenario.
+    public func rows(_ recorder: HistoryRecorder) throws(NotesStoreError) -> [History.ServerRow] {
+        var rows: [History.ServerRow] = []
+        for user in users {
+            for note in try store.notes(of: user) {
+                rows.append(
+                    History.ServerRow(
+                        user: user, name: recorder.name(of: Array(note.uuid.utf8)), revision: note.revision.number,
+                        title: note.title, text: note.text))
+            }
+        }
+        return rows
+    }
+}

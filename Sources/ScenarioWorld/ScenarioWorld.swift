@@ -1,0 +1,48 @@
+//  ScenarioWorld: what the simulated and the live world of scenarios have in common.
+//
+//  Owns: the server and its notes at the start, the random identifiers of a run, the changes of users, the requests of
+//  writers, the view of a device as history events, the note of a request.
+//
+//  Does not own: time, sockets, stores and links (the worlds), the plan and the meaning of histories (ScenarioModel).
+
+public import ScenarioModel
+
+/// The reason why a scenario could not be run.
+public struct SetupError: Error, CustomStringConvertible, Sendable {
+    /// What failed, where and why.
+    public let description: String
+
+    /// Creates an error.
+    public init(_ description: String) { self.description = description }
+}
+
+/// The result of a run.
+public struct RunResult: Sendable {
+    /// The verdict.
+    public let verdict: Verdict
+    /// The events.
+    public let history: History
+    /// The rolling digest over all events.
+    public let digest: UInt64
+    /// The number of events that the world has executed; in real time, the number of events in the history.
+    public let eventCount: Int
+    /// The number of actions that the clients of each device have executed since 0 s; empty in real time.
+    public let actionCounts: [String: Int]
+
+    /// Creates a result.
+    public init(
+        verdict: Verdict, history: History, digest: UInt64, eventCount: Int, actionCounts: [String: Int] = [:]
+    ) {
+        self.verdict = verdict
+        self.history = history
+        self.digest = digest
+        self.eventCount = eventCount
+        self.actionCounts = actionCounts
+    }
+
+    /// The digest as 16 hexadecimal digits.
+    public var digestText: String {
+        let text = String(digest, radix: 16)
+        return String(repeating: "0", count: 16 - text.utf8.count) + text
+    }
+}

@@ -1,0 +1,83 @@
+public import Determinism
+public import ScenarioModel
+public import SyncEngine
+
+/// The reason why an action of a user or writer is an error.
+public struct ActionError: Error, CustomStringConvertible, Sendable {
+    /// What is wrong.
+    public let description: String
+
+    /// Creates an error.
+    public init(_ description: String) { self.description = description }
+}
+
+/// A change that a user makes on a device: the action of a step with the identifiers of its notes.
+public struct UserChange: Sendable {
+    private let action: Scenario.Action
+    /// The record: an existing one, or the one to create.
+    public let record: RecordID
+    /// The name of the record in the scenario.
+    public let row: String
+    /// The date of the change in the contract's format.
+    private let date: String
+
+    /// Creates the change of an action; `nil` if the action is none.
+    ///
+    /// - Parameters:
+    ///   - ids: Identifiers of new notes.
+    ///   - date: The date of the change in the contract's format.
+    public init?(
+        _ action: Scenario.Action, _ recorder: HistoryRecorder, ids: RandomIdentifiers, date: String
+    ) throws(ActionError) {
+        self.action = action
+        self.date = date
+        switch action {
+        case .create(let row, _, _):
+            self.row = row
+            record = RecordID(ids.uuid())
+        case .edit(let row, _, _), .delete(let row), .resolve(let row, _, _), .choose(let row, _):
+            self.row = row
+            record = try Self.record(row, recorder)
+        case .sync, .kill, .start: return nil
+        case .editStale, .deleteStale, .keep, .pin, .open, .send, .upgrade, .clock, .call:
+            throw ActionError("the action is not supported by devices")
+        }
+    }
+
+    static func record(_ row: String, _ recorder: HistoryRecorder) throws(ActionError) -> RecordID {
+        guard let record = recorder.record(of: row) else { throw ActionError("no note is called '\(row)'") }
+        return RecordID(String(decoding: record, as: UTF8.self))
+    }
+
+    /// The identifier that the name of the note stands for from now on, before the change is made: a note has its name
+    /// before it is visible.
+    public var newRecord: RecordID? { if case .create = action { record } else { nil } }
+
+    /// Makes the change. Returns the record that the name stands for afterwards.
+    public func apply(to engine: inout SyncEngine, at time: Instant) throws -> RecordID {
+        switch action {
+        case .create(_, let title, let text):
+            return try engine.create(content(nil, title, text), id: record, at: time)
+        case .edit(_, let title, let text):
+            try engine.edit(record, content(engine.record(record), title, text), at: time)
+            return record
+        case .delete:
+            try engine.delete(record, at: time)
+            return record
+        case .resolve(_, let title, let text):
+            return try engine.resolve(
+                record, .write(content(engine.record(record), title, text)), at: time)
+        case .choose(_, let choice):
+            if choice == .delete, engine.record(record)?.isDeleted == false { try engine.delete(record, at: time) }
+            return try engine.resolve(record, choice == .theirs ? .theirs : .mine, at: time)
+        case .editStale, .deleteStale, .keep, .pin, .open, .sync, .send, .kill, .start, .upgrade, .clock, .call:
+            return record
+        }
+    }
+
+    /// Returns the content of a note with a new title or text; `nil` keeps the local value.
+    private func content(_ current: LocalRecord?, _ title: String?, _ text: String?) -> RecordContent {
+        let current = current.map { NoteContent($0.mine) }
+        return NoteContent(title: title ?? current?.title, text: text ?? current?.text, date: date).encoded
+    }
+}

@@ -1,0 +1,17 @@
+public import HTTPWire
+public import SyncEngine
+
+/// What a client does with its connections and its store, for observers such as tests: finer than ``SyncEvent``.
+public enum SyncClientActivity: Sendable {
+    /// The client has started to open a connection.
+    case connectionAttempted(HTTPConnectionID)
+    /// The connection is established from this port of the client.
+    case connected(HTTPConnectionID, localPort: Int)
+    /// The attempt has failed, or the client's socket is closed, by the client or by its peer.
+    case connectionEnded(HTTPConnectionID)
+    /// The store has committed a change.
+    case committed(StoreChange)
+    /// Whether the client has nothing to send or fetch. Reported when it changes, and by
+    /// ``SyncClient/reportActivity()``.
+    case settled(Bool)
+}

@@ -1,0 +1,74 @@
+import Determinism
+import ScenarioModel
+
+/// The comparison of a run in virtual time with the same run in real time.
+///
+/// Equal are, for each device and writer, the sequence of requests with their notes and statuses in the script phase, and
+/// their times within a tolerance. What may differ: the order of events of different actors, digests of commits (dates
+/// of notes come from the clock), the number of polls, and everything after the links are restored.
+enum Parity {
+    /// The tolerance of times: the loopback interface, commits with `fsync` and the scheduling of threads take time.
+    static let tolerance = Nanoseconds.milliseconds(600)
+
+    struct Request {
+        let time: Nanoseconds
+        var text: String
+    }
+
+    /// The requests of each actor in the script phase.
+    static func requests(_ history: History) -> [String: [Request]] {
+        var found: [String: [Request]] = [:]
+        var places: [Int: (actor: String, index: Int)] = [:]
+        var isHealed = false
+        for entry in history.entries {
+            switch entry.event {
+            case .phase(.heal): isHealed = true
+            case .request(let id, let actor, let method, let row, _, _, _) where !isHealed:
+                places[id] = (actor, found[actor, default: []].count)
+                found[actor, default: []].append(Request(time: entry.time, text: "\(method) \(row ?? "index")"))
+            case .named(let id, let row):
+                guard let place = places[id] else { continue }
+                found[place.actor]?[place.index].text += " (\(row))"
+            case .responseReceived(let id, let status):
+                guard let place = places[id] else { continue }
+                found[place.actor]?[place.index].text += " \(status)"
+            case .fault(_, let id):
+                guard let place = places[id] else { continue }
+                found[place.actor]?[place.index].text += " lost"
+            default: break
+            }
+        }
+        return found
+    }
+
+    /// The lateness of one order from which requests and times are not compared.
+    static let latenessMax = Nanoseconds.milliseconds(200)
+
+    /// Whether the host was paused, or orders were late.
+    static func wasLate(_ history: History) -> Bool {
+        history.entries.contains {
+            switch $0.event {
+            case .hostPause: true
+            case .late(let span): span > latenessMax
+            default: false
+            }
+        }
+    }
+
+    /// Returns the first difference between the requests of two runs; `nil` if there is none.
+    static func difference(_ simulated: History, _ live: History) -> String? {
+        let (left, right) = (requests(simulated), requests(live))
+        for actor in Set(left.keys).union(right.keys).sorted() {
+            let (expected, actual) = (left[actor] ?? [], right[actor] ?? [])
+            for (one, other) in zip(expected, actual) {
+                if one.text != other.text { return "\(actor): \(one.text) at \(one.time), live \(other.text)" }
+                let distance = one.time < other.time ? other.time - one.time : one.time - other.time
+                if distance > tolerance { return "\(actor): \(one.text) at \(one.time), live at \(other.time)" }
+            }
+            if expected.count != actual.count {
+                return "\(actor): \(expected.map(\.text)), live \(actual.map(\.text))"
+            }
+        }
+        return nil
+    }
+}

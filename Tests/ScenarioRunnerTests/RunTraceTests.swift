@@ -1,0 +1,71 @@
+import Determinism
+import ScenarioModel
+import Testing
+
+@testable import ScenarioRunner
+
+@Suite struct RunTraceTests {
+    /// The documented format.
+    @Test(
+        arguments: [
+            (.phase(.script), "phase phase=script"),
+            (
+                .network(device: "A", link: "my 3g.yaml", isOnline: false),
+                "network actor=A link=\"my 3g.yaml\" interface=down"
+            ),
+            (.connectionAttempt(4, device: "A"), "connect actor=A connection=4"),
+            (
+                .request(7, actor: "A", method: "PUT", row: "n1", key: "k", bodyDigest: 0xAB, connection: 4),
+                "request exchange=7 actor=A method=PUT note=n1 body=00000000000000ab key=k connection=4"
+            ),
+            (
+                .request(8, actor: "W", method: "GET", row: nil, key: nil, bodyDigest: 0),
+                "request exchange=8 actor=W method=GET note=- body=0000000000000000"
+            ),
+            (.named(7, row: "n\n1"), "named exchange=7 note=\"n 1\""), (.arrived(7), "arrived exchange=7"),
+            (.serverResponded(7, status: 201), "responded exchange=7 status=201"),
+            (.responseReceived(7, status: 201), "received exchange=7 status=201"), (.failed(7), "failed exchange=7"),
+            (.fault(index: 0, exchange: 7), "fault fault=0 exchange=7"),
+            (.commit(device: "A", digest: 1), "commit actor=A digest=0000000000000001"),
+            (.accepted(device: "A", row: "n1"), "accepted actor=A note=n1"),
+            (.belief(device: "A", "offline"), "belief actor=A connectivity=offline"),
+            (.started(device: "A"), "started actor=A"), (.stopped(device: "A"), "stopped actor=A"),
+            (.step(2), "step step=2"), (.mark("shown"), "mark mark=shown"),
+            (.missed(step: 2, "too late"), "missed step=2 reason=\"too late\""),
+            (.stepFailed(2, "dead"), "step-failed step=2 reason=dead"),
+            (.late(.milliseconds(12)), "late seconds=0.012000000"),
+            (.hostPause(.seconds(2)), "host-pause seconds=2.000000000"),
+            (.action(actor: "A", "is killed"), "action actor=A action=\"is killed\""),
+            (.aborted("over \"limit\""), "aborted reason=\"over \\\"limit\\\"\""),
+            (
+                .device(
+                    "A",
+                    .init(
+                        rows: [
+                            .init(name: "n1", title: nil, text: "", icon: "upload", isDeleted: true, kept: ["", ""])
+                        ],
+                        outbox: 1)),
+                "view actor=A outbox=1 note=n1:upload/deleted:-:84222325:84222325/84222325"
+            ),
+            (
+                .server([.init(user: "ada", name: "n1", revision: 3, title: "", text: nil)]),
+                "server note=ada:n1:3:84222325:-"
+            ),
+        ] as [(History.Event, String)])
+    func anEventIsOneLine(_ event: History.Event, line: String) {
+        var history = History()
+        history.append(event, at: Nanoseconds(61_000_000_007))
+        #expect(RunTrace.line(history.entries[0]) == "61.000000007 \(line)")
+    }
+
+    @Test func aTraceBeginsWithTheRunAndEndsWithItsResult() throws {
+        let run = try Fixture.run(Fixture.short + "expect: { finally: { server: { count: 1 } } }", seed: 5)
+        let summary = try Fixture.summary(run, isTraced: true)
+        #expect(summary.trace.first == "run scenario=short variant=none seed=5 world=simulated")
+        #expect(summary.trace[1] == "0.000000000 phase phase=script")
+        let digest = try #require(summary.digest)
+        #expect(summary.trace.last == "end result=pass digest=\(digest) events=\(summary.eventCount)")
+        #expect(summary.trace.count > 20)
+        #expect(try Fixture.summary(run).trace.isEmpty)
+    }
+}

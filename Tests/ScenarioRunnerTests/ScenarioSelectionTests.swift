@@ -1,0 +1,88 @@
+import Foundation
+import ScenarioModel
+import TestSupport
+import Testing
+
+@testable import ScenarioRunner
+
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+@Suite struct ScenarioSelectionTests {
+    /// A folder with two scenarios, a profile, a hidden file, a named pipe, a link to a scenario and a loop of folders.
+    private static func tree() throws -> TemporaryFolder {
+        let folder = try TemporaryFolder()
+        let manager = FileManager.default
+        try manager.createDirectory(atPath: folder.path("set/inner"), withIntermediateDirectories: true)
+        for (name, text) in [
+            ("set/b.yml", Fixture.passing), ("set/inner/a.yaml", "# comment\nscenario : 1\n" + rest),
+            ("set/profile.yaml", "profile: 1\nname: x\nabout: a scenario: no\n"), ("set/.hidden.yaml", Fixture.passing),
+            ("set/notes.txt", Fixture.passing),
+        ] {
+            try Data(text.utf8).write(to: URL(filePath: folder.path(name)))
+        }
+        // Opening a named pipe waits for a writer.
+        #expect(mkfifo(folder.path("set/pipe.yaml"), 0o600) == 0)
+        try manager.createSymbolicLink(atPath: folder.path("set/c.yaml"), withDestinationPath: folder.path("set/b.yml"))
+        try manager.createSymbolicLink(atPath: folder.path("set/inner/loop"), withDestinationPath: folder.path("set"))
+        return folder
+    }
+
+    private static var rest: String { Fixture.passing.split(separator: "\n").dropFirst().joined(separator: "\n") }
+
+    @Test func aFolderIsSearchedForFilesWithTheKeyScenario() throws {
+        let folder = try Self.tree()
+        let selection = try ScenarioSelection([folder.path("set")])
+        #expect(selection.sources.map(\.name) == ["set/b.yml", "set/inner/a.yaml"].map(folder.path))
+        #expect(selection.rejections.isEmpty)
+        #expect(Set(selection.folders) == Set(["set", "set/inner"].map(folder.path)))
+    }
+
+    @Test func patternsAreExpanded() throws {
+        let folder = try Self.tree()
+        func names(_ pattern: String) throws -> [String] {
+            try ScenarioSelection([folder.path(pattern)]).sources.map(\.name)
+        }
+        #expect(try names("set/*.yml") == [folder.path("set/b.yml")])
+        #expect(try names("**/[ab].*ml") == ["set/b.yml", "set/inner/a.yaml"].map(folder.path))
+        #expect(try names("s?t") == ["set/b.yml", "set/inner/a.yaml"].map(folder.path))
+        #expect(try names("set/inner/*.yaml") == [folder.path("set/inner/a.yaml")])
+        #expect(try names("set/*.json") == [])
+    }
+
+    @Test func aFileIsSelectedOnceInTheOrderOfTheArguments() throws {
+        let folder = try Self.tree()
+        let (b, c) = (folder.path("set/b.yml"), folder.path("set/c.yaml"))
+        let arguments = [
+            "edit-conflict-after-subway", c, b, folder.path("set/../set/b.yml"), "edit-conflict-after-subway",
+        ]
+        #expect(try ScenarioSelection(arguments).sources.map(\.name) == ["edit-conflict-after-subway", c])
+    }
+
+    @Test func rejectedFilesDoNotHideTheOthers() throws {
+        let folder = try Self.tree()
+        let broken = folder.path("set/broken.yaml")
+        try Data("scenario: 1\nname: x\n".utf8).write(to: URL(filePath: broken))
+        var selection = try ScenarioSelection([folder.path("set"), folder.path("missing.yaml")])
+        #expect(selection.sources.count == 2)
+        #expect(selection.rejections.map(\.name) == [broken, folder.path("missing.yaml")])
+        #expect(selection.rejections[0].location.description == "\(broken):1:1")
+        #expect(selection.rejections[1].description == "cannot read \(folder.path("missing.yaml")): no such file")
+        let plan = selection.plan(worlds: [.simulated, .live], seed: 7)
+        #expect(plan.map(\.index) == [0, 1, 2, 3])
+        #expect(plan.map(\.world) == [.simulated, .live, .simulated, .live])
+        #expect(plan.allSatisfy { $0.seed == 7 })
+    }
+
+    @Test func anUnknownNameIsAnError() {
+        let error = #expect(throws: ScenarioSelection.UnknownNameError.self) {
+            try ScenarioSelection(["edit-conflict-after-subwy"])
+        }
+        #expect(error?.description.contains("did you mean edit-conflict-after-subway?") == true)
+    }
+}
