@@ -338,7 +338,8 @@ let package = Package(
         .testTarget(
             name: "ImpairmentTests",
             dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "Impairment", "TestSupport", nioCore,
+                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "Impairment", "TestSupport", nioCore, nioHTTP1,
+                .product(name: "NIOEmbedded", package: "swift-nio"),
             ],
             swiftSettings: settings),
         .testTarget(

@@ -19,12 +19,16 @@ public struct HTTPParser: Sendable {
 
     private let side: Side
     private let limits: HTTPLimits
+    private let checksIncompleteHeads: Bool
     private var buffer = ByteBuffer()
     private var state = State.start
     /// The offset of the first byte in the buffer.
     private var offset: Int64 = 0
     /// The bytes at the front of the buffer that have been searched for the end of the head.
     private var searched = 0
+    /// The bytes at the front of the buffer that have been searched for the end of the start line; `nil` if the start
+    /// line has been checked.
+    private var startSearched: Int? = 0
     private var bodyBytes: Int64 = 0
     /// The offset of the current message's first byte after its head.
     private var bodyStart: Int64 = 0
@@ -37,6 +41,8 @@ public struct HTTPParser: Sendable {
     /// The framing of the current message's body.
     public private(set) var framing = HTTPBodyFraming.none
 
+    /// The number of bytes at the start of an incomplete request that are checked.
+    private static let methodBytesChecked = 32
     /// The maximum number of empty lines before a request that are skipped (RFC 9112, 2.2).
     private static let emptyLinesMax = 4
     /// The maximum number of parsed bytes that stay at the front of the buffer before it is compacted. A chunked body
@@ -47,9 +53,14 @@ public struct HTTPParser: Sendable {
     private static let (rawBytesPerByteMax, rawBytesMax): (Int64, Int64) = (8, 64 << 10)
 
     /// Creates the parser of a new stream.
-    public init(_ side: Side, limits: HTTPLimits = .standard) {
+    ///
+    /// - Parameter checksIncompleteHeads: Whether bytes that cannot begin a head are an error before the head is
+    ///   complete, so that an observer recognises other protocols at once. The error of a malformed head then depends
+    ///   on the pieces in which it arrives.
+    public init(_ side: Side, limits: HTTPLimits = .standard, checksIncompleteHeads: Bool = false) {
         self.side = side
         self.limits = limits
+        self.checksIncompleteHeads = checksIncompleteHeads
     }
 
     // MARK: Inputs
@@ -213,8 +224,10 @@ public struct HTTPParser: Sendable {
         let max = limits.startLine + limits.headers
         guard let (lines, range) = try readLines(max: max, what: "the head") else {
             if streamHasEnded && buffer.readableBytes > 0 { throw .endedEarly }
+            if checksIncompleteHeads { try checkStart() }
             return nil
         }
+        startSearched = 0
         guard let first = lines.first else { throw .badStartLine }
         guard first.count <= limits.startLine else { throw .tooLarge("the start line") }
         let fields = try Self.fields(lines.dropFirst(), limits)
@@ -222,6 +235,32 @@ public struct HTTPParser: Sendable {
         bodyBytes = 0
         return side == .requests
             ? try takeRequest(first, fields, range) : try takeResponse(first, fields, range)
+    }
+
+    /// Throws if the bytes of an incomplete head cannot begin a message. Other protocols are recognised by their first
+    /// bytes or their first line, without waiting for the end of a head.
+    private mutating func checkStart() throws(HTTPError) {
+        guard let searched = startSearched else { return }
+        let view = buffer.readableBytesView
+        // The start of an empty line before a request.
+        if view.isEmpty || (side == .requests && view.count == 1 && view.first == 13) { return }
+        let protocolName = "HTTP/".utf8
+        let isPossible: Bool
+        if let lineFeed = view.dropFirst(searched).firstIndex(of: 10) {
+            startSearched = nil
+            let line = view[..<lineFeed]
+            let start =
+                side == .responses ? line.startIndex : line.lastIndex(of: 32).map { $0 + 1 } ?? line.endIndex
+            isPossible = line[start...].starts(with: protocolName)
+        } else {
+            startSearched = view.count
+            isPossible =
+                side == .responses
+                ? protocolName.starts(with: view.prefix(protocolName.count))
+                : view.prefix(Self.methodBytesChecked).prefix { $0 != 32 }.allSatisfy(HTTPSyntax.isTokenByte)
+                    && view.first != 32
+        }
+        if !isPossible { throw .badStartLine }
     }
 
     private mutating func takeRequest(

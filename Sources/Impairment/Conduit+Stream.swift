@@ -27,7 +27,9 @@ extension Conduit {
         var inputIsClosed = false
         /// The toxics that bytes pass before they enter the link; `nil` if there are none.
         var toxics: ToxicChain?
-        /// The bytes queued in the toxics, as last reported to ``ConnectionBudget``.
+        /// The bytes that wait in the tracker for a fault.
+        var faultBytes = 0
+        /// The bytes queued in the toxics and in the tracker, as last reported to ``ConnectionBudget``.
         var toxicBytes = 0
         /// Whether the stream accepts no more bytes from its toxics or, without toxics, from its sender.
         var isFull = false { didSet { toxics?.hasRoom = !isFull } }
@@ -80,12 +82,24 @@ extension Conduit {
             arrived = 0
         }
 
-        /// Writes bytes that have arrived until the receiving socket accepts no more. Returns how many of them passed
-        /// through the TCP model.
-        mutating func writeArrived(to receiver: Side, limit: Int, into actions: inout [SocketAction]) -> Int {
+        /// Discards bytes that have arrived. Returns how many of them passed through the TCP model.
+        mutating func discardArrived() -> Int {
+            let count = arrived - arrivedPassThrough
+            dropArrived()
+            arrivedPassThrough = 0
+            return count
+        }
+
+        /// Writes up to `allowance` bytes that have arrived until the receiving socket accepts no more. Returns how
+        /// many of them passed through the TCP model.
+        mutating func writeArrived(
+            to receiver: Side, limit: Int, allowance: Int, into actions: inout [SocketAction]
+        ) -> Int {
             let before = arrived
-            while acceptsWrites, let piece = bytes.takePiece(atMost: min(arrived, limit)) {
+            var allowance = allowance
+            while acceptsWrites, let piece = bytes.takePiece(atMost: min(arrived, limit, allowance)) {
                 arrived -= piece.readableBytes
+                allowance -= piece.readableBytes
                 actions.append(.write(piece, to: receiver))
                 if recordWrite(piece.readableBytes, limit: limit) { actions.append(.awaitDrain(receiver)) }
             }
@@ -99,10 +113,10 @@ extension Conduit {
 
         /// Updates ``isFull`` and returns whether it has changed. A full stream accepts no further read, so it holds at
         /// most its share plus one read.
-        mutating func updateIsFull(share: Int, passThroughMax: Int, hasSendRoom: Bool) -> Bool {
+        mutating func updateIsFull(share: Int, faultShare: Int, passThroughMax: Int, hasSendRoom: Bool) -> Bool {
             if inputIsClosed { return false }
             let held = bytes.count
-            let mayTake = arrivedPassThrough < passThroughMax && hasSendRoom
+            let mayTake = arrivedPassThrough < passThroughMax && hasSendRoom && faultBytes < faultShare
             if !isFull, held >= share || !mayTake {
                 isFull = true
             } else if isFull, held <= share / 2, mayTake {
@@ -115,7 +129,7 @@ extension Conduit {
 
         /// Updates ``toxicBytes``. Returns the change.
         mutating func updateToxicBytes() -> Int {
-            let held = toxics?.count ?? 0
+            let held = (toxics?.count ?? 0) + faultBytes
             defer { toxicBytes = held }
             return held - toxicBytes
         }

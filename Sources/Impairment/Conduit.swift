@@ -62,12 +62,19 @@ struct Conduit {
     /// Returns whether the link has closed the socket at `side`, after all bytes for it.
     func isClosedByLink(_ side: Side) -> Bool { isClosing && self[side.opposite.sendDirection].isFinished }
 
-    /// Whether a fault withholds everything from the client, including the server's FIN or RST.
-    var isMuted: Bool { tracker?.isMuted == true }
+    /// Whether the actions of the tracker are being executed.
+    var isRunningTracker = false
 
-    /// Whether the connection is muted and both peers have closed.
-    var hasEndedMuted: Bool {
-        isMuted && down.inputIsClosed && (up.isFinished || (isGone(.server) && up.finHasArrived))
+    /// Returns whether a fault withholds the end of a stream: its sender's FIN or RST.
+    func withholdsEnd(_ direction: Direction) -> Bool { tracker?.withholdsEnd[direction] == true }
+
+    /// The socket of a connection with a muted stream that must be aborted, because its peer has no further effect.
+    var socketEndedByMute: Side? {
+        if withholdsEnd(.down), down.inputIsClosed, up.isFinished || (isGone(.server) && up.finHasArrived) {
+            return .client
+        }
+        if withholdsEnd(.up), isGone(.client), down.inputIsClosed { return .server }
+        return nil
     }
 
     /// Whether further events of both sockets would have no effect.
@@ -82,15 +89,21 @@ struct Conduit {
     /// Bytes of both streams, those before toxics included.
     var bytesHeld: Int { streamBytes + up.toxicBytes + down.toxicBytes }
 
-    /// Writes bytes that have arrived, and then the FIN. Writing pauses when the receiving socket holds `limit` unsent
-    /// bytes. Returns how many of the written bytes passed through the TCP model.
-    mutating func deliver(_ direction: Direction, limit: Int, into actions: inout [SocketAction]) -> Int {
+    /// Writes up to `allowance` bytes that have arrived, and then the FIN. Writing pauses when the receiving socket
+    /// holds `limit` unsent bytes. Returns how many of the written or discarded bytes passed through the TCP model.
+    mutating func deliver(
+        _ direction: Direction, limit: Int, allowance: Int, into actions: inout [SocketAction]
+    ) -> Int {
         let receiver = direction.receiver
         if isGone(receiver) {
             self[direction].dropArrived()
             return 0
         }
-        let bytesLeft = self[direction].writeArrived(to: receiver, limit: limit, into: &actions)
+        if tracker?.discardsArrived(direction) == true { return self[direction].discardArrived() }
+        let bytesLeft = self[direction].writeArrived(
+            to: receiver, limit: limit, allowance: allowance, into: &actions)
+        // With a tracker the FIN follows by itself, after the faults of the bytes before it.
+        if tracker != nil, !actions.isEmpty || tracker?.mayEnd(direction) == false { return bytesLeft }
         if self[direction].mayFinish {
             self[direction].isFinished = true
             actions.append(isClosing ? .close(receiver) : .closeOutput(receiver))

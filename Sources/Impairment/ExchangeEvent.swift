@@ -2,29 +2,50 @@ public import HTTPWire
 
 /// The identifier of an exchange (a request and its response) on one link.
 public struct ExchangeID: Hashable, Comparable, Sendable {
-    /// The number of requests that were read before.
+    /// The number of requests whose heads were read before.
     public let number: Int
 
     public static func < (left: ExchangeID, right: ExchangeID) -> Bool { left.number < right.number }
 }
 
 /// An event of an exchange.
+///
+/// The events of an exchange, in order: `requestStarted`, `requested`, `requestRead`, `requestDelivered`,
+/// `responseStarted`, `committed`, `responseDelivered` or `interrupted`. If the response begins before the end of its
+/// request, its events precede `requestRead`.
 public enum ExchangeEvent: Sendable {
+    /// The head of the request has been read from the client's socket. With a rule for the points `queued` or
+    /// `partly-sent`, none of the request's bytes has entered the link.
+    case requestStarted(ExchangeID, HTTPRequestHead)
     /// The request has been read from the client's socket: its head, the first ``ExchangeTracking/bodySampleMax`` bytes
     /// of its body, and its ``ExchangeTracking/subject``, if known. Reported at the end of the request, or at the start
     /// of its response if that comes first.
     case requested(ExchangeID, HTTPRequestHead, body: [UInt8], subject: String?)
+    /// The last byte of the request has been read from the client's socket: the number of bytes of the body, without
+    /// the framing of chunks.
+    case requestRead(ExchangeID, bodyBytes: Int64)
     /// The last byte of the request has been written to the server. Not reported if the whole response has been written
     /// to the client by then.
     case requestDelivered(ExchangeID)
-    /// The whole response has been read from the server; its last bytes have not entered the link yet.
-    case committed(ExchangeID, status: Int)
-    /// The last byte of the response has been written to the client.
+    /// The head of the response has been read from the server. Interim responses (1xx except 101) are not reported.
+    case responseStarted(ExchangeID, HTTPResponseHead)
+    /// The whole response has been read from the server; its last bytes have not entered the link yet. The number of
+    /// bytes of the body is without the framing of chunks.
+    case committed(ExchangeID, status: Int, bodyBytes: Int64)
+    /// The last byte of the response has been written to the client: the server's response, or that of a
+    /// ``FaultAction/reply(_:)``.
     case responseDelivered(ExchangeID, status: Int)
-    /// The connection ended before the response was delivered.
+    /// The connection ended before the response was delivered. If `requested` was not reported before, the connection
+    /// ended in the middle of the request.
     case interrupted(ExchangeID)
-    /// A fault was injected: the index of its rule.
-    case faultInjected(ExchangeID, rule: Int)
+    /// A fault has fired: the number of its rule, its point, and the number of bytes of the message that had passed the
+    /// point: bytes of the request written to the server, or bytes of the response written to the client.
+    case faultInjected(ExchangeID, rule: Int, point: FaultPoint, offset: Int64)
+    /// A fault will not fire, because the exchange did not reach its point.
+    case faultMissed(ExchangeID, rule: Int, point: FaultPoint)
+    /// The response is a 101, or a 2xx to CONNECT: the bytes that follow it are not HTTP; they pass unchanged and are
+    /// not tracked.
+    case protocolSwitched(ExchangeID)
     /// The bytes are not HTTP; they pass unchanged and are not tracked.
     case notHTTP(String)
 }
@@ -33,13 +54,20 @@ extension ExchangeEvent: CustomStringConvertible {
     /// A short text without bodies and header fields.
     public var description: String {
         switch self {
+        case .requestStarted(let id, let head): "\(id.number) request started \(head.method)"
         case .requested(let id, let head, let body, let subject):
             "\(id.number) requested \(head.method) \(subject ?? "?") \(body.count) B"
+        case .requestRead(let id, let bodyBytes): "\(id.number) request read \(bodyBytes) B"
         case .requestDelivered(let id): "\(id.number) request delivered"
-        case .committed(let id, let status): "\(id.number) committed \(status)"
+        case .responseStarted(let id, let head): "\(id.number) response started \(head.status)"
+        case .committed(let id, let status, _): "\(id.number) committed \(status)"
         case .responseDelivered(let id, let status): "\(id.number) response delivered \(status)"
         case .interrupted(let id): "\(id.number) interrupted"
-        case .faultInjected(let id, let rule): "\(id.number) fault of rule \(rule)"
+        case .faultInjected(let id, let rule, let point, let offset):
+            "\(id.number) fault of rule \(rule) at \(point.rawValue) after \(offset) B"
+        case .faultMissed(let id, let rule, let point):
+            "\(id.number) fault of rule \(rule) missed \(point.rawValue)"
+        case .protocolSwitched(let id): "\(id.number) protocol switched"
         case .notHTTP(let reason): "not HTTP: \(reason)"
         }
     }

@@ -1,46 +1,188 @@
+internal import Determinism
 internal import HTTPWire
 
-/// The numbers of a link's exchanges, and the faults to inject into them.
+/// The numbers of a link's exchanges, and the rules for the faults to inject into them.
 struct ExchangeRegistry {
-    /// A fault to be injected.
+    /// A fault of an exchange.
     struct Fault {
+        /// The number of the rule.
         let rule: Int
+        var point: FaultPoint
         let action: FaultAction
+        var bytes: Int64?
+        var side: FaultSide?
+        /// Whether the point was drawn.
+        var isDrawn = false
+        /// Whether the fault was injected by a call, not by a rule of the link.
+        var isInjected = false
     }
 
-    /// A registered request.
-    struct Registration {
-        let id: ExchangeID
-        let subject: String?
-        let fault: Fault?
-    }
+    private struct Entry {
+        var status: FaultRuleStatus
+        let subject: FaultPattern?
+        let path: FaultPattern?
+        let method: [UInt8]?
+        var random: RandomStream
 
-    private let tracking: ExchangeTracking
-    /// The number of requests that each rule has matched.
-    private var matches: [Int]
-    private var count = 0
-
-    init(_ tracking: ExchangeTracking) {
-        self.tracking = tracking
-        matches = tracking.rules.map { _ in 0 }
-    }
-
-    /// Whether faults can be injected.
-    var hasRules: Bool { !tracking.rules.isEmpty }
-
-    /// Numbers a request and counts it for the rules. The fault is that of the first rule for which this is match
-    /// number `nth`.
-    mutating func register(_ head: HTTPRequestHead, bodySample: [UInt8]) -> Registration {
-        let id = ExchangeID(number: count)
-        count += 1
-        let subject = tracking.subject(head, bodySample)
-        var fault: Fault?
-        for (index, rule) in tracking.rules.enumerated() {
-            guard rule.method == nil || rule.method == head.method, rule.subject == nil || rule.subject == subject
-            else { continue }
-            matches[index] += 1
-            if matches[index] == rule.nth, fault == nil { fault = Fault(rule: index, action: rule.action) }
+        init(_ status: FaultRuleStatus, random: RandomStream) {
+            self.status = status
+            subject = status.rule.subject.map(FaultPattern.init)
+            path = status.rule.path.map(FaultPattern.init)
+            method = status.rule.method.map { Array($0.utf8) }
+            self.random = random
         }
-        return Registration(id: id, subject: subject, fault: fault)
+
+        var rule: FaultRule { status.rule }
+
+        /// Whether the rule may apply to a further request.
+        var isLive: Bool { status.applied < rule.times.upperBound && rule.chance > 0 }
+
+        /// Whether the fault may have to be known before the first byte of its request enters the link.
+        var mustBeKnownBeforeRequest: Bool { isLive && rule.point?.mustBeKnownBeforeRequest != false }
+
+        func matches(_ head: HTTPRequestHead) -> Bool {
+            if let method, !head.method.utf8.elementsEqual(method) { return false }
+            return path?.matches(ExchangeRegistry.path(head.target)) != false
+        }
+    }
+
+    private let subject: @Sendable (HTTPRequestHead, [UInt8]) -> String?
+    private var entries: [Entry] = []
+    private var exchangeCount = 0
+    private var ruleCount = 0
+    private var seed: UInt64
+    /// The prefix of the names of the random streams.
+    private let name: String
+    /// Whether a fault has been injected by a call.
+    private var hasInjected = false
+    /// Whether a request must wait until its rules are known.
+    private(set) var withholdsRequests = false
+
+    /// The greatest number of rules.
+    static let rulesMax = 1000
+
+    /// Creates the registry of a link. Rules that cannot be used are left out; their numbers are not used.
+    init(_ tracking: ExchangeTracking, seed: UInt64, name: String) {
+        subject = tracking.subject
+        self.seed = seed
+        self.name = name
+        for rule in tracking.rules {
+            if rule.problem == nil { insert(rule) }
+            ruleCount += 1
+        }
+        updateWithholding()
+    }
+
+    // MARK: Rules
+
+    /// Whether rules can inject faults.
+    var hasRules: Bool { !entries.isEmpty }
+
+    /// Whether faults can fire.
+    var mayFire: Bool { hasRules || hasInjected }
+
+    /// The rules with their counts.
+    var statuses: [FaultRuleStatus] { entries.map(\.status) }
+
+    /// Adds a rule and returns its number.
+    mutating func add(_ rule: FaultRule) throws(FaultRuleError) -> Int {
+        if let problem = rule.problem { throw FaultRuleError(reason: problem) }
+        guard entries.count < Self.rulesMax else {
+            throw FaultRuleError(reason: "the link has \(Self.rulesMax) rules already; remove one first")
+        }
+        insert(rule)
+        ruleCount += 1
+        updateWithholding()
+        return ruleCount - 1
+    }
+
+    /// Removes a rule. Returns whether there is one with that number.
+    mutating func remove(_ number: Int) -> Bool {
+        guard let index = entries.firstIndex(where: { $0.status.number == number }) else { return false }
+        entries.remove(at: index)
+        updateWithholding()
+        return true
+    }
+
+    /// Starts the random streams again with another seed.
+    mutating func reseed(_ new: UInt64) {
+        seed = new
+        for index in entries.indices { entries[index].random = random(entries[index].status.number) }
+    }
+
+    mutating func recordInjection() { hasInjected = true }
+
+    mutating func recordFired(_ fault: Fault) {
+        guard !fault.isInjected, let index = entries.firstIndex(where: { $0.status.number == fault.rule }) else {
+            return
+        }
+        entries[index].status.fired += 1
+    }
+
+    private mutating func insert(_ rule: FaultRule) {
+        entries.append(Entry(FaultRuleStatus(number: ruleCount, rule: rule), random: random(ruleCount)))
+    }
+
+    private func random(_ number: Int) -> RandomStream { RandomStream(seed: seed, "\(name)/fault/\(number)") }
+
+    private mutating func updateWithholding() {
+        withholdsRequests = entries.contains { $0.mustBeKnownBeforeRequest }
+    }
+
+    // MARK: Requests
+
+    /// Numbers a request.
+    mutating func number() -> ExchangeID {
+        defer { exchangeCount += 1 }
+        return ExchangeID(number: exchangeCount)
+    }
+
+    func subject(_ head: HTTPRequestHead, _ bodySample: [UInt8]) -> String? { subject(head, bodySample) }
+
+    /// Returns what the rules that match a request's head need: whether its first byte must wait for them, and whether
+    /// they depend on its subject.
+    func needs(of head: HTTPRequestHead) -> (withholding: Bool, subject: Bool) {
+        var needs = (withholding: false, subject: false)
+        for entry in entries where entry.matches(head) {
+            needs.withholding = needs.withholding || entry.mustBeKnownBeforeRequest
+            needs.subject = needs.subject || entry.subject != nil
+        }
+        return needs
+    }
+
+    /// Counts a request for the rules. Returns the fault of the first rule that applies.
+    mutating func match(_ head: HTTPRequestHead, subject: String?) -> Fault? {
+        var fault: Fault?
+        for index in entries.indices where entries[index].matches(head) {
+            if let pattern = entries[index].subject {
+                guard let subject, pattern.matches(subject) else { continue }
+            }
+            entries[index].status.matched += 1
+            let rule = entries[index].rule
+            guard entries[index].status.matched >= rule.nth, entries[index].status.applied < rule.times.upperBound,
+                rule.chance >= 1 || entries[index].random.bool(probability: rule.chance)
+            else { continue }
+            entries[index].status.applied += 1
+            if fault != nil { continue }
+            let points = rule.action.points
+            let point = rule.point ?? points[Int(entries[index].random.integer(below: Int64(points.count)))]
+            fault = Fault(
+                rule: entries[index].status.number, point: point, action: rule.action, bytes: rule.bytes,
+                side: rule.side, isDrawn: rule.point == nil)
+        }
+        if withholdsRequests { updateWithholding() }
+        return fault
+    }
+
+    /// Returns the path of a request target: without scheme, authority and query.
+    static func path(_ target: String) -> Substring {
+        let bytes = target.utf8
+        var path = target[..<(bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex)]
+        if path.utf8.first == UInt8(ascii: "/") { return path }
+        // The absolute form: scheme://authority/path.
+        guard let scheme = path.utf8.firstRange(of: "://".utf8) else { return path }
+        path = path[scheme.upperBound...]
+        guard let slash = path.utf8.firstIndex(of: UInt8(ascii: "/")) else { return "/" }
+        return path[slash...]
     }
 }

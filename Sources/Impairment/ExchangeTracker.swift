@@ -1,267 +1,391 @@
 internal import DequeModule
+internal import Determinism
 internal import HTTPWire
+internal import LinkModel
 internal import NIOCore
 
-/// The exchanges of one connection, tracked by the offsets of their bytes at the entries and exits of both streams.
+/// The exchanges of one connection, tracked by the offsets of their bytes at the entries and exits of both streams, and
+/// the faults injected into them.
 ///
-///     client -> [ entry: ends of requests     ... exit: bytes written to the server ] -> server
-///     client <- [ exit: bytes written to the client ...    entry: ends of responses ] <- server
+///     client -> [ entry: bytes read from the client  ... exit: bytes written to the server ] -> server
+///     client <- [ exit: bytes written to the client ... entry: bytes read from the server  ] <- server
 ///
-/// A state machine without deadlines: bytes read and written are its inputs; ``takeAction()`` returns events, the
-/// response bytes that may enter the link, and the abort that a fault requires.
+/// A state machine: bytes read and written and the ends of both streams are its inputs, each with the time;
+/// ``takeAction()`` returns events, the bytes that may enter the link, and the ends that faults require. At the exits,
+/// ``allowance(_:at:)`` limits the bytes that may be written. While a fault holds the connection, bytes wait at the
+/// entries without being parsed, and nothing leaves at the exits.
 struct ExchangeTracker {
     /// An output.
     enum Action {
         /// An event to be reported.
         case report(ExchangeEvent)
-        /// Response bytes that may enter the link.
-        case pass(ByteBuffer)
-        /// A fault aborts the connection.
-        case abort
+        /// Bytes that may enter the link.
+        case pass(ByteBuffer, Direction)
+        /// The end of a sender's stream, after all of its bytes.
+        case end(Direction, StreamEnd)
+        /// A fault aborts the connection at a point.
+        case abort(FaultPoint, FaultSide?)
+        /// A fault closes the connection at a point.
+        case close(FaultPoint, FaultSide?)
+        /// Bytes may leave the link that had to wait.
+        case deliver(Direction)
     }
 
-    private struct Exchange {
+    /// The end of a sender's stream.
+    enum StreamEnd {
+        /// A FIN.
+        case finished
+        /// The socket is gone.
+        case gone
+    }
+
+    /// The request that is being read.
+    struct Request {
         let id: ExchangeID
-        let method: String
-        /// The offset of the end of the request in the `up` stream; `nil` if the response began before that end was
-        /// read.
-        var requestEnd: Int64?
-        var fault: ExchangeRegistry.Fault?
-        var requestIsDelivered = false
-        /// The offset of the end of the response in the `down` stream, once it has been read whole.
-        var responseEnd: Int64?
-        var status = 0
+        let head: HTTPRequestHead
+        /// The offset of its first byte at the entry.
+        let start: Int64
+        /// The first bytes of the body.
+        var sample: [UInt8] = []
+        var bodyBytes: Int64 = 0
+        /// Whether the rules have been applied.
+        var isMatched = false
+        /// Whether its bytes wait at the entry until the rules have been applied.
+        var isWithheld = false
+        /// Whether a fault discards its bytes at the entry.
+        var isDropped = false
     }
 
-    private var actions = Deque<Action>()
-    private var requests = HTTPParser(.requests)
-    private var responses = HTTPParser(.responses)
-    /// The head of the request whose body is being read, and the first bytes of that body.
-    private var head: HTTPRequestHead?
-    private var bodySample: [UInt8] = []
-    /// The exchange of the request being read, if its response has begun already.
-    private var earlyExchange: ExchangeID?
-    /// Exchanges whose response has not been delivered, in order.
-    private var exchanges = Deque<Exchange>()
-    /// Whether tracking has stopped, because the bytes are not HTTP or too many requests have no response.
-    private var hasStoppedTracking = false
-    private var responseStatus = 0
-    /// Bytes read from the server, and the end of the last whole response among them.
-    private var responseBytes: Int64 = 0
-    private var lastResponseEnd: Int64 = 0
-    /// The offset in the `down` stream after which nothing is sent to the client.
-    private var mutedFrom: Int64?
-    private var written = (up: Int64(0), down: Int64(0))
+    /// A fault that holds the connection.
+    struct Hold {
+        let fault: ExchangeRegistry.Fault
+        let deadline: Instant
+        let isReport: Bool
+    }
+
+    /// A fault that delivers a message slowly.
+    struct Trickle {
+        let fault: ExchangeRegistry.Fault
+        let exchange: ExchangeID
+        let bytesPerSecond: Int64
+        /// The offset at the exit of the first byte that is delayed, once it is known.
+        var start: Int64?
+        /// The earliest time of the next write.
+        var nextWrite = Instant.start
+        /// Whether bytes wait for that time.
+        var isWaiting = false
+
+        /// Bytes per write: those of 10 ms.
+        var pieceBytes: Int64 { max(1, bytesPerSecond / 100) }
+
+        func time(of bytes: Int64) -> Nanoseconds {
+            Nanoseconds(bytes.scaledSaturating(by: 1_000_000_000, over: bytesPerSecond))
+        }
+    }
+
+    var actions = Deque<Action>()
+    var now = Instant.start
+    /// The bytes that may wait at an entry for the end of a message.
+    var share = Int.max
+    var requests = ExchangeTracker.requestParser
+    var responses = ExchangeTracker.responseParser
+    /// Whether messages are parsed: the bytes are HTTP, and no protocol switch has taken place.
+    var isTracking = true
+    /// Whether parsing of requests waits for the response to a CONNECT or an upgrade.
+    var isAwaitingSwitch = false
+    var request: Request?
+    /// Whether the head that is being read may enter the link before it is complete, because it exceeded the memory
+    /// limit or its stream has ended.
+    var mayHeadPass = false
+    /// Exchanges whose response has not been delivered or not been read, in order.
+    var exchanges = Deque<TrackedExchange>()
+    /// Indices of the first exchange whose request has not been delivered, whose response has not been read from the
+    /// server, whose response has not entered the link, and whose response has not been delivered.
+    var (requestCursor, responseCursor, entryCursor, deliveryCursor) = (0, 0, 0, 0)
+    /// The ends of the last complete messages at the entries; interim responses count.
+    var messageEnd = PerDirection(up: Int64(0), down: Int64(0))
+    var responseBodyBytes: Int64 = 0
+    var responseStatus = 0
+
+    /// Parsed bytes that may not enter the link yet, and bytes that wait behind them without having been parsed.
+    var withheld = PerDirection(up: ByteQueue(), down: ByteQueue())
+    var unparsed = PerDirection(up: ByteQueue(), down: ByteQueue())
+    var waitingEnds = PerDirection<StreamEnd?>(up: nil, down: nil)
+    /// Bytes that have left ``withheld``: those that entered the link or were dropped.
+    var consumed = PerDirection(up: Int64(0), down: Int64(0))
+    /// Bytes that have entered the link, and those that have been written.
+    var entered = PerDirection(up: Int64(0), down: Int64(0))
+    var written = PerDirection(up: Int64(0), down: Int64(0))
+
+    /// Exchanges with a fault that has not fired.
+    var faultCount = 0
+    /// Exchanges with a ``TrackedExchange/turn``.
+    var turnCount = 0
+    var hold: Hold?
+    var trickles = PerDirection<[Trickle]>(up: [], down: [])
+    /// The offsets at the exits after which bytes are discarded.
+    var discardsFrom = PerDirection<Int64?>(up: nil, down: nil)
+    /// Whether the sender's FIN or RST is not delivered.
+    var withholdsEnd = PerDirection(up: false, down: false)
+    /// Whether a fault has ended the connection. Bytes that are read are dropped.
+    var isEnded = false
+    /// Whether that end has not been executed.
+    var isEnding = false
+    /// The time of the timer that the link has set.
+    var timer: Instant?
+
+    static var requestParser: HTTPParser { HTTPParser(.requests, checksIncompleteHeads: true) }
+    static var responseParser: HTTPParser { HTTPParser(.responses, checksIncompleteHeads: true) }
 
     /// The maximum number of requests without a response; beyond it the connection is not tracked.
-    private static let exchangesMax = 1024
+    static let exchangesMax = 1024
+    /// The maximum number of bytes that wait for the response to a CONNECT or an upgrade; beyond it the connection is
+    /// not tracked.
+    static let bytesAwaitingSwitchMax = 64 << 10
 
-    /// The number of bytes held: those not parsed yet, and the sample of the request being read.
-    var bytesKept: Int { requests.bytesKept + responses.bytesKept + bodySample.count }
+    /// The number of bytes held: those not parsed yet, the sample of the request being read, and those that may not
+    /// enter the link.
+    var bytesKept: Int {
+        requests.bytesKept + responses.bytesKept + (request?.sample.count ?? 0) + bytesWaiting(.up)
+            + bytesWaiting(.down)
+    }
 
-    /// Whether the connection must be aborted after the bytes that precede a withheld response have been passed on.
-    private var mustAbortAfterPassing = false
-
-    /// Whether a fault withholds everything from the client while the connection lasts.
-    var isMuted: Bool { mutedFrom != nil }
+    /// Returns the bytes that wait at an entry.
+    func bytesWaiting(_ direction: Direction) -> Int { withheld[direction].count + unparsed[direction].count }
 
     /// Returns the next output.
     mutating func takeAction() -> Action? { actions.popFirst() }
 
+    mutating func report(_ event: ExchangeEvent) { actions.append(.report(event)) }
+
     // MARK: Inputs
 
-    /// Reports bytes read from the client.
-    mutating func receivedRequestBytes(_ bytes: ByteBuffer, _ registry: inout ExchangeRegistry) {
-        if hasStoppedTracking { return }
-        defer {
-            if mustAbortAfterPassing { actions.append(.abort) }
-            mustAbortAfterPassing = false
+    /// Reports bytes read from a socket.
+    ///
+    /// - Parameter share: The bytes that may wait at the entry for the end of a message.
+    mutating func received(
+        _ bytes: ByteBuffer, _ direction: Direction, _ registry: inout ExchangeRegistry, at time: Instant,
+        share: Int = .max
+    ) {
+        now = max(now, time)
+        self.share = share
+        if isEnded { return }
+        if hold != nil || unparsed[direction].count > 0 { return unparsed[direction].append(bytes) }
+        process(bytes, direction, &registry)
+    }
+
+    /// Reports the end of a sender's stream.
+    mutating func ended(
+        _ direction: Direction, _ end: StreamEnd, _ registry: inout ExchangeRegistry, at time: Instant
+    ) {
+        now = max(now, time)
+        if hold != nil || unparsed[direction].count > 0 {
+            if waitingEnds[direction] == nil { waitingEnds[direction] = end }
+            return
         }
-        do {
-            requests.received(bytes)
-            while let part = try requests.takePart() {
-                switch part {
-                case .requestHead(let head, _):
-                    self.head = head
-                    bodySample = []
-                    earlyExchange = nil
-                    // Reported before the end of the request, because `100 Continue` arrives before it.
-                    responses.requestSent(method: head.method)
-                case .body(let piece, _):
-                    let room = ExchangeTracking.bodySampleMax - bodySample.count
-                    bodySample.append(contentsOf: piece.readableBytesView.prefix(max(0, room)))
-                case .end(let end):
-                    guard let head else { continue }
-                    if let early = earlyExchange {
-                        // The exchange may have ended.
-                        if let index = exchanges.firstIndex(where: { $0.id == early }) {
-                            exchanges[index].requestEnd = end
-                        }
-                    } else {
-                        begin(head, requestEnd: end, &registry)
-                    }
-                    self.head = nil
-                    bodySample = []
-                    earlyExchange = nil
-                    if exchanges.count > Self.exchangesMax {
-                        return stopTracking("more than \(Self.exchangesMax) requests without a response")
-                    }
-                case .responseHead, .trailers, .opaque: break
-                }
-            }
-        } catch {
-            stopTracking("\(error)")
+        finish(direction, end, &registry)
+    }
+
+    /// Reports that time has passed: ends a hold that is due.
+    mutating func advance(to time: Instant, _ registry: inout ExchangeRegistry) {
+        now = max(now, time)
+        if let hold, hold.deadline <= now { resume(&registry) }
+        for direction in Direction.allCases where trickles[direction].first?.isWaiting == true {
+            trickles[direction][0].isWaiting = false
+            actions.append(.deliver(direction))
         }
     }
 
-    /// Reports bytes read from the server. ``takeAction()`` returns those that may enter the link.
-    mutating func receivedResponseBytes(_ bytes: ByteBuffer, _ registry: inout ExchangeRegistry) {
-        let start = responseBytes
-        responseBytes += Int64(bytes.readableBytes)
-        if !hasStoppedTracking && !isMuted { responses.received(bytes) }
-        var mustAbort = parseResponses(&registry)
-        // A response with a fault is withheld from its first byte on, before its end has arrived.
-        var limit = mutedFrom ?? responseBytes
-        if let next = exchanges.first(where: { $0.responseEnd == nil }), next.fault != nil, !hasStoppedTracking {
-            limit = min(limit, lastResponseEnd)
+    /// The time at which ``advance(to:_:)`` must be called next.
+    var nextDeadline: Instant? {
+        if let hold { return hold.deadline }
+        var deadline: Instant?
+        for direction in Direction.allCases {
+            guard let trickle = trickles[direction].first, trickle.isWaiting else { continue }
+            deadline = min(deadline ?? .never, trickle.nextWrite)
         }
-        let passing = Int(max(0, min(Int64(bytes.readableBytes), limit - start)))
-        if passing > 0, let piece = bytes.getSlice(at: bytes.readerIndex, length: passing) {
-            actions.append(.pass(piece))
-        }
-        mustAbort = mustAbort || mustAbortAfterPassing
-        mustAbortAfterPassing = false
-        if mustAbort { actions.append(.abort) }
-    }
-
-    /// Reports that the server has closed its sending side, which may be the end of a response.
-    mutating func responseStreamEnded(_ registry: inout ExchangeRegistry) {
-        responses.streamEnded()
-        if parseResponses(&registry) { actions.append(.abort) }
-    }
-
-    /// Reports bytes written to the server.
-    mutating func wroteRequestBytes(_ count: Int) {
-        written.up += Int64(count)
-        for index in exchanges.indices where !exchanges[index].requestIsDelivered {
-            guard let end = exchanges[index].requestEnd, end <= written.up else { continue }
-            exchanges[index].requestIsDelivered = true
-            report(.requestDelivered(exchanges[index].id))
-        }
-    }
-
-    /// Reports bytes written to the client.
-    mutating func wroteResponseBytes(_ count: Int) {
-        written.down += Int64(count)
-        while let first = exchanges.first, let end = first.responseEnd, end <= written.down {
-            exchanges.removeFirst()
-            report(.responseDelivered(first.id, status: first.status))
-        }
+        return deadline
     }
 
     /// Reports the end of the connection.
     mutating func connectionEnded() {
-        if hasStoppedTracking { return }
-        for exchange in exchanges { report(.interrupted(exchange.id)) }
-        exchanges = []
-    }
-
-    // MARK: Faults
-
-    /// Sets the fault of an exchange. Returns whether it can still apply: nothing of the response has passed.
-    mutating func setFault(_ fault: ExchangeRegistry.Fault, of id: ExchangeID) -> Bool {
-        guard !hasStoppedTracking, !isMuted,
-            let index = exchanges.firstIndex(where: { $0.id == id && $0.responseEnd == nil }),
-            exchanges[index].fault == nil
-        else { return false }
-        // Bytes after the last whole response belong to the first exchange without one.
-        let isNext = exchanges.firstIndex { $0.responseEnd == nil } == index
-        if isNext && responseBytes > lastResponseEnd { return false }
-        exchanges[index].fault = fault
-        return true
-    }
-
-    /// Withdraws the faults of all exchanges except one whose response has been withheld in part.
-    mutating func withdrawFaults() {
-        var isNext = true
-        for index in exchanges.indices where exchanges[index].responseEnd == nil {
-            if !(isNext && responseBytes > lastResponseEnd) { exchanges[index].fault = nil }
-            isNext = false
-        }
-    }
-
-    // MARK: Internals
-
-    private mutating func report(_ event: ExchangeEvent) { actions.append(.report(event)) }
-
-    /// Starts the exchange of a request: at the request's end, or at the start of its response if that comes first.
-    private mutating func begin(_ head: HTTPRequestHead, requestEnd: Int64?, _ registry: inout ExchangeRegistry) {
-        let registration = registry.register(head, bodySample: bodySample)
-        exchanges.append(
-            Exchange(
-                id: registration.id, method: head.method, requestEnd: requestEnd, fault: registration.fault))
-        report(.requested(registration.id, head, body: bodySample, subject: registration.subject))
-    }
-
-    /// Parses the responses read so far. Returns whether a fault aborts the connection.
-    private mutating func parseResponses(_ registry: inout ExchangeRegistry) -> Bool {
-        if hasStoppedTracking { return false }
-        var mustAbort = false
-        do {
-            while !isMuted, let part = try responses.takePart() {
-                switch part {
-                case .responseHead(let head, _, let isInterim):
-                    if isInterim { continue }
-                    if !exchanges.contains(where: { $0.responseEnd == nil }) {
-                        // A final response in the middle of a request, such as `413 Content Too Large`.
-                        guard let request = self.head, earlyExchange == nil else { throw HTTPError.unexpectedResponse }
-                        begin(request, requestEnd: nil, &registry)
-                        earlyExchange = exchanges.last?.id
-                    }
-                    responseStatus = head.status
-                case .end(let end): if takeResponseEnd(end) { mustAbort = true }
-                default: break
-                }
+        for exchange in exchanges where !exchange.isDelivered {
+            if let fault = exchange.fault {
+                report(.faultMissed(exchange.id, rule: fault.rule, point: fault.point))
             }
-        } catch HTTPError.endedEarly {
-            // The stream has ended, so the response remains incomplete.
-        } catch {
-            stopTracking("\(error)")
-        }
-        return mustAbort
-    }
-
-    /// Returns whether a fault aborts the connection.
-    private mutating func takeResponseEnd(_ end: Int64) -> Bool {
-        guard let index = exchanges.firstIndex(where: { $0.responseEnd == nil }) else { return false }
-        exchanges[index].status = responseStatus
-        report(.committed(exchanges[index].id, status: responseStatus))
-        guard let fault = exchanges[index].fault else {
-            exchanges[index].responseEnd = end
-            lastResponseEnd = end
-            return false
-        }
-        mutedFrom = lastResponseEnd
-        responses = HTTPParser(.responses)
-        report(.faultInjected(exchanges[index].id, rule: fault.rule))
-        return fault.action == .abort
-    }
-
-    private mutating func stopTracking(_ reason: String) {
-        hasStoppedTracking = true
-        if let next = exchanges.first(where: { $0.responseEnd == nil }), let fault = next.fault,
-            responseBytes > lastResponseEnd
-        {
-            // Part of the response with the fault has been withheld, so no later byte may pass.
-            mutedFrom = lastResponseEnd
-            mustAbortAfterPassing = fault.action == .abort
+            report(.interrupted(exchange.id))
         }
         exchanges = []
-        head = nil
-        bodySample = []
-        earlyExchange = nil
-        requests = HTTPParser(.requests)
-        responses = HTTPParser(.responses)
+    }
+
+    // MARK: Entries
+
+    func canParse(_ direction: Direction) -> Bool {
+        isTracking && hold == nil && !isEnded && discardsFrom[direction] == nil
+    }
+
+    private mutating func process(
+        _ bytes: ByteBuffer, _ direction: Direction, _ registry: inout ExchangeRegistry
+    ) {
+        if isEnded || discardsFrom[direction] != nil { return }
+        if !isTracking {
+            entered[direction] += Int64(bytes.readableBytes)
+            return actions.append(.pass(bytes, direction))
+        }
+        withheld[direction].append(bytes)
+        if direction == .up { requests.received(bytes) } else { responses.received(bytes) }
+        parse(&registry)
+        limitWithheld(&registry)
+    }
+
+    /// Parses what has been read, and passes on what may enter the link.
+    mutating func parse(_ registry: inout ExchangeRegistry) {
+        parseRequests(&registry)
+        parseResponses(&registry)
+        release(registry)
+        reportDeliveredResponses()
+        if faultCount > 0 { fireReached(&registry) }
+        removeDelivered()
+    }
+
+    /// Ends a hold: bytes that wait at the exits leave, and those at the entries are processed.
+    mutating func resume(_ registry: inout ExchangeRegistry) {
+        hold = nil
+        actions.append(.deliver(.up))
+        actions.append(.deliver(.down))
+        if discardsFrom.down == nil { pass(.down, to: messageEnd.down) }
+        takeTurns()
+        while hold == nil && !isEnded {
+            parse(&registry)
+            guard hold == nil else { return }
+            if let piece = unparsed.up.takePiece(atMost: .max) {
+                process(piece, .up, &registry)
+            } else if let piece = unparsed.down.takePiece(atMost: .max) {
+                process(piece, .down, &registry)
+            } else {
+                break
+            }
+        }
+        for direction in Direction.allCases where hold == nil {
+            guard let end = waitingEnds[direction] else { continue }
+            waitingEnds[direction] = nil
+            finish(direction, end, &registry)
+        }
+    }
+
+    private mutating func finish(
+        _ direction: Direction, _ end: StreamEnd, _ registry: inout ExchangeRegistry
+    ) {
+        if isTracking && !isEnded {
+            if case .finished = end, direction == .down {
+                responses.streamEnded()
+                parse(&registry)
+            }
+            if hold == nil { releaseIncomplete(direction, &registry) }
+        }
+        if hold == nil {
+            actions.append(.end(direction, end))
+        } else {
+            waitingEnds[direction] = end
+        }
+    }
+
+    /// Gives up withholding the message that is being read, which will not be complete.
+    private mutating func releaseIncomplete(_ direction: Direction, _ registry: inout ExchangeRegistry) {
+        if direction == .up {
+            if request?.isWithheld == true { match(&registry) } else if request == nil { mayHeadPass = true }
+        } else if let index = withheldResponse, withheld.down.count > 0 || exchanges[index].responseIsCut {
+            if exchanges[index].responseIsCut { fire(index, &registry) } else { miss(index) }
+        }
+        release(registry)
+    }
+
+    /// Limits the bytes that wait for the end of a message to the stream's share.
+    private mutating func limitWithheld(_ registry: inout ExchangeRegistry) {
+        if hold != nil { return }
+        if withheld.up.count >= share { releaseIncomplete(.up, &registry) }
+        if withheld.down.count >= share, let index = withheldResponse {
+            if exchanges[index].fault?.action.discardsResponse == true {
+                exchanges[index].responseIsCut = true
+            } else {
+                miss(index)
+            }
+            release(registry)
+        }
+    }
+
+    /// Passes on the bytes that may enter the link.
+    mutating func release(_ registry: ExchangeRegistry) {
+        if hold != nil || isEnded { return }
+        if discardsFrom.up != nil || request?.isDropped == true {
+            drop(.up, to: .max)
+        } else if let request, request.isWithheld {
+            pass(.up, to: request.start)
+        } else if request == nil, isTracking, registry.withholdsRequests, !isAwaitingSwitch, !mayHeadPass {
+            pass(.up, to: messageEnd.up)
+        } else {
+            pass(.up, to: .max)
+        }
+        if discardsFrom.down != nil {
+            drop(.down, to: .max)
+        } else if let index = withheldResponse {
+            pass(.down, to: messageEnd.down)
+            if exchanges[index].responseIsCut { drop(.down, to: .max) }
+        } else if isTracking, let index = nextResponse, exchanges[index].isReplied {
+            pass(.down, to: messageEnd.down)
+            drop(.down, to: .max)
+        } else {
+            pass(.down, to: .max)
+        }
+    }
+
+    /// Passes bytes into the link, up to an offset at the entry.
+    mutating func pass(_ direction: Direction, to offset: Int64) {
+        while consumed[direction] < offset,
+            let piece = withheld[direction].takePiece(atMost: Int(clamping: offset - consumed[direction]))
+        {
+            consumed[direction] += Int64(piece.readableBytes)
+            entered[direction] += Int64(piece.readableBytes)
+            actions.append(.pass(piece, direction))
+        }
+    }
+
+    /// Drops bytes at the entry, up to an offset.
+    mutating func drop(_ direction: Direction, to offset: Int64) {
+        while consumed[direction] < offset,
+            let piece = withheld[direction].takePiece(atMost: Int(clamping: offset - consumed[direction]))
+        {
+            consumed[direction] += Int64(piece.readableBytes)
+        }
+    }
+
+    /// Returns the offset at the exit of a byte at the entry that has not left ``withheld``, or has just left it.
+    func exitOffset(_ offset: Int64, _ direction: Direction) -> Int64 {
+        offset - consumed[direction] + entered[direction]
+    }
+
+    /// Stops tracking: all bytes pass unchanged.
+    mutating func stopTracking(_ reason: String, _ registry: inout ExchangeRegistry) {
+        if let index = withheldResponse, exchanges[index].fault?.action.discardsResponse == true,
+            exchanges[index].responseIsCut || consumed.down + Int64(withheld.down.count) > messageEnd.down
+        {
+            // The end of the response will not be found. Its bytes have been withheld because of the fault.
+            pass(.down, to: messageEnd.down)
+            fire(index, &registry)
+        }
+        for index in exchanges.indices where exchanges[index].fault != nil { miss(index) }
+        if !isEnded, discardsFrom.down == nil, exchanges.contains(where: { $0.isReplied }) {
+            // Where the response ends that must be discarded is unknown.
+            end(.abort(.committed, nil), at: .committed)
+        }
+        isTracking = false
+        exchanges = []
+        (requestCursor, responseCursor, entryCursor, deliveryCursor, turnCount) = (0, 0, 0, 0, 0)
+        trickles = PerDirection(up: [], down: [])
+        request = nil
+        requests = ExchangeTracker.requestParser
+        responses = ExchangeTracker.responseParser
         report(.notHTTP(reason))
+        release(registry)
     }
 }

@@ -1,27 +1,86 @@
-/// The action of a fault.
-public enum FaultAction: Hashable, Sendable {
-    /// Abort the connection: the server's RST reaches the client.
-    case abort
-    /// Send nothing more to the client, and keep the connection open.
-    case mute
+/// The sockets that an action affects.
+public enum FaultSide: String, Hashable, Sendable, CaseIterable {
+    /// The client's socket.
+    case client
+    /// The server's socket.
+    case server
+    /// Both sockets.
+    case both
 }
 
-/// A fault at the point `committed`: the server has responded, and nothing of the response reaches the client.
+/// A rule that injects a fault into the exchanges that it matches.
+///
+/// A request matches if its method, its path and its subject match. The rule applies to the matching requests from
+/// number ``nth`` on, to each with the probability ``chance``, and to `times.upperBound` of them at most. If several
+/// rules apply to a request, the first one is used, and the others count the request as one of theirs.
 public struct FaultRule: Hashable, Sendable {
-    /// The method that the rule matches; `nil` means any.
+    /// The method that the rule matches, compared by bytes; `nil` means any.
     public var method: String?
-    /// The subject that the rule matches; `nil` means any.
+    /// The subject that the rule matches (``ExchangeTracking/subject``), at most 1024 bytes; each `*` stands for any
+    /// number of bytes, and `nil` means any.
     public var subject: String?
-    /// The matching request that the rule applies to, from 1.
+    /// The path that the rule matches, at most 1024 bytes: the request target without scheme, authority and query. Each
+    /// `*` stands for any number of bytes, and `nil` means any.
+    public var path: String?
+    /// The first matching request that the rule may apply to, from 1.
     public var nth: Int
+    /// The number of requests that the rule applies to: its upper bound, at least 1, limits them; its lower bound, at
+    /// least 0, is the number that an observer expects (``FaultRuleStatus/isSatisfied``).
+    public var times: ClosedRange<Int>
+    /// The probability that the rule applies to a matching request, 0 to 1, drawn from the random stream
+    /// `LINK/fault/NUMBER`.
+    public var chance: Double
+    /// The point; `nil` means a point drawn from those at which the action is possible. If the response has no body,
+    /// ``FaultPoint/answerStarted`` replaces a drawn ``FaultPoint/partlyAnswered``.
+    public var point: FaultPoint?
+    /// The position of ``FaultPoint/partlySent`` and ``FaultPoint/partlyAnswered``: the number of bytes of the body
+    /// that have passed, at least 0; `nil` means the default of the point. It counts the framing of chunks, and is at
+    /// most the number of bytes before the last one. Ignored for a request without a body.
+    public var bytes: Int64?
+    /// The sockets that ``FaultAction/abort``, ``FaultAction/close`` and ``FaultAction/mute`` affect; `nil` means the
+    /// default of the action. If only one socket is aborted or closed, the other one stays open, and nothing more is
+    /// delivered to it.
+    public var side: FaultSide?
     /// The action.
     public var action: FaultAction
 
     /// Creates a rule.
-    public init(method: String? = nil, subject: String? = nil, nth: Int = 1, action: FaultAction) {
+    public init(
+        method: String? = nil, subject: String? = nil, path: String? = nil, nth: Int = 1,
+        times: ClosedRange<Int> = 1...1, chance: Double = 1, point: FaultPoint? = .committed, bytes: Int64? = nil,
+        side: FaultSide? = nil, action: FaultAction
+    ) {
         self.method = method
         self.subject = subject
+        self.path = path
         self.nth = nth
+        self.times = times
+        self.chance = chance
+        self.point = point
+        self.bytes = bytes
+        self.side = side
         self.action = action
+    }
+
+    /// The reason why the rule cannot be used; `nil` if it can.
+    public var problem: String? {
+        if nth < 1 { return "nth must be at least 1" }
+        if times.lowerBound < 0 || times.upperBound < 1 { return "times must be at least 0, its maximum at least 1" }
+        if !(0...1).contains(chance) { return "chance must be 0 to 1" }
+        if let bytes, bytes < 0 { return "bytes must be at least 0" }
+        for pattern in [subject, path].compactMap(\.self) where pattern.utf8.count > FaultPattern.bytesMax {
+            return "a pattern must have at most \(FaultPattern.bytesMax) bytes"
+        }
+        if let problem = action.problem { return problem }
+        if bytes != nil, let point, point != .partlySent, point != .partlyAnswered {
+            return "bytes applies to \(FaultPoint.partlySent.rawValue) and \(FaultPoint.partlyAnswered.rawValue) only"
+        }
+        if side != nil {
+            switch action {
+            case .abort, .close, .mute: break
+            case .hold, .trickle, .reply, .report: return "side applies to abort, close and mute only"
+            }
+        }
+        return point.flatMap(action.problem(at:))
     }
 }

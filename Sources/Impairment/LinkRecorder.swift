@@ -14,9 +14,9 @@ struct LinkRecorder {
     private var exchangeEvents = Deque<SharedLink.TimedExchangeEvent>()
 
     /// Creates the recorder of a link. Exchanges are recorded from the start if their tracking is configured.
-    init(_ tracking: ExchangeTracking?, _ observation: SharedLink.Observation) {
+    init(_ tracking: ExchangeTracking?, _ observation: SharedLink.Observation, seed: UInt64, name: String) {
         self.observation = tracking == nil ? observation : observation.union(.exchanges)
-        exchanges = ExchangeRegistry(tracking ?? ExchangeTracking())
+        exchanges = ExchangeRegistry(tracking ?? ExchangeTracking(), seed: seed, name: name)
     }
 
     var recordsPackets: Bool { observation.contains(.packets) }

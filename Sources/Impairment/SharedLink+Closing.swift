@@ -3,26 +3,39 @@ internal import TCPModel
 
 /// The ends of streams and connections: FIN, RST, orphans.
 extension SharedLink {
-    /// Handles the FIN of the peer at `side`, which follows the bytes over the link.
+    /// Handles the FIN of the peer at `side`, which follows the bytes over the link and those in the tracker.
     mutating func closeInput(_ side: Side, _ id: FlowID) {
-        if side == .server && trackResponseStreamEnd(id) { return }
+        guard conduits[id].tracker != nil else { return finishInput(side, id) }
+        conduits[id].tracker?.ended(side.sendDirection, .finished, &recorder.exchanges, at: now)
+        runTracker(id)
+    }
+
+    /// Sends the FIN of the peer at `side` over the link.
+    mutating func finishInput(_ side: Side, _ id: FlowID) {
+        if conduits[id][side.sendDirection].inputIsClosed { return }
         conduits[id][side.sendDirection].inputIsClosed = true
-        if side == .server && conduits[id].isMuted { return removeIfEnded(id) }
+        if conduits[id].withholdsEnd(side.sendDirection) {
+            if side == .client { trackOrphan(id) }
+            if conduits.contains(id) { removeIfEnded(id) }
+            return
+        }
         tcp.finish(id, side.sendDirection, at: now)
     }
 
     /// Handles the end of the socket at `side`.
     mutating func socketGone(_ side: Side, _ id: FlowID) {
-        if side == .server && conduits[id].isMuted {
-            conduits[id].recordGoneAndInputClosed(.server)
-            return removeIfEnded(id)
-        }
+        if conduits[id].withholdsEnd(side.sendDirection) { return goneMuted(side, id) }
         if conduits[id].isClosedByLink(side) {
             // The other socket is closed separately.
             conduits[id].recordGone(side)
             return removeIfEnded(id)
         }
-        guard conduits[id][side.sendDirection].toxics?.isHolding == true else { return peerGone(side, id) }
+        if side == .client, conduits[id].tracker?.hold?.isReport == true {
+            conduits[id].tracker?.discardAfterReport()
+            runTracker(id)
+            guard conduits.contains(id) else { return }
+        }
+        guard conduits[id][side.sendDirection].toxics?.isHolding == true else { return trackGone(side, id) }
         // The bytes that wait before the toxics are delivered first.
         if conduits[id].isGone(side) { return }
         conduits[id].recordGone(side)
@@ -30,6 +43,34 @@ extension SharedLink {
         trackOrphan(id)
         if conduits.contains(id) { runToxics(id, side.sendDirection) }
         if conduits.contains(id) { deliver(id, side.opposite.sendDirection) }
+    }
+
+    /// Handles the end of a socket whose stream has left the toxics.
+    mutating func trackGone(_ side: Side, _ id: FlowID) {
+        guard conduits[id].tracker != nil, !conduits[id].resetSockets[side.sendDirection] else {
+            return peerGone(side, id)
+        }
+        conduits[id].tracker?.ended(side.sendDirection, .gone, &recorder.exchanges, at: now)
+        let isWaiting = conduits[id].tracker?.waitingEnds[side.sendDirection] != nil
+        if isWaiting { conduits[id].recordGone(side) }
+        runTracker(id)
+        guard isWaiting, conduits.contains(id) else { return }
+        trackOrphan(id)
+        // Bytes for the socket are dropped.
+        if conduits.contains(id) { deliver(id, side.opposite.sendDirection) }
+    }
+
+    /// Handles the end of a socket that has left the tracker.
+    mutating func goneTracked(_ side: Side, _ id: FlowID) {
+        if conduits[id].withholdsEnd(side.sendDirection) { goneMuted(side, id) } else { peerGone(side, id) }
+    }
+
+    /// Handles the end of a socket whose stream is muted: its peer does not learn of it.
+    private mutating func goneMuted(_ side: Side, _ id: FlowID) {
+        conduits[id].recordGoneAndInputClosed(side)
+        if side == .client { trackOrphan(id) }
+        guard conduits.contains(id) else { return }
+        deliver(id, side.opposite.sendDirection)
     }
 
     /// Sends the RST of a socket that is gone over the link, after the bytes that were read from that socket.
@@ -60,7 +101,7 @@ extension SharedLink {
     }
 
     /// Limits the lifetime of a connection with one socket left, because the RST of the other may be lost.
-    private mutating func trackOrphan(_ id: FlowID) {
+    mutating func trackOrphan(_ id: FlowID) {
         if let oldest = orphans.insert(id, at: now, in: conduits) { resetBothSockets(oldest) }
     }
 
@@ -68,6 +109,11 @@ extension SharedLink {
     mutating func passReset(_ id: FlowID, _ direction: Direction) {
         let receiver = direction.receiver
         if !conduits[id].isGone(receiver) {
+            if conduits[id].withholdsEnd(direction) {
+                conduits[id].recordGoneAndInputClosed(direction.sender)
+                return removeIfEnded(id)
+            }
+            if conduits[id].tracker?.mayEnd(direction) == false { return }
             let isInOrder = conduits[id][direction].deliversBeforeReset
             if isInOrder {
                 // The socket is not connected, or must send other bytes first.
@@ -98,6 +144,11 @@ extension SharedLink {
     mutating func closeBothSockets(_ id: FlowID, _ direction: Direction) {
         if conduits[id].isClosing { return }
         conduits[id].isClosing = true
+        if conduits[id].tracker != nil {
+            conduits[id].tracker?.abandon()
+            runTracker(id)
+            guard conduits.contains(id) else { return }
+        }
         dropToxics(id, direction)
         if !conduits[id][direction].inputIsClosed { closeInput(direction.sender, id) }
         guard conduits.contains(id) else { return }
@@ -123,8 +174,8 @@ extension SharedLink {
                 for side in [Side.client, .server] where !conduits[id].isGone(side) { emit(.close(side), id) }
             }
             end(id)
-        } else if conduits[id].hasEndedMuted {
-            emit(.reset(.client), id)
+        } else if let side = conduits[id].socketEndedByMute {
+            if !conduits[id].isGone(side) { emit(.reset(side), id) }
             end(id)
         }
     }
@@ -134,6 +185,7 @@ extension SharedLink {
         recordPackets()
         dropToxics(id, .up)
         dropToxics(id, .down)
+        dropFaultBytes(id)
         budget.changeStreamBytes(by: -conduits[id].streamBytes)
         trackEnd(id)
         conduits.remove(id)

@@ -51,8 +51,7 @@ extension SharedLink {
         recordPackets()
         if new.contains(.packets) != observation.contains(.packets) { tcp.setRecording(new.contains(.packets)) }
         recorder.setObservation(new)
-        if recorder.tracksExchanges { return }
-        for id in conduits.openConnections { conduits[id].tracker = nil }
+        dropIdleTrackers()
     }
 
     /// Takes the next packet that was offered to the link, if packets are recorded.
@@ -67,91 +66,17 @@ extension SharedLink {
         while let record = tcp.takeRecord() { recorder.record(record, conduits) }
     }
 
-    // MARK: Faults
-
-    /// Injects a fault into an exchange whose request has been read (``ExchangeEvent/requested(_:_:body:subject:)``).
-    /// Returns whether it can apply: nothing of the response has been read, and no other fault applies.
-    ///
-    /// - Parameter rule: The number that ``ExchangeEvent/faultInjected(_:rule:)`` reports.
-    @discardableResult
-    public mutating func injectFault(
-        _ action: FaultAction, rule: Int, into exchange: ExchangeID, of id: FlowID, at time: Instant
-    ) -> Bool {
-        advance(to: time)
-        guard conduits.contains(id) else { return false }
-        return conduits[id].tracker?.setFault(ExchangeRegistry.Fault(rule: rule, action: action), of: exchange) ?? false
-    }
-
-    /// Withdraws the faults of ``injectFault(_:rule:into:of:at:)`` that have not begun to apply.
-    public mutating func withdrawFaults(at time: Instant) {
-        advance(to: time)
-        for id in conduits.openConnections { conduits[id].tracker?.withdrawFaults() }
-    }
-
-    // MARK: Exchanges
-
-    /// Passes bytes that enter the link to the connection's tracker, and sends those that the tracker releases.
-    mutating func track(_ buffer: ByteBuffer, _ id: FlowID, _ direction: Direction) {
-        if direction == .up {
-            conduits[id].tracker?.receivedRequestBytes(buffer, &recorder.exchanges)
-            _ = takeTrackerActions(id)
-            return send(buffer, id, .up)
-        }
-        conduits[id].tracker?.receivedResponseBytes(buffer, &recorder.exchanges)
-        let (passing, mustAbort) = takeTrackerActions(id)
-        if let passing { send(passing, id, .down) }
-        if mustAbort && conduits.contains(id) { injectAbort(id) }
-    }
-
-    /// Passes the server's FIN to the connection's tracker. Returns whether a fault has aborted the connection.
-    mutating func trackResponseStreamEnd(_ id: FlowID) -> Bool {
-        guard conduits[id].tracker != nil else { return false }
-        conduits[id].tracker?.responseStreamEnded(&recorder.exchanges)
-        if takeTrackerActions(id).mustAbort {
-            injectAbort(id)
-            return true
-        }
-        // The last bytes of the response may have been written before its end was known.
-        recordWrite(0, id, .down)
-        return false
-    }
-
-    /// Reports the number of bytes written to a socket to the connection's tracker.
-    mutating func recordWrite(_ bytes: Int, _ id: FlowID, _ direction: Direction) {
-        guard conduits[id].tracker != nil else { return }
-        if direction == .up {
-            conduits[id].tracker?.wroteRequestBytes(bytes)
-        } else {
-            conduits[id].tracker?.wroteResponseBytes(bytes)
-        }
-        _ = takeTrackerActions(id)
+    /// Drops the trackers that nothing needs: exchanges are not recorded, and there are no rules.
+    mutating func dropIdleTrackers() {
+        if recorder.tracksExchanges { return }
+        for id in conduits.openConnections where conduits[id].tracker?.isIdle == true { conduits[id].tracker = nil }
     }
 
     /// Reports the end of the connection to its tracker.
     mutating func trackEnd(_ id: FlowID) {
         conduits[id].tracker?.connectionEnded()
-        _ = takeTrackerActions(id)
-    }
-
-    /// Records the tracker's events. Returns the response bytes that may enter the link, and whether a fault aborts the
-    /// connection after them.
-    private mutating func takeTrackerActions(_ id: FlowID) -> (passing: ByteBuffer?, mustAbort: Bool) {
-        var passing: ByteBuffer?
-        var mustAbort = false
         while let action = conduits[id].tracker?.takeAction() {
-            switch action {
-            case .report(let event): recorder.record(event, id, at: now)
-            case .pass(let bytes): passing = bytes
-            case .abort: mustAbort = true
-            }
+            if case .report(let event) = action { recorder.record(event, id, at: now) }
         }
-        return (passing, mustAbort)
-    }
-
-    /// Aborts a connection as if the server had crashed: its RST crosses the link.
-    private mutating func injectAbort(_ id: FlowID) {
-        emit(.reset(.server), id)
-        conduits[id].faultCause = "fault: response withheld, connection aborted"
-        peerGone(.server, id)
     }
 }

@@ -70,6 +70,7 @@ extension SharedLink {
     public func bytesHeld(_ id: FlowID, _ direction: Direction) -> Int {
         guard conduits.contains(id) else { return 0 }
         return conduits[id][direction].bytes.count + (conduits[id][direction].toxics?.count ?? 0)
+            + conduits[id][direction].faultBytes
     }
 
     /// Whether the bytes counted for all connections are the sum of the connections' bytes.
@@ -91,6 +92,8 @@ extension Conduit {
     /// Returns whether a stream holds bytes or a FIN that will still arrive.
     fileprivate func isCarrying(_ direction: Direction) -> Bool {
         if self[direction].toxics?.isHolding == true || self[direction].bytes.count > 0 { return true }
-        return self[direction].inputIsClosed && !self[direction].isFinished && !isMuted && !isGone(direction.sender)
+        if self[direction].faultBytes > 0 || tracker?.hold != nil { return true }
+        return self[direction].inputIsClosed && !self[direction].isFinished && !withholdsEnd(direction)
+            && !isGone(direction.sender)
     }
 }

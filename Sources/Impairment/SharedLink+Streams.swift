@@ -59,7 +59,10 @@ extension SharedLink {
 
     /// Passes bytes to the link, through the tracker if there is one.
     mutating func enter(_ buffer: ByteBuffer, _ id: FlowID, _ direction: Direction) {
-        if conduits[id].tracker == nil { send(buffer, id, direction) } else { track(buffer, id, direction) }
+        if conduits[id].tracker == nil { return send(buffer, id, direction) }
+        let share = budget.toxicShare(connections: tcp.connectionCount)
+        conduits[id].tracker?.received(buffer, direction, &recorder.exchanges, at: now, share: share)
+        runTracker(id)
     }
 
     /// Sends bytes over the link.
@@ -71,12 +74,16 @@ extension SharedLink {
             let receiver = direction.receiver
             if conduits[id][direction].bytes.count == 0 && conduits[id][direction].acceptsWrites
                 && !conduits[id].isGone(receiver)
+                && conduits[id].tracker?.allowance(direction, at: now) ?? .max >= count
             {
                 bytesCarried[direction] += count
                 emit(.write(buffer.compact, to: receiver), id)
-                recordWrite(count, id, direction)
                 let limit = budget.socketShare(connections: tcp.connectionCount)
                 if conduits[id][direction].recordWrite(count, limit: limit) { emit(.awaitDrain(receiver), id) }
+                if conduits[id].tracker != nil {
+                    conduits[id].tracker?.wrote(count, direction, &recorder.exchanges, at: now)
+                    runTracker(id)
+                }
                 return
             }
         } else {
@@ -90,23 +97,38 @@ extension SharedLink {
 
     /// Writes bytes that have arrived to the receiving socket, and then the FIN or the RST.
     mutating func deliver(_ id: FlowID, _ direction: Direction) {
+        while true {
+            let written = deliverOnce(id, direction)
+            guard conduits[id].tracker != nil, written > 0 else { break }
+            conduits[id].tracker?.wrote(written, direction, &recorder.exchanges, at: now)
+            runTracker(id)
+            guard conduits.contains(id) else { return }
+        }
+        if conduits[id].tracker != nil { setFaultTimer(id) }
+        if conduits[id][direction].resetHasArrived { return passReset(id, direction) }
+        regulateReading(id, direction)
+        removeIfEnded(id)
+    }
+
+    /// Writes bytes that have arrived and may leave now. Returns their number.
+    private mutating func deliverOnce(_ id: FlowID, _ direction: Direction) -> Int {
         let before = conduits[id][direction].bytes.count
         let limit = budget.socketShare(connections: tcp.connectionCount)
-        let bytesOfModel = conduits[id].deliver(direction, limit: limit, into: &deliveryActions)
+        let allowance =
+            conduits[id][direction].arrived > 0 ? conduits[id].tracker?.allowance(direction, at: now) ?? .max : 0
+        let bytesOfModel = conduits[id].deliver(
+            direction, limit: limit, allowance: allowance, into: &deliveryActions)
+        var written = 0
         for action in deliveryActions {
-            if case .write(let piece, to: _) = action {
-                bytesCarried[direction] += piece.readableBytes
-                recordWrite(piece.readableBytes, id, direction)
-            }
+            if case .write(let piece, to: _) = action { written += piece.readableBytes }
             emit(action, id)
         }
+        bytesCarried[direction] += written
         deliveryActions.removeAll(keepingCapacity: true)
         budget.changeStreamBytes(by: conduits[id][direction].bytes.count - before)
         // Bytes written to the socket count as read by the application, which opens the receive window.
         if bytesOfModel > 0 { tcp.read(bytesOfModel, on: id, direction, at: now) }
-        if conduits[id][direction].resetHasArrived { return passReset(id, direction) }
-        regulateReading(id, direction)
-        removeIfEnded(id)
+        return written
     }
 
     /// Pauses or resumes reading, so that a stream holds at most its share plus one read.
@@ -114,9 +136,11 @@ extension SharedLink {
         let share = budget.streamShare(connections: tcp.connectionCount)
         let hasSendRoom = tcp.sendBufferSpace(id, direction) > 0
         let passThroughMax = budget.limits.passThroughBytesMax
+        let faultShare =
+            conduits[id][direction].faultBytes > 0 ? budget.toxicShare(connections: tcp.connectionCount) : .max
         guard
             conduits[id][direction].updateIsFull(
-                share: share, passThroughMax: passThroughMax, hasSendRoom: hasSendRoom)
+                share: share, faultShare: faultShare, passThroughMax: passThroughMax, hasSendRoom: hasSendRoom)
         else { return }
         let isFull = conduits[id][direction].isFull
         if conduits[id][direction].toxics == nil {

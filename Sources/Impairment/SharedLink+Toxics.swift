@@ -101,9 +101,9 @@ extension SharedLink {
             enter(bytes, id, direction)
             if isAlone && conduits.contains(id) { emit(.flush(direction.receiver), id) }
         // The socket may have gone after its FIN.
-        case .end(.finished) where conduits[id].isGone(sender): peerGone(sender, id)
+        case .end(.finished) where conduits[id].isGone(sender): trackGone(sender, id)
         case .end(.finished): closeInput(sender, id)
-        case .end(.gone): peerGone(sender, id)
+        case .end(.gone): trackGone(sender, id)
         case .end(.closed): closeBothSockets(id, direction)
         case .reset:
             emit(.reset(sender), id)

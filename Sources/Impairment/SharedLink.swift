@@ -31,6 +31,7 @@ public struct SharedLink: ~Copyable {
     var orphans: OrphanTable
     var toxicList: ToxicList
     var toxicScheduler = ToxicScheduler()
+    var faultTimers = FaultTimers()
     var recorder: LinkRecorder
     /// The policy under which the open connections were accepted.
     private var policy: ConnectionPolicy
@@ -85,7 +86,7 @@ public struct SharedLink: ~Copyable {
         budget = ConnectionBudget(limits)
         orphans = OrphanTable(orphanLimits)
         toxicList = ToxicList(toxics, seed: seed, name: name)
-        recorder = LinkRecorder(exchangeTracking, observation)
+        recorder = LinkRecorder(exchangeTracking, observation, seed: seed, name: name)
         policy = conditions.connectionPolicy
     }
 
@@ -98,8 +99,10 @@ public struct SharedLink: ~Copyable {
         return tcp.nextDeadline.map { min($0, own) } ?? own
     }
 
-    /// The earliest deadline of toxics and orphans.
-    private var ownDeadline: Instant { min(orphans.nextDeadline, toxicScheduler.nextDeadline) }
+    /// The earliest deadline of toxics, faults and orphans.
+    private var ownDeadline: Instant {
+        min(orphans.nextDeadline, toxicScheduler.nextDeadline, faultTimers.nextDeadline)
+    }
 
     /// Runs all events due up to `time`, each at its own time; ``eventsPerCallMax`` limits their number.
     public mutating func advance(to time: Instant) {
@@ -117,8 +120,9 @@ public struct SharedLink: ~Copyable {
         guard runPendingAborts(&eventsLeft) else { return false }
         while true {
             let own = ownDeadline
-            // With toxics, an event of TCP may set a deadline earlier than those known now.
-            let stepsWithTCP = !toxicList.isEmpty || !toxicScheduler.isEmpty
+            // With toxics and faults, an event of TCP may set a deadline earlier than those known now.
+            let stepsWithTCP =
+                !toxicList.isEmpty || !toxicScheduler.isEmpty || !faultTimers.isEmpty || recorder.exchanges.mayFire
             let next = stepsWithTCP ? min(own, max(now, tcp.nextDeadline ?? .never)) : own
             guard next <= time else { return runTCP(to: time, &eventsLeft) }
             guard runTCP(to: next, &eventsLeft), eventsLeft > 0 else { return false }
@@ -129,6 +133,8 @@ public struct SharedLink: ~Copyable {
                     conduits[timer.flow][timer.direction].toxics?.timer = nil
                     runToxics(timer.flow, timer.direction)
                 }
+            } else if let timer = faultTimers.popDue(at: next) {
+                fire(timer)
             } else if let orphan = orphans.due(at: next) {
                 resetBothSockets(orphan)
             }
@@ -192,6 +198,7 @@ public struct SharedLink: ~Copyable {
     public mutating func reseed(_ seed: UInt64, at time: Instant) {
         advance(to: time)
         toxicList.reseed(seed)
+        recorder.exchanges.reseed(seed)
         tcp.reseed(seed)
     }
 

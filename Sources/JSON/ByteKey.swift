@@ -1,11 +1,3 @@
-#if canImport(Darwin)
-    internal import Darwin
-#elseif canImport(Musl)
-    internal import Musl
-#else
-    internal import Glibc
-#endif
-
 /// A string that is compared, ordered and hashed by its UTF-8 bytes.
 ///
 /// `String` compares and hashes the canonical form (NFC). Its normalisation sorts each run of combining marks by
@@ -58,10 +50,22 @@ extension String {
         return (precedes ?? nil) ?? utf8.lexicographicallyPrecedes(other.utf8)
     }
 
-    /// Returns the order of the bytes that both have.
-    private static func order(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>) -> Int32 {
-        guard let first = left.baseAddress, let second = right.baseAddress else { return 0 }
-        return memcmp(first, second, Swift.min(left.count, right.count))
+    /// Returns a number below, equal to or above 0 if the bytes of the common length precede, equal or follow the others.
+    private static func order(_ left: UnsafeBufferPointer<UInt8>, _ right: UnsafeBufferPointer<UInt8>) -> Int {
+        let (first, second) = (UnsafeRawBufferPointer(left), UnsafeRawBufferPointer(right))
+        let count = Swift.min(first.count, second.count)
+        var index = 0
+        while index + 8 <= count {
+            let one = first.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            let other = second.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            if one != other { return one.bigEndian < other.bigEndian ? -1 : 1 }
+            index += 8
+        }
+        while index < count {
+            if first[index] != second[index] { return first[index] < second[index] ? -1 : 1 }
+            index += 1
+        }
+        return 0
     }
 }
 

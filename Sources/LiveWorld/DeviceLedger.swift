@@ -109,14 +109,15 @@ struct DeviceLedger {
             connections[attempt]?.exchanges.append(number)
             return [request]
         case .requestDelivered(let id): return exchanges[id].map { [.arrived($0.number)] } ?? []
-        case .committed(let id, let status):
+        case .committed(let id, let status, _):
             return exchanges[id].map { [.serverResponded($0.number, status: status)] } ?? []
         case .responseDelivered(let id, let status):
             // Bytes written to a closed socket are not received.
             return endExchange(id).map { [.responseReceived($0, status: status)] } ?? []
         case .interrupted(let id): return endExchange(id).map { [.failed($0)] } ?? []
-        case .faultInjected(let id, let rule):
+        case .faultInjected(let id, let rule, _, _):
             return exchanges[id].map { [.fault(index: rule, exchange: $0.number)] } ?? []
+        case .requestStarted, .requestRead, .responseStarted, .faultMissed, .protocolSwitched: return []
         case .notHTTP(let reason): return [.action(actor: name, "sends bytes that are not HTTP: \(reason)")]
         }
     }

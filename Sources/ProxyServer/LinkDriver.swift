@@ -362,7 +362,8 @@ final class LinkDriver {
             if let fault = exchangeController?(exchange.event, Int(clientPorts[exchange.flow.index])),
                 case .requested(let id, _, _, _) = exchange.event
             {
-                link.injectFault(fault.action, rule: fault.rule, into: id, of: exchange.flow, at: now)
+                link.injectFault(
+                    fault.action, rule: fault.rule, into: id, of: exchange.flow, at: fault.point, at: now)
             }
             send(.exchange(exchange.event, at: exchange.time), .exchanges)
         }

@@ -49,11 +49,14 @@ public struct ProxyConfiguration: Sendable {
         public var rule: Int
         /// The effect on the connection.
         public var action: FaultAction
+        /// The point of the exchange, which must be ahead when its request has been read.
+        public var point: FaultPoint
 
         /// Creates a fault.
-        public init(rule: Int, action: FaultAction) {
+        public init(rule: Int, action: FaultAction, point: FaultPoint = .committed) {
             self.rule = rule
             self.action = action
+            self.point = point
         }
     }
 

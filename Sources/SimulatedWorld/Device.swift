@@ -379,15 +379,18 @@ final class Device {
             // The client may have closed its socket while the request waited to be read.
             if flows[timed.flow]?.client == .closed { flows[timed.flow]?.endExchanges() }
         case .requestDelivered(let id): world.record(.arrived(number(id)))
-        case .committed(let id, let status): world.record(.serverResponded(number(id), status: status))
+        case .committed(let id, let status, _): world.record(.serverResponded(number(id), status: status))
         case .responseDelivered(let id, let status):
             // Bytes written to a closed socket are not received.
             guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
             world.record(.responseReceived(number(id), status: status))
         case .interrupted(let id):
+            // Of a request that was interrupted itself, nothing has been recorded.
+            guard exchanges[number(id)] != nil else { return }
             guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
             world.record(.failed(number(id)))
-        case .faultInjected(let id, let rule): world.record(.fault(index: rule, exchange: number(id)))
+        case .faultInjected(let id, let rule, _, _): world.record(.fault(index: rule, exchange: number(id)))
+        case .requestStarted, .requestRead, .responseStarted, .faultMissed, .protocolSwitched: break
         case .notHTTP(let reason): world.record(.action(actor: name, "sends bytes that are not HTTP: \(reason)"))
         }
     }

@@ -243,4 +243,28 @@ import Testing
         answer.write(into: &buffer)
         #expect(Array(buffer.readableBytesView) == response)
     }
+    /// Bytes of another protocol are recognised before the end of a head, byte by byte; an incomplete head is not.
+    @Test func anIncompleteHeadIsCheckedByItsStartLine() throws {
+        for (side, text, error) in [
+            (HTTPParser.Side.requests, "\u{16}", HTTPError.badStartLine),
+            (.requests, "EHLO example\r\n", .badStartLine),
+            (.requests, " GET", .badStartLine), (.requests, "GET / HTTP/1.1\r\n", nil), (.requests, "GE", nil),
+            (.requests, "\r", nil), (.requests, "\r\nGET / HTTP/2.0\r\n", nil),
+            (.requests, String(repeating: "M", count: 100), nil), (.responses, "HTT", nil),
+            (.responses, "220 smtp", .badStartLine), (.responses, "HTTP/1.1 200 OK\r\nA: b", nil),
+            (.responses, "HTTPS 1.1 200 OK\r\n", .badStartLine),
+        ] as [(HTTPParser.Side, String, HTTPError?)] {
+            for size in [1, 100] {
+                var parser = HTTPParser(side, checksIncompleteHeads: true)
+                if side == .responses { parser.requestSent(method: "GET") }
+                var found: HTTPError?
+                let bytes = Array(text.utf8)
+                for start in stride(from: 0, to: bytes.count, by: size) {
+                    parser.received(ByteBuffer(bytes: bytes[start..<min(start + size, bytes.count)]))
+                    do throws(HTTPError) { #expect(try parser.takePart() == nil) } catch { found = error }
+                }
+                #expect(found == error, "\(text)")
+            }
+        }
+    }
 }

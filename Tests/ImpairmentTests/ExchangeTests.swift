@@ -320,41 +320,51 @@ import Testing
 
     /// Any number of bytes that cannot be tracked leaves nothing in memory.
     @Test func bytesOfUntrackedConnectionsAreNotKept() {
-        var muting = ExchangeRegistry(Self.tracking(FaultRule(nth: 1, action: .mute)))
-        var registry = ExchangeRegistry(Self.tracking())
+        var muting = ExchangeRegistry(Self.tracking(FaultRule(nth: 1, action: .mute)), seed: 1, name: "link")
+        var registry = ExchangeRegistry(Self.tracking(), seed: 1, name: "link")
+        func feed(
+            _ tracker: inout ExchangeTracker, _ bytes: ByteBuffer, _ direction: Direction,
+            _ registry: inout ExchangeRegistry
+        ) {
+            tracker.received(bytes, direction, &registry, at: .start)
+        }
         let piece = ByteBuffer(bytes: [UInt8](repeating: 7, count: 10_000))
         // Another protocol in both directions.
         var other = ExchangeTracker()
         for _ in 0..<1000 {
-            other.receivedRequestBytes(piece, &registry)
-            other.receivedResponseBytes(piece, &registry)
+            feed(&other, piece, .up, &registry)
+            feed(&other, piece, .down, &registry)
             while other.takeAction() != nil {}
         }
         #expect(other.bytesKept == 0)
         // Another protocol from the server only.
         var served = ExchangeTracker()
         for _ in 0..<1000 {
-            served.receivedResponseBytes(piece, &registry)
+            feed(&served, piece, .down, &registry)
             while served.takeAction() != nil {}
         }
         #expect(served.bytesKept == 0)
         // A muted response.
         var muted = ExchangeTracker()
-        muted.receivedRequestBytes(ByteBuffer(bytes: Self.request("GET", "n1")), &muting)
-        muted.receivedResponseBytes(ByteBuffer(bytes: Self.response(200)), &muting)
-        #expect(muted.isMuted)
-        for _ in 0..<1000 { muted.receivedResponseBytes(piece, &muting) }
+        feed(&muted, ByteBuffer(bytes: Self.request("GET", "n1")), .up, &muting)
+        feed(&muted, ByteBuffer(bytes: Self.response(200)), .down, &muting)
+        #expect(muted.withholdsEnd.down)
+        for _ in 0..<1000 { feed(&muted, piece, .down, &muting) }
         #expect(muted.bytesKept == 0)
         // More requests without responses than the limit.
         var ahead = ExchangeTracker()
         var events: [String] = []
         for _ in 0..<2000 {
-            ahead.receivedRequestBytes(ByteBuffer(bytes: Self.request("GET", "n1")), &registry)
+            feed(&ahead, ByteBuffer(bytes: Self.request("GET", "n1")), .up, &registry)
             while let action = ahead.takeAction() {
-                if case .report(let event) = action { events.append("\(event)") }
+                switch action {
+                case .report(.requested), .report(.notHTTP): events.append("\(action)")
+                default: break
+                }
             }
         }
-        #expect(events.count == 1026 && events.last == "not HTTP: more than 1024 requests without a response")
+        #expect(events.count == 1026)
+        #expect(events.last?.contains("more than 1024 requests without a response") == true)
         ahead.connectionEnded()
         #expect(ahead.bytesKept == 0 && ahead.takeAction() == nil)
     }

@@ -63,4 +63,67 @@ import Testing
         #expect(sockets.socket(.client, id).received.isEmpty)
         #expect(sockets.exchangeEvents.contains("0 fault of rule 7"))
     }
+
+    // MARK: Points
+
+    private static func inject(
+        _ action: FaultAction, at point: FaultPoint, _ sockets: VirtualSockets, _ id: FlowID
+    ) -> Bool {
+        sockets.box.link.injectFault(
+            action, rule: 7, into: ExchangeID(number: 0), of: id, at: point, at: sockets.now)
+    }
+
+    /// A fault is injected when the request has been read: over a link with delay, none of it has been written.
+    @Test(arguments: FaultPoint.allCases) func aFaultIsInjectedAtAnyPointThatIsAhead(point: FaultPoint) {
+        let way = DirectionConditions(delay: .milliseconds(50))
+        var sockets = VirtualSockets(Conditions(up: way, down: way), exchangeTracking: ExchangeTracking())
+        let id = sockets.open()
+        sockets.send(Self.request, from: .client, id)
+        #expect(Self.inject(.abort, at: point, sockets, id) == (point != .queued), "the request has left")
+        #expect(!Self.inject(.mute, at: .committed, sockets, id) || point == .queued, "one fault per exchange")
+        sockets.runToQuiet()
+        sockets.send(Self.response, from: .server, id)
+        sockets.runToQuiet()
+        let head = Self.response.count - 4
+        let expected: (up: Int, down: Int) =
+            switch point {
+            case .queued: (Self.request.count, 0)
+            case .partlySent: (Self.request.count / 2, 0)
+            case .received, .committed: (Self.request.count, 0)
+            case .answerStarted: (Self.request.count, head)
+            case .partlyAnswered: (Self.request.count, head + 2)
+            case .answered: (Self.request.count, head + 4)
+            }
+        #expect(sockets.socket(.server, id).received == Array(Self.request.prefix(expected.up)))
+        #expect(sockets.socket(.client, id).received == Array(Self.response.prefix(expected.down)))
+        #expect(sockets.socket(.client, id).gotReset == (point != .queued))
+        #expect(sockets.exchangeEvents.contains("0 fault of rule 7"))
+    }
+
+    /// The server has received the request and has not responded: the point `received` is the present state.
+    @Test func aFaultAtReceivedFiresAtOnceIfTheRequestHasArrived() {
+        var (sockets, id) = Self.sockets(requests: 1)
+        #expect(!Self.inject(.abort, at: .partlySent, sockets, id), "the point has been passed")
+        #expect(Self.inject(.reply(FaultReply(status: 429)), at: .received, sockets, id))
+        sockets.runToQuiet()
+        #expect(sockets.exchangeEvents.suffix(2) == ["0 fault of rule 7", "0 response delivered 429"])
+        sockets.send(Self.response, from: .server, id)
+        sockets.runToQuiet()
+        #expect(String(decoding: sockets.socket(.client, id).received, as: UTF8.self).contains("429"))
+        #expect(!String(decoding: sockets.socket(.client, id).received, as: UTF8.self).contains("200"))
+    }
+
+    /// With a rule that withholds requests, the fault of a call may apply before the first byte has left.
+    @Test func aWithheldRequestCanBeKeptFromTheServer() {
+        var sockets = VirtualSockets(
+            exchangeTracking: ExchangeTracking(rules: [
+                FaultRule(times: 1...Int.max, point: .queued, action: .report())
+            ]))
+        let id = sockets.open()
+        sockets.send(Self.request, from: .client, id)
+        #expect(sockets.socket(.server, id).received.isEmpty, "held for the call")
+        #expect(sockets.allExchangeEvents.map { "\($0.event)" }.first == "0 request started PUT")
+        sockets.runToQuiet()
+        #expect(sockets.socket(.server, id).received == Self.request)
+    }
 }

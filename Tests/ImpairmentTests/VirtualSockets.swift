@@ -22,8 +22,10 @@ struct VirtualSockets {
     private(set) var ended: Set<FlowID> = []
     /// Packets of the link, if they are recorded.
     private(set) var packets: [SharedLink.CapturedPacket] = []
-    /// Events of exchanges, as text.
+    /// Events of exchanges, as text: requests, commits, deliveries, interruptions, faults without their points.
     private(set) var exchangeEvents: [String] = []
+    /// All events of exchanges with their modelled times.
+    private(set) var allExchangeEvents: [SharedLink.TimedExchangeEvent] = []
 
     struct Socket {
         var received: [UInt8] = []
@@ -154,7 +156,15 @@ struct VirtualSockets {
             for (side, id) in closed { report(.gone(side), id) }
         }
         while let packet = box.link.takePacket() { packets.append(packet) }
-        while let event = box.link.takeExchangeEvent() { exchangeEvents.append("\(event.event)") }
+        while let event = box.link.takeExchangeEvent() {
+            allExchangeEvents.append(event)
+            switch event.event {
+            case .requestStarted, .requestRead, .responseStarted, .faultMissed, .protocolSwitched: break
+            case .faultInjected(let id, let rule, _, _):
+                exchangeEvents.append("\(id.number) fault of rule \(rule)")
+            default: exchangeEvents.append("\(event.event)")
+            }
+        }
         while let action = box.link.takeAction() {
             precondition(!ended.contains(action.flow), "an action after the end")
             switch action.action {

@@ -1,0 +1,107 @@
+internal import DequeModule
+internal import Determinism
+internal import LinkModel
+
+/// The exits of the streams: what may be written, and what has been written.
+extension ExchangeTracker {
+    /// Returns the number of bytes that may be written to the receiver now.
+    mutating func allowance(_ direction: Direction, at time: Instant) -> Int {
+        now = max(now, time)
+        if hold != nil || isEnding { return 0 }
+        var limit = Int64.max
+        if let offset = discardsFrom[direction] { limit = max(0, offset - written[direction]) }
+        if faultCount > 0 {
+            for exchange in exchanges {
+                guard let fault = exchange.fault, let trigger = exchange.trigger(of: fault),
+                    trigger.direction == direction
+                else { continue }
+                limit = min(limit, max(0, trigger.offset - written[direction]))
+                break
+            }
+        }
+        return Int(clamping: min(limit, trickleAllowance(direction)))
+    }
+
+    /// Whether bytes that have arrived at an exit are discarded.
+    func discardsArrived(_ direction: Direction) -> Bool {
+        guard hold == nil, !isEnding, let offset = discardsFrom[direction] else { return false }
+        return written[direction] >= offset
+    }
+
+    /// Whether the sender's FIN or RST may be delivered now.
+    func mayEnd(_ direction: Direction) -> Bool { hold == nil && !isEnding && !withholdsEnd[direction] }
+
+    /// Reports bytes written to the receiver.
+    mutating func wrote(
+        _ count: Int, _ direction: Direction, _ registry: inout ExchangeRegistry, at time: Instant
+    ) {
+        now = max(now, time)
+        let before = written[direction]
+        written[direction] += Int64(count)
+        if let trickle = trickles[direction].first, let start = trickle.start, written[direction] > start {
+            trickles[direction][0].nextWrite = now + trickle.time(of: written[direction] - max(before, start))
+        }
+        if direction == .up { reportDeliveredRequests() } else { reportDeliveredResponses() }
+        if faultCount > 0 { fireReached(&registry) }
+        removeDelivered()
+    }
+
+    private mutating func reportDeliveredRequests() {
+        while requestCursor < exchanges.count {
+            let exchange = exchanges[requestCursor]
+            if !exchange.requestIsDropped {
+                guard let end = exchange.requestEnd, end <= written.up else { return }
+                if !exchange.isDelivered { report(.requestDelivered(exchange.id)) }
+            }
+            requestCursor += 1
+        }
+    }
+
+    mutating func reportDeliveredResponses() {
+        while deliveryCursor < exchanges.count, let end = exchanges[deliveryCursor].responseEnd, end <= written.down {
+            exchanges[deliveryCursor].isDelivered = true
+            report(.responseDelivered(exchanges[deliveryCursor].id, status: exchanges[deliveryCursor].status))
+            deliveryCursor += 1
+        }
+    }
+
+    /// Removes exchanges whose response has been delivered and read.
+    mutating func removeDelivered() {
+        while deliveryCursor > 0, hold == nil, let first = exchanges.first, first.isDelivered,
+            responseCursor > 0 || first.requestIsDropped
+        {
+            if first.fault != nil { miss(0) }
+            exchanges.removeFirst()
+            (requestCursor, responseCursor) = (max(0, requestCursor - 1), max(0, responseCursor - 1))
+            (entryCursor, deliveryCursor) = (max(0, entryCursor - 1), deliveryCursor - 1)
+        }
+    }
+
+    // MARK: Trickles
+
+    /// Lets the trickle of an exchange begin whose response may enter the link now.
+    mutating func startTrickle(of id: ExchangeID) {
+        for index in trickles.down.indices where trickles.down[index].start == nil {
+            if trickles.down[index].exchange == id { trickles.down[index].start = entered.down }
+        }
+    }
+
+    private mutating func trickleAllowance(_ direction: Direction) -> Int64 {
+        while let trickle = trickles[direction].first {
+            guard let start = trickle.start else { return .max }
+            if written[direction] < start { return start - written[direction] }
+            let exchange = exchanges.first { $0.id == trickle.exchange }
+            let end = direction == .up ? exchange?.requestEnd : exchange?.responseEnd
+            if exchange == nil || end.map({ $0 <= written[direction] }) == true {
+                trickles[direction].removeFirst()
+                continue
+            }
+            guard trickle.nextWrite <= now else {
+                trickles[direction][0].isWaiting = true
+                return 0
+            }
+            return min(trickle.pieceBytes, end.map { $0 - written[direction] } ?? .max)
+        }
+        return .max
+    }
+}

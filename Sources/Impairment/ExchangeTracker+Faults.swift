@@ -1,0 +1,253 @@
+internal import DequeModule
+internal import Determinism
+internal import HTTPWire
+internal import LinkModel
+
+/// The faults of a connection's exchanges.
+extension ExchangeTracker {
+    /// Gives an exchange a fault, unless it has one or a fault has replaced its response.
+    mutating func set(_ fault: ExchangeRegistry.Fault, _ index: Int) {
+        if exchanges[index].fault != nil || exchanges[index].isReplied { return }
+        exchanges[index].fault = fault
+        faultCount += 1
+    }
+
+    /// Removes the fault of an exchange that cannot reach the fault's point.
+    mutating func miss(_ index: Int) {
+        guard let fault = exchanges[index].fault else { return }
+        exchanges[index].fault = nil
+        faultCount -= 1
+        report(.faultMissed(exchanges[index].id, rule: fault.rule, point: fault.point))
+    }
+
+    /// Fires the faults whose points have been reached at the exits.
+    mutating func fireReached(_ registry: inout ExchangeRegistry) {
+        for index in exchanges.indices {
+            guard hold == nil, !isEnded, faultCount > 0 else { return }
+            guard let fault = exchanges[index].fault, let (direction, offset) = exchanges[index].trigger(of: fault),
+                discardsFrom[direction] == nil, offset <= written[direction]
+            else { continue }
+            let isPassed = offset < written[direction] && fault.point != .received
+            var isLate = false
+            if case .reply = fault.action { isLate = responseHasBegun(index) }
+            if fault.point == .received { isLate = isLate || responseHasBegun(index) }
+            if isPassed || isLate { miss(index) } else { fire(index, &registry) }
+        }
+    }
+
+    mutating func fire(_ index: Int, _ registry: inout ExchangeRegistry) {
+        guard let fault = exchanges[index].fault else { return }
+        exchanges[index].fault = nil
+        faultCount -= 1
+        registry.recordFired(fault)
+        let exchange = exchanges[index]
+        report(.faultInjected(exchange.id, rule: fault.rule, point: fault.point, offset: offset(of: fault, exchange)))
+        if fault.point == .queued, let request { pass(.up, to: request.start) }
+        switch fault.action {
+        case .abort: end(.abort(fault.point, fault.side), at: fault.point)
+        case .close: end(.close(fault.point, fault.side), at: fault.point)
+        case .mute: mute(fault, index)
+        case .hold(let time): hold = Hold(fault: fault, deadline: now + time, isReport: false)
+        case .report(let time):
+            hold = Hold(fault: fault, deadline: now + max(Nanoseconds(1), time), isReport: true)
+        case .trickle(let rate):
+            let direction: Direction = fault.point.isInRequest ? .up : .down
+            var trickle = Trickle(fault: fault, exchange: exchange.id, bytesPerSecond: max(1, rate))
+            switch fault.point {
+            case .queued: trickle.start = exchange.requestStart
+            case .partlySent: trickle.start = written.up
+            // The trickle begins when the response may enter the link.
+            case .received: trickle.start = entryCursor == index ? entered.down : nil
+            case .committed: trickle.start = exchange.responseStart
+            case .answerStarted, .partlyAnswered, .answered: trickle.start = written.down
+            }
+            trickles[direction].append(trickle)
+        case .reply(let reply):
+            exchanges[index].isReplied = true
+            exchanges[index].turn = .reply(reply)
+            turnCount += 1
+            if fault.point == .queued {
+                exchanges[index].requestIsDropped = true
+                request?.isDropped = true
+            }
+            if fault.point != .committed { takeTurns() }
+        }
+    }
+
+    /// The bytes of the message that have passed the point of a fault.
+    private func offset(of fault: ExchangeRegistry.Fault, _ exchange: TrackedExchange) -> Int64 {
+        switch fault.point {
+        case .queued, .committed: 0
+        case .partlySent: written.up - exchange.requestStart
+        case .received: (exchange.requestEnd ?? written.up) - exchange.requestStart
+        case .answerStarted, .partlyAnswered, .answered: written.down - exchange.responseStart
+        }
+    }
+
+    /// Ends the connection; the link executes the action.
+    mutating func end(_ action: Action, at point: FaultPoint) {
+        isEnded = true
+        // At an entry, the bytes before the point may still be written.
+        isEnding = point.isAtExit
+        dropWaiting()
+        actions.append(action)
+    }
+
+    /// Reports that the link has executed the end of the connection.
+    ///
+    /// - Parameter openSide: The socket that stays open, if there is one: nothing more is delivered to it.
+    mutating func endExecuted(openSide: Side?) {
+        isEnding = false
+        guard let openSide else { return }
+        let direction = openSide.opposite.sendDirection
+        discardsFrom[direction] = written[direction]
+        withholdsEnd[direction] = true
+    }
+
+    private mutating func dropWaiting() {
+        hold = nil
+        trickles = PerDirection(up: [], down: [])
+        for direction in Direction.allCases {
+            withheld[direction] = ByteQueue()
+            unparsed[direction] = ByteQueue()
+        }
+        request = nil
+        requests = ExchangeTracker.requestParser
+        responses = ExchangeTracker.responseParser
+    }
+
+    private mutating func mute(_ fault: ExchangeRegistry.Fault, _ index: Int) {
+        let directions: [Direction] =
+            switch fault.side {
+            case .client: [.down]
+            case .server: [.up]
+            case .both: [.up, .down]
+            case nil: [fault.point.isInRequest ? .up : .down]
+            }
+        for direction in directions {
+            if direction == .up {
+                mute(.up, from: fault.point == .queued ? entered.up : written.up)
+            } else if fault.point <= .received {
+                // Earlier responses are delivered.
+                exchanges[index].turn = .mute
+                turnCount += 1
+                takeTurns()
+            } else {
+                mute(.down, from: fault.point == .committed ? entered.down : written.down)
+            }
+        }
+    }
+
+    /// Discards the bytes of a stream from an offset at its exit on, and its end.
+    mutating func mute(_ direction: Direction, from offset: Int64) {
+        discardsFrom[direction] = offset
+        withholdsEnd[direction] = true
+        withheld[direction] = ByteQueue()
+        unparsed[direction] = ByteQueue()
+        trickles[direction] = []
+        if direction == .up {
+            request = nil
+            requests = ExchangeTracker.requestParser
+        } else {
+            responses = ExchangeTracker.responseParser
+        }
+        actions.append(.deliver(direction))
+    }
+
+    /// Discards what the client has sent beyond the point of a ``FaultAction/report(hold:)`` that holds the connection:
+    /// its socket is gone.
+    mutating func discardAfterReport() {
+        guard let hold, hold.isReport else { return }
+        let point = hold.fault.point
+        dropWaiting()
+        isEnded = true
+        waitingEnds = PerDirection(up: nil, down: nil)
+        // Bytes of earlier requests that have entered the link before `queued` are delivered.
+        discardsFrom.up = point == .queued ? entered.up : written.up
+        actions.append(.deliver(.up))
+    }
+
+    /// Lets go of everything that waits: the link closes the connection.
+    mutating func abandon() {
+        if hold == nil && bytesWaiting(.up) == 0 && bytesWaiting(.down) == 0 { return }
+        dropWaiting()
+        isEnded = true
+        waitingEnds = PerDirection(up: nil, down: nil)
+        actions.append(.deliver(.up))
+        actions.append(.deliver(.down))
+    }
+
+    // MARK: Calls
+
+    /// Injects a fault into an exchange. Returns whether the exchange can still reach the fault's point.
+    mutating func inject(
+        _ fault: ExchangeRegistry.Fault, into id: ExchangeID, _ registry: inout ExchangeRegistry, at time: Instant
+    ) -> Bool {
+        now = max(now, time)
+        guard isTracking, !isEnded, fault.action.problem == nil, fault.action.problem(at: fault.point) == nil,
+            let index = exchanges.firstIndex(where: { $0.id == id }), exchanges[index].fault == nil,
+            !exchanges[index].isReplied, !responseHasBegun(index)
+        else { return false }
+        let direction: Direction = fault.point <= .received ? .up : .down
+        if discardsFrom[direction] != nil { return false }
+        switch fault.point {
+        case .queued:
+            guard request?.id == id, let start = request?.start, consumed.up <= start, hold == nil else {
+                return false
+            }
+            set(fault, index)
+            fire(index, &registry)
+            release(registry)
+            return true
+        case .partlySent:
+            set(fault, index)
+            if let (_, offset) = exchanges[index].trigger(of: fault), offset < written.up {
+                exchanges[index].fault = nil
+                faultCount -= 1
+                return false
+            }
+        case .received, .committed, .answerStarted, .partlyAnswered, .answered: set(fault, index)
+        }
+        fireReached(&registry)
+        return true
+    }
+
+    /// Withdraws the injected faults except those for whose sake part of a response has been withheld.
+    mutating func withdrawFaults() {
+        for index in exchanges.indices where exchanges[index].fault != nil {
+            if index == withheldResponse && responseHasBegun(index) { continue }
+            exchanges[index].fault = nil
+            faultCount -= 1
+        }
+        actions.append(.deliver(.up))
+        actions.append(.deliver(.down))
+    }
+
+    /// Removes the faults of a rule, and lets go of what they hold. Discarded bytes are not restored: muted directions
+    /// stay muted, and a response stays withheld whose first bytes have been discarded.
+    mutating func removeFaults(of rule: Int, _ registry: inout ExchangeRegistry, at time: Instant) {
+        now = max(now, time)
+        func isOfRule(_ fault: ExchangeRegistry.Fault?) -> Bool {
+            guard let fault else { return false }
+            return fault.rule == rule && !fault.isInjected
+        }
+        for index in exchanges.indices where isOfRule(exchanges[index].fault) && !exchanges[index].responseIsCut {
+            exchanges[index].fault = nil
+            faultCount -= 1
+        }
+        for direction in Direction.allCases {
+            trickles[direction].removeAll { isOfRule($0.fault) }
+            actions.append(.deliver(direction))
+        }
+        if isOfRule(hold?.fault) { return resume(&registry) }
+        if request?.isWithheld == true, !registry.withholdsRequests { match(&registry) }
+        release(registry)
+    }
+
+    /// Whether nothing of the connection depends on the tracker.
+    var isIdle: Bool {
+        faultCount == 0 && turnCount == 0 && hold == nil && !isEnding && trickles.up.isEmpty && trickles.down.isEmpty
+            && discardsFrom.up == nil && discardsFrom.down == nil && bytesWaiting(.up) == 0
+            && bytesWaiting(.down) == 0 && !exchanges.contains { $0.isReplied }
+    }
+}

@@ -1,0 +1,206 @@
+public import Determinism
+public import LinkModel
+internal import NIOCore
+internal import TCPModel
+
+/// Faults at the points of exchanges: rules, injection, and what the tracker of a connection decides.
+extension SharedLink {
+    // MARK: Rules
+
+    /// The fault rules with their counts, in the order in which they were added.
+    public var faultRules: [FaultRuleStatus] { recorder.exchanges.statuses }
+
+    /// Adds a fault rule and returns its number. It applies to requests that begin from now on, on connections whose
+    /// exchanges are tracked: those opened while exchanges were recorded or the link had a rule.
+    ///
+    /// Throws if the rule cannot be used (``FaultRule/problem``), or if the link has 1000 rules.
+    @discardableResult
+    public mutating func addFaultRule(_ rule: FaultRule, at time: Instant) throws(FaultRuleError) -> Int {
+        advance(to: time)
+        return try recorder.exchanges.add(rule)
+    }
+
+    /// Removes a fault rule. Returns whether there was one with that number.
+    ///
+    /// Holds and trickles of the rule end, and its faults that have not fired do not fire. Bytes that a fault has
+    /// discarded are not restored: a muted direction stays muted.
+    @discardableResult
+    public mutating func removeFaultRule(_ number: Int, at time: Instant) -> Bool {
+        advance(to: time)
+        guard recorder.exchanges.remove(number) else { return false }
+        for id in conduits.openConnections where conduits.contains(id) && conduits[id].tracker != nil {
+            conduits[id].tracker?.removeFaults(of: number, &recorder.exchanges, at: now)
+            runTracker(id)
+        }
+        dropIdleTrackers()
+        advance(to: now)
+        return true
+    }
+
+    // MARK: Injection
+
+    /// Injects a fault into an exchange whose request has been read (``ExchangeEvent/requested(_:_:body:subject:)``).
+    /// Returns whether it can apply: the action is possible at the point, no other fault applies, nothing of the
+    /// response has been read, and the exchange has not passed the point. The fault may fire at once.
+    ///
+    /// - Parameters:
+    ///   - rule: The number that ``ExchangeEvent/faultInjected(_:rule:point:offset:)`` reports.
+    ///   - point: The point. A request can be kept at `queued` only while a rule of the link withholds it.
+    ///   - side: The sockets that ``FaultRule/side`` describes.
+    @discardableResult
+    public mutating func injectFault(
+        _ action: FaultAction, rule: Int, into exchange: ExchangeID, of id: FlowID, at point: FaultPoint,
+        side: FaultSide? = nil, at time: Instant
+    ) -> Bool {
+        advance(to: time)
+        guard conduits.contains(id), conduits[id].tracker != nil else { return false }
+        recorder.exchanges.recordInjection()
+        let fault = ExchangeRegistry.Fault(rule: rule, point: point, action: action, side: side, isInjected: true)
+        let isInjected =
+            conduits[id].tracker?.inject(fault, into: exchange, &recorder.exchanges, at: now) ?? false
+        runTracker(id)
+        advance(to: now)
+        return isInjected
+    }
+
+    /// Injects a fault at the point `committed`.
+    @discardableResult
+    public mutating func injectFault(
+        _ action: FaultAction, rule: Int, into exchange: ExchangeID, of id: FlowID, at time: Instant
+    ) -> Bool {
+        injectFault(action, rule: rule, into: exchange, of: id, at: .committed, at: time)
+    }
+
+    /// Withdraws the faults of ``injectFault(_:rule:into:of:at:side:at:)`` and of rules that have not begun to apply.
+    public mutating func withdrawFaults(at time: Instant) {
+        advance(to: time)
+        for id in conduits.openConnections where conduits.contains(id) && conduits[id].tracker != nil {
+            conduits[id].tracker?.withdrawFaults()
+            runTracker(id)
+        }
+    }
+
+    // MARK: Execution
+
+    /// Executes the actions of a connection's tracker, and sets the timer for its next deadline.
+    mutating func runTracker(_ id: FlowID) {
+        // An action may give the tracker further inputs; their actions follow it.
+        if conduits[id].isRunningTracker { return }
+        conduits[id].isRunningTracker = true
+        while let action = takeTrackerAction(id) {
+            switch action {
+            case .report(let event): recorder.record(event, id, at: now)
+            case .pass(let bytes, let direction): send(bytes, id, direction)
+            case .end(let direction, let end): endTracked(direction, end, id)
+            case .deliver(let direction): deliver(id, direction)
+            case .abort(let point, let side): executeEnd(point, side, id, isAbort: true)
+            case .close(let point, let side): executeEnd(point, side, id, isAbort: false)
+            }
+        }
+        guard conduits.contains(id) else { return }
+        conduits[id].isRunningTracker = false
+        updateFaultBytes(id)
+        setFaultTimer(id)
+    }
+
+    /// Takes the next action of a connection's tracker; the access to the tracker ends with this function.
+    @inline(never)
+    private mutating func takeTrackerAction(_ id: FlowID) -> ExchangeTracker.Action? {
+        conduits.contains(id) ? conduits[id].tracker?.takeAction() : nil
+    }
+
+    /// Passes the end of a stream on that has left the tracker.
+    private mutating func endTracked(_ direction: Direction, _ end: ExchangeTracker.StreamEnd, _ id: FlowID) {
+        switch end {
+        case .finished: finishInput(direction.sender, id)
+        case .gone: goneTracked(direction.sender, id)
+        }
+    }
+
+    private mutating func updateFaultBytes(_ id: FlowID) {
+        for direction in Direction.allCases where conduits.contains(id) {
+            let held = conduits[id].tracker?.bytesWaiting(direction) ?? 0
+            if held == conduits[id][direction].faultBytes { continue }
+            conduits[id][direction].faultBytes = held
+            budget.changeToxicBytes(by: conduits[id][direction].updateToxicBytes())
+            regulateReading(id, direction)
+        }
+    }
+
+    /// Drops the bytes that wait in the tracker of a connection that ends.
+    mutating func dropFaultBytes(_ id: FlowID) {
+        for direction in Direction.allCases where conduits[id][direction].faultBytes > 0 {
+            conduits[id][direction].faultBytes = 0
+            budget.changeToxicBytes(by: conduits[id][direction].updateToxicBytes())
+        }
+    }
+
+    mutating func setFaultTimer(_ id: FlowID) {
+        guard let deadline = conduits[id].tracker?.nextDeadline else { return }
+        if let timer = conduits[id].tracker?.timer, timer <= deadline { return }
+        conduits[id].tracker?.timer = deadline
+        faultTimers.removeStale(in: conduits, connections: tcp.connectionCount)
+        faultTimers.schedule(id, at: deadline)
+    }
+
+    /// Continues the connection of a timer that is due.
+    mutating func fire(_ timer: FaultTimers.Timer) {
+        guard FaultTimers.isCurrent(timer, in: conduits) else { return }
+        conduits[timer.flow].tracker?.timer = nil
+        conduits[timer.flow].tracker?.advance(to: now, &recorder.exchanges)
+        runTracker(timer.flow)
+    }
+
+    // MARK: Ends
+
+    /// Aborts or closes a connection at a fault point: the socket next to the point at once, the other one when its RST
+    /// or FIN has crossed the link.
+    private mutating func executeEnd(_ point: FaultPoint, _ side: FaultSide?, _ id: FlowID, isAbort: Bool) {
+        conduits[id].faultCause =
+            point == .committed && isAbort
+            ? "fault: response withheld, connection aborted"
+            : "fault: connection \(isAbort ? "aborted" : "closed") at \(point.rawValue)"
+        dropToxics(id, .up)
+        dropToxics(id, .down)
+        let near: Side
+        switch side {
+        case .client: near = .client
+        case .server: near = .server
+        case .both, nil: near = (FaultPoint.partlySent...FaultPoint.committed).contains(point) ? .server : .client
+        }
+        let isPartial = side == .client || side == .server
+        conduits[id].tracker?.endExecuted(openSide: isPartial ? near.opposite : nil)
+        if conduits[id].isGone(near) { return peerGone(near, id) }
+        if isPartial {
+            endOneSocket(near, id, isAbort: isAbort)
+        } else if isAbort {
+            emit(point == .committed ? .reset(near) : .resetAfterWrites(near), id)
+            peerGone(near, id)
+        } else {
+            closeFrom(near, id)
+        }
+        // Bytes for the other socket may have had to wait for the fault.
+        if conduits.contains(id) { deliver(id, near.sendDirection) }
+    }
+
+    /// Closes the socket at `near` at once, and the other one when the FIN has crossed the link.
+    private mutating func closeFrom(_ near: Side, _ id: FlowID) {
+        conduits[id].isClosing = true
+        emit(.close(near), id)
+        conduits[id][near.opposite.sendDirection].isFinished = true
+        conduits[id].recordGone(near)
+        if !conduits[id][near.sendDirection].inputIsClosed { finishInput(near, id) }
+        guard conduits.contains(id) else { return }
+        deliver(id, near.opposite.sendDirection)
+    }
+
+    /// Aborts or closes one socket. The other one stays open without receiving anything; the limits of orphans apply.
+    private mutating func endOneSocket(_ side: Side, _ id: FlowID, isAbort: Bool) {
+        emit(isAbort ? .resetAfterWrites(side) : .close(side), id)
+        conduits[id].recordGoneAndInputClosed(side)
+        // The socket reports its end, which must not reach the other one.
+        conduits[id].resetSockets[side.sendDirection] = true
+        deliver(id, side.opposite.sendDirection)
+        if conduits.contains(id) { trackOrphan(id) }
+    }
+}
