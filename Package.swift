@@ -353,7 +353,7 @@ let package = Package(
             dependencies: [
                 "Determinism", "LinkModel", "TCPModel", "ScenarioModel", "ConfigFiles", "TestSupport",
             ],
-            swiftSettings: settings),
+            exclude: ["Examples"], swiftSettings: settings),
         .testTarget(
             name: "SpliceRelayTests",
             dependencies: [

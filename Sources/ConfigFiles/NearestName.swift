@@ -17,8 +17,17 @@ public enum NearestName {
         return scored.sorted { ($0.distance, $0.name) < ($1.distance, $1.name) }.prefix(limit).map(\.name)
     }
 
+    /// The maximum number of candidates that are compared.
+    private static let candidatesMax = 1000
+
     /// Returns `"; did you mean 'a' or 'b'?"`, or an empty text.
-    public static func hint(_ name: String, in candidates: some Sequence<String>) -> String {
+    ///
+    /// - Parameter synonyms: Candidates by words that are often used for them.
+    public static func hint(
+        _ name: String, in candidates: some Collection<String>, synonyms: [String: String] = [:]
+    ) -> String {
+        if candidates.count > candidatesMax { return "" }
+        if let meant = synonyms[name.lowercased()], candidates.contains(meant) { return "; did you mean '\(meant)'?" }
         let nearest = of(name, in: candidates)
         return nearest.isEmpty ? "" : "; did you mean \(nearest.map { "'\($0)'" }.joined(separator: " or "))?"
     }

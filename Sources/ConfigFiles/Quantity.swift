@@ -171,6 +171,9 @@ enum Quantity {
         var lastScale = Int64.max
         repeat {
             let piece = rest.prefix { !$0.isLetter }
+            guard !piece.isEmpty else {
+                throw ParseError(message: "'\(abbreviated(text))' is not a number with a unit; expected \(expected)")
+            }
             let unit = rest.dropFirst(piece.count).prefix { $0.isLetter }
             let (number, _) = try split(String(piece), expected: expected)
             let scales: [Substring: Int64] = [
@@ -189,6 +192,21 @@ enum Quantity {
             throw ParseError(message: "'\(abbreviated(text))' is more than 24 hours")
         }
         return Nanoseconds(total)
+    }
+
+    /// Returns a number of bytes: `500`, `64 KB`, `2MB`, at most 1 TB.
+    static func size(_ text: String) throws(ParseError) -> Int {
+        let expected = "a number of bytes, such as '500', '64 KB' or '2MB'"
+        let (number, unit) = try split(text, expected: expected)
+        let scales: [String: Int64] = [
+            "": 1, "B": 1, "bytes": 1, "kB": 1000, "KB": 1000, "MB": 1_000_000, "GB": 1_000_000_000, "KiB": 1024,
+            "MiB": 1_048_576, "GiB": 1_073_741_824,
+        ]
+        guard let scale = scales[unit] else { throw unitError(text, unit, expected) }
+        guard let count = number.scaled(by: scale), count <= 1_000_000_000_000 else {
+            throw ParseError(message: "'\(abbreviated(text))' is out of range; expected whole bytes up to 1000 GB")
+        }
+        return Int(count)
     }
 
     static func unitError(_ text: String, _ unit: String, _ expected: String) -> ParseError {

@@ -83,21 +83,18 @@ extension ScenarioReader {
     private static func canMatch(_ fault: Scenario.Fault, _ scenario: Scenario) -> Bool {
         let devices = scenario.devices.map(\.name).filter { fault.device == nil || $0 == fault.device }
         guard let method = fault.request.method, method != "GET" else { return !devices.isEmpty }
+        if scenario.workload.contains(where: { $0.actors.contains(where: devices.contains) }) { return true }
         return scenario.steps.contains { step in
             guard let (actor, action) = step.action, devices.contains(actor) else { return false }
-            let row: String
+            if case .send(let request) = action { return request.method == method }
+            if case .call = action { return true }
             switch action {
-            case .create(let name, _, _), .edit(let name, _, _):
-                if method == "DELETE" { return false }
-                row = name
-            case .delete(let name):
-                if method != "DELETE" { return false }
-                row = name
+            case .create, .edit: if method == "DELETE" { return false }
+            case .delete: if method != "DELETE" { return false }
             // A resolution may send any change.
-            case .resolve(let name, _, _): row = name
-            case .sync, .kill, .start: return false
+            default: if action.row == nil { return false }
             }
-            return fault.request.row == nil || fault.request.row == row
+            return fault.request.row == nil || fault.request.row == action.row
         }
     }
 }

@@ -1,5 +1,6 @@
 public import Determinism
 public import LinkModel
+internal import ScenarioModel
 internal import Yams
 
 /// A timeline with its name and description.
@@ -194,7 +195,8 @@ final class TimelineReader {
             return nil
         }
         do {
-            let path = ProfileCatalogue.isPath(text) ? TextFile.path(text, inFolderOf: reader.file) : text
+            let path =
+                ProfileCatalogue.isPath(text) ? TextFile.path(text, inFolderOf: reader.location(node).file) : text
             let profile = try ProfileCatalogue.profile(path)
             return Timeline.NamedConditions(profile.id, profile.conditions)
         } catch {

@@ -6,6 +6,12 @@ internal import Yams
 final class YAMLReader {
     let file: String
     private(set) var problems: [Problem] = []
+    private(set) var warnings: [Problem] = []
+    /// The problems and warnings so far; each is reported once.
+    private var reported: Set<Problem> = []
+
+    /// The maximum number of errors that are reported.
+    static let problemsMax = 100
 
     /// The size limit; larger files are rejected unread.
     static let bytesMax = 256 * 1024
@@ -25,15 +31,56 @@ final class YAMLReader {
         self.normalization = normalization
     }
 
-    func report(_ message: String, at node: Node?) {
-        problems.append(Problem(location(node?.mark?.line, node?.mark?.column), message))
+    func report(_ message: @autoclosure () -> String, at node: Node?) {
+        report(message(), at: location(node?.mark?.line, node?.mark?.column))
     }
 
-    /// Reports an error at the location of a value that has been read.
-    func report(_ message: String, at location: SourceLocation) { problems.append(Problem(location, message)) }
+    /// Reports an error at the location of a value that has been read. Errors after the first
+    /// ``problemsMax`` are dropped.
+    func report(_ message: @autoclosure () -> String, at location: SourceLocation) {
+        guard problems.count < Self.problemsMax else { return }
+        let problem = Problem(location, message())
+        if reported.insert(problem).inserted { problems.append(problem) }
+        if problems.count == Self.problemsMax {
+            problems.append(
+                Problem(SourceLocation(file: file), "more than \(Self.problemsMax) errors; the rest is not listed"))
+        }
+    }
+
+    /// Reports a warning: the file is valid, but probably not what its author means.
+    func warn(_ message: @autoclosure () -> String, at location: SourceLocation) {
+        guard warnings.count < Self.problemsMax else { return }
+        let warning = Problem(location, message(), severity: .warning)
+        if reported.insert(warning).inserted { warnings.append(warning) }
+    }
+
+    /// Returns the location of a value.
+    func location(_ node: Node) -> SourceLocation { location(node.mark?.line ?? 1, node.mark?.column ?? 1) }
+
+    // MARK: Other files
+
+    /// The files that are read besides ``file``. The lines of the file with index i are counted from
+    /// (i + 1) * ``fileLines``.
+    private var otherFiles: [String] = []
+
+    /// The maximum number of lines of a file: each is at least one byte.
+    private static let fileLines = bytesMax + 1
+
+    /// Parses another file, whose values are merged with those of this file.
+    func root(ofOther text: String, file other: String, expected: String) -> Node? {
+        otherFiles.append(other)
+        // A node has no file, so empty lines before the text make its line numbers distinct.
+        let text = String(repeating: "\n", count: otherFiles.count * Self.fileLines) + text
+        return root(of: text, expected: expected, bytesMax: text.utf8.count)
+    }
 
     /// Returns the location in the user's text of a position in the parsed text.
     private func location(_ line: Int?, _ column: Int?) -> SourceLocation {
+        if let line, line > Self.fileLines, !otherFiles.isEmpty {
+            let index = min(line / Self.fileLines, otherFiles.count)
+            return SourceLocation(
+                file: otherFiles[index - 1], line: line - index * Self.fileLines, column: column)
+        }
         guard let line, let column, let normalization else {
             return SourceLocation(file: file, line: line, column: column)
         }
@@ -41,18 +88,28 @@ final class YAMLReader {
         return SourceLocation(file: file, line: original.line, column: original.column)
     }
 
-    /// All errors so far, in the order of their lines.
-    var error: FileError {
-        FileError(
-            problems: problems.sorted {
-                ($0.location.line ?? 0, $0.location.column ?? 0) < ($1.location.line ?? 0, $1.location.column ?? 0)
-            })
+    /// All errors so far, in the order of their lines; those of other files follow.
+    var error: FileError { FileError(problems: Self.sorted(problems, first: file)) }
+
+    /// Returns problems in the order of their lines; those of other files follow.
+    static func sorted(_ problems: [Problem], first file: String) -> [Problem] {
+        problems.sorted { left, right in
+            func key(_ problem: Problem) -> (Int, String, Int, Int) {
+                let location = problem.location
+                // The notice that errors are not listed comes last.
+                return (
+                    location.line == nil && problems.count > 1 ? 2 : location.file == file ? 0 : 1, location.file,
+                    location.line ?? 0, location.column ?? 0
+                )
+            }
+            return key(left) < key(right)
+        }
     }
 
     /// Parses a document and returns its root, which must be a mapping.
-    func root(of text: String, expected: String) -> Node? {
-        if text.utf8.count > Self.bytesMax {
-            report("the file is larger than \(Self.bytesMax / 1024) KiB; expected \(expected)", at: nil)
+    func root(of text: String, expected: String, bytesMax: Int = YAMLReader.bytesMax) -> Node? {
+        if text.utf8.count > bytesMax {
+            report("the file is larger than \(bytesMax / 1024) KiB; expected \(expected)", at: nil)
             return nil
         }
         if Self.aliasCount(in: text) > Self.aliasesMax {
@@ -77,13 +134,17 @@ final class YAMLReader {
             }
             return node
         } catch {
-            problems.append(problem(of: error))
+            problems.append(tab(in: text, error) ?? problem(of: error))
             return nil
         }
     }
 
     /// Returns the values of a mapping by key; reports unknown keys.
-    func mapping(_ node: Node, keys known: [String], in context: String) -> [String: Node]? {
+    ///
+    /// - Parameter synonyms: Known keys by words that are often used for them.
+    func mapping(
+        _ node: Node, keys known: [String], in context: String, synonyms: [String: String] = [:]
+    ) -> [String: Node]? {
         guard let mapping = node.mapping else {
             report("\(context): expected a mapping with \(known.joined(separator: ", "))", at: node)
             return nil
@@ -95,10 +156,10 @@ final class YAMLReader {
                 continue
             }
             guard known.contains(name) else {
-                let others = known.filter { values[$0] == nil }
                 report(
-                    "unknown key '\(name.prefix(40))' in \(context)\(NearestName.hint(name, in: others)) "
-                        + "(known: \(known.joined(separator: ", ")))", at: key)
+                    "unknown key '\(name.prefix(40))' in \(context)"
+                        + NearestName.hint(name, in: known.filter { values[$0] == nil }, synonyms: synonyms)
+                        + " (known: \(known.joined(separator: ", ")))", at: key)
                 continue
             }
             values[name] = value
@@ -141,6 +202,26 @@ final class YAMLReader {
             previous = byte
         }
         return count
+    }
+
+    /// Returns the problem of a parser that met a tab; YAML forbids tabs in the indentation.
+    private func tab(in text: String, _ error: any Error) -> Problem? {
+        let line: Int
+        switch error {
+        case YamlError.scanner(_, _, let mark, _), YamlError.parser(_, _, let mark, _): line = mark.line
+        default: return nil
+        }
+        var number = 0
+        for row in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
+            number += 1
+            // The parser may notice the error at the start of the next line.
+            if number > line + 1 { return nil }
+            let indentation = row.prefix { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+            guard number >= line - 1, let tab = indentation.firstIndex(of: UInt8(ascii: "\t")) else { continue }
+            let column = row.distance(from: row.startIndex, to: tab) + 1
+            return Problem(location(number, column), "a tab in the indentation; YAML allows only spaces there")
+        }
+        return nil
     }
 
     private func problem(of error: any Error) -> Problem {

@@ -24,6 +24,7 @@ struct HTTPCall: Sendable {
             (name: "Host", value: "\(host):\(port)"), (name: "Connection", value: "close"),
             (name: "Authorization", value: authorization), (name: "Accept", value: "application/json"),
         ]
+        fields.removeAll { field in content.headers.contains { $0.name.lowercased() == field.name.lowercased() } }
         fields += content.headers
         fields.append((name: "Content-Length", value: "\(content.body.count)"))
         var request = ByteBuffer()

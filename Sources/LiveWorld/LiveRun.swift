@@ -27,6 +27,7 @@ public enum LiveRun {
         onEvent: @escaping @Sendable (History.Entry) -> Void = { _ in }
     ) async throws -> RunResult {
         let seed = seed ?? scenario.seed
+        let scenario = scenario.materialized(seed: seed)
         let folder = try RunFolder()
         defer { folder.remove() }
         let notes = try RunServer(scenario, seed: seed, path: folder.path("server.db"))

@@ -10,6 +10,10 @@ public struct Expectation: Sendable {
         case always(device: String, StateCondition)
         /// A condition on a device that holds at some moment; otherwise the verdict is inconclusive.
         case sometimes(device: String, StateCondition)
+        /// A fault that is applied at least once; otherwise the verdict is inconclusive.
+        case sometimesFault(FaultPattern)
+        /// Requests that are seen at least once; otherwise the verdict is inconclusive.
+        case sometimesTraffic(Traffic)
         /// A condition on a device that holds at some moment of a window.
         case eventually(device: String, StateCondition, Window)
         /// Values of a note on the server at the end.
@@ -20,6 +24,22 @@ public struct Expectation: Sendable {
         case finally(device: String, StateCondition)
         /// Devices, or devices and `server`, with equal notes at the end.
         case agree([String])
+        /// Bounds of a metric.
+        case threshold(Threshold)
+    }
+
+    /// A pattern of faults; `nil` matches all.
+    public struct FaultPattern: Hashable, Sendable {
+        /// The point.
+        public let point: Scenario.Fault.Point?
+        /// The requests.
+        public let request: RequestPattern?
+
+        /// Creates a pattern.
+        public init(point: Scenario.Fault.Point?, request: RequestPattern?) {
+            self.point = point
+            self.request = request
+        }
     }
 
     /// The window of an `eventually` expectation. It ends with the script phase at the latest.
@@ -73,6 +93,13 @@ public struct Expectation: Sendable {
                 }
             }
         }
+        /// A part of the run in which requests are counted.
+        public enum During: Hashable, Sendable {
+            /// While an entry of the network with `flap` is in effect.
+            case flap
+            /// While a link with this name is in effect.
+            case link(String)
+        }
         /// A property that all matching requests share.
         public enum Sameness: String, CaseIterable, Sendable { case body, key = "idempotency-key" }
 
@@ -91,11 +118,23 @@ public struct Expectation: Sendable {
         public let responses: [Response]?
         /// The properties that all requests must share.
         public let same: [Sameness]
+        /// The part of the run; `nil` for the whole.
+        public let during: During?
+        /// Requests whose first occurrences must be in this order.
+        public let order: [RequestPattern]?
+        /// The greatest number of requests that repeat one that the server has executed.
+        public let duplicates: Int?
+        /// The number of bytes to the client.
+        public let bytesDown: ClosedRange<Int>?
+        /// The number of bytes from the client.
+        public let bytesUp: ClosedRange<Int>?
 
         /// Creates a condition on requests.
         public init(
             request: RequestPattern, from: String?, seen: Seen, between: (from: TimeReference, to: TimeReference)?,
-            count: Count?, responses: [Response]?, same: [Sameness]
+            count: Count?, responses: [Response]?, same: [Sameness], during: During? = nil,
+            order: [RequestPattern]? = nil, duplicates: Int? = nil, bytesDown: ClosedRange<Int>? = nil,
+            bytesUp: ClosedRange<Int>? = nil
         ) {
             self.request = request
             self.from = from
@@ -104,7 +143,45 @@ public struct Expectation: Sendable {
             self.count = count
             self.responses = responses
             self.same = same
+            self.during = during
+            self.order = order
+            self.duplicates = duplicates
+            self.bytesDown = bytesDown
+            self.bytesUp = bytesUp
         }
+    }
+}
+
+extension Expectation.Traffic: CustomStringConvertible {
+    /// The condition in one line, with the keys of scenario files.
+    public var description: String {
+        var text = "\(request)"
+        if let from { text += " from \(from)" }
+        if seen == .proxy { text += " at the proxy" }
+        if let between { text += " between \(between.from) and \(between.to)" }
+        switch during {
+        case .flap?: text += " during flap"
+        case .link(let name)?: text += " during \(name)"
+        case nil: break
+        }
+        switch count {
+        case .range(let range)?: text += ", " + Self.text(range, "count")
+        case .budget(let least)?: text += (least > 0 ? ", at least \(least)" : "") + ", within the retry budget"
+        case nil: break
+        }
+        if let responses { text += ", answers \(responses.map(\.description).joined(separator: " "))" }
+        if !same.isEmpty { text += ", same \(same.map(\.rawValue).joined(separator: " and "))" }
+        if let order { text += ", order \(order.map(\.description).joined(separator: ", "))" }
+        if let duplicates { text += ", duplicates \(duplicates)" }
+        if let bytesDown { text += ", " + Self.text(bytesDown, "bytes down") }
+        if let bytesUp { text += ", " + Self.text(bytesUp, "bytes up") }
+        return text
+    }
+
+    private static func text(_ range: ClosedRange<Int>, _ name: String) -> String {
+        if range.lowerBound == range.upperBound { return "\(name) \(range.lowerBound)" }
+        if range.upperBound == .max { return "\(name == "count" ? "" : name + " ")at least \(range.lowerBound)" }
+        return "\(name) \(range.lowerBound) to \(range.upperBound)"
     }
 }
 
@@ -112,27 +189,12 @@ extension Expectation: CustomStringConvertible {
     /// The expectation in one line, with the keys of scenario files.
     public var description: String {
         switch kind {
-        case .traffic(let traffic):
-            var text = "traffic: \(traffic.request)"
-            if let from = traffic.from { text += " from \(from)" }
-            if traffic.seen == .proxy { text += " at the proxy" }
-            if let between = traffic.between { text += " between \(between.from) and \(between.to)" }
-            switch traffic.count {
-            case .range(let range)?:
-                text +=
-                    range.count == 1
-                    ? ", count \(range.lowerBound)"
-                    : range.upperBound == .max
-                        ? ", at least \(range.lowerBound)" : ", count \(range.lowerBound) to \(range.upperBound)"
-            case .budget(let least)?:
-                text += (least > 0 ? ", at least \(least)" : "") + ", within the retry budget"
-            case nil: break
-            }
-            if let responses = traffic.responses {
-                text += ", answers \(responses.map(\.description).joined(separator: " "))"
-            }
-            if !traffic.same.isEmpty { text += ", same \(traffic.same.map(\.rawValue).joined(separator: " and "))" }
-            return text
+        case .traffic(let traffic): return "traffic: \(traffic)"
+        case .sometimesTraffic(let traffic): return "sometimes: \(traffic)"
+        case .sometimesFault(let pattern):
+            return "sometimes: fault" + (pattern.point.map { " at \($0.rawValue)" } ?? "")
+                + (pattern.request.map { " of \($0)" } ?? "")
+        case .threshold(let threshold): return "thresholds: \(threshold)"
         case .always(let device, let condition): return "always: \(device) \(condition)"
         case .sometimes(let device, let condition): return "sometimes: \(device) \(condition)"
         case .eventually(let device, let condition, .by(let time)):

@@ -230,13 +230,3 @@ extension ExpectationEvaluator {
         return min(allowed + Int(duration.count / 30_000_000_000), budget(ofOutage: duration))
     }
 }
-
-extension Scenario.Action {
-    /// Whether the action changes a note.
-    var isWrite: Bool {
-        switch self {
-        case .create, .edit, .delete, .resolve: true
-        case .sync, .kill, .start: false
-        }
-    }
-}

@@ -37,6 +37,7 @@ struct ExpectationEvaluator {
         case .serverCount(let count): return serverCount(count)
         case .finally(let device, let condition): return finally(device, condition)
         case .agree(let names): return agree(names)
+        case .sometimesFault, .sometimesTraffic, .threshold: return .inconclusive("this is not evaluated yet")
         }
     }
 
@@ -113,6 +114,8 @@ struct ExpectationEvaluator {
             case .keeps: found = row?.kept ?? []
             case .pending: found = [row.map { $0.icon == "upload" } ?? (state.outbox > 0) ? "true" : "false"]
             case .outbox: found = ["\(state.outbox)"]
+            case .screen, .control, .dialog, .toast, .opacity, .strike:
+                return "\(check.key.rawValue) is not recorded"
             }
             if found.contains(check.value) == check.isNegated {
                 let shown = found.map { $0.isEmpty ? "empty" : "'\($0)'" }.joined(separator: ", ")

@@ -49,6 +49,14 @@ public struct FailureContext: Hashable, Sendable {
                 if let from, let first = evaluator.firstMismatch(device, condition, from: from, to: to).mismatch {
                     time = first.time
                 }
+            case .sometimesTraffic(let traffic):
+                actors = traffic.from.map { [$0] } ?? []
+                rows = traffic.request.row.map { [$0] } ?? []
+                time = evaluator.failureTime(of: traffic)
+            case .sometimesFault(let pattern):
+                rows = pattern.request?.row.map { [$0] } ?? []
+                time = evaluator.healTime
+            case .threshold: break
             case .sometimes(let device, let condition):
                 set(device, condition)
                 time = condition.until.flatMap { evaluator.start(of: $0) }.map { evaluator.time(of: $0) } ?? time

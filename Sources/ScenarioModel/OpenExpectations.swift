@@ -37,7 +37,7 @@ struct OpenExpectations {
             case .always(let device, let condition), .sometimes(let device, let condition):
                 guard case .time(let end)? = condition.until else { continue }
                 windows.append(Window(kind: .work(devices: [device]), end: end))
-            case .serverRow, .serverCount, .finally, .agree: break
+            case .serverRow, .serverCount, .finally, .agree, .sometimesFault, .sometimesTraffic, .threshold: break
             }
         }
     }

@@ -6,7 +6,6 @@
 //  Does not own: files (ConfigFiles), clients, servers, links and clocks (the worlds that drive the director).
 
 public import Determinism
-public import LinkModel
 
 /// A scenario: devices, their network, faults, steps and expectations.
 public struct Scenario: Sendable {
@@ -16,17 +15,25 @@ public struct Scenario: Sendable {
     public var variant: String?
     /// A description in a sentence or two.
     public var about: String
+    /// Words by which scenarios are selected.
+    public var tags: [String] = []
     /// The random seed.
     public var seed: UInt64
+    /// The origin of the random seed.
+    public var seedOrigin = SeedOrigin.file
     /// The time limit; a run that exceeds it is aborted.
     public var limit: Nanoseconds
     /// The time at which the heal phase begins even if requests are in flight; `nil` if it begins when nothing more can
     /// happen.
     public var healAt: Nanoseconds?
+    /// The server.
+    public var server = ServerKind.builtIn
     /// The API contract of the server.
     public var contract: String
     /// Notes on the server at the start.
     public var notes: [SeedNote]
+    /// Generated notes on the server at the start, after ``notes``; `nil` for none.
+    public var fill: Fill?
     /// The devices, in the order of the file.
     public var devices: [Device]
     /// The writers, in the order of the file.
@@ -35,8 +42,18 @@ public struct Scenario: Sendable {
     public var faults: [Fault]
     /// The steps.
     public var steps: [Step]
+    /// Actions at random times, in addition to the steps. ``materialized(seed:)`` turns them into steps.
+    public var workload: [Workload] = []
     /// The expectations.
     public var expectations: [Expectation]
+    /// The invariants that are checked in addition to the expectations.
+    public var invariants = Invariants.standard
+    /// The range of seeds that an exploration tries; `nil` if the file gives none.
+    public var exploration: Exploration?
+    /// The values of the matrix's parameters in this run, in the order of the file.
+    public var parameters: [Argument] = []
+    /// The locations of the file's top-level keys.
+    public var locations: [String: SourceLocation] = [:]
 
     /// Creates an empty scenario with defaults.
     public init(name: String) {
@@ -53,8 +70,22 @@ public struct Scenario: Sendable {
         expectations = []
     }
 
-    /// The name with that of the variant.
-    public var fullName: String { variant.map { "\(name) (\($0))" } ?? name }
+    /// The name with that of the variant, and the values of the matrix's parameters.
+    public var fullName: String {
+        let parts = (variant.map { [$0] } ?? []) + parameters.map { "\($0.name)=\($0.value)" }
+        return parts.isEmpty ? name : "\(name) (\(parts.joined(separator: ", ")))"
+    }
+
+    /// The subject of a condition that any device may satisfy, in place of a device's name.
+    public static let anyDevice = "any"
+
+    /// The origin of a random seed.
+    public enum SeedOrigin: Hashable, Sendable {
+        /// A number in the file, or the default.
+        case file
+        /// The commit that is tested.
+        case commit
+    }
 
     /// A note on the server at the start.
     public struct SeedNote: Hashable, Sendable {
@@ -76,26 +107,6 @@ public struct Scenario: Sendable {
         }
     }
 
-    /// A device: a client with a link of its own.
-    public struct Device: Sendable {
-        /// The device's name.
-        public let name: String
-        /// The user whose notes it syncs.
-        public let user: String
-        /// Whether it has the server's notes at the start.
-        public let startsSynced: Bool
-        /// Its network conditions over time.
-        public let network: [NetworkEntry]
-
-        /// Creates a device.
-        public init(name: String, user: String, startsSynced: Bool, network: [NetworkEntry]) {
-            self.name = name
-            self.user = user
-            self.startsSynced = startsSynced
-            self.network = network
-        }
-    }
-
     /// A client that reaches the server directly, without a link.
     public struct Writer: Hashable, Sendable {
         /// The writer's name.
@@ -107,60 +118,6 @@ public struct Scenario: Sendable {
         public init(name: String, user: String) {
             self.name = name
             self.user = user
-        }
-    }
-
-    /// Conditions of a link, and the time at which they take effect.
-    public struct NetworkEntry: Sendable {
-        /// The time at which the conditions take effect.
-        public let start: Nanoseconds
-        /// The conditions.
-        public let phase: Timeline.Phase
-        /// Whether the device's interface is reported down during an outage.
-        public let isSignalled: Bool
-
-        /// Creates an entry.
-        public init(at start: Nanoseconds, _ phase: Timeline.Phase, isSignalled: Bool) {
-            self.start = start
-            self.phase = phase
-            self.isSignalled = isSignalled
-        }
-    }
-
-    /// The loss of a response at the fault point `committed`: the server has executed the request.
-    public struct Fault: Hashable, Sendable {
-        /// The effect on the connection.
-        public enum Action: String, CaseIterable, Hashable, Sendable {
-            /// The connection is reset.
-            case cut
-            /// The connection stays open, and nothing more is delivered.
-            case mute
-        }
-
-        /// The requests to match.
-        public let request: RequestPattern
-        /// The number of the matching request, from 1, counted over all devices that the fault may apply to.
-        public let nth: Int
-        /// The device whose link has the fault; `nil` for any.
-        public let device: String?
-        /// The effect on the connection.
-        public let action: Action
-        /// Whether the verdict is inconclusive if the fault never fires.
-        public let mustFire: Bool
-        /// The fault's location in the file.
-        public let location: SourceLocation
-
-        /// Creates a fault.
-        public init(
-            request: RequestPattern, nth: Int, device: String?, action: Action, mustFire: Bool,
-            location: SourceLocation
-        ) {
-            self.request = request
-            self.nth = nth
-            self.device = device
-            self.action = action
-            self.mustFire = mustFire
-            self.location = location
         }
     }
 
@@ -193,44 +150,6 @@ public struct Scenario: Sendable {
             self.action = action
             self.mark = mark
             self.location = location
-        }
-    }
-
-    /// An action of a device or writer.
-    public enum Action: Hashable, Sendable, CustomStringConvertible {
-        /// Creates a note.
-        case create(row: String, title: String?, text: String?)
-        /// Changes a note.
-        case edit(row: String, title: String?, text: String?)
-        /// Deletes a note.
-        case delete(row: String)
-        /// Resolves a conflict.
-        case resolve(row: String, title: String?, text: String?)
-        /// Requests a sync.
-        case sync
-        /// Kills the client.
-        case kill
-        /// Starts the client again.
-        case start
-
-        /// The name of the note that it concerns; `nil` if it concerns none.
-        public var row: String? {
-            switch self {
-            case .create(let row, _, _), .edit(let row, _, _), .delete(let row), .resolve(let row, _, _): row
-            case .sync, .kill, .start: nil
-            }
-        }
-
-        public var description: String {
-            switch self {
-            case .create(let row, _, _): "creates \(row)"
-            case .edit(let row, _, _): "edits \(row)"
-            case .delete(let row): "deletes \(row)"
-            case .resolve(let row, _, _): "resolves \(row)"
-            case .sync: "syncs"
-            case .kill: "is killed"
-            case .start: "starts again"
-            }
         }
     }
 }

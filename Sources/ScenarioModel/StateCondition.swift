@@ -4,7 +4,7 @@ public struct StateCondition: Hashable, Sendable, CustomStringConvertible {
     public struct Check: Hashable, Sendable {
         /// The name of a value, as in scenario files.
         public enum Key: String, CaseIterable, Hashable, Sendable {
-            case present, icon, text, title, keeps, pending, outbox
+            case present, icon, text, title, keeps, pending, outbox, screen, control, dialog, toast, opacity, strike
         }
         /// The value's name.
         public let key: Key
@@ -37,6 +37,9 @@ public struct StateCondition: Hashable, Sendable, CustomStringConvertible {
         self.since = since
         self.until = until
     }
+
+    /// The checks of values that only an app with screens has.
+    public static let screenKeys: [Check.Key] = [.screen, .control, .dialog, .toast, .opacity, .strike]
 
     /// Whether the note's presence is one of the checks.
     var asksForPresence: Bool { checks.contains { $0.key == .present } }

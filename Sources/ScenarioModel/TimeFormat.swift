@@ -20,6 +20,11 @@ public enum TimeFormat {
         time.count % 1_000_000_000 == 0 ? "\(time.count / 1_000_000_000) s" : seconds(time)
     }
 
+    /// Returns a time with its sign: `+6 s`, `-1.5 s`.
+    static func signed(_ time: Nanoseconds) -> String {
+        time < .zero ? "-" + short(Nanoseconds(0 &- time.count)) : "+" + short(time)
+    }
+
     /// Returns a duration: `42 ms` below a second, otherwise `12.3 s`.
     public static func duration(_ time: Nanoseconds) -> String {
         time < .seconds(1) ? "\((time.count + 500_000) / 1_000_000) ms" : seconds(time)

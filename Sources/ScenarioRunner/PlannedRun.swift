@@ -17,7 +17,7 @@ public struct PlannedRun: Sendable {
     public let index: Int
     /// The built-in name or the path by which the scenario was selected.
     public let source: String
-    /// The scenario, or one of its variants.
+    /// The scenario, or one of its variants, with the steps of its workload.
     public let scenario: Scenario
     /// The world.
     public let world: RunWorld
@@ -32,9 +32,10 @@ public struct PlannedRun: Sendable {
     ) {
         self.index = index
         self.source = source
-        self.scenario = scenario
-        self.world = world
         self.seed = seed ?? scenario.seed
+        // Histories and verdicts refer to these steps.
+        self.scenario = scenario.materialized(seed: self.seed)
+        self.world = world
         self.mutant = mutant
     }
 
@@ -43,15 +44,16 @@ public struct PlannedRun: Sendable {
 }
 
 extension ScenarioSelection {
-    /// Returns the runs of all selected scenarios in order; those of one scenario in several worlds are adjacent.
+    /// Returns the runs of all selected scenarios in order; those of one scenario in several worlds are adjacent. A file
+    /// that uses features that the worlds do not execute becomes one of ``rejections``.
     ///
     /// - Parameter variant: The variant's name, `none` for the scenario itself, `nil` for all.
-    public func plan(
+    public mutating func plan(
         variant: String? = nil, worlds: [RunWorld], seed: UInt64? = nil, mutant: Mutant? = nil
     ) -> [PlannedRun] {
         var plan: [PlannedRun] = []
-        for source in sources {
-            for scenario in source.file.runs(ofVariant: variant) {
+        for (source, scenarios) in takeRuns(ofVariant: variant) {
+            for scenario in scenarios {
                 for world in worlds {
                     plan.append(
                         PlannedRun(

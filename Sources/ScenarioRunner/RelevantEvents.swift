@@ -115,7 +115,8 @@ public struct RelevantEvents: Sendable {
             guard let exchange = exchanges[id], concerns(exchange) else { return nil }
             return "fault \(index): the response to exchange \(id) is lost"
         case .action(let actor, let action):
-            let row = action.split(separator: " ").last.map(String.init)
+            // "edits n1 on the base read before"
+            let row = action.split(separator: " ").dropFirst().first.map(String.init)
             let isOfDevice = ["is killed", "starts again", "syncs"].contains(action)
             let isRelevant = isOfDevice ? concerns(actor) : context.rows.isEmpty ? concerns(actor) : concerns(row: row)
             return isRelevant ? "\(actor)  \(action)" : nil

@@ -99,7 +99,7 @@ public struct RunSession: Sendable {
 
     /// Reads the files and plans the runs. Rejected files are reported; so is an empty plan.
     private func select() -> Selected {
-        let selection: ScenarioSelection
+        var selection: ScenarioSelection
         do {
             selection = try ScenarioSelection(options.scenarios)
         } catch {

@@ -16,7 +16,8 @@ public enum RunTrace {
             [
                 ("scenario", run.scenario.name), ("variant", run.scenario.variant ?? "none"), ("seed", "\(run.seed)"),
                 ("world", run.world.rawValue),
-            ] + (run.mutant.map { [("mutant", $0.rawValue)] } ?? []))
+            ] + run.scenario.parameters.map { ("parameter", "\($0.name)=\($0.value)") }
+                + (run.mutant.map { [("mutant", $0.rawValue)] } ?? []))
     }
 
     /// Returns the last line of a run.

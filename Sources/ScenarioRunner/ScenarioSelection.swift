@@ -55,21 +55,42 @@ public struct ScenarioSelection: Sendable {
     }
 
     private mutating func add(_ error: ScenarioCatalogue.LookupError, _ name: String) throws(UnknownNameError) {
+        if case .unknown = error { throw UnknownNameError(description: error.description) }
+        rejections.append(Self.rejection(error, name))
+    }
+
+    private static func rejection(_ error: ScenarioCatalogue.LookupError, _ name: String) -> Rejection {
         switch error {
-        case .unknown: throw UnknownNameError(description: error.description)
+        case .unknown:
+            Rejection(
+                name: name, description: error.description, location: SourceLocation(file: name),
+                message: error.description)
         case .unreadable(let path, _):
-            rejections.append(
-                Rejection(
-                    name: name, description: error.description, location: SourceLocation(file: path),
-                    message: error.description))
+            Rejection(
+                name: name, description: error.description, location: SourceLocation(file: path),
+                message: error.description)
         case .invalid(let invalid):
-            let first = invalid.problems.first
-            rejections.append(
-                Rejection(
-                    name: name, description: error.description,
-                    location: first?.location ?? SourceLocation(file: name),
-                    message: first?.message ?? error.description))
+            Rejection(
+                name: name, description: error.description,
+                location: invalid.problems.first?.location ?? SourceLocation(file: name),
+                message: invalid.problems.first?.message ?? error.description)
         }
+    }
+
+    /// Returns the runs of each valid file. Files whose runs cannot be made are rejected.
+    mutating func takeRuns(ofVariant variant: String?) -> [(source: Source, runs: [Scenario])] {
+        var found: [(source: Source, runs: [Scenario])] = []
+        var rejected: [Rejection] = []
+        for source in sources {
+            do {
+                found.append((source, try source.file.runs(ofVariant: variant)))
+            } catch {
+                rejected.append(Self.rejection(error, source.name))
+            }
+        }
+        sources = found.map(\.source)
+        rejections += rejected
+        return found
     }
 
     // MARK: Names

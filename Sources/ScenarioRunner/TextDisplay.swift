@@ -15,7 +15,8 @@ public struct TextDisplay: Sendable {
         for note in scenario.notes { texts += [note.title, note.text] }
         for step in scenario.steps {
             switch step.action?.action {
-            case .create(_, let title, let text)?, .edit(_, let title, let text)?, .resolve(_, let title, let text)?:
+            case .create(_, let title, let text)?, .edit(_, let title, let text)?, .resolve(_, let title, let text)?,
+                .editStale(_, let title, let text)?:
                 texts += [title, text]
             default: break
             }
@@ -27,7 +28,7 @@ public struct TextDisplay: Sendable {
                 .finally(_, let condition):
                 texts += condition.checks.map(\.value)
             case .serverRow(_, _, let title, let text): texts += [title, text]
-            case .traffic, .serverCount, .agree: break
+            case .traffic, .sometimesTraffic, .sometimesFault, .threshold, .serverCount, .agree: break
             }
         }
         known = Set(texts.compactMap { $0.map { ByteKey($0) } })

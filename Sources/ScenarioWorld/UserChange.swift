@@ -35,10 +35,12 @@ public struct UserChange: Sendable {
         case .create(let row, _, _):
             self.row = row
             record = RecordID(ids.uuid())
-        case .edit(let row, _, _), .delete(let row), .resolve(let row, _, _):
+        case .edit(let row, _, _), .delete(let row), .resolve(let row, _, _), .choose(let row, _):
             self.row = row
             record = try Self.record(row, recorder)
         case .sync, .kill, .start: return nil
+        case .editStale, .deleteStale, .keep, .pin, .open, .send, .upgrade, .clock, .call:
+            throw ActionError("the action is not supported by devices")
         }
     }
 
@@ -65,7 +67,11 @@ public struct UserChange: Sendable {
         case .resolve(_, let title, let text):
             return try engine.resolve(
                 record, .write(content(engine.record(record), title, text)), at: time)
-        case .sync, .kill, .start: return record
+        case .choose(_, let choice):
+            if choice == .delete, engine.record(record)?.isDeleted == false { try engine.delete(record, at: time) }
+            return try engine.resolve(record, choice == .theirs ? .theirs : .mine, at: time)
+        case .editStale, .deleteStale, .keep, .pin, .open, .sync, .send, .kill, .start, .upgrade, .clock, .call:
+            return record
         }
     }
 

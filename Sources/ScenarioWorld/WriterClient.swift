@@ -3,7 +3,8 @@ internal import NotesContract
 public import ScenarioModel
 public import SyncEngine
 
-/// The requests of a writer: a client that reaches the server directly. It reads a note before it changes it.
+/// The requests of a writer: a client that reaches the server directly. It reads a note before it changes it, unless
+/// the change is stale.
 ///
 /// A state machine without clock and sockets: ``begin(_:_:date:)``, then each request of ``takeRequest()`` is answered
 /// by ``received(_:)`` before the next is taken.
@@ -28,8 +29,26 @@ public struct WriterClient: Sendable {
     /// The change that follows the read.
     private var change: Scenario.Action?
     private var date = ""
-    /// The request to be sent next, or whose response is awaited.
-    private var operation: SyncOperation?
+    /// A request whose response is awaited, or that is to be sent next.
+    private enum Pending {
+        /// The read before a change.
+        case read(SyncOperation)
+        /// A change that must succeed.
+        case change(SyncOperation)
+        /// A change on an old base; every response is a result.
+        case stale(SyncOperation)
+        /// A request as given; every response is a result.
+        case raw(SyncRequestContent, record: [UInt8]?)
+    }
+
+    private var pending: Pending?
+    /// Each note as it was read last.
+    private var lastRead: [String: RemoteRecord] = [:]
+
+    /// The header fields that the connection determines.
+    private static let framingFields: Set<String> = [
+        "connection", "content-length", "expect", "host", "transfer-encoding", "upgrade",
+    ]
 
     /// Creates the client of a writer; name and seed determine its identifiers.
     public init(_ name: String, seed: UInt64) { ids = RandomIdentifiers(seed: seed, "user/\(name)/ids") }
@@ -42,18 +61,27 @@ public struct WriterClient: Sendable {
     ) throws(ActionError) -> RecordID? {
         self.date = date
         change = nil
-        operation = nil
+        pending = nil
         switch action {
         case .create(_, let title, let text):
             let id = RecordID(ids.uuid())
-            operation = .create(id, content(title, text, over: nil), operation: ids.uuid())
+            pending = .change(.create(id, content(title, text, over: nil), operation: ids.uuid()))
             return id
         case .edit(let row, _, _), .delete(let row):
             change = action
-            operation = .fetch(try UserChange.record(row, recorder))
+            pending = .read(.fetch(try UserChange.record(row, recorder)))
+        case .editStale(let row, let title, let text):
+            let base = try base(of: row)
+            pending = .stale(
+                .update(base.id, content(title, text, over: base.content), base: base.revision, operation: ids.uuid()))
+        case .deleteStale(let row):
+            let base = try base(of: row)
+            pending = .stale(.delete(base.id, base: base.revision, operation: ids.uuid()))
+        case .send(let request): pending = try Self.raw(request, recorder)
         case .sync: break
-        case .resolve: throw ActionError("a writer has no conflicts to resolve")
+        case .resolve, .choose: throw ActionError("a writer has no conflicts to resolve")
         case .kill, .start: throw ActionError("a writer has no client to stop or start")
+        case .keep, .pin, .open, .upgrade, .clock, .call: throw ActionError("the action is not supported by writers")
         }
         return nil
     }
@@ -63,37 +91,73 @@ public struct WriterClient: Sendable {
         return NoteContent(title: title ?? current?.title, text: text ?? current?.text, date: date).encoded
     }
 
+    /// Returns a note as the writer read it last.
+    private func base(of row: String) throws(ActionError) -> RemoteRecord {
+        guard let base = lastRead[row] else { throw ActionError("the writer has not read \(row) before") }
+        return base
+    }
+
+    private static func raw(
+        _ request: Scenario.RawRequest, _ recorder: HistoryRecorder
+    ) throws(ActionError) -> Pending {
+        let target = request.target { row in recorder.record(of: row).map { String(decoding: $0, as: UTF8.self) } }
+        guard let target else { throw ActionError("the path names a note that does not exist yet") }
+        if let field = request.headers.first(where: { framingFields.contains($0.name.lowercased()) }) {
+            throw ActionError("the header field '\(field.name)' cannot be given: the connection determines it")
+        }
+        let content = SyncRequestContent(
+            method: request.method, target: target, headers: request.headers.map { ($0.name, $0.value) },
+            body: Array(request.body.utf8))
+        return .raw(content, record: request.rows.first.flatMap { recorder.record(of: $0) })
+    }
+
     /// Returns the next request; `nil` if the action is complete.
     public mutating func takeRequest() -> Request? {
-        guard let operation else { return nil }
-        let content = resource.request(for: operation)
+        guard let pending else { return nil }
+        let content: SyncRequestContent
+        let record: [UInt8]?
+        switch pending {
+        case .read(let operation), .change(let operation), .stale(let operation):
+            (content, record) = (resource.request(for: operation), Self.record(of: operation))
+        case .raw(let request, let named): (content, record) = (request, named)
+        }
         defer { count += 1 }
+        let key = NotesHTTP.idempotencyKeyName.lowercased()
         return Request(
-            number: count, content: content, record: Self.record(of: operation),
-            key: content.headers.first { $0.name == NotesHTTP.idempotencyKeyName }?.value,
-            bodyDigest: FNV1a.digest(content.body))
+            number: count, content: content, record: record,
+            key: content.headers.first { $0.name.lowercased() == key }?.value, bodyDigest: FNV1a.digest(content.body))
     }
 
     /// Processes the response to the last request.
     public mutating func received(_ response: SyncResponse) throws(ActionError) {
-        guard let operation else { return }
-        self.operation = nil
-        guard let change else {
+        guard let pending = self.pending.take() else { return }
+        switch pending {
+        case .read(let operation):
+            guard case .record(let remote) = resource.reply(to: operation, response).result else {
+                throw ActionError("the server responds \(response.status) to a read of the note")
+            }
+            change(remote)
+        case .change:
             guard (200...299).contains(response.status) else {
                 throw ActionError("the server responds \(response.status)")
             }
-            return
+        case .stale, .raw: break
         }
-        self.change = nil
-        guard case .record(let remote) = resource.reply(to: operation, response).result else {
-            throw ActionError("the server responds \(response.status) to a read of the note")
-        }
-        switch change {
-        case .edit(_, let title, let text):
-            self.operation = .update(
-                remote.id, content(title, text, over: remote.content), base: remote.revision, operation: ids.uuid())
-        case .delete: self.operation = .delete(remote.id, base: remote.revision, operation: ids.uuid())
-        case .create, .resolve, .sync, .kill, .start: break
+    }
+
+    /// Makes the change that follows the read.
+    private mutating func change(_ remote: RemoteRecord) {
+        switch change.take() {
+        case .edit(let row, let title, let text)?:
+            lastRead[row] = remote
+            pending = .change(
+                .update(
+                    remote.id, content(title, text, over: remote.content), base: remote.revision, operation: ids.uuid())
+            )
+        case .delete(let row)?:
+            lastRead[row] = remote
+            pending = .change(.delete(remote.id, base: remote.revision, operation: ids.uuid()))
+        default: break
         }
     }
 

@@ -38,7 +38,9 @@ public enum SimulatedRun {
         _ scenario: Scenario, mutant: Mutant? = nil, seed: UInt64? = nil, kill: Kill? = nil,
         onEvent: ((History.Entry) -> Void)? = nil
     ) throws(SetupError) -> RunResult {
-        let world = try World(scenario, seed: seed ?? scenario.seed, mutant: mutant, kill: kill, onEvent: onEvent)
+        let seed = seed ?? scenario.seed
+        let scenario = scenario.materialized(seed: seed)
+        let world = try World(scenario, seed: seed, mutant: mutant, kill: kill, onEvent: onEvent)
         try world.run()
         var counts: [String: Int] = [:]
         for device in world.devices { counts[device.name] = device.actionCount }

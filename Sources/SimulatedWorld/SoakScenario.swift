@@ -119,8 +119,8 @@ public enum SoakScenario {
         let methods = ["POST", "PUT", "DELETE", nil]
         return Scenario.Fault(
             request: RequestPattern(method: methods[Int(random.integer(below: 4))], row: nil),
-            nth: 1 + Int(random.integer(below: 20)), device: nil,
-            action: random.bool(probability: 0.5) ? .cut : .mute, mustFire: false, location: location)
+            nth: 1 + Int(random.integer(below: 20)), times: 0...1, device: nil,
+            action: random.bool(probability: 0.5) ? .cut : .mute, location: location)
     }
 
     // MARK: Steps

@@ -5,7 +5,10 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct HelpTests {
     private static let commands: [[String]] = [
         [], ["proxy"], ["server"], ["list"], ["inspect"], ["create"], ["toggle"], ["delete"], ["toxic"],
-        ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["run"], ["notes-server"],
+        ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["run"], ["scenarios"],
+        ["scenarios", "list"],
+        ["scenarios", "new"], ["lint"],
+        ["fmt"], ["explain"], ["schema"], ["notes-server"],
         ["notes"], ["notes", "sync"], ["notes", "watch"], ["notes", "resolve"], ["notes", "retry"],
         ["notes", "dismiss"], ["notes", "status"], ["notes", "attach"], ["notes", "fetch"], ["profiles"],
         ["profiles", "list"], ["profiles", "show"],

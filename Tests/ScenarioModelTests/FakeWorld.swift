@@ -191,6 +191,7 @@ final class FakeWorld {
             clients[device]?.outbox.append((row, "DELETE"))
         case .sync: clients[device]?.needsFetch = true
         case .kill, .start: break
+        default: return director.actFailed(id, "not supported", at: now)
         }
         recordView(device)
         director.actFinished(id, at: now)

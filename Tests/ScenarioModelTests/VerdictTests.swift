@@ -291,7 +291,7 @@ private typealias Expectation = ScenarioModel.Expectation
         ]
         func fault(mustFire: Bool) -> Scenario.Fault {
             .init(
-                request: .init(method: "PUT", row: "n1"), nth: 1, device: nil, action: .cut, mustFire: mustFire,
+                request: .init(method: "PUT", row: "n1"), times: (mustFire ? 1 : 0)...1, device: nil, action: .cut,
                 location: Self.location)
         }
         run.scenario.faults = [fault(mustFire: true)]

@@ -68,7 +68,7 @@ import Testing
         let folder = try Self.tree()
         let broken = folder.path("set/broken.yaml")
         try Data("scenario: 1\nname: x\n".utf8).write(to: URL(filePath: broken))
-        let selection = try ScenarioSelection([folder.path("set"), folder.path("missing.yaml")])
+        var selection = try ScenarioSelection([folder.path("set"), folder.path("missing.yaml")])
         #expect(selection.sources.count == 2)
         #expect(selection.rejections.map(\.name) == [broken, folder.path("missing.yaml")])
         #expect(selection.rejections[0].location.description == "\(broken):1:1")

@@ -1,0 +1,328 @@
+internal import ScenarioModel
+
+extension ScenarioFormat {
+    private static let actionKeys: [Key] = [
+        Key("create", .name(.newRow), "Creates a note, with `title` and `text`."),
+        Key("edit", .name(.row), "Changes a note's `title`, `text` or both."),
+        Key("delete", .name(.row), "Deletes a note."),
+    ]
+
+    private static let contentKeys: [Key] = [
+        Key("title", .text, default: "unchanged", "The new title, with `create`, `edit` and `resolve`."),
+        Key("text", .text, default: "unchanged", "The new text, with `create`, `edit` and `resolve`."),
+    ]
+
+    private static let matchKeys: [Key] = [
+        Key(
+            "request", .request, required: true,
+            "The requests: `METHOD NOTE`, such as `PUT n1`; `any` matches every method, note or both."),
+        Key("from", .name(.actor), default: "any", "The device or writer that sends the request."),
+        Key(
+            "seen", .choice(["server", "proxy"]), default: "server",
+            "`server` counts requests that reach the server, `proxy` those that enter the device's link. A request to "
+                + "which a captive portal responds does not reach the server."),
+        Key(
+            "between", .list(.timeOrMark, atLeast: 2, atMost: 2), default: "the whole run",
+            "The start and the end of a window."),
+        Key(
+            "during", .either([.choice(["flap"]), .name(.link)]), default: "the whole run",
+            "`flap`, or the name of a link: requests are counted while it is in effect."),
+        Key(
+            "count", .either([.integer(0...numberMax), .object("count")]),
+            "The number of requests: a number, or `min` and `max`."),
+        Key(
+            "answers", .list(.response, atLeast: 0, atMost: 1000),
+            "The results in order: a status, `2xx`, `lost` (the server responded, the client received nothing), or "
+                + "`none` (the request did not reach the server)."),
+        Key(
+            "same", .list(.choice(["body", "idempotency-key"]), atLeast: 1, atMost: 2),
+            "Properties that are equal in all matching requests."),
+        Key(
+            "order", .list(.either([.request, .name(.row)]), atLeast: 2, atMost: 1000),
+            "Requests or notes whose first matching requests are in this order."),
+        Key(
+            "duplicates", .integer(0...numberMax),
+            "The greatest number of requests that repeat one that the server has executed."),
+        Key("bytes-down", .either([.size, .object("bytes")]), "The number of bytes to the client."),
+        Key("bytes-up", .either([.size, .object("bytes")]), "The number of bytes from the client."),
+    ]
+
+    static let events: [Object] = [
+        Object(
+            "fault", "a fault",
+            [
+                Key(
+                    "request", .request, required: true,
+                    "The requests to match: `METHOD NOTE`, such as `PUT n1`; `any` matches every method, note or both."),
+                Key(
+                    "nth", .integer(1...numberMax), default: "1",
+                    "The first matching request to which the fault applies, counted over all devices that match."),
+                Key("chance", .percentage, "The probability with which the fault applies, in place of `nth`."),
+                Key(
+                    "times", .either([.integer(1...numberMax), .object("times")]), default: "1",
+                    "How often the fault applies. A fault that applies fewer times than `min` makes the verdict "
+                        + "inconclusive."),
+                Key("to", .name(.device), default: "any", "The device."),
+                Key(
+                    "point", .choice(Scenario.Fault.Point.allCases.map(\.rawValue)), required: true,
+                    "The point of the exchange. `queued`: nothing is sent; `partly-sent`; `received`: the server has "
+                        + "not executed the request; `committed`: it has, and nothing of the response is delivered; "
+                        + "`answer-started`, `partly-answered`, `answered`: the client has the head, a part or all of "
+                        + "the response; `stored`: and has stored it; `any`: one of them at random."),
+                Key(
+                    "then", .either([.choice(["cut", "close", "mute"]), .object("then")]), required: true,
+                    "The effect. `cut` resets the connection, `close` closes it, `mute` leaves it open and delivers "
+                        + "nothing more."),
+            ]),
+        Object(
+            "times", "'times'",
+            [
+                Key("min", .integer(0...numberMax), default: "1", "The least number; 0 makes the fault optional."),
+                Key("max", .integer(1...numberMax), default: "the greater of 1 and `min`", "The greatest number."),
+            ], atLeastOne: ["min", "max"]),
+        Object(
+            "then", "'then'",
+            [
+                Key("hold", .time, "Delivers nothing for this time."),
+                Key("kill", .name(.device), "Kills the client of a device."),
+                Key("trickle", .integer(1...numberMax), "Delivers the rest at this rate in bytes per second."),
+                Key("reply", .object("reply"), "Responds in place of the server."),
+            ], exactlyOne: ["hold", "kill", "trickle", "reply"]),
+        Object(
+            "reply", "'reply'",
+            [
+                Key("status", .integer(100...599), required: true, "The status."),
+                Key("headers", .map(.field, .text), default: "none", "Header fields."),
+                Key("body", .text, default: "empty", "The body."),
+            ]),
+        Object(
+            "step", "a step",
+            [
+                Key("at", .time, "Trigger: a time."),
+                Key("after", .name(.mark), "Trigger: a mark."),
+                Key("delay", .time, default: "0s", "With `after`: the delay after the mark."),
+                Key("when", .object("states"), "Trigger: the state of a device."),
+                Key(
+                    "within", .time, default: "the whole run",
+                    "With `when`: the time from the start of the run by which the state must be reached."),
+                Key(
+                    "mark", .name(.newMark),
+                    "A name for the step, to which other parts of the file refer. It is set when the action has taken "
+                        + "effect."),
+            ], named: NamedKeys(.actor, .either([.object("action"), .object("writer-action")]), after: 5),
+            exactlyOne: ["at", "after", "when"]),
+        Object(
+            "action", "an action",
+            actionKeys + [
+                Key("resolve", .name(.row), "Resolves a conflict, with `title` or `text`, or `with`."),
+                Key("keep", .name(.row), "Keeps a note whose deletion is in conflict with a change."),
+                Key("pin", .name(.row), "Pins a note."),
+                Key("open", .either([.choice(["list"]), .name(.row)]), "Opens the list, or a note."),
+                Key("sync", .choice(["now"]), "Requests a sync."),
+                Key("send", .object("request"), "Sends a request past the client's queue."),
+                Key("kill", .choice(["now"]), "Kills the client."),
+                Key("start", .choice(["now", "again"]), "Starts the client again."),
+                Key("upgrade", .integer(1...1000), "Replaces the client by this version of it, on the same store."),
+                Key("clock", .object("clock"), "Shifts the wall clock."),
+                Key("call", .text, "Calls a function of the app under test, with the arguments `with`."),
+            ] + contentKeys + [
+                Key(
+                    "with",
+                    .either([.choice(["theirs", "mine", "write", "delete"]), .map(.field, .text)]),
+                    default: "write",
+                    "With `resolve`: the side to keep, or `delete`. With `call`: a mapping of arguments.")
+            ],
+            exactlyOne: [
+                "create", "edit", "delete", "resolve", "keep", "pin", "open", "sync", "send", "kill", "start",
+                "upgrade", "clock", "call",
+            ]),
+        Object(
+            "writer-action", "an action",
+            actionKeys + [Key("raw", .object("request"), "Sends a request as given.")] + contentKeys + [
+                Key(
+                    "stale", .boolean, default: "false",
+                    "With `edit` and `delete`: the writer sends the revision that it read before, instead of reading "
+                        + "first. Every response is a result.")
+            ], exactlyOne: ["create", "edit", "delete", "raw"]),
+        Object(
+            "request", "a request",
+            [
+                Key("method", .choice(methods), required: true, "The method."),
+                Key(
+                    "path", .text, required: true,
+                    "The request target, such as `/api/notes/{n1}/`; `{n1}` stands for the identifier of the note n1."),
+                Key("headers", .map(.field, .text), default: "none", "Header fields."),
+                Key("body", .text, default: "empty", "The body."),
+            ]),
+        Object(
+            "clock", "'clock'",
+            [
+                Key(
+                    "wall", .signedTime, required: true,
+                    "The shift of the wall clock, such as `+6h`. The monotonic clock is not changed.")
+            ]),
+        Object(
+            "workload", "an entry of 'workload'",
+            [
+                Key("from", .time, default: "0s", "The start of the window."),
+                Key("to", .time, "The end of the window."),
+                Key("every", .time, "The period: each contains one action."),
+                Key("jitter", .percentage, default: "0 %", "The greatest delay of an action, as a part of the period."),
+                Key("when", .object("states"), "In place of a window: the state that triggers an action."),
+                Key("delay", .time, default: "0s", "With `when`: the delay after the state."),
+                Key(
+                    "by", .list(.name(.actor), atLeast: 1, atMost: 200), required: true,
+                    "The devices or writers, of which one performs each action."),
+                Key(
+                    "over", .integer(1...10_000), default: "all", "The number of notes that are edited, from the first."
+                ),
+                Key("mix", .object("mix"), required: true, "The kinds of actions with their weights."),
+            ], exactlyOne: ["every", "when"]),
+        Object(
+            "mix", "'mix'",
+            Scenario.Workload.Kind.allCases.map { kind in
+                Key(
+                    kind.rawValue, .integer(0...1000), default: "0",
+                    kind == .resolve
+                        ? "The weight of resolutions of conflicts, with `when`." : "The weight of `\(kind.rawValue)`.")
+            }, atLeastOne: Scenario.Workload.Kind.allCases.map(\.rawValue)),
+    ]
+
+    static let checks: [Object] = [
+        Object(
+            "expect", "'expect'",
+            [
+                Key("traffic", .list(.object("traffic"), atLeast: 0, atMost: 1000), "Conditions on requests."),
+                Key(
+                    "always", .list(.object("states"), atLeast: 0, atMost: 1000),
+                    "States that hold at all times from `since` to `until`. A note may appear later, but not vanish."),
+                Key(
+                    "sometimes", .list(.object("sometimes"), atLeast: 0, atMost: 1000),
+                    "States, requests or faults that are seen at least once; otherwise the verdict is inconclusive."),
+                Key(
+                    "eventually", .list(.object("eventually"), atLeast: 0, atMost: 1000),
+                    "States that hold at least once in a window."),
+                Key("finally", .object("finally"), "The values at the end."),
+                Key(
+                    "thresholds", .map(.metric, .object("threshold")),
+                    "Bounds of metrics: save-to-screen, save-to-synced (times), attempts-per-write (a number)."),
+            ], atLeastOne: ["traffic", "always", "sometimes", "eventually", "finally", "thresholds"]),
+        Object(
+            "traffic", "'traffic'", matchKeys,
+            atLeastOne: ["count", "answers", "same", "order", "duplicates", "bytes-down", "bytes-up"]),
+        Object(
+            "count", "'count'",
+            [
+                Key("min", .integer(0...numberMax), default: "0", "The least number."),
+                Key(
+                    "max", .either([.integer(0...numberMax), .choice(["budget"])]), default: "no limit",
+                    "The greatest number. `budget` is the number of attempts that the client's retry policy allows in "
+                        + "each outage."),
+            ], atLeastOne: ["min", "max"]),
+        Object(
+            "bytes", "a number of bytes",
+            [
+                Key("min", .size, default: "0", "The least number."),
+                Key("max", .size, default: "no limit", "The greatest number, such as `2MB`."),
+            ], atLeastOne: ["min", "max"]),
+        Object(
+            "states", "a state",
+            [Key("any", .object("state"), "The state of at least one device.")],
+            named: NamedKeys(.device, .object("state"))),
+        Object(
+            "sometimes", "'sometimes'",
+            [
+                Key("any", .object("state"), "The state of at least one device."),
+                Key("fault", .object("fault-pattern"), "A fault that applies."),
+            ] + matchKeys.map { Key($0.name, $0.shape, required: false, default: $0.defaultText, $0.about) },
+            named: NamedKeys(.device, .object("state"))),
+        Object(
+            "fault-pattern", "'fault'",
+            [
+                Key(
+                    "point", .choice(Scenario.Fault.Point.allCases.map(\.rawValue)), default: "any",
+                    "The point of the exchange."),
+                Key("request", .request, default: "any", "The requests."),
+            ]),
+        Object(
+            "eventually", "'eventually'",
+            [
+                Key("by", .time, "The end of the window, which starts at 0 s."),
+                Key("after", .name(.mark), "The mark at which the window starts."),
+                Key("within", .time, "With `after`: the length of the window."),
+                Key("any", .object("state"), "The state of at least one device."),
+            ], named: NamedKeys(.device, .object("state"), after: 3), exactlyOne: ["by", "after"]),
+        Object(
+            "state", "a state",
+            [
+                Key(
+                    "row", .name(.row),
+                    "The note; required by `present`, `icon`, `text`, `title`, `keeps`, `opacity` and `strike`."),
+                Key("present", .either([.boolean, .object("not-boolean")]), "Whether the note is shown."),
+                Key(
+                    "icon",
+                    .either([.choice(["none", "upload", "conflict", "error"]), .object("not-icon")]),
+                    "The note's icon: `upload` is a pending change."),
+                Key("title", .either([.text, .object("not-text")]), "The visible title."),
+                Key("text", .either([.text, .object("not-text")]), "The visible text."),
+                Key(
+                    "keeps", .either([.text, .object("not-text")]),
+                    "A text that the client stores for the note: the visible text, a pending text, or the base or the "
+                        + "server's side of a conflict."),
+                Key(
+                    "pending", .either([.boolean, .object("not-boolean")]),
+                    "Whether the note, or without `row` any note, has a pending change."),
+                Key(
+                    "outbox", .either([.integer(0...numberMax), .object("not-number")]),
+                    "The number of pending changes."),
+                Key("screen", .either([.text, .object("not-text")]), "The name of the visible screen."),
+                Key("control", .either([.text, .object("not-text")]), "The name of a control that can be used."),
+                Key(
+                    "dialog", .either([.text, .object("not-text")]),
+                    "The text of a visible dialog; `none` for no dialog."),
+                Key("toast", .either([.text, .object("not-text")]), "The text of a message that vanishes by itself."),
+                Key("opacity", .either([.fraction, .object("not-fraction")]), "The opacity of the note."),
+                Key("strike", .either([.boolean, .object("not-boolean")]), "Whether the note is struck through."),
+                Key(
+                    "since", .timeOrMark, default: "0s",
+                    "The start of the period; a mark stands for the effect of its action."),
+                Key(
+                    "until", .timeOrMark, default: "the end of the run",
+                    "The end of the period, exclusive; a mark stands for the start of its action."),
+            ],
+            atLeastOne: StateCondition.Check.Key.allCases.map(\.rawValue)),
+        not("not-text", .text), not("not-boolean", .boolean), not("not-number", .integer(0...numberMax)),
+        not("not-fraction", .fraction), not("not-icon", .choice(["none", "upload", "conflict", "error"])),
+        Object(
+            "finally", "'finally'",
+            [
+                Key("server", .object("server-end"), "The notes on the server."),
+                Key(
+                    "agree", .list(.either([.name(.device), .choice(["server"])]), atLeast: 2, atMost: 101),
+                    "Devices, and `server`, that have equal notes."),
+            ], named: NamedKeys(.device, .object("state"), after: 1)),
+        Object(
+            "server-end", "'server'",
+            [Key("count", .integer(0...numberMax), "The number of notes.")],
+            named: NamedKeys(.row, .object("row-end"), after: 1)),
+        Object(
+            "row-end", "a note",
+            [
+                Key("revision", .integer(1...numberMax), "The number of the revision."),
+                Key("title", .text, "The title."),
+                Key("text", .text, "The text."),
+            ], atLeastOne: ["revision", "title", "text"]),
+        Object(
+            "threshold", "a threshold",
+            Threshold.Statistic.allCases.map { statistic in
+                Key(
+                    statistic.rawValue, .either([.time, .integer(0...numberMax)]),
+                    statistic == .max
+                        ? "The greatest value." : "The value that \(statistic.rawValue.dropFirst()) % do not exceed.")
+            }, atLeastOne: Threshold.Statistic.allCases.map(\.rawValue)),
+    ]
+
+    private static func not(_ name: String, _ shape: Shape) -> Object {
+        Object(name, "a state", [Key("not", shape, required: true, "The value that must differ.")])
+    }
+}

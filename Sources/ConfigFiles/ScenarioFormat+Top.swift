@@ -1,0 +1,158 @@
+internal import ScenarioModel
+
+extension ScenarioFormat {
+    /// The keys of a file, without those that a variant cannot have.
+    private static let shared: [Key] = [
+        Key("about", .text, default: "empty", "A description in a sentence or two. `run` prints it."),
+        Key(
+            "tags", .list(.kebabCase, atLeast: 0, atMost: 50), default: "[]",
+            "Words by which scenarios are selected."),
+        Key(
+            "seed", .either([.integer(0...numberMax), .choice(["commit"])]), default: "1",
+            "The random seed. Scenario and seed determine a run in virtual time. `commit` derives the seed from the "
+                + "commit that is tested."),
+        Key(
+            "limit", .time, default: "10m",
+            "The duration of the script. A run that exceeds the limit is aborted and fails."),
+        Key(
+            "heal", .time, default: "when nothing more can happen",
+            "The time at which the links are restored, even if requests are in flight. Earlier than `limit`."),
+        Key("server", .object("server"), "The server: its contract and its notes at the start."),
+        Key(
+            "devices", .map(.newDevice, .object("device")), required: true,
+            "Clients, each behind a link of its own. At most \(devicesMax)."),
+        Key(
+            "writers", .map(.newWriter, .object("writer")),
+            "Clients without a link, such as a user in a browser. At most \(writersMax)."),
+        Key(
+            "network", .map(.device, .map(.time, .either([.link, .object("network")]))), required: true,
+            "For each device, the links over time. The first entry is at `0s`; a link applies until the next entry."),
+        Key(
+            "faults", .list(.object("fault"), atLeast: 0, atMost: 1000), default: "[]",
+            "Effects on single exchanges: lost responses, delays, kills."),
+        Key(
+            "steps", .list(.object("step"), atLeast: 0, atMost: 10_000), default: "[]",
+            "Actions of devices and writers, and marks."),
+        Key(
+            "workload", .list(.object("workload"), atLeast: 0, atMost: 100), default: "[]",
+            "Actions at random times, drawn from the seed."),
+        Key("expect", .object("expect"), required: true, "The conditions that decide the verdict."),
+        Key(
+            "invariants", .either([.choice(["standard"]), .object("invariants")]), default: "standard",
+            "The properties that are checked in every run."),
+        Key(
+            "matrix", .map(.parameter, .list(.anything, atLeast: 1, atMost: 100)),
+            "Lists of values by parameter. The scenario runs once for each combination; a value `$name` stands for "
+                + "the parameter's value."),
+        Key("explore", .object("explore"), "The default range of an exploration over seeds."),
+    ]
+
+    static let top: [Object] = [
+        Object(
+            "scenario", "the scenario",
+            [
+                Key("scenario", .version, required: true, "The version of the format."),
+                Key("name", .kebabCase, required: true, "The name, in kebab-case."),
+                Key(
+                    "extends", .path,
+                    "Another scenario file, relative to this file. Its keys apply unless this file has them; mappings "
+                        + "are merged, other values replaced. `name` and `variants` are not taken over."),
+            ] + shared + [
+                Key(
+                    "variants", .map(.variant, .object("variant")),
+                    "Changed keys by name. Each variant is a run of its own; mappings are merged, other values "
+                        + "replace the scenario's.")
+            ]),
+        Object("variant", "a variant", shared),
+        Object(
+            "server", "'server'",
+            [
+                Key(
+                    "contract", .choice(["compat", "orig", "strict"]), default: "compat",
+                    "The API contract of the notes server."),
+                Key("notes", .map(.newRow, .object("note")), "Notes at the start, by their names in the scenario."),
+                Key("fill", .object("fill"), "Generated notes at the start, called f1, f2 and so on."),
+                Key(
+                    "run", .list(.text, atLeast: 1, atMost: 100),
+                    "A program with its arguments, in place of the built-in server."),
+                Key("url", .text, "The URL of a server, in place of the built-in server."),
+            ]),
+        Object(
+            "note", "a note",
+            [
+                Key("title", .text, default: "none", "The title."),
+                Key("text", .text, default: "none", "The text."),
+                Key("revision", .integer(1...numberMax), default: "1", "The number of the revision."),
+            ]),
+        Object(
+            "fill", "'fill'",
+            [
+                Key("notes", .integer(1...10_000), required: true, "The number of notes."),
+                Key("bytes", .size, default: "100", "The size of each text: a number of bytes, or `2KB`."),
+            ]),
+        Object(
+            "invariants", "'invariants'",
+            [
+                Key(
+                    "add", .list(.invariant, atLeast: 0, atMost: 18), default: "[]",
+                    "Invariants in addition to the standard set."),
+                Key(
+                    "drop", .list(.invariant, atLeast: 0, atMost: 18), default: "[]",
+                    "Invariants of the standard set that are not checked."),
+            ]),
+        Object(
+            "explore", "'explore'",
+            [
+                Key("seeds", .integer(1...numberMax), required: true, "The number of seeds."),
+                Key(
+                    "vary",
+                    .list(
+                        .choice(Scenario.Exploration.Part.allCases.map(\.rawValue)), atLeast: 1, atMost: 4),
+                    default: "[workload, network, faults]", "The parts that vary with the seed."),
+            ]),
+    ]
+
+    static let actors: [Object] = [
+        Object(
+            "device", "a device",
+            [
+                Key("user", .text, required: true, "The user whose notes the client syncs."),
+                Key(
+                    "starts", .choice(["synced", "empty"]), default: "synced",
+                    "Whether the client has fetched the server's notes before 0 s."),
+                Key(
+                    "client", .either([.choice(["reference", "legacy"]), .object("client")]), default: "reference",
+                    "The client: Slowlane's, one with the defects of its time, or a program."),
+            ]),
+        Object(
+            "client", "'client'",
+            [
+                Key(
+                    "run", .list(.text, atLeast: 1, atMost: 100), required: true,
+                    "The program and its arguments.")
+            ]),
+        Object("writer", "a writer", [Key("user", .text, required: true, "The user whose notes the writer changes.")]),
+        Object(
+            "network", "an entry of 'network'",
+            [
+                Key("link", .link, "The link."),
+                Key(
+                    "flap", .list(.map(.link, .time), atLeast: 1, atMost: 100),
+                    "Links with durations, which alternate: `[{ 3g: 8s }, { 100-loss: 2s }]`."),
+                Key("jitter", .percentage, default: "0 %", "With `flap`: the random part of each duration."),
+                Key(
+                    "signalled", .choice(["true", "false", "sometimes"]), default: "true",
+                    "Whether the operating system reports the interface as down during an outage."),
+                Key(
+                    "interface", .choice(["cell", "wlan"]), default: "unchanged",
+                    "The kind of interface that the client sees."),
+                Key("down", .anything, "Conditions in place of a profile: those of the downlink."),
+                Key("up", .anything, "Conditions in place of a profile: those of the uplink."),
+                Key(
+                    "dns-delay", .text, default: "0 ms", "Conditions in place of a profile: the delay of name lookups."),
+                Key(
+                    "access", .text, default: "open", "Conditions in place of a profile: the effect on new connections."
+                ),
+            ], exactlyOne: []),
+    ]
+}

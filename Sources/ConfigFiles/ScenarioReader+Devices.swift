@@ -1,0 +1,149 @@
+internal import Determinism
+internal import LinkModel
+internal import ScenarioModel
+internal import Yams
+
+/// Reads the server, devices, writers and networks.
+extension ScenarioReader {
+    func readServer(_ node: Node?, _ scenario: inout Scenario) {
+        guard let node, let fields = fields(node, "server") else { return }
+        if let contract = fields.choice("contract") { scenario.contract = contract }
+        for (key, value) in entries(fields["notes"], expected: "a mapping from names to notes") {
+            guard let row = newRow(key), let note = self.fields(value, "note") else { continue }
+            rows.insert(row)
+            scenario.notes.append(
+                Scenario.SeedNote(
+                    row: row, title: note.text("title"), text: note.text("text"),
+                    revision: note.integer("revision") ?? 1))
+        }
+        if let node = fields["fill"], let fill = self.fields(node, "fill"), let count = fill.integer("notes") {
+            scenario.fill = Scenario.Fill(notes: count, bytes: fill.size("bytes") ?? 100)
+            for row in scenario.fill?.rows ?? [] where !rows.insert(row).inserted {
+                reader.report("the generated note '\(row)' is also in 'notes'; rename one", at: node)
+            }
+        }
+        if fields["run"] != nil {
+            scenario.server = .run(fields.list("run").compactMap { text($0) })
+            if let url = fields["url"] { reader.report("'server' has either 'run' or 'url'", at: url) }
+        } else if let node = fields["url"], let url = text(node) {
+            guard url.hasPrefix("http://") || url.hasPrefix("https://") else {
+                return reader.report("'\(url.prefix(40))': expected a URL such as 'http://localhost:8000'", at: node)
+            }
+            scenario.server = .url(url)
+        }
+    }
+
+    func readWriters(_ node: Node?, _ scenario: inout Scenario) {
+        let writers = entries(node, expected: "names with users, such as 'W: { user: ada }'")
+        if writers.count > ScenarioFormat.writersMax {
+            return reader.report("\(writers.count) writers; at most \(ScenarioFormat.writersMax) are allowed", at: node)
+        }
+        for (key, value) in writers {
+            guard let name = actorName(key), let fields = fields(value, "writer") else { continue }
+            writerNames.append(name)
+            scenario.writers.append(Scenario.Writer(name: name, user: fields.text("user") ?? ""))
+        }
+    }
+
+    /// Reads the devices with their networks. Returns whether the rest of the scenario can be read.
+    func readDevices(_ node: Node?, network: Node?, _ scenario: inout Scenario) -> Bool {
+        let devices = entries(node, expected: "names with users, such as 'A: { user: ada }'")
+        if devices.count > ScenarioFormat.devicesMax {
+            reader.report("\(devices.count) devices; at most \(ScenarioFormat.devicesMax) are allowed", at: node)
+            return false
+        }
+        var found: [(name: String, fields: ScenarioFields, key: Node)] = []
+        for (key, value) in devices {
+            guard let name = actorName(key), let fields = fields(value, "device") else { continue }
+            deviceNames.append(name)
+            found.append((name, fields, key))
+        }
+        var networks: [String: [Scenario.NetworkEntry]] = [:]
+        for (key, value) in entries(network, expected: "a mapping from devices to times and links") {
+            guard let name = knownDevice(key) else { continue }
+            networks[name] = networkEntries(value)
+        }
+        for device in found {
+            if networks[device.name] == nil, let parent = network ?? node {
+                reader.report("'network' has no entry for \(device.name)", at: parent)
+            }
+            scenario.devices.append(
+                Scenario.Device(
+                    name: device.name, user: device.fields.text("user") ?? "",
+                    startsSynced: device.fields.choice("starts") != "empty", client: client(device.fields["client"]),
+                    network: networks[device.name] ?? [], location: location(device.key)))
+        }
+        return true
+    }
+
+    private func client(_ node: Node?) -> Scenario.Device.Client {
+        guard let node else { return .reference }
+        guard node.mapping != nil else {
+            return oneOf(node, ["reference", "legacy"]) == "legacy" ? .legacy : .reference
+        }
+        guard let fields = fields(node, "client") else { return .reference }
+        return .run(fields.list("run").compactMap { text($0) })
+    }
+
+    private func actorName(_ key: Node) -> String? {
+        guard let name = key.scalar?.string else {
+            reader.report("expected a name", at: key)
+            return nil
+        }
+        let isName = name.first.map { $0.isASCII && $0.isUppercase } ?? false
+        guard isName, name.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) }) else {
+            reader.report(
+                "'\(name.prefix(40))': expected a name of ASCII letters and digits that begins with a capital letter, such as 'A'",
+                at: key)
+            return nil
+        }
+        if deviceNames.contains(name) || writerNames.contains(name) {
+            reader.report("'\(name)' is defined twice", at: key)
+        }
+        return name
+    }
+
+    // MARK: The network
+
+    private func networkEntries(_ node: Node) -> [Scenario.NetworkEntry] {
+        let timeline = TimelineReader(reader)
+        var found: [Scenario.NetworkEntry] = []
+        var last: Nanoseconds?
+        for (key, value) in entries(node, expected: "a mapping from times to links, such as '20s: 100-loss'") {
+            var signalling = Scenario.NetworkEntry.Signalling.always
+            var interface: Scenario.NetworkEntry.Interface?
+            var plain = value
+            if let parts = value.mapping, let fields = fields(value, "network") {
+                switch fields.choice("signalled") {
+                case "false"?: signalling = .never
+                case "sometimes"?: signalling = .sometimes
+                default: break
+                }
+                interface = fields.choice("interface").flatMap(Scenario.NetworkEntry.Interface.init(rawValue:))
+                // The rest is a phase of a timeline; unknown keys have been reported.
+                let known = ScenarioFormat.object("network").keys.map(\.name)
+                plain = .mapping(
+                    parts.without { $0 == "signalled" || $0 == "interface" || !known.contains($0) })
+            }
+            let start = time(key)
+            if let start {
+                if let last, start <= last {
+                    reader.report("expected a time later than the entry before", at: key)
+                } else if last == nil && start != .zero {
+                    reader.report("the first entry must be at 0s", at: key)
+                }
+                last = start
+            }
+            guard let phase = timeline.phase(plain), let start else { continue }
+            switch phase {
+            case .hold(let link), .ramp(let link, _): links.insert(link.name)
+            case .flap(let intervals, _): links.formUnion(intervals.map(\.link.name))
+            }
+            found.append(
+                Scenario.NetworkEntry(
+                    at: start, phase, signalling: signalling, interface: interface, location: location(key)))
+        }
+        if found.isEmpty, node.mapping?.isEmpty ?? false { reader.report("the first entry must be at 0s", at: node) }
+        return found
+    }
+}

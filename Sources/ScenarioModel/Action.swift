@@ -1,0 +1,141 @@
+public import Determinism
+
+extension Scenario {
+    /// An action of a device or writer.
+    public enum Action: Hashable, Sendable {
+        /// Creates a note.
+        case create(row: String, title: String?, text: String?)
+        /// Changes a note.
+        case edit(row: String, title: String?, text: String?)
+        /// Deletes a note.
+        case delete(row: String)
+        /// Resolves a conflict by writing a title and a text; `nil` keeps the local value.
+        case resolve(row: String, title: String?, text: String?)
+        /// Resolves a conflict by a choice.
+        case choose(row: String, Choice)
+        /// Changes a note on the base that the writer read before, without reading the note first.
+        case editStale(row: String, title: String?, text: String?)
+        /// Deletes a note on the base that the writer read before, without reading the note first.
+        case deleteStale(row: String)
+        /// Keeps a note whose deletion is in conflict with a change of another client.
+        case keep(row: String)
+        /// Pins a note.
+        case pin(row: String)
+        /// Opens a screen: a note, or the list if `row` is `nil`.
+        case open(row: String?)
+        /// Requests a sync.
+        case sync
+        /// Sends a request as given, past the client's queue.
+        case send(RawRequest)
+        /// Kills the client.
+        case kill
+        /// Starts the client again.
+        case start
+        /// Replaces the client by another version of it, with the same store.
+        case upgrade(version: Int)
+        /// Shifts the wall clock of the device; the monotonic clock is not changed.
+        case clock(shift: Nanoseconds)
+        /// Calls a function of the app under test.
+        case call(name: String, arguments: [Argument])
+    }
+
+    /// A way to resolve a conflict other than writing a new content.
+    public enum Choice: String, CaseIterable, Hashable, Sendable {
+        /// The server's side is kept.
+        case theirs
+        /// The local side is kept.
+        case mine
+        /// The note is deleted.
+        case delete
+    }
+
+    /// A named argument of a call.
+    public struct Argument: Hashable, Sendable {
+        /// The name.
+        public let name: String
+        /// The value.
+        public let value: String
+
+        /// Creates an argument.
+        public init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// A request that is sent as given.
+    public struct RawRequest: Hashable, Sendable {
+        /// The method, such as `PUT`.
+        public let method: String
+        /// The request target. `{n1}` stands for the identifier of the note `n1`.
+        public let path: String
+        /// Header fields, in the order of the file.
+        public let headers: [Argument]
+        /// The body.
+        public let body: String
+
+        /// Creates a request.
+        public init(method: String, path: String, headers: [Argument] = [], body: String = "") {
+            self.method = method
+            self.path = path
+            self.headers = headers
+            self.body = body
+        }
+
+        /// The names of the notes in ``path``, in order. An opening brace without a closing one is text.
+        public var rows: [String] {
+            path.split(separator: "{", omittingEmptySubsequences: false).dropFirst().compactMap { part in
+                part.firstIndex(of: "}").map { String(part[..<$0]) }
+            }
+        }
+
+        /// Returns the request target with the identifiers of notes; `nil` if one of the notes has none.
+        public func target(identifier: (String) -> String?) -> String? {
+            var target = path
+            for row in Set(rows) {
+                guard let found = identifier(row) else { return nil }
+                target = target.split(separator: "{\(row)}", omittingEmptySubsequences: false).joined(separator: found)
+            }
+            return target
+        }
+    }
+}
+
+extension Scenario.Action {
+    /// The name of the note that the action changes; `nil` if it changes none.
+    public var row: String? {
+        switch self {
+        case .create(let row, _, _), .edit(let row, _, _), .delete(let row), .resolve(let row, _, _),
+            .choose(let row, _), .editStale(let row, _, _), .deleteStale(let row), .keep(let row), .pin(let row):
+            row
+        case .open, .sync, .send, .kill, .start, .upgrade, .clock, .call: nil
+        }
+    }
+
+    /// Whether the action changes a note.
+    var isWrite: Bool { row != nil }
+}
+
+extension Scenario.Action: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .create(let row, _, _): "creates \(row)"
+        case .edit(let row, _, _): "edits \(row)"
+        case .delete(let row): "deletes \(row)"
+        case .resolve(let row, _, _): "resolves \(row)"
+        case .choose(let row, let choice): "resolves \(row) with \(choice.rawValue)"
+        case .editStale(let row, _, _): "edits \(row) on the base read before"
+        case .deleteStale(let row): "deletes \(row) on the base read before"
+        case .keep(let row): "keeps \(row)"
+        case .pin(let row): "pins \(row)"
+        case .open(let row): "opens \(row ?? "the list")"
+        case .sync: "syncs"
+        case .send(let request): "sends \(request.method) \(request.path)"
+        case .kill: "is killed"
+        case .start: "starts again"
+        case .upgrade(let version): "is upgraded to version \(version)"
+        case .clock(let shift): "has its clock shifted by \(TimeFormat.signed(shift))"
+        case .call(let name, _): "calls \(name)"
+        }
+    }
+}

@@ -1,0 +1,90 @@
+public import Determinism
+public import LinkModel
+
+extension Scenario {
+    /// A device: a client with a link of its own.
+    public struct Device: Sendable {
+        /// The client of a device.
+        public enum Client: Hashable, Sendable {
+            /// Slowlane's sync client.
+            case reference
+            /// A client with the defects of its time.
+            case legacy
+            /// A program with its arguments.
+            case run([String])
+        }
+
+        /// The device's name.
+        public let name: String
+        /// The user whose notes it syncs.
+        public let user: String
+        /// Whether it has the server's notes at the start.
+        public let startsSynced: Bool
+        /// The client.
+        public let client: Client
+        /// Its network conditions over time.
+        public let network: [NetworkEntry]
+        /// The device's location in the file.
+        public let location: SourceLocation
+
+        /// Creates a device.
+        public init(
+            name: String, user: String, startsSynced: Bool, client: Client = .reference, network: [NetworkEntry],
+            location: SourceLocation = SourceLocation(file: "")
+        ) {
+            self.name = name
+            self.user = user
+            self.startsSynced = startsSynced
+            self.client = client
+            self.network = network
+            self.location = location
+        }
+    }
+
+    /// Conditions of a link, and the time at which they take effect.
+    public struct NetworkEntry: Sendable {
+        /// Whether the device's interface is reported down during an outage.
+        public enum Signalling: Hashable, Sendable {
+            /// In every outage.
+            case always
+            /// In no outage.
+            case never
+            /// In outages chosen at random.
+            case sometimes
+        }
+
+        /// The kind of a network interface.
+        public enum Interface: String, CaseIterable, Hashable, Sendable { case cell, wlan }
+
+        /// The time at which the conditions take effect.
+        public let start: Nanoseconds
+        /// The conditions.
+        public let phase: Timeline.Phase
+        /// Whether the device's interface is reported down during an outage.
+        public let signalling: Signalling
+        /// The kind of interface that the client sees; `nil` if it does not change.
+        public let interface: Interface?
+        /// The entry's location in the file.
+        public let location: SourceLocation
+
+        /// Whether the device's interface is reported down during at least some outages.
+        public var isSignalled: Bool { signalling != .never }
+
+        /// Creates an entry.
+        public init(at start: Nanoseconds, _ phase: Timeline.Phase, isSignalled: Bool) {
+            self.init(at: start, phase, signalling: isSignalled ? .always : .never)
+        }
+
+        /// Creates an entry.
+        public init(
+            at start: Nanoseconds, _ phase: Timeline.Phase, signalling: Signalling, interface: Interface? = nil,
+            location: SourceLocation = SourceLocation(file: "")
+        ) {
+            self.start = start
+            self.phase = phase
+            self.signalling = signalling
+            self.interface = interface
+            self.location = location
+        }
+    }
+}

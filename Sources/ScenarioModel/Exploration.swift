@@ -1,0 +1,18 @@
+extension Scenario {
+    /// A search for failing runs over many seeds.
+    public struct Exploration: Hashable, Sendable {
+        /// A part of a scenario that the seed varies.
+        public enum Part: String, CaseIterable, Hashable, Sendable { case workload, network, faults, config }
+
+        /// The number of seeds.
+        public let seeds: Int
+        /// The parts that vary; the others are those of the scenario's own seed.
+        public let vary: [Part]
+
+        /// Creates a search.
+        public init(seeds: Int, vary: [Part]) {
+            self.seeds = seeds
+            self.vary = vary
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import ConfigFiles
+import Foundation
+import ScenarioModel
+import Testing
+
+@testable import CommandSupport
+
+/// Texts about scenario files.
+@Suite struct ScenarioTextTests {
+    @Test func theDocumentationHasTheTablesOfTheFormat() throws {
+        let page = URL(filePath: #filePath).appending(path: "../../../docs/scenarios.md").standardizedFileURL
+        let text = try String(contentsOf: page, encoding: .utf8)
+        let start = try #require(text.range(of: "--filter ScenarioTextTests -->\n")).upperBound
+        let end = try #require(text.range(of: "<!-- end of the tables -->")).lowerBound
+        let tables = "\n" + ScenarioText.markdown().joined(separator: "\n") + "\n\n"
+        if ProcessInfo.processInfo.environment["SLOWLANE_WRITE_DOCS"] != nil {
+            try Data((text[..<start] + tables + text[end...]).utf8).write(to: page)
+            return
+        }
+        #expect(text[start..<end] == tables, "run SLOWLANE_WRITE_DOCS=1 scripts/test --filter ScenarioTextTests")
+    }
+
+    @Test func everyKeyIsExplainedOnOneScreen() throws {
+        #expect(ScenarioFormat.keyNames.count > 90)
+        for key in ScenarioFormat.keyNames where key != "not" {
+            let lines = try #require(ScenarioText.explanation(of: key), "\(key)")
+            #expect(lines.count <= 60, "\(key): \(lines.count) lines")
+            #expect(lines.allSatisfy { $0.count <= 240 }, "\(key)")
+        }
+    }
+
+    @Test func theSkeletonIsCanonicalAndHasNoWarning() throws {
+        let text = ScenarioText.skeleton(name: "demo")
+        #expect(ScenarioFile.problems(in: text, file: "demo.yaml") == [])
+        #expect(try ScenarioFormatter.format(text, file: "demo.yaml") == text)
+    }
+}

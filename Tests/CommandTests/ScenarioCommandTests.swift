@@ -1,0 +1,134 @@
+import Foundation
+import TestSupport
+import Testing
+
+extension CommandTests {
+    /// The commands for scenario files: `lint`, `fmt`, `schema`, `scenarios`, `explain`.
+    @Suite struct ScenarioCommandTests {
+        private static let valid = """
+            scenario: 1
+            name: valid
+            tags: [short]
+            server: { notes: { n1: { title: Milk } } }
+            devices:
+              A: { user: ada }
+            network:
+              A: { 0s: wifi }
+            steps:
+              - { at: 1s, A: { edit: n1, text: two } }
+            expect:
+              finally: { agree: [A, server] }
+
+            """
+
+        private static func write(_ text: String, _ name: String, in folder: TemporaryFolder) throws -> String {
+            let path = folder.path(name)
+            try Data(text.utf8).write(to: URL(filePath: path))
+            return path
+        }
+
+        @Test func aProblemIsShownWithItsLineAndACaret() async throws {
+            let folder = try TemporaryFolder()
+            let path = try Self.write(Self.valid.replacing("edit: n1", with: "remove: n1"), "a.yaml", in: folder)
+            let result = try await Command.run("lint", path)
+            #expect(result.status == 65)
+            let lines = result.output.split(separator: "\n")
+            #expect(lines.count == 3)
+            #expect(
+                lines[0].hasPrefix("\(path):10:20: error: unknown key 'remove' in an action; did you mean 'delete'?"))
+            #expect(lines[1] == "      - { at: 1s, A: { remove: n1, text: two } }")
+            #expect(lines[2] == "                       ^")
+            #expect(result.errors == "1 file: 1 error\n")
+        }
+
+        @Test func aFolderIsCheckedWithItsSubfolders() async throws {
+            let folder = try TemporaryFolder()
+            _ = try Self.write(Self.valid, "a.yaml", in: folder)
+            _ = try Self.write("profile: 1\nname: x", "profile.yaml", in: folder)
+            try FileManager.default.createDirectory(atPath: folder.path("sub"), withIntermediateDirectories: true)
+            let warning = Self.valid.replacing("text: two } }", with: "text: two }, mark: m }")
+            _ = try Self.write(warning, "sub/b.yml", in: folder)
+            let result = try await Command.run("lint", folder.url.path)
+            #expect(result.status == 0)
+            #expect(result.output.contains("sub/b.yml:10:5: warning: mark 'm' is never used\n"))
+            #expect(result.errors == "1 YAML file without a line 'scenario:' not checked\n2 files: 1 warning\n")
+            #expect(try await Command.run("lint", "--strict", "--quiet", folder.url.path).status == 65)
+            #expect(try await Command.run("lint", folder.path("missing")).status == 65)
+        }
+
+        @Test func formatRewritesAndCheckDoesNot() async throws {
+            let folder = try TemporaryFolder()
+            let changed = Self.valid.replacing("  A: { user: ada }", with: "    A:   {user: ada}  # Ada")
+            let path = try Self.write(changed, "a.yaml", in: folder)
+            let check = try await Command.run("fmt", "--check", path)
+            #expect(check.status == 1)
+            #expect(check.output == path + "\n")
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == changed)
+            #expect(try await Command.run("fmt", path).status == 0)
+            let expected = Self.valid.replacing("  A: { user: ada }", with: "  A: { user: ada }  # Ada")
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == expected)
+            #expect(try await Command.run("fmt", "--check", path).status == 0)
+        }
+
+        @Test func aFileThatCannotBeFormattedIsNotChanged() async throws {
+            let folder = try TemporaryFolder()
+            let text = Self.valid.replacing("[A, server]", with: "&x [A, server]")
+            let path = try Self.write(text, "a.yaml", in: folder)
+            #expect(try await Command.run("fmt", path).status == 65)
+            #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
+        }
+
+        @Test func scenariosAreListed() async throws {
+            let folder = try TemporaryFolder()
+            let path = try Self.write(Self.valid, "a.yaml", in: folder)
+            #expect(try await Command.run("scenarios").output.contains("edit-conflict-after-subway"))
+            let json = try await Command.run("scenarios", "list", folder.url.path, "--json").output
+            let object = try #require(JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
+            #expect(object["scenario"] as? String == path)
+            #expect(object["name"] as? String == "valid")
+            #expect(object["tags"] as? [String] == ["short"])
+            #expect(object["runs"] as? Int == 1)
+        }
+
+        @Test func aKeyIsExplained() async throws {
+            let point = try await Command.run("explain", "faults.point").output
+            #expect(point.hasPrefix("faults.point\n"))
+            #expect(point.contains("value: queued, partly-sent, received, committed"))
+            #expect(point.contains("\n  required\n"))
+            #expect(try await Command.run("explain").output.contains("network     required"))
+            let unknown = try await Command.run("explain", "pont")
+            #expect(unknown.status == 64)
+            #expect(unknown.errors.contains("did you mean 'point'"))
+        }
+
+        @Test func everyKeyHasAnExplanationOfOneScreen() async throws {
+            for key in ["faults", "steps", "expect", "traffic", "row", "workload", "matrix", "variants", "any", "mark"]
+            {
+                let result = try await Command.run("explain", key)
+                #expect(result.status == 0, "\(key)")
+                #expect(result.output.split(separator: "\n", omittingEmptySubsequences: false).count <= 60)
+            }
+        }
+
+        @Test func theSchemaIsJSON() async throws {
+            let text = try await Command.run("schema").output
+            let schema = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+            #expect(schema["$schema"] as? String == "https://json-schema.org/draft/2020-12/schema")
+        }
+
+        @Test func aNewScenarioIsCanonicalHasNoWarningAndPasses() async throws {
+            let folder = try TemporaryFolder()
+            let (status, output, _) = try await blocking {
+                try runProgram(
+                    Command.binary.path(), ["scenarios", "new", "my-outage"], in: folder.url.path,
+                    standardError: .withOutput)
+            }
+            #expect(status == 0, "\(output)")
+            let path = folder.path("my-outage.yaml")
+            let lint = try await Command.run("lint", "--strict", path)
+            #expect(lint.status == 0, "\(lint.output)")
+            #expect(try await Command.run("run", path).status == 0)
+            #expect(try await Command.run("scenarios", "new", "My Outage").status == 64)
+        }
+    }
+}

@@ -1,0 +1,184 @@
+import Determinism
+import Foundation
+import LinkModel
+import ScenarioModel
+import TestSupport
+import Testing
+
+@testable import ConfigFiles
+
+/// The whole format: what is read, and what is refused only when the scenario is run.
+@Suite struct ScenarioFormatTests {
+    private static func file(_ name: String) throws -> ScenarioFile {
+        try ScenarioFile(parsing: ScenarioExamples.text(name), file: "\(name).yaml")
+    }
+
+    @Test(arguments: ScenarioExamples.names) func anExampleIsReadWithoutAnError(_ name: String) throws {
+        let file = try Self.file(name)
+        #expect(file.scenario.name == name)
+        #expect(file.warnings == [])
+    }
+
+    @Test func theCommutersScenarioIsReadWhole() throws {
+        let scenario = try Self.file("commuter-30-minutes").scenario
+        #expect(scenario.tags == ["soak", "flapping", "edge"])
+        #expect(scenario.fill == Scenario.Fill(notes: 40, bytes: 1024))
+        #expect(scenario.devices[0].network.map(\.signalling) == [.sometimes, .always])
+        let fault = try #require(scenario.faults.first)
+        #expect(fault.chance == Probability(partsPerMillion: 20_000))
+        #expect(fault.times == 1...15)
+        #expect(fault.point == .any)
+        #expect(scenario.workload.count == 3)
+        #expect(scenario.exploration == Scenario.Exploration(seeds: 500, vary: [.workload, .network, .faults]))
+        #expect(
+            scenario.expectations.map(\.description).filter { $0.hasPrefix("thresholds") } == [
+                "thresholds: save-to-screen p95 50 ms", "thresholds: save-to-synced p50 30.0 s, p95 180.0 s",
+                "thresholds: attempts-per-write max 4",
+            ])
+    }
+
+    @Test func everyKeyIsRead() throws {
+        let file = try Self.file("every-key")
+        let scenario = file.scenario
+        #expect(scenario.seedOrigin == .commit)
+        #expect(scenario.devices.map(\.client) == [.reference, .legacy, .run(["./app", "--port", "8080"])])
+        #expect(
+            scenario.faults.map(\.action) == [
+                .cut, .close, .mute, .hold(.seconds(5)), .kill(device: "A"), .trickle(bytesPerSecond: 1),
+                .reply(
+                    .init(
+                        status: 503,
+                        headers: [
+                            .init(name: "Retry-After", value: "30"), .init(name: "Content-Type", value: "text/plain"),
+                        ],
+                        body: "later")),
+                .kill(device: "B"),
+            ])
+        #expect(scenario.faults.map(\.times) == [3...3, 0...15, 1...1, 1...1, 0...1, 1...1, 1...1, 1...4])
+        #expect(scenario.invariants.members.contains(.liveness))
+        #expect(!scenario.invariants.members.contains(.noFalseConflict))
+        #expect(scenario.steps.contains { $0.action?.action == .clock(shift: .seconds(6 * 3600)) })
+        #expect(
+            scenario.steps.contains {
+                $0.action?.action == .call(name: "pull", arguments: [.init(name: "depth", value: "3")])
+            })
+        #expect(
+            file.allRuns.map(\.fullName) == [
+                "every-key (point=received)", "every-key (point=committed)", "every-key (remote, point=received)",
+                "every-key (remote, point=committed)", "every-key (program, point=received)",
+                "every-key (program, point=committed)",
+            ])
+        #expect(
+            file.allRuns.map { $0.faults.last?.point } == [
+                .received, .committed, .committed, .committed, .received, .committed,
+            ])
+        #expect(file.variants.map(\.server) == [.url("http://localhost:8000"), .run(["./server", "--quiet"])])
+    }
+
+    /// Each feature that the worlds do not execute is refused once, at its first use, and only when it is run.
+    @Test func whatTheWorldsDoNotExecuteIsRefusedWhenItIsRun() throws {
+        let file = try Self.file("every-key")
+        let features = Set(file.allRuns.flatMap { unsupportedFeatures(of: $0).map(\.feature) })
+        #expect(throws: ScenarioCatalogue.LookupError.self) { try file.runs(ofVariant: nil) }
+        do {
+            _ = try file.runs(ofVariant: "none")
+            Issue.record("accepted")
+        } catch {
+            guard case .invalid(let found) = error else {
+                Issue.record("\(error)")
+                return
+            }
+            let texts = found.problems.map(\.description)
+            #expect(texts.allSatisfy { $0.hasSuffix(" is not supported yet") })
+            #expect(texts.contains("every-key.yaml:6:7: 'seed: commit' is not supported yet"))
+            #expect(texts.contains("every-key.yaml:69:5: 'workload' with 'when' is not supported yet"))
+            #expect(Set(texts).count == texts.count)
+            #expect(found.problems.count > 25)
+        }
+        #expect(features.count > 30)
+        for name in ScenarioCatalogue.names { _ = try ScenarioCatalogue.scenario(name).runs(ofVariant: nil) }
+    }
+
+    // MARK: Files that extend others
+
+    private static func extending(_ texts: [String: String], _ name: String) throws -> (TemporaryFolder, ScenarioFile) {
+        let folder = try TemporaryFolder()
+        for (name, text) in texts { try Data(text.utf8).write(to: URL(filePath: folder.path(name))) }
+        return (folder, try ScenarioCatalogue.scenario(folder.path(name)))
+    }
+
+    private static let base = """
+        scenario: 1
+        name: base
+        seed: 5
+        server: { notes: { n1: { title: Milk } } }
+        devices: { A: { user: ada } }
+        network: { A: { 0s: wifi } }
+        expect: { finally: { server: { count: 1 } } }
+        variants: { v: { seed: 9 } }
+        """
+
+    @Test func aFileExtendsAnotherWithItsOwnKeys() throws {
+        let (folder, file) = try Self.extending(
+            [
+                "base.yaml": Self.base,
+                "child.yaml": "scenario: 1\nname: child\nextends: base.yaml\nserver: { contract: orig }",
+            ], "child.yaml")
+        withExtendedLifetime(folder) {
+            #expect(file.scenario.name == "child")
+            #expect(file.scenario.seed == 5)
+            #expect(file.scenario.contract == "orig")
+            #expect(file.scenario.notes.map(\.row) == ["n1"])
+            #expect(file.variants.isEmpty)
+        }
+    }
+
+    @Test func anErrorInTheOtherFileHasItsLocation() throws {
+        let broken = Self.base.replacing("0s: wifi", with: "0s: wfii")
+        do {
+            _ = try Self.extending(
+                ["base.yaml": broken, "child.yaml": "scenario: 1\nname: child\nextends: base.yaml\nlimit: 5"],
+                "child.yaml")
+            Issue.record("accepted")
+        } catch let error as ScenarioCatalogue.LookupError {
+            let lines = "\(error)".split(separator: "\n")
+            #expect(lines.count == 2)
+            #expect(lines[0].contains("child.yaml:4:8: '5' has no unit"), "\(error)")
+            #expect(lines[1].contains("base.yaml:6:21: no profile is called 'wfii'"), "\(error)")
+        }
+    }
+
+    @Test func aCycleOfFilesIsRefused() throws {
+        do {
+            _ = try Self.extending(
+                [
+                    "a.yaml": "scenario: 1\nname: a\nextends: b.yaml",
+                    "b.yaml": "scenario: 1\nname: b\nextends: a.yaml",
+                ], "a.yaml")
+            Issue.record("accepted")
+        } catch {
+            #expect("\(error)".contains("more than 4 files extend one another"), "\(error)")
+        }
+    }
+
+    // MARK: Matrix
+
+    @Test func eachCombinationOfTheMatrixIsARun() throws {
+        let file = try ScenarioFile(
+            parsing: """
+                scenario: 1
+                name: m
+                matrix: { size: [1, 2, 3], link: [wifi, edge] }
+                server: { fill: { notes: $size } }
+                devices: { A: { user: ada } }
+                network: { A: { 0s: $link } }
+                expect: { finally: { server: { count: $size } } }
+                """, file: "s.yaml")
+        #expect(
+            file.allRuns.map(\.fullName) == [
+                "m (size=1, link=wifi)", "m (size=1, link=edge)", "m (size=2, link=wifi)", "m (size=2, link=edge)",
+                "m (size=3, link=wifi)", "m (size=3, link=edge)",
+            ])
+        #expect(file.allRuns.map { $0.fill?.notes } == [1, 1, 2, 2, 3, 3])
+    }
+}
