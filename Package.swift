@@ -188,7 +188,8 @@ let package = Package(
         .target(
             name: "ScenarioWorld",
             dependencies: [
-                "Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ScenarioModel", "NotesService",
+                "Determinism", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine", "ScenarioModel",
+                "NotesService",
             ],
             swiftSettings: settings
         ),

@@ -219,9 +219,11 @@ final class World: Sendable {
             case .setConditions(let name, _, link: _), .setInterface(let name, isUp: _), .startClient(_, let name),
                 .killClient(_, let name), .perform(_, actor: let name, _):
                 lanes[name]?.continuation.yield(Order(action: order, time: now))
-            case .armFault(let index, exchange: _, let action):
+            case .armFault(let index, exchange: _, _):
                 // Only the exchange that is being reported can get a fault.
-                state.fault = .init(rule: index, action: action == .cut ? .abort : .mute)
+                state.fault = FaultInjection(scenario.faults[index]).map {
+                    .init(rule: index, action: $0.action, point: $0.point)
+                }
             case .disarmFaults:
                 for device in scenario.devices {
                     lanes[device.name]?.continuation.yield(Order(action: order, time: now))

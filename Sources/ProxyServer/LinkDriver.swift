@@ -323,6 +323,11 @@ final class LinkDriver {
         if isExecutingActions { return }
         if !hasBacklog { executeActions() }
         publishEvents()
+        // A fault that was injected into an exchange may apply at once.
+        if !isShutDown, !hasBacklog, link.hasActions {
+            hasBacklog = true
+            runLater { $0.continueBacklog() }
+        }
         armTimer()
     }
 

@@ -1,18 +1,26 @@
+internal import Determinism
+internal import LinkModel
+
 /// The faults of a scenario and the requests that each has matched, counted over all devices.
 ///
-/// A fault applies to one exchange: the match with number ``Scenario/Fault/nth``. Requests of writers never match,
-/// because a writer has no link.
+/// A fault applies to the matches from number ``Scenario/Fault/nth`` on, or with a probability to each of them, until it
+/// has applied as often as it may. Requests of writers never match, because a writer has no link.
 public struct FaultCounters: Sendable {
     private let faults: [Scenario.Fault]
     private let devices: Set<String>
     private var matches: [Int]
+    private var applied: [Int]
+    /// A stream for each fault.
+    private var streams: [RandomStream]
     private var isDisarmed = false
 
     /// Creates the counters of a scenario.
-    public init(_ scenario: Scenario) {
+    public init(_ scenario: Scenario, seed: UInt64) {
         faults = scenario.faults
         devices = Set(scenario.devices.map(\.name))
         matches = faults.map { _ in 0 }
+        applied = matches
+        streams = faults.indices.map { RandomStream(seed: seed, "fault/\($0)") }
     }
 
     /// Counts a request for every fault that it matches. Returns the index of the first fault that applies to it; `nil`
@@ -26,7 +34,14 @@ public struct FaultCounters: Sendable {
                 fault.request.row == nil || fault.request.row == row
             else { continue }
             matches[index] += 1
-            if matches[index] == fault.nth, found == nil { found = index }
+            // Drawn for each match, so that other faults do not change what this one draws.
+            let isDrawn =
+                fault.chance.map { streams[index].integer(below: 1_000_000) < Int64($0.partsPerMillion) }
+                ?? (matches[index] >= fault.nth)
+            if isDrawn, applied[index] < fault.times.upperBound, found == nil {
+                found = index
+                applied[index] += 1
+            }
         }
         return found
     }

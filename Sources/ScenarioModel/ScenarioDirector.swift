@@ -198,7 +198,7 @@ public struct ScenarioDirector: Sendable {
         actorIndex = index
         plan = StepPlan(scenario)
         open = OpenExpectations(scenario)
-        faults = FaultCounters(scenario)
+        faults = FaultCounters(scenario, seed: self.seed)
         knowledge = ServerKnowledge(devices: scenario.devices.count)
         lastChange = scenario.plannedEnd
     }

@@ -77,15 +77,18 @@ private struct Feature {
     // MARK: Faults
 
     private static let points: [Scenario.Fault.Point] = [
-        .queued, .partlySent, .received, .answerStarted, .partlyAnswered, .answered, .stored, .any,
+        .queued, .partlySent, .stored, .any,
     ]
-    private static let faultActions = ["close", "hold", "kill", "trickle", "reply"]
+    private static let faultActions = ["kill"]
 
     static var faults: [Feature] {
         points.map { point in fault("the fault point '\(point.rawValue)'") { $0.point == point } }
             + faultActions.map { name in fault("the fault action '\(name)'") { $0.action.name == name } } + [
-                fault("'chance'") { $0.chance != nil },
-                fault("'times' other than 1 and { min: 0 }") { $0.times.upperBound > 1 },
+                fault("'reply' after the head of the response") { fault in
+                    fault.action.name == "reply"
+                        && [.answerStarted, .partlyAnswered, .answered].contains(fault.point)
+                },
+                fault("'trickle' after the response") { $0.action.name == "trickle" && $0.point == .answered },
             ]
     }
 

@@ -74,15 +74,18 @@ public struct Verdict: Sendable {
                 outcome: wasAborted ? Self.excused(outcome, scenario, evaluator.lateness) : outcome)
         }
         for (index, fault) in scenario.faults.enumerated() where fault.mustFire {
-            let hasFired = history.entries.contains {
+            let count = history.entries.count {
                 if case .fault(index, _) = $0.event { return true }
                 return false
             }
-            if !hasFired {
+            if count < fault.times.lowerBound {
+                let reason =
+                    count == 0
+                    ? "the fault never fired" : "the fault fired \(count) of \(fault.times.lowerBound) times"
                 checks.append(
                     Check(
-                        description: "fault: response \(fault.nth) to \(fault.request) is lost",
-                        location: fault.location, outcome: .inconclusive("the fault never fired")))
+                        description: "fault: \(fault.action) at \(fault.point.rawValue) of \(fault.request)",
+                        location: fault.location, outcome: .inconclusive(reason)))
             }
         }
         checks += Self.steps(scenario, history)

@@ -113,7 +113,7 @@ public struct RelevantEvents: Sendable {
         case .failed(let id): return response(id, "no response", time)
         case .fault(let index, let id):
             guard let exchange = exchanges[id], concerns(exchange) else { return nil }
-            return "fault \(index): the response to exchange \(id) is lost"
+            return "fault \(index) applies to exchange \(id)"
         case .action(let actor, let action):
             // "edits n1 on the base read before"
             let row = action.split(separator: " ").dropFirst().first.map(String.init)

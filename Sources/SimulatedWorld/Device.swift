@@ -224,9 +224,11 @@ final class Device {
     }
 
     /// Applies a fault to an exchange.
-    func injectFault(_ index: Int, exchange: Int, _ action: Scenario.Fault.Action) {
-        guard let (id, flow) = exchanges[exchange] else { return }
-        link.injectFault(action == .cut ? .abort : .mute, rule: index, into: id, of: flow, at: world.now)
+    func injectFault(_ index: Int, exchange: Int) {
+        guard let (id, flow) = exchanges[exchange], let fault = FaultInjection(world.scenario.faults[index]) else {
+            return
+        }
+        link.injectFault(fault.action, rule: index, into: id, of: flow, at: fault.point, at: world.now)
     }
 
     /// Withdraws faults that have not applied.

@@ -176,9 +176,9 @@ final class World {
     /// Takes the director's orders. A fault applies at once: the response must not be read before.
     private func collectOrders() {
         while let order = director.takeAction() {
-            if case .armFault(let index, let exchange, let action) = order {
+            if case .armFault(let index, let exchange, _) = order {
                 // Which device has the exchange is not known here; the others ignore the call.
-                for device in devices { device.injectFault(index, exchange: exchange, action) }
+                for device in devices { device.injectFault(index, exchange: exchange) }
             } else {
                 orders.append(order)
             }

@@ -86,7 +86,8 @@ enum Layers {
         .init(
             name: "ScenarioWorld", layer: 2,
             targets: [
-                "Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ScenarioModel", "NotesService",
+                "Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ScenarioModel", "Impairment",
+                "NotesService",
             ],
             packages: []),
         .init(
