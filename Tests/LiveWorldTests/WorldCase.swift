@@ -377,7 +377,7 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
             expect:
               traffic:
                 - { request: PUT n1, from: W, answers: [4xx] }
-                - { request: GET n1, from: W, answers: [200, 401] }
+                - { request: GET n1, from: W, answers: [200, 403] }
               finally: { server: { n1: { revision: 1, text: one } } }
             """),
         WorldCase(
