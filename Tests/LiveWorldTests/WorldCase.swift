@@ -351,6 +351,56 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
                 - { request: DELETE n2, from: W, answers: [2xx] }
               finally: { server: { count: 1, n1: { revision: 3, title: Milk, text: three } }, agree: [A, server] }
             """),
+        WorldCase(
+            "writers-change-notes-on-an-old-base", .pass,
+            """
+            writers: { W: { user: ada }, V: { user: ada } }
+            steps:
+              - { at: 300ms, W: { edit: n1, text: two } }
+              - { at: 800ms, V: { edit: n1, text: three } }
+              - { at: 1300ms, W: { edit: n1, text: four, stale: true } }
+              - { at: 1800ms, W: { delete: n1, stale: true } }
+            expect:
+              traffic:
+                - { request: PUT n1, from: W, answers: [200, 409] }
+                - { request: DELETE n1, from: W, answers: [409] }
+              finally: { server: { n1: { revision: 3, text: three } }, agree: [A, server] }
+            """),
+        WorldCase(
+            "writers-send-requests-as-given", .pass,
+            """
+            writers: { W: { user: ada } }
+            steps:
+              - { at: 300ms, W: { raw: { method: PUT, path: "/api/notes/{n1}/", body: "text=x" } } }
+              - { at: 600ms, W: { raw: { method: GET, path: "/api/notes/{n1}/" } } }
+              - { at: 900ms, W: { raw: { method: GET, path: "/api/notes/{n1}/", headers: { Authorization: none } } } }
+            expect:
+              traffic:
+                - { request: PUT n1, from: W, answers: [4xx] }
+                - { request: GET n1, from: W, answers: [200, 403] }
+              finally: { server: { n1: { revision: 1, text: one } } }
+            """),
+        WorldCase(
+            "a-writer-does-not-choose-the-framing", .fail, reason: "'Content-Length' cannot be given",
+            """
+            writers: { W: { user: ada } }
+            steps:
+              - { at: 300ms, W: { raw: { method: PUT, path: "/", headers: { Content-Length: 7 } } } }
+            expect:
+              finally: { server: { count: 1 } }
+            """),
+        WorldCase(
+            "a-choice-ends-a-conflict", .pass, hasParity: false,
+            """
+            writers: { W: { user: ada } }
+            network: { A: { 0s: wifi, 300ms: 100-loss, 1500ms: wifi } }
+            steps:
+              - { at: 600ms, A: { edit: n1, text: two } }
+              - { at: 900ms, W: { edit: n1, text: three } }
+              - { when: { A: { row: n1, icon: conflict } }, within: 30s, A: { resolve: n1, with: theirs } }
+            expect:
+              finally: { server: { n1: { revision: 2, text: three } }, A: { row: n1, icon: none }, agree: [A, server] }
+            """),
     ]
 
     // MARK: Budgets

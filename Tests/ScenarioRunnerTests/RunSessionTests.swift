@@ -45,6 +45,23 @@ import Testing
         #expect(report.contains("in virtual time (without --live) the same seed gives 'pass'"))
     }
 
+    @Test func aFileWithUnsupportedFeaturesDoesNotHideTheOthers() async throws {
+        let folder = try TemporaryFolder()
+        try Data((Fixture.passing + "seed: commit\n").utf8).write(to: URL(filePath: folder.path("a.yaml")))
+        try Data(Fixture.passing.utf8).write(to: URL(filePath: folder.path("b.yaml")))
+        var options = RunSession.Options(scenarios: [folder.path("a.yaml"), folder.path("b.yaml")])
+        options.isQuiet = true
+        options.output = .trace
+        options.junitPath = folder.path("results.xml")
+        let worlds = RunWorlds(
+            simulated: { (run, _) throws(SetupError) -> RunResult in Self.result(run, Self.good) },
+            live: { run, _ in Self.result(run, Self.good) })
+        #expect(try await RunSession(options, console: Console(), worlds: worlds).run() == 65)
+        let report = try String(contentsOfFile: folder.path("results.xml"), encoding: .utf8)
+        #expect(report.contains("tests=\"2\" failures=\"0\" errors=\"1\""), "\(report)")
+        #expect(report.contains("'seed: commit' is not supported yet"))
+    }
+
     @Test func equalVerdictsOfTheWorldsPass() async throws {
         let worlds = RunWorlds(
             simulated: { (run, _) throws(SetupError) -> RunResult in Self.result(run, Self.good) },

@@ -1,5 +1,6 @@
 import Foundation
 import ScenarioModel
+import ScenarioWorld
 import TestSupport
 import Testing
 
@@ -77,6 +78,35 @@ import Testing
         #expect(plan.map(\.index) == [0, 1, 2, 3])
         #expect(plan.map(\.world) == [.simulated, .live, .simulated, .live])
         #expect(plan.allSatisfy { $0.seed == 7 })
+    }
+
+    @Test func filesWithUnsupportedFeaturesAreRejected() throws {
+        let folder = try TemporaryFolder()
+        let other = folder.path("commit.yaml")
+        try Data((Fixture.passing + "seed: commit\n").utf8).write(to: URL(filePath: other))
+        try Data(Fixture.passing.utf8).write(to: URL(filePath: folder.path("short.yaml")))
+        var selection = try ScenarioSelection([folder.path(".")])
+        #expect(selection.sources.count == 2 && selection.rejections.isEmpty)
+        #expect(selection.plan(worlds: [.simulated]).map(\.scenario.name) == ["short"])
+        #expect(selection.sources.count == 1 && selection.rejections.count == 1)
+        #expect(selection.rejections.first?.location.description.hasSuffix("commit.yaml:9:7") == true)
+        #expect(selection.rejections.first?.message == "'seed: commit' is not supported yet")
+    }
+
+    @Test func theStepsOfAWorkloadArePlanned() throws {
+        let workload = """
+            workload:
+              - { from: 1s, to: 5s, every: 1s, by: [A], mix: { edit: 1 } }
+
+            """
+        let run = try Fixture.run(Fixture.passing + workload)
+        #expect(run.scenario.steps.count == 5)
+        let summary = try Fixture.summary(run)
+        #expect(summary.checks.allSatisfy { $0.outcome == .pass }, "\(summary.checks)")
+        let steps = try Fixture.finished(run).result?.history.entries.compactMap { entry in
+            if case .step(let step) = entry.event { step } else { nil }
+        }
+        #expect(steps?.count == 5 && steps?.max() == run.scenario.steps.indices.last)
     }
 
     @Test func anUnknownNameIsAnError() {

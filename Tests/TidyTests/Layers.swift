@@ -127,7 +127,8 @@ enum Layers {
         .init(
             name: "slowlane", layer: 4,
             targets: [
-                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload", "ConfigFiles",
+                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
+                "ConfigFiles",
                 "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient", "ControlAPI",
                 "LiveMeasurement", "CommandSupport", "ScenarioRunner", "ToxiproxyCLI",
             ],
