@@ -434,7 +434,8 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
     ]
 
     /// Every point with every effect: the fault fires, nothing is lost or repeated.
-    static let faults: [WorldCase] = ["received", "committed", "answer-started", "partly-answered", "answered"].flatMap {
+    static let faults: [WorldCase] = ["received", "committed", "answer-started", "partly-answered", "answered"].flatMap
+    {
         point in
         effects.enumerated().compactMap { index, effect in
             let isPossible =
