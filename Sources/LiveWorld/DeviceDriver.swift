@@ -22,6 +22,7 @@ actor DeviceDriver {
     private let proxy: Proxy
     private nonisolated let isNameResolved = Mutex(true)
     private var client: SyncClient?
+    private var isStopped = false
     private var interface = NetworkInterface(isUp: true)
     private let ids: RandomIdentifiers
     private let seeds: RandomIdentifiers
@@ -50,6 +51,7 @@ actor DeviceDriver {
 
     /// Ends the client and the proxy.
     func stop() async {
+        isStopped = true
         await client?.kill()
         client = nil
         await proxy.stop(grace: .zero)
@@ -105,6 +107,8 @@ actor DeviceDriver {
         do {
             let client = try await SyncClient.start(configuration())
             self.client = client
+            // The run may have been cancelled meanwhile.
+            if isStopped { return await client.kill() }
             let completion = try await client.waitUntilComplete(timeout: Self.prepareMax)
             await client.kill()
             self.client = nil

@@ -151,6 +151,7 @@ final class World: Sendable {
     func exchange(of device: String, _ event: ExchangeEvent, port: Int) -> ProxyConfiguration.InjectedFault? {
         fact { state, now in
             state.fault = nil
+            if case .faultMissed(_, let rule, _) = event { state.director.faultMissed(rule) }
             record(
                 of: device, { ledger, recorder in ledger.exchange(event, port: port, &recorder) }, &state, now)
             takeOrders(&state, now)

@@ -46,6 +46,11 @@ public struct FaultCounters: Sendable {
         return found
     }
 
+    /// Records that a fault has not fired in an exchange, so that it may apply to a later match.
+    public mutating func missed(_ fault: Int) {
+        if applied.indices.contains(fault), applied[fault] > 0 { applied[fault] -= 1 }
+    }
+
     /// Disarms all faults: later requests match none.
     public mutating func disarm() { isDisarmed = true }
 }

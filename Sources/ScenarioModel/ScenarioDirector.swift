@@ -301,6 +301,7 @@ public struct ScenarioDirector: Sendable {
         isIdle = false
         let actor = actors[act.actor]
         if actor.act == id { actors[act.actor].act = nil }
+        if act.change == .start { actors[act.actor].isRunning = false }
         if let step = act.step {
             fail(step, reason)
         } else {
@@ -308,6 +309,9 @@ public struct ScenarioDirector: Sendable {
         }
         proceed()
     }
+
+    /// Records that an exchange has ended before the point of its fault, so that the fault can apply to another one.
+    public mutating func faultMissed(_ fault: Int) { faults.missed(fault) }
 
     /// Records an event of the run; also those recorded by the director's order.
     public mutating func recorded(_ event: History.Event, at time: Instant) {

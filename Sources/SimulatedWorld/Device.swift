@@ -392,12 +392,16 @@ final class Device {
             guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
             world.record(.failed(number(id)))
         case .faultInjected(let id, let rule, _, _): world.record(.fault(index: rule, exchange: number(id)))
-        case .requestStarted, .requestRead, .responseStarted, .faultMissed, .protocolSwitched: break
+        case .faultMissed(_, let rule, _): world.faultMissed(rule)
+        case .requestStarted, .requestRead, .responseStarted, .protocolSwitched: break
         case .notHTTP(let reason): world.record(.action(actor: name, "sends bytes that are not HTTP: \(reason)"))
         }
     }
 
     // MARK: Acts of the user
+
+    /// Drops acts that wait for a restart: the client was killed by the scenario.
+    func dropWaitingActs() { waitingActs = [] }
 
     /// Performs an action and calls `finish` when it has taken effect, with the reason if it is an error.
     func perform(_ action: Scenario.Action, finish: @escaping (String?) -> Void) {

@@ -162,6 +162,9 @@ final class World {
         collectOrders()
     }
 
+    /// Reports that an exchange has not reached the point of its fault.
+    func faultMissed(_ fault: Int) { director.faultMissed(fault) }
+
     private func finished(_ act: ScenarioDirector.ActID, _ error: String?) {
         if let error {
             director.actFailed(act, error, at: now)
@@ -212,6 +215,7 @@ final class World {
             finished(act, nil)
         case .killClient(let act, let name):
             device(name)?.kill()
+            device(name)?.dropWaitingActs()
             finished(act, nil)
         case .perform(let act, let actor, let action):
             if let device = device(actor) {

@@ -17,6 +17,8 @@ final class SyncCore {
     let store: SyncStore
     private var machine: SyncMachine
     private var channels: [HTTPConnectionID: any Channel] = [:]
+    /// Connections that are being opened; one that the machine closes meanwhile is closed as soon as it is open.
+    private var dialing: Set<HTTPConnectionID> = []
     /// Inputs that have arrived while actions were executed.
     private var inputs: [(inout SyncMachine, Instant) -> Void] = []
     private var isRunning = false
@@ -115,6 +117,8 @@ final class SyncCore {
             channel.close(promise: nil)
         }
         channels = [:]
+        for id in dialing.sorted() { report(.connectionEnded(id)) }
+        dialing = []
         for waiter in waiters.values { waiter.succeed(.stopped) }
         waiters = [:]
         store.close()
@@ -201,6 +205,7 @@ final class SyncCore {
         case .close(let id):
             // Closes with FIN, so that bytes in flight may still arrive.
             report(.connectionEnded(id))
+            dialing.remove(id)
             channels.removeValue(forKey: id)?.close(promise: nil)
         case .report(let event): onEvent(event, .now)
         }
@@ -286,6 +291,7 @@ final class SyncCore {
             report(.connectionEnded(id))
             return input { machine, now in machine.connectFailed(id, reason: .nameNotFound, at: now) }
         }
+        dialing.insert(id)
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         ClientBootstrap(group: eventLoop)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -301,12 +307,13 @@ final class SyncCore {
             .whenComplete { result in
                 switch result {
                 case .success(let channel):
-                    if self.isStopped { return channel.close(promise: nil) }
+                    guard self.dialing.remove(id) != nil else { return channel.close(promise: nil) }
                     self.channels[id] = channel
                     self.report(.connected(id, localPort: channel.localAddress?.port ?? 0))
                     self.input { machine, now in machine.connected(id, at: now) }
                 case .failure(let error):
-                    if !self.isStopped { self.report(.connectionEnded(id)) }
+                    guard self.dialing.remove(id) != nil else { return }
+                    self.report(.connectionEnded(id))
                     let reason = Self.reason(of: error)
                     self.input { machine, now in machine.connectFailed(id, reason: reason, at: now) }
                 }

@@ -1,0 +1,77 @@
+import ScenarioModel
+
+extension WorldCase {
+    // MARK: Fault points
+
+    /// The effects that end within seconds; `mute` waits for the client's timeout of 30 s.
+    private static let effects = [
+        "cut", "close", "{ hold: 700ms }", "{ trickle: 2000 }",
+        "{ reply: { status: 503, headers: { Retry-After: \"1\" }, body: later } }",
+    ]
+
+    /// Every point with every effect: the fault fires, nothing is lost or repeated.
+    static let faults: [WorldCase] = ["received", "committed", "answer-started", "partly-answered", "answered"].flatMap
+    {
+        point in
+        effects.enumerated().compactMap { index, effect in
+            let isPossible =
+                switch point {
+                case "received", "committed": true
+                case "answered": index < 3
+                default: index < 4
+                }
+            guard isPossible else { return nil }
+            return WorldCase(
+                "fault-\(point)-\(index)", .pass, hasParity: index != 3,
+                """
+                faults: [{ request: PUT n1, nth: 1, point: \(point), then: \(effect) }]
+                steps: [{ at: 300ms, A: { edit: n1, text: two }, mark: edited }]
+                expect:
+                  always: [{ A: { row: n1, icon: { not: conflict } } }]
+                  eventually: [{ after: edited, within: 40s, A: { row: n1, text: two, icon: none } }]
+                  finally: { server: { n1: { revision: 2, text: two } }, agree: [A, server] }
+                """)
+        }
+    }
+
+    static let repetitions: [WorldCase] = [
+        WorldCase(
+            "a-fault-applies-twice", .pass,
+            """
+            faults: [{ request: PUT n1, nth: 1, times: 2, point: committed, then: cut }]
+            steps: [{ at: 300ms, A: { edit: n1, text: two } }]
+            expect:
+              traffic: [{ request: PUT n1, from: A, answers: [lost, lost, 200], same: [body, idempotency-key] }]
+              eventually: [{ by: 60s, A: { row: n1, text: two, icon: none } }]
+              finally: { server: { n1: { revision: 2, text: two } } }
+            """),
+        WorldCase(
+            "a-fault-with-a-chance", .pass,
+            """
+            faults: [{ request: PUT n1, chance: 100%, times: { min: 1, max: 1 }, point: received, then: cut }]
+            steps: [{ at: 300ms, A: { edit: n1, text: two } }]
+            expect: { finally: { server: { n1: { revision: 2, text: two } }, agree: [A, server] } }
+            """),
+        // The first responses are 304 and have no body; the fault applies to the first one that has.
+        WorldCase(
+            "a-fault-whose-point-is-not-reached", .pass,
+            """
+            writers: { W: { user: ada } }
+            faults: [{ request: GET any, nth: 1, point: partly-answered, then: cut }]
+            steps:
+              - { at: 400ms, A: { sync: now } }
+              - { at: 800ms, W: { edit: n1, text: two } }
+              - { at: 1200ms, A: { sync: now } }
+            expect:
+              eventually: [{ by: 40s, A: { row: n1, text: two, icon: none } }]
+              finally: { agree: [A, server] }
+            """),
+        WorldCase(
+            "a-fault-that-fires-too-rarely", .inconclusive, reason: "the fault fired 1 of 2 times",
+            """
+            faults: [{ request: PUT n1, times: { min: 2, max: 2 }, point: answered, then: close }]
+            steps: [{ at: 300ms, A: { edit: n1, text: two } }]
+            expect: { finally: { server: { n1: { revision: 2, text: two } } } }
+            """),
+    ]
+}
