@@ -3,6 +3,7 @@ import Determinism
 import ScenarioModel
 import ScenarioWorld
 import SyncEngine
+import TestSupport
 import Testing
 
 @testable import SimulatedWorld
@@ -262,12 +263,12 @@ import Testing
         #expect(try requests("  - { at: 2s, B: { create: n2, text: four } }") == alone)
     }
 
-    @Test(arguments: 1...20 as ClosedRange<UInt64>) func theSoakPasses(_ seed: UInt64) throws {
+    @Test(arguments: randomSeeds(4)) func theSoakPasses(_ seed: UInt64) throws {
         let scenario = SoakScenario.scenario(seed: seed)
         #expect(scenario.steps.count == SoakScenario.actions)
         let result = try SimulatedRun.run(scenario)
         #expect(result.verdict.result == .pass, "seed \(seed): \(Self.reasons(result.verdict))")
-        if seed == 1 { #expect(try SimulatedRun.run(SoakScenario.scenario(seed: seed)).digest == result.digest) }
+        if seed == 0 { #expect(try SimulatedRun.run(SoakScenario.scenario(seed: seed)).digest == result.digest) }
     }
 
     // MARK: Outages
