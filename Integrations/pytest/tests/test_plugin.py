@@ -21,7 +21,9 @@ def run(pytester, slowlane_upstream, pytestconfig, monkeypatch):
         pytester.makepyfile(test_inner="import pytest\n" + tests)
         # An option or variable of this run would win over the ini file.
         monkeypatch.delenv("SLOWLANE_PROGRAM", raising=False)
-        return pytester.runpytest_subprocess("--slowlane-upstream", slowlane_upstream, *arguments)
+        # Other plugins of the environment only take time.
+        monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+        return pytester.runpytest_subprocess("-p", "xdist", "--slowlane-upstream", slowlane_upstream, *arguments)
 
     return run
 
