@@ -233,7 +233,8 @@ let package = Package(
         .target(
             name: "SlowlaneTesting",
             dependencies: [
-                "Determinism", "LinkModel", "Impairment", "ScenarioModel", "ConfigFiles", "ProxyServer", "ScenarioWorld",
+                "Determinism", "LinkModel", "Impairment", "ScenarioModel", "ConfigFiles", "ProxyServer",
+                "ScenarioWorld",
                 "SimulatedWorld", nioPosix,
             ],
             swiftSettings: settings
