@@ -126,15 +126,7 @@ private struct Feature {
 
     static var expectations: [Feature] {
         [
-            traffic("'during'") { $0.during != nil },
-            traffic("'order'") { $0.order != nil },
-            traffic("'duplicates'") { $0.duplicates != nil },
-            traffic("'bytes-down'") { $0.bytesDown != nil },
-            traffic("'bytes-up'") { $0.bytesUp != nil },
-            expectation("'sometimes' of requests") { if case .sometimesTraffic = $0 { true } else { false } },
-            expectation("'sometimes' of a fault") { if case .sometimesFault = $0 { true } else { false } },
             expectation("'thresholds'") { if case .threshold = $0 { true } else { false } },
-            state("a state of any device") { device, _ in device == Scenario.anyDevice },
         ]
             + StateCondition.screenKeys.map { key in
                 state("'\(key.rawValue)'") { _, condition in condition.checks.contains { $0.key == key } }
@@ -143,15 +135,6 @@ private struct Feature {
 
     private static func expectation(_ name: String, _ isUse: @escaping (Expectation.Kind) -> Bool) -> Feature {
         Feature(name) { $0.expectations.first { isUse($0.kind) }?.location }
-    }
-
-    private static func traffic(_ name: String, _ isUse: @escaping (Expectation.Traffic) -> Bool) -> Feature {
-        expectation(name) { kind in
-            switch kind {
-            case .traffic(let traffic), .sometimesTraffic(let traffic): isUse(traffic)
-            default: false
-            }
-        }
     }
 
     /// A feature of states, which expectations and the triggers of steps have.

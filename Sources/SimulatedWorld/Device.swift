@@ -381,7 +381,8 @@ final class Device {
             // The client may have closed its socket while the request waited to be read.
             if flows[timed.flow]?.client == .closed { flows[timed.flow]?.endExchanges() }
         case .requestDelivered(let id): world.record(.arrived(number(id)))
-        case .committed(let id, let status, _): world.record(.serverResponded(number(id), status: status))
+        case .committed(let id, let status, let bytes):
+            world.record(world.recorder.responded(number(id), status: status, bytes: bytes))
         case .responseDelivered(let id, let status):
             // Bytes written to a closed socket are not received.
             guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
@@ -391,9 +392,15 @@ final class Device {
             guard exchanges[number(id)] != nil else { return }
             guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
             world.record(.failed(number(id)))
-        case .faultInjected(let id, let rule, _, _): world.record(.fault(index: rule, exchange: number(id)))
+        case .faultInjected(let id, let rule, let point, _):
+            world.record(
+                .fault(index: rule, exchange: number(id), point: Scenario.Fault.Point(rawValue: point.rawValue)))
         case .faultMissed(_, let rule, _): world.faultMissed(rule)
-        case .requestStarted, .requestRead, .responseStarted, .protocolSwitched: break
+        case .requestRead(let id, let bytes):
+            if bytes > 0 { world.record(.requestSent(number(id), bytes: Int(clamping: bytes))) }
+        case .responseStarted(let id, let head):
+            world.recorder.responseStarted(number(id), entityTag: head.fields[.eTag])
+        case .requestStarted, .protocolSwitched: break
         case .notHTTP(let reason): world.record(.action(actor: name, "sends bytes that are not HTTP: \(reason)"))
         }
     }

@@ -29,10 +29,16 @@ enum Parity {
             case .named(let id, let row):
                 guard let place = places[id] else { continue }
                 found[place.actor]?[place.index].text += " (\(row))"
+            case .requestSent(let id, let bytes):
+                guard let place = places[id] else { continue }
+                found[place.actor]?[place.index].text += " \(bytes) B up"
+            case .serverResponded(let id, _, let bytes, let revision):
+                guard let place = places[id] else { continue }
+                found[place.actor]?[place.index].text += " \(bytes) B down, revision \(revision ?? 0)"
             case .responseReceived(let id, let status):
                 guard let place = places[id] else { continue }
                 found[place.actor]?[place.index].text += " \(status)"
-            case .fault(_, let id):
+            case .fault(_, let id, _):
                 guard let place = places[id] else { continue }
                 found[place.actor]?[place.index].text += " lost"
             default: break
