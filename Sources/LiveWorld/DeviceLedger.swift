@@ -123,7 +123,8 @@ struct DeviceLedger {
             return [.requestSent(exchange.number, bytes: Int(clamping: bytes))]
         case .responseStarted(let id, let head):
             if let exchange = exchanges[id] {
-                recorder.responseStarted(exchange.number, entityTag: head.fields[.eTag])
+                let entityTag = head.fieldLines.first { $0.name.lowercased() == "etag" }?.value
+                recorder.responseStarted(exchange.number, entityTag: entityTag)
             }
             return []
         case .requestStarted, .faultMissed, .protocolSwitched: return []

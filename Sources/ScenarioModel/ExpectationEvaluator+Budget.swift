@@ -51,6 +51,44 @@ extension ExpectationEvaluator {
         return hasOutage ? .pass : .inconclusive("there was no outage")
     }
 
+    /// Returns the reason why a device's attempts in an outage exceed the budget, with ``attemptsPerAction`` more for each
+    /// action of its user and each start of its client; `nil` if they do not.
+    mutating func excessiveRetries(of device: Scenario.Device) -> String? {
+        let any = Expectation.Traffic(
+            request: RequestPattern(method: nil, row: nil), from: device.name, seen: .proxy, between: nil, count: nil,
+            responses: nil, same: [])
+        let attempts = attempts(of: device.name, any)
+        let actions = history.entries.filter { entry in
+            switch entry.event {
+            case .action(device.name, _), .started(device.name): true
+            default: false
+            }
+        }
+        var flapping = (count: 0, allowed: writes(of: device.name))
+        for outage in outages(of: device, during: nil) {
+            func isWithin(_ time: Nanoseconds) -> Bool { time >= outage.start && time < outage.end }
+            let count = attempts.count { isWithin($0.time) }
+            let extra = Self.attemptsPerAction * actions.count { isWithin($0.time) }
+            if outage.isFlap {
+                flapping.count += count
+                flapping.allowed += extra + Self.budget(ofDownPhase: outage.end - outage.start)
+            } else {
+                let allowed = extra + Self.budget(ofOutage: outage.end - outage.start)
+                if count > allowed {
+                    return "\(Self.attempts(count)) of \(device.name) in the outage at "
+                        + "\(TimeFormat.seconds(outage.start)), \(allowed) allowed"
+                }
+            }
+        }
+        if flapping.count <= flapping.allowed { return nil }
+        return "\(Self.attempts(flapping.count)) of \(device.name) in the down phases of flaps, "
+            + "\(flapping.allowed) allowed"
+    }
+
+    /// The number of attempts to which an action of the user entitles a client in an outage: it may interrupt a delay, and
+    /// try another connection.
+    private static let attemptsPerAction = 2
+
     private static func attempts(_ count: Int) -> String { "\(count) \(count == 1 ? "attempt" : "attempts")" }
 
     /// Returns the attempts of a device: if the pattern matches every request, attempts to connect and requests on

@@ -1,16 +1,24 @@
 extension ExpectationEvaluator {
     /// A write of an actor. Requests with the same `Idempotency-Key`, or without a key with the same body, are attempts of
     /// the same write.
-    private struct Write: Hashable {
+    struct Write: Hashable {
         let actor: String
         let method: String
         let row: String?
         let key: String?
         /// The digest of the body; `nil` if there is a key.
         let body: UInt64?
+
+        init(_ exchange: History.Exchange) {
+            actor = exchange.actor
+            method = exchange.method
+            row = exchange.row
+            key = exchange.key
+            body = exchange.key == nil ? exchange.bodyDigest : nil
+        }
     }
 
-    private static let writeMethods: Set<String> = ["POST", "PUT", "PATCH", "DELETE"]
+    static let writeMethods: Set<String> = ["POST", "PUT", "PATCH", "DELETE"]
 
     /// Returns the numbers of the requests with which the server has executed a write of the scenario once more, in one
     /// of these ways:
@@ -27,9 +35,7 @@ extension ExpectationEvaluator {
             else { continue }
             // Two requests without key and body, such as pins, need not be the same write.
             if exchange.key == nil && exchange.bytesUp == 0 && exchange.method != "DELETE" { continue }
-            let write = Write(
-                actor: exchange.actor, method: exchange.method, row: exchange.row, key: exchange.key,
-                body: exchange.key == nil ? exchange.bodyDigest : nil)
+            let write = Write(exchange)
             if let revisions = executed[write] {
                 let isResultRepeated =
                     exchange.method == "DELETE" || (exchange.revision != nil && revisions.contains(exchange.revision))

@@ -15,6 +15,8 @@ struct ExpectationEvaluator {
     lazy var exchanges = history.exchanges(isPortal: scenario.isPortal)
     /// The numbers of requests with which the server has executed a write once more.
     lazy var duplicates = Self.duplicates(exchanges, scenario)
+    /// The changes that devices have accepted from their users.
+    lazy var changes = Self.changes(history, scenario)
 
     init(_ scenario: Scenario, _ history: History) {
         self.scenario = scenario
@@ -41,7 +43,7 @@ struct ExpectationEvaluator {
         case .agree(let names): return agree(names)
         case .sometimesTraffic(let traffic): return sometimes(traffic)
         case .sometimesFault(let pattern): return faultTime(pattern) == nil ? Self.noFault : .pass
-        case .threshold: return .inconclusive("this is not evaluated yet")
+        case .threshold(let threshold): return evaluate(threshold)
         }
     }
 
@@ -296,7 +298,7 @@ struct ExpectationEvaluator {
         return .fail(reason)
     }
 
-    private func lastState(of device: String) -> History.DeviceState? {
+    func lastState(of device: String) -> History.DeviceState? {
         for entry in history.entries.reversed() {
             if case .device(device, let state) = entry.event { return state }
         }
@@ -310,7 +312,7 @@ struct ExpectationEvaluator {
 
     // MARK: The server
 
-    private var serverRows: [History.ServerRow]? {
+    var serverRows: [History.ServerRow]? {
         for entry in history.entries.reversed() {
             if case .server(let rows) = entry.event { return rows }
         }

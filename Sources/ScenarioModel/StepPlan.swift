@@ -128,7 +128,8 @@ struct StepPlan {
         var rest: [Int] = []
         for step in waitingForState {
             guard case .when(let device, let condition, let within) = steps[step].trigger else { continue }
-            if now <= within, states.contains({ isSubject($0.key, device) && $0.value.satisfies(condition) }) {
+            let isReached = states.contains { isSubject($0.key, device) && $0.value.satisfies(condition) }
+            if now <= within, isReached {
                 due.append(Due(step: step, planned: now))
             } else {
                 rest.append(step)

@@ -10,7 +10,7 @@ extension WorldCase {
             steps: [{ at: 300ms, A: { edit: n1, text: two } }]
             expect:
               traffic:
-                - { request: PUT n1, from: A, answers: [lost, 200], bytes-up: 202, bytes-down: 166 }
+                - { request: PUT n1, from: A, answers: [lost, 200], bytes-up: 322, bytes-down: 322 }
                 - { request: PUT n1, from: A, duplicates: 0 }
               sometimes: [{ fault: { point: committed, request: PUT n1 } }]
             """),

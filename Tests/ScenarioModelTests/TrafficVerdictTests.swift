@@ -17,7 +17,7 @@ struct HandwrittenRun {
         let wifi = Timeline.NamedConditions("wifi", .clear)
         let edge = Timeline.NamedConditions("edge", .clear)
         let flap = Timeline.Phase.flap(
-            [.init(link: edge, duration: .seconds(4)), .init(link: wifi, duration: .seconds(1))], jitter: .zero)
+            [.init(edge, .seconds(4)), .init(wifi, .seconds(1))], jitter: .zero)
         scenario.devices = [
             .init(
                 name: "A", user: "ada", startsSynced: true,
@@ -121,7 +121,7 @@ struct HandwrittenRun {
         #expect(run.outcome(Self.noDuplicates) == .pass)
     }
 
-    @Test func awriteThatTheServerExecutesAgainIsADuplicate() {
+    @Test func aWriteThatTheServerExecutesAgainIsADuplicate() {
         var run = HandwrittenRun()
         run.exchange(1, received: nil, revision: 2)
         run.exchange(2, revision: 3)
@@ -231,7 +231,7 @@ struct HandwrittenRun {
                 name: "A", user: "ada", startsSynced: true,
                 network: [
                     .init(
-                        at: .zero, .flap([.init(link: dead, duration: .seconds(2))], jitter: .zero), isSignalled: false),
+                        at: .zero, .flap([.init(dead, .seconds(2))], jitter: .zero), isSignalled: false),
                     .init(at: .seconds(10), .hold(dead), isSignalled: false),
                 ])
         ]
@@ -328,8 +328,8 @@ struct HandwrittenRun {
         #expect(
             run.outcome(.always(device: "any", Self.state(.icon, "none", row: "n3")))
                 == .inconclusive("n3 was never present"))
-        run.show(7, "A", "conflict")
         run.show(5, "B", "conflict", row: "n2")
+        run.show(7, "A", "conflict")
         #expect(run.outcome(noConflict) == .fail("at 5.0 s B icon is 'conflict'"))
     }
 
