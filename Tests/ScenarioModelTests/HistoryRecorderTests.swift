@@ -78,6 +78,8 @@ import Testing
             request(actor: "B"), request(method: "PUT"), request(row: "n1"), request(key: "n1"), request(digest: 1),
             request(connection: 0), request(connection: 1), .named(0, row: "n1"), .named(1, row: "n1"),
             .named(0, row: "n2"), .arrived(0), .arrived(1), .serverResponded(0, status: 200),
+            .serverResponded(0, status: 200, bytes: 1), .serverResponded(0, status: 200, revision: 1), .requestSent(0, bytes: 1),
+            .requestSent(1, bytes: 1), .requestSent(0, bytes: 2), .fault(index: 0, exchange: 0, point: .received),
             .serverResponded(1, status: 200), .serverResponded(0, status: 409), .responseReceived(0, status: 200),
             .responseReceived(1, status: 200), .responseReceived(0, status: 409), .failed(0), .failed(1),
             .fault(index: 0, exchange: 0), .fault(index: 1, exchange: 0), .fault(index: 0, exchange: 1),
