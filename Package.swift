@@ -30,6 +30,7 @@ let package = Package(
         .library(name: "ProxyServer", targets: ["ProxyServer"]),
         .library(name: "SyncClient", targets: ["SyncEngine", "SyncClient"]),
         .library(name: "SimulatedWorld", targets: ["ConfigFiles", "ScenarioModel", "ScenarioWorld", "SimulatedWorld"]),
+        .library(name: "SlowlaneTesting", targets: ["SlowlaneTesting"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -230,6 +231,14 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(
+            name: "SlowlaneTesting",
+            dependencies: [
+                "Determinism", "LinkModel", "Impairment", "ScenarioModel", "ConfigFiles", "ProxyServer", "ScenarioWorld",
+                "SimulatedWorld", nioPosix,
+            ],
+            swiftSettings: settings
+        ),
+        .target(
             name: "ToxiproxyCLI",
             dependencies: [
                 "JSON", "ControlAPI", "CommandSupport",
@@ -404,6 +413,13 @@ let package = Package(
             dependencies: [
                 "Determinism", "LinkModel", "JSON", "ScenarioModel", "CommandSupport", "ConfigFiles", "PacketCapture",
                 nioCore, nioPosix, logging,
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "SlowlaneTestingTests",
+            dependencies: [
+                "LinkModel", "Impairment", "ConfigFiles", "ProxyServer", "NotesService", "NotesServer", "ScenarioModel",
+                "ScenarioWorld", "SlowlaneTesting", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(name: "TidyTests", swiftSettings: settings),

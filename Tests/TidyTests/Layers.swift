@@ -123,6 +123,13 @@ enum Layers {
                 "CommandSupport", "LiveWorld",
             ],
             packages: []),
+        .init(
+            name: "SlowlaneTesting", layer: 3,
+            targets: [
+                "Determinism", "LinkModel", "Impairment", "ScenarioModel", "ConfigFiles", "ProxyServer",
+                "ScenarioWorld", "SimulatedWorld",
+            ],
+            packages: ["NIOPosix", "Testing"]),
         .init(name: "ToxiproxyCLI", layer: 3, targets: ["JSON", "ControlAPI", "CommandSupport"], packages: []),
         .init(
             name: "slowlane", layer: 4,
