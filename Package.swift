@@ -102,7 +102,7 @@ let package = Package(
         .target(
             name: "ConfigFiles",
             dependencies: [
-                "Yams", "Determinism", "LinkModel", "ScenarioModel",
+                "Yams", "Determinism", "LinkModel", "Impairment", "ScenarioModel",
             ],
             resources: [.embedInCode("profiles"), .embedInCode("timelines"), .embedInCode("scenarios")],
             swiftSettings: settings
@@ -176,6 +176,7 @@ let package = Package(
                 "Determinism", "LinkModel", "HTTPWire", "Impairment", "JSON", "HTTPServing", "ProxyServer",
                 "ConfigFiles", httpTypes, nioCore, nioPosix, logging,
             ],
+            resources: [.embedInCode("openapi.json")],
             swiftSettings: settings
         ),
         .target(
@@ -215,8 +216,9 @@ let package = Package(
         .target(
             name: "CommandSupport",
             dependencies: [
-                "Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "NotesService", "ProxyServer",
-                "PacketCapture", "NotesServer", "ControlAPI", "LiveMeasurement", nioCore, nioPosix, logging,
+                "Determinism", "LinkModel", "Impairment", "JSON", "ScenarioModel", "ConfigFiles", "NotesService",
+                "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "LiveMeasurement", nioCore, nioPosix,
+                logging,
             ],
             swiftSettings: settings
         ),
@@ -239,8 +241,8 @@ let package = Package(
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
-                "ConfigFiles",
+                "Determinism", "LinkModel", "TCPModel", "Impairment", "JSON", "SyncEngine", "ScenarioModel",
+                "LinkWorkload", "ConfigFiles",
                 "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
                 "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", "ToxiproxyCLI", nioCore,
                 nioPosix, logging,
@@ -353,7 +355,7 @@ let package = Package(
         .testTarget(
             name: "ConfigFilesTests",
             dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "ScenarioModel", "ConfigFiles", "TestSupport",
+                "Determinism", "LinkModel", "TCPModel", "Impairment", "ScenarioModel", "ConfigFiles", "TestSupport",
             ],
             exclude: ["Examples"], swiftSettings: settings),
         .testTarget(
