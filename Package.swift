@@ -103,7 +103,7 @@ let package = Package(
         .target(
             name: "ConfigFiles",
             dependencies: [
-                "Yams", "Determinism", "LinkModel", "ScenarioModel",
+                "Yams", "Determinism", "LinkModel", "Impairment", "ScenarioModel",
             ],
             resources: [.embedInCode("profiles"), .embedInCode("timelines"), .embedInCode("scenarios")],
             swiftSettings: settings
@@ -177,6 +177,7 @@ let package = Package(
                 "Determinism", "LinkModel", "HTTPWire", "Impairment", "JSON", "HTTPServing", "ProxyServer",
                 "ConfigFiles", httpTypes, nioCore, nioPosix, logging,
             ],
+            resources: [.embedInCode("openapi.json")],
             swiftSettings: settings
         ),
         .target(
@@ -216,8 +217,9 @@ let package = Package(
         .target(
             name: "CommandSupport",
             dependencies: [
-                "Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "NotesService", "ProxyServer",
-                "PacketCapture", "NotesServer", "ControlAPI", "LinkWorkload", "LiveMeasurement", nioCore, nioPosix,
+                "Determinism", "LinkModel", "Impairment", "JSON", "ScenarioModel", "ConfigFiles", "NotesService",
+                "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "LinkWorkload", "LiveMeasurement", nioCore,
+                nioPosix,
                 logging,
             ],
             swiftSettings: settings
@@ -233,7 +235,8 @@ let package = Package(
         .target(
             name: "SlowlaneTesting",
             dependencies: [
-                "Determinism", "LinkModel", "Impairment", "ScenarioModel", "ConfigFiles", "ProxyServer", "ScenarioWorld",
+                "Determinism", "LinkModel", "Impairment", "ScenarioModel", "ConfigFiles", "ProxyServer",
+                "ScenarioWorld",
                 "SimulatedWorld", nioPosix,
             ],
             swiftSettings: settings
@@ -249,8 +252,8 @@ let package = Package(
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
-                "ConfigFiles",
+                "Determinism", "LinkModel", "TCPModel", "Impairment", "JSON", "SyncEngine", "ScenarioModel",
+                "LinkWorkload", "ConfigFiles",
                 "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
                 "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", "ToxiproxyCLI", nioCore,
                 nioPosix, logging,
@@ -363,7 +366,7 @@ let package = Package(
         .testTarget(
             name: "ConfigFilesTests",
             dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "ScenarioModel", "ConfigFiles", "TestSupport",
+                "Determinism", "LinkModel", "TCPModel", "Impairment", "ScenarioModel", "ConfigFiles", "TestSupport",
             ],
             exclude: ["Examples"], swiftSettings: settings),
         .testTarget(

@@ -44,7 +44,8 @@ extension Scenario {
         /// The invariants that a history can violate for certain. The others need what a history does not contain: base
         /// revisions, credentials, or another run to compare with.
         public static let decidable: Set<Invariant> = [
-            .noLostWrite, .noDuplicateEffect, .convergence, .boundedRetries, .monotonicRevision, .order, .readYourWrites,
+            .noLostWrite, .noDuplicateEffect, .convergence, .boundedRetries, .monotonicRevision, .order,
+            .readYourWrites,
             .noFalseConflict, .deletesStick,
         ]
 

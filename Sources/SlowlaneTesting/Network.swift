@@ -114,7 +114,8 @@ public final class Network: Sendable {
     /// Replaces the conditions; in effect when the call returns.
     ///
     /// - Parameter changes: Further conditions, with their times from now.
-    public func link(_ profile: NetworkProfile, at changes: KeyValuePairs<Duration, NetworkProfile> = [:]) async throws {
+    public func link(_ profile: NetworkProfile, at changes: KeyValuePairs<Duration, NetworkProfile> = [:]) async throws
+    {
         guard let plan = LinkPlan(profile, at: changes) else { return }
         await apply(try plan.resolved, startedAt: .now)
     }

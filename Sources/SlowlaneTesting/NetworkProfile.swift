@@ -21,7 +21,9 @@ public struct NetworkProfile: Hashable, Sendable, ExpressibleByStringLiteral {
     public init(stringLiteral nameOrPath: String) { self.init(nameOrPath) }
 
     /// Returns the profile with these conditions.
-    public static func conditions(_ conditions: Conditions) -> NetworkProfile { NetworkProfile(.conditions(conditions)) }
+    public static func conditions(_ conditions: Conditions) -> NetworkProfile {
+        NetworkProfile(.conditions(conditions))
+    }
 
     /// Returns a timeline, such as `0s: 3g, 20s: 100-loss, 50s: 3g`, the name of a built-in one, or the path of a file.
     public static func timeline(_ text: String) -> NetworkProfile { NetworkProfile(.timeline(text)) }

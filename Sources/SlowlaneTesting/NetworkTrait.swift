@@ -56,7 +56,8 @@ extension Trait where Self == NetworkTrait {
     ) -> NetworkTrait {
         NetworkTrait(
             settings: NetworkSettings(
-                upstream: upstream.map { text in { @Sendable in text } }, link: LinkPlan(profile, at: changes), seed: seed),
+                upstream: upstream.map { text in { @Sendable in text } }, link: LinkPlan(profile, at: changes),
+                seed: seed),
             sourceLocation: sourceLocation)
     }
 

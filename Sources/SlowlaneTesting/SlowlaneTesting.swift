@@ -34,7 +34,8 @@ public func withNetwork<Value>(
     settings.faults = []
     settings.merge(
         NetworkSettings(
-            upstream: upstream.map { text in { @Sendable in text } }, link: LinkPlan(profile, at: changes), faults: faults,
+            upstream: upstream.map { text in { @Sendable in text } }, link: LinkPlan(profile, at: changes),
+            faults: faults,
             seed: seed))
     let network = try await Network.start(settings)
     let value: Value
