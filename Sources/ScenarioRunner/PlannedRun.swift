@@ -25,10 +25,13 @@ public struct PlannedRun: Sendable {
     public let seed: UInt64
     /// A deliberate defect of the clients.
     public let mutant: Mutant?
+    /// The devices whose clients are not those of the file.
+    public let clients: Set<String>
 
     /// Creates a run.
     public init(
-        index: Int, source: String, scenario: Scenario, world: RunWorld, seed: UInt64? = nil, mutant: Mutant? = nil
+        index: Int, source: String, scenario: Scenario, world: RunWorld, seed: UInt64? = nil, mutant: Mutant? = nil,
+        clients: Set<String> = []
     ) {
         self.index = index
         self.source = source
@@ -37,6 +40,7 @@ public struct PlannedRun: Sendable {
         self.scenario = scenario.materialized(seed: self.seed)
         self.world = world
         self.mutant = mutant
+        self.clients = clients
     }
 
     /// Scenario, variant, seed and world in one line.
@@ -47,18 +51,22 @@ extension ScenarioSelection {
     /// Returns the runs of all selected scenarios in order; those of one scenario in several worlds are adjacent. A file
     /// that uses features that the worlds do not execute becomes one of ``rejections``.
     ///
-    /// - Parameter variant: The variant's name, `none` for the scenario itself, `nil` for all.
+    /// - Parameters:
+    ///   - variant: The variant's name, `none` for the scenario itself, `nil` for all.
+    ///   - worlds: The worlds; `nil` for virtual time, or real time if the scenario runs in no other.
+    ///   - clients: The programs that are the clients of devices, by the devices' names.
     public mutating func plan(
-        variant: String? = nil, worlds: [RunWorld], seed: UInt64? = nil, mutant: Mutant? = nil
+        variant: String? = nil, worlds: [RunWorld]?, seed: UInt64? = nil, mutant: Mutant? = nil,
+        clients: [String: Scenario.Program] = [:]
     ) -> [PlannedRun] {
         var plan: [PlannedRun] = []
         for (source, scenarios) in takeRuns(ofVariant: variant) {
-            for scenario in scenarios {
-                for world in worlds {
+            for scenario in scenarios.map({ $0.replacingClients(clients) }) {
+                for world in worlds ?? [scenario.realTimeReason == nil ? .simulated : .live] {
                     plan.append(
                         PlannedRun(
                             index: plan.count, source: source.name, scenario: scenario, world: world, seed: seed,
-                            mutant: mutant))
+                            mutant: mutant, clients: Set(clients.keys)))
                 }
             }
         }
