@@ -1,5 +1,5 @@
 """What both clients share: lines for the runner, and one request to the server."""
-import base64, http.client, json, os, random, sys, urllib.parse
+import base64, datetime, http.client, json, os, random, sys, urllib.parse
 
 URL = urllib.parse.urlsplit(os.environ["SLOWLANE_URL"])
 USER = f"{os.environ['SLOWLANE_USER']}:{os.environ['SLOWLANE_PASSWORD']}"
@@ -10,6 +10,11 @@ def say(line):
     """Prints a line for the runner."""
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
+
+
+def now():
+    """Returns the date of a note."""
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
 
 
 def answer_acts(perform):

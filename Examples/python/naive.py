@@ -1,6 +1,6 @@
 """A notes client as it is written first. It works on a good network."""
 import uuid
-from adapter import answer_acts, call, say
+from adapter import answer_acts, call, now, say
 
 notes = {}  # in memory only
 
@@ -41,7 +41,7 @@ def perform(do, record=None, title=None, text=None, **rest):
         note = notes[record]
         note.update(title=title or note["title"], text=text or note["text"])
         show()
-        answer = attempt("PUT", f"notes/{record}/", {key: note[key] for key in ("title", "text", "revision")})
+        answer = attempt("PUT", f"notes/{record}/", {**note, "date": now()})
         if answer:
             note.update(answer.get("current", answer))  # a conflict is resolved by the server
     elif do == "delete":
