@@ -53,14 +53,15 @@ extension ScenarioSelection {
     ///
     /// - Parameters:
     ///   - variant: The variant's name, `none` for the scenario itself, `nil` for all.
+    ///   - tags: Only runs with at least one of them; all if empty.
     ///   - worlds: The worlds; `nil` for virtual time, or real time if the scenario runs in no other.
     ///   - clients: The programs that are the clients of devices, by the devices' names.
     public mutating func plan(
-        variant: String? = nil, worlds: [RunWorld]?, seed: UInt64? = nil, mutant: Mutant? = nil,
+        variant: String? = nil, tags: [String] = [], worlds: [RunWorld]?, seed: UInt64? = nil, mutant: Mutant? = nil,
         clients: [String: Scenario.Program] = [:]
     ) -> [PlannedRun] {
         var plan: [PlannedRun] = []
-        for (source, scenarios) in takeRuns(ofVariant: variant) {
+        for (source, scenarios) in takeRuns(ofVariant: variant, tags: tags) {
             for scenario in scenarios.map({ $0.replacingClients(clients) }) {
                 for world in worlds ?? [scenario.realTimeReason == nil ? .simulated : .live] {
                     plan.append(

@@ -31,6 +31,10 @@ public struct RunSession: Sendable {
         public var clients: [String: Scenario.Program] = [:]
         /// Whether the limits of the runs are printed in place of runs.
         public var isDryRun = false
+        /// The tags of which a run must have one; all runs if empty.
+        public var tags: [String] = []
+        /// Returns whether the time limit has passed; asked when the task is cancelled.
+        public var hasTimedOut: @Sendable () -> Bool = { false }
         /// The random seed; `nil` for that of the scenario.
         public var seed: UInt64?
         /// A deliberate defect of the clients.
@@ -112,7 +116,7 @@ public struct RunSession: Sendable {
             return .none(status: RunStatus.usage)
         }
         let plan = selection.plan(
-            variant: options.variant, worlds: options.worlds, seed: options.seed, mutant: options.mutant,
+            variant: options.variant, tags: options.tags, worlds: options.worlds, seed: options.seed, mutant: options.mutant,
             clients: options.clients)
         for name in options.clients.keys.sorted()
         where !plan.isEmpty && !plan.contains(where: { $0.scenario.devices.contains { $0.name == name } }) {
@@ -122,6 +126,11 @@ public struct RunSession: Sendable {
         if plan.isEmpty && selection.rejections.isEmpty {
             if selection.sources.isEmpty {
                 console.error("the arguments select no scenario: no *.yaml or *.yml file with the key 'scenario'")
+                return .none(status: RunStatus.nothingSelected)
+            }
+            if !options.tags.isEmpty {
+                let tags = options.tags.map { "'\($0)'" }.joined(separator: " or ")
+                console.error("no selected scenario has the tag \(tags)")
                 return .none(status: RunStatus.nothingSelected)
             }
             console.error("no scenario has a variant '\(options.variant ?? "")'")
@@ -176,7 +185,10 @@ public struct RunSession: Sendable {
         } catch {
             console.clearStatus()
             output.interrupt()
-            throw error
+            guard options.hasTimedOut() else { throw error }
+            output.writeReports(startedAt: startDate)
+            console.error("time limit: \(output.resultCount) of \(TextTable.count(plan.count, "run")) ended in time")
+            return RunStatus.timedOut
         }
         ticker?.cancel()
         await ticker?.value
