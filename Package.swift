@@ -103,7 +103,7 @@ let package = Package(
         .target(
             name: "ConfigFiles",
             dependencies: [
-                "Yams", "Determinism", "LinkModel", "ScenarioModel",
+                "Yams", "Determinism", "LinkModel", "Impairment", "ScenarioModel",
             ],
             resources: [.embedInCode("profiles"), .embedInCode("timelines"), .embedInCode("scenarios")],
             swiftSettings: settings
@@ -177,6 +177,7 @@ let package = Package(
                 "Determinism", "LinkModel", "HTTPWire", "Impairment", "JSON", "HTTPServing", "ProxyServer",
                 "ConfigFiles", httpTypes, nioCore, nioPosix, logging,
             ],
+            resources: [.embedInCode("openapi.json")],
             swiftSettings: settings
         ),
         .target(
@@ -208,16 +209,17 @@ let package = Package(
         .target(
             name: "LiveWorld",
             dependencies: [
-                "Determinism", "LinkModel", "HTTPWire", "Impairment", "NotesContract", "SyncEngine", "ScenarioModel",
-                "ScenarioWorld", "ProxyServer", "NotesService", "NotesServer", "SyncClient", nioCore, nioPosix, logging,
+                "Determinism", "LinkModel", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine",
+                "ScenarioModel", "ScenarioWorld", "ProxyServer", "NotesService", "NotesServer", "SyncClient", nioCore, nioPosix, logging,
             ],
             swiftSettings: settings
         ),
         .target(
             name: "CommandSupport",
             dependencies: [
-                "Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "NotesService", "ProxyServer",
-                "PacketCapture", "NotesServer", "ControlAPI", "LinkWorkload", "LiveMeasurement", nioCore, nioPosix,
+                "Determinism", "LinkModel", "Impairment", "JSON", "ScenarioModel", "ConfigFiles", "NotesService",
+                "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "LinkWorkload", "LiveMeasurement", nioCore,
+                nioPosix,
                 logging,
             ],
             swiftSettings: settings
@@ -225,7 +227,8 @@ let package = Package(
         .target(
             name: "ScenarioRunner",
             dependencies: [
-                "Determinism", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld", "SimulatedWorld",
+                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld",
+                "SimulatedWorld",
                 "CommandSupport", "LiveWorld",
             ],
             swiftSettings: settings
@@ -250,8 +253,8 @@ let package = Package(
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
-                "ConfigFiles",
+                "Determinism", "LinkModel", "TCPModel", "Impairment", "JSON", "SyncEngine", "ScenarioModel",
+                "LinkWorkload", "ConfigFiles",
                 "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
                 "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", "ToxiproxyCLI", nioCore,
                 nioPosix, logging,
@@ -364,7 +367,7 @@ let package = Package(
         .testTarget(
             name: "ConfigFilesTests",
             dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "ScenarioModel", "ConfigFiles", "TestSupport",
+                "Determinism", "LinkModel", "TCPModel", "Impairment", "ScenarioModel", "ConfigFiles", "TestSupport",
             ],
             exclude: ["Examples"], swiftSettings: settings),
         .testTarget(
