@@ -42,9 +42,7 @@ public enum FailureScreen {
         if others.count > tail.count { tail.append("      and \(others.count - tail.count) more") }
         for output in outputs.prefix(Self.outputsMax) {
             tail.append("      standard error of \(output.name):")
-            tail += output.lines.suffix(Self.outputLinesMax).map {
-                fitted("        " + TextTable.singleLine($0), columnsMax)
-            }
+            tail += output.lines.suffix(Self.outputLinesMax).map { fitted("        " + TextTable.singleLine($0), columnsMax) }
         }
         tail += wrapped(repetition, indent: 2, max: 2)
         let replay = ReplayCommand.lines(run, width: columnsMax - 10)
