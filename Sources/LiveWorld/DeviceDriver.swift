@@ -43,7 +43,8 @@ actor DeviceDriver {
             listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: serverPort))
         configuration.seed = world.seed
         configuration.linkName = "link/\(device.name)"
-        configuration.exchangeTracking = ExchangeTracking()
+        configuration.exchangeTracking = ExchangeTracking(
+            awaitsDecisions: world.scenario.decidesOnFaultsBeforeRequests)
         let name = device.name
         configuration.exchangeController = { event, port in world.exchange(of: name, event, port: port) }
         proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
@@ -68,8 +69,8 @@ actor DeviceDriver {
             await proxy.setConditions(conditions)
             world.executed(order)
         case .record(let event): world.record(event)
-        case .setInterface(_, let isUp):
-            interface = NetworkInterface(isUp: isUp)
+        case .setInterface(_, let isUp, let kind):
+            interface = NetworkInterface(isUp: isUp, isMetered: kind == .cell)
             try? await client?.setInterface(interface)
             world.executed(order)
         case .startClient(let act, _):
@@ -81,7 +82,7 @@ actor DeviceDriver {
             } catch {
                 world.finished(act, error)
             }
-        case .killClient(let act, _):
+        case .killClient(let act, _, atOnce: _):
             await client?.kill()
             client = nil
             world.executed(order)
@@ -97,9 +98,18 @@ actor DeviceDriver {
             } catch {
                 world.finished(act, error)
             }
+        case .closeConnection(let exchange, _, let isAbort):
+            await closeConnection(of: exchange, isAbort: isAbort)
+            world.executed(order)
         case .disarmFaults: await proxy.withdrawFaults()
         case .armFault, .readServer, .end: break
         }
+    }
+
+    private func closeConnection(of exchange: Int, isAbort: Bool) async {
+        guard let port = world.port(of: exchange, name) else { return }
+        let connection = await proxy.connections().first { $0.client?.port == port }
+        if let connection { _ = await proxy.closeConnection(connection.id, abortively: isAbort) }
     }
 
     /// Fetches the server's notes into the store, and ends the client. Nothing of it is recorded.
@@ -128,6 +138,7 @@ actor DeviceDriver {
             host: "127.0.0.1", port: proxy.address.port, user: user, password: RunServer.password, storePath: storePath)
         configuration.mutant = mutant
         configuration.seed = seeds.bits()
+        configuration.mustEnd = { [world, name] in world.mustEnd(name) }
         configuration.isHostResolvable = { [weak self] in self?.isNameResolved.withLock { $0 } ?? false }
         return configuration
     }

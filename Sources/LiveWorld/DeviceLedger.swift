@@ -115,11 +115,19 @@ struct DeviceLedger {
             // Bytes written to a closed socket are not received.
             return endExchange(id).map { [.responseReceived($0, status: status)] } ?? []
         case .interrupted(let id): return endExchange(id).map { [.failed($0)] } ?? []
-        case .faultInjected(let id, let rule, _, _):
-            return exchanges[id].map { [.fault(index: rule, exchange: $0.number)] } ?? []
+        case .faultInjected(let id, let rule, let point, _):
+            guard rule != World.storing, let (number, _) = exchanges[id],
+                let point = Scenario.Fault.Point(rawValue: point.rawValue)
+            else { return [] }
+            return [.fault(index: rule, exchange: number, point: point)]
         case .requestStarted, .requestRead, .responseStarted, .faultMissed, .protocolSwitched: return []
         case .notHTTP(let reason): return [.action(actor: name, "sends bytes that are not HTTP: \(reason)")]
         }
+    }
+
+    /// Returns the port of the client on the connection of an exchange of the run.
+    func port(of exchange: Int) -> Int? {
+        exchanges.first { $0.value.number == exchange }?.value.attempt.flatMap { connections[$0]?.port }
     }
 
     /// Ends an exchange; `nil` if it had ended for the client, or began before 0 s.

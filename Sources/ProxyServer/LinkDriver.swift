@@ -364,11 +364,14 @@ final class LinkDriver {
     private func publishEvents() {
         while let exchange = takeExchangeEvent() {
             onExchange?(exchange.event)
-            if let fault = exchangeController?(exchange.event, Int(clientPorts[exchange.flow.index])),
-                case .requested(let id, _, _, _) = exchange.event
-            {
-                link.injectFault(
-                    fault.action, rule: fault.rule, into: id, of: exchange.flow, at: fault.point, at: now)
+            let fault = exchangeController?(exchange.event, Int(clientPorts[exchange.flow.index]))
+            if case .requested(let id, _, _, _) = exchange.event {
+                if let fault {
+                    link.injectFault(
+                        fault.action, rule: fault.rule, into: id, of: exchange.flow, at: fault.point,
+                        isDrawn: fault.isDrawn, at: now)
+                }
+                link.admitRequest(id, of: exchange.flow, at: now)
             }
             send(.exchange(exchange.event, at: exchange.time), .exchanges)
         }

@@ -49,7 +49,7 @@ extension Scenario {
             case always
             /// In no outage.
             case never
-            /// In outages chosen at random.
+            /// In outages chosen at random: each with a probability of 50 %.
             case sometimes
         }
 
@@ -66,9 +66,6 @@ extension Scenario {
         public let interface: Interface?
         /// The entry's location in the file.
         public let location: SourceLocation
-
-        /// Whether the device's interface is reported down during at least some outages.
-        public var isSignalled: Bool { signalling != .never }
 
         /// Creates an entry.
         public init(at start: Nanoseconds, _ phase: Timeline.Phase, isSignalled: Bool) {

@@ -86,10 +86,11 @@ extension History.Event {
         case .failed(let id):
             encoder.begin(9)
             encoder.add(id as Int?)
-        case .fault(let index, let exchange):
+        case .fault(let index, let exchange, let point):
             encoder.begin(10)
             encoder.add(index as Int?)
             encoder.add(exchange as Int?)
+            encoder.add(point.rawValue)
         case .commit(let device, let digest):
             encoder.begin(11)
             encoder.add(device)
@@ -203,7 +204,8 @@ extension History.Event: CustomStringConvertible {
         case .serverResponded(let id, let status): "request \(id) server responded \(status)"
         case .responseReceived(let id, let status): "request \(id) response received \(status)"
         case .failed(let id): "request \(id) failed"
-        case .fault(let index, let exchange): "fault \(index) on request \(exchange)"
+        case .fault(let index, let exchange, let point):
+            "fault \(index) on request \(exchange) at \(point.rawValue)"
         case .commit(let device, let digest): "\(device) commit \(String(digest, radix: 16))"
         case .accepted(let device, let row): "\(device) accepted \(row)"
         case .belief(let device, let belief): "\(device) believes \(belief)"

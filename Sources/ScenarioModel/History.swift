@@ -26,8 +26,8 @@ public struct History: Sendable {
         case responseReceived(Int, status: Int)
         /// The exchange has ended without a response for the client.
         case failed(Int)
-        /// A fault has been applied to an exchange.
-        case fault(index: Int, exchange: Int)
+        /// A fault has been applied to an exchange at a point.
+        case fault(index: Int, exchange: Int, point: Scenario.Fault.Point)
         /// A device's store has committed a change; a digest of it.
         case commit(device: String, digest: UInt64)
         /// A device has accepted a user's change: it is stored, and visible on the device.

@@ -35,20 +35,24 @@ extension ScenarioDirector {
     /// Begins the heal phase: whatever of the script is left is missed.
     mutating func beginHeal() {
         plan.cancel()
+        reactions.cancel()
         takeMissed()
         for index in actors.indices {
-            for due in actors[index].queue { miss(due.step, "the script ended before the action started") }
-            actors[index].queue = []
-            if let id = actors[index].act, let act = acts[id] {
-                actors[index].act = nil
-                acts[id] = nil
-                if let step = act.step { miss(step, "the script ended before the action had taken effect") }
+            for waiting in actors[index].queue {
+                if let step = waiting.step { miss(step, "the script ended before the action started") }
             }
+            actors[index].queue = []
+            actors[index].act = nil
         }
+        for (_, act) in acts.sorted(by: { $0.key.number < $1.key.number }) {
+            if let step = act.step { miss(step, "the script ended before the action had taken effect") }
+        }
+        acts = [:]
         takeMissed()
         phase = .heal
         phaseDeadline = now + Self.quiesceMax
         faults.disarm()
+        storedFaults.disarm()
         record(.phase(.heal))
         record(.action(actor: "runner", "restores all links"))
         order(.disarmFaults)
@@ -56,8 +60,7 @@ extension ScenarioDirector {
             let name = actors[index].name
             actors[index].timeline = nil
             order(.setConditions(device: name, .clear, link: "clear"))
-            if actors[index].isInterfaceUp != true { order(.setInterface(device: name, isUp: true)) }
-            actors[index].isInterfaceUp = true
+            setInterface(of: index, Interface(isUp: true, kind: .wlan))
             record(.network(device: name, link: "clear", isOnline: true))
             if !actors[index].isRunning {
                 actors[index].isRunning = true
@@ -100,7 +103,7 @@ extension ScenarioDirector {
 
     mutating func limitReached() {
         // The run is not aborted if all that is left are steps that wait for a state of a device.
-        let waitsForStatesOnly = !plan.hasTimedSteps && !plan.isFinished && hasNoWork && !isOpen
+        let waitsForStatesOnly = !hasTimedSteps && !plan.isFinished && hasNoWork && !isOpen
         if !waitsForStatesOnly { record(.aborted("exceeded the \(TimeFormat.short(scenario.limit)) limit")) }
         beginHeal()
     }
@@ -130,11 +133,11 @@ extension ScenarioDirector {
         case .script:
             startActs(actual ?? now)
             guard phase == .script else { return }
-            let isComplete = isQuiet && (plan.isFinished && !isOpen || hasOnlyPolls)
+            let isComplete = isQuiet && (plan.isFinished && !reactions.hasPlanned && !isOpen || hasOnlyPolls)
             quietSince = isComplete ? quietSince ?? now : nil
             if let quietSince, now - quietSince >= Self.quietMin { return beginHeal() }
             // Nothing can change what is left: no step or change of a link has a known time, and the world is idle.
-            if isIdle && !plan.hasTimedSteps && hasAllChanges && nextChange == nil { beginHeal() }
+            if isIdle && !hasTimedSteps && hasAllChanges && nextChange == nil { beginHeal() }
         case .heal:
             if actors.allSatisfy({ $0.act == nil }) { beginRound() }
         case .quiesce:
@@ -154,12 +157,15 @@ extension ScenarioDirector {
     /// Whether polls are all that happens: no step or change of a link has a known time, and no client has anything to
     /// send, or can learn anything from the server. Steps and expectations that wait for a state then wait in vain.
     private var hasOnlyPolls: Bool {
-        !plan.hasTimedSteps && nextChange == nil
+        !hasTimedSteps && nextChange == nil
             && actors.indices.allSatisfy {
                 actors[$0].device == nil || !actors[$0].isRunning
                     || actors[$0].isSettled && knowledge.isCurrent($0)
             }
     }
+
+    /// Whether a step or a reaction of the workload is due now or at a known time.
+    private var hasTimedSteps: Bool { plan.hasTimedSteps || reactions.hasPlanned }
 
     var nextChange: Instant? { actors.compactMap { $0.timeline?.nextDeadline }.min() }
 }

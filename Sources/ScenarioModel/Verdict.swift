@@ -75,7 +75,7 @@ public struct Verdict: Sendable {
         }
         for (index, fault) in scenario.faults.enumerated() where fault.mustFire {
             let count = history.entries.count {
-                if case .fault(index, _) = $0.event { return true }
+                if case .fault(index, _, _) = $0.event { return true }
                 return false
             }
             if count < fault.times.lowerBound {

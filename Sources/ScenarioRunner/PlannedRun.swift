@@ -40,19 +40,23 @@ public struct PlannedRun: Sendable {
     }
 
     /// Scenario, variant, seed and world in one line.
-    public var title: String { "\(TextTable.singleLine(scenario.fullName)), seed \(seed), \(world.rawValue)" }
+    public var title: String {
+        let origin = scenario.seedOrigin == .commit && seed == scenario.seed ? " (commit)" : ""
+        return "\(TextTable.singleLine(scenario.fullName)), seed \(seed)\(origin), \(world.rawValue)"
+    }
 }
 
 extension ScenarioSelection {
     /// Returns the runs of all selected scenarios in order; those of one scenario in several worlds are adjacent. A file
-    /// that uses features that the worlds do not execute becomes one of ``rejections``.
+    /// that uses features that the worlds do not execute, or needs a commit for its seed where there is none, becomes one
+    /// of ``rejections``.
     ///
     /// - Parameter variant: The variant's name, `none` for the scenario itself, `nil` for all.
     public mutating func plan(
         variant: String? = nil, worlds: [RunWorld], seed: UInt64? = nil, mutant: Mutant? = nil
     ) -> [PlannedRun] {
         var plan: [PlannedRun] = []
-        for (source, scenarios) in takeRuns(ofVariant: variant) {
+        for (source, scenarios) in takeRuns(ofVariant: variant, needsSeed: seed == nil) {
             for scenario in scenarios {
                 for world in worlds {
                     plan.append(

@@ -84,7 +84,8 @@ public enum RunTrace {
         case .responseReceived(let id, let status):
             fields("received", [("exchange", "\(id)"), ("status", "\(status)")])
         case .failed(let id): fields("failed", [("exchange", "\(id)")])
-        case .fault(let index, let exchange): fields("fault", [("fault", "\(index)"), ("exchange", "\(exchange)")])
+        case .fault(let index, let exchange, let point):
+            fields("fault", [("fault", "\(index)"), ("exchange", "\(exchange)"), ("point", point.rawValue)])
         case .commit(let device, let digest):
             fields("commit", [("actor", device), ("digest", hexadecimal(digest, 16))])
         case .accepted(let device, let row): fields("accepted", [("actor", device), ("note", row)])

@@ -78,19 +78,46 @@ public struct ScenarioSelection: Sendable {
     }
 
     /// Returns the runs of each valid file. Files whose runs cannot be made are rejected.
-    mutating func takeRuns(ofVariant variant: String?) -> [(source: Source, runs: [Scenario])] {
+    ///
+    /// - Parameter needsSeed: Whether `seed: commit` applies: no other seed is given.
+    mutating func takeRuns(ofVariant variant: String?, needsSeed: Bool) -> [(source: Source, runs: [Scenario])] {
         var found: [(source: Source, runs: [Scenario])] = []
         var rejected: [Rejection] = []
         for source in sources {
             do {
-                found.append((source, try source.file.runs(ofVariant: variant)))
-            } catch {
+                let runs = try source.file.runs(ofVariant: variant)
+                found.append((source, try needsSeed ? Self.seeded(runs, source.name) : runs))
+            } catch let error as ScenarioCatalogue.LookupError {
                 rejected.append(Self.rejection(error, source.name))
+            } catch let error as CommitSeed.Failure {
+                rejected.append(Self.rejection(error, source))
+            } catch {
+                rejected.append(Self.rejection(CommitSeed.Failure(description: "\(error)"), source))
             }
         }
         sources = found.map(\.source)
         rejections += rejected
         return found
+    }
+
+    /// Returns runs with the seed of the current commit where the file asks for it.
+    private static func seeded(_ runs: [Scenario], _ name: String) throws(CommitSeed.Failure) -> [Scenario] {
+        guard runs.contains(where: { $0.seedOrigin == .commit }) else { return runs }
+        let isBuiltIn = ScenarioCatalogue.names.contains(name)
+        let folder = isBuiltIn ? "." : URL(filePath: name).deletingLastPathComponent().path
+        let seed = try CommitSeed.seed(ofFolder: folder)
+        return runs.map { run in
+            var run = run
+            if run.seedOrigin == .commit { run.seed = seed }
+            return run
+        }
+    }
+
+    private static func rejection(_ failure: CommitSeed.Failure, _ source: Source) -> Rejection {
+        let location = source.file.scenario.locations["seed"] ?? SourceLocation(file: source.name)
+        let message = "'seed: commit' needs the commit of a git repository: \(failure); choose a seed with --seed"
+        return Rejection(
+            name: source.name, description: "\(location): \(message)", location: location, message: message)
     }
 
     // MARK: Names

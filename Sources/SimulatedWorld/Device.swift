@@ -61,11 +61,13 @@ final class Device {
         user = device.user
         ids = RandomIdentifiers(seed: world.seed, "user/\(name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(name)")
-        link = Self.makeLink(name, seed: world.seed)
+        link = Self.makeLink(name, world)
     }
 
-    private static func makeLink(_ name: String, seed: UInt64) -> SharedLink {
-        SharedLink(seed: seed, name: "link/\(name)", exchangeTracking: ExchangeTracking())
+    private static func makeLink(_ name: String, _ world: World) -> SharedLink {
+        SharedLink(
+            seed: world.seed, name: "link/\(name)",
+            exchangeTracking: ExchangeTracking(awaitsDecisions: world.scenario.decidesOnFaultsBeforeRequests))
     }
 
     // MARK: The process
@@ -112,7 +114,7 @@ final class Device {
         exchanges = [:]
         attemptCount = 0
         actionCount = 0
-        link = Self.makeLink(name, seed: world.seed)
+        link = Self.makeLink(name, world)
         linkDeadline = nil
         killAction = world.kill?.device == name ? world.kill?.action : nil
     }
@@ -217,18 +219,25 @@ final class Device {
     }
 
     /// Changes the state of the interface.
-    func setInterface(isUp: Bool) {
-        interface = NetworkInterface(isUp: isUp)
+    func setInterface(isUp: Bool, _ kind: Scenario.NetworkEntry.Interface) {
+        interface = NetworkInterface(isUp: isUp, isMetered: kind == .cell)
         let interface = interface
         input { machine, now in machine.change(at: now) { engine, now in engine.interfaceChanged(interface, at: now) } }
     }
 
     /// Applies a fault to an exchange.
-    func injectFault(_ index: Int, exchange: Int) {
-        guard let (id, flow) = exchanges[exchange], let fault = FaultInjection(world.scenario.faults[index]) else {
-            return
-        }
-        link.injectFault(fault.action, rule: index, into: id, of: flow, at: fault.point, at: world.now)
+    func injectFault(_ index: Int, exchange: Int, at point: Scenario.Fault.Point) {
+        guard let (id, flow) = exchanges[exchange],
+            let fault = FaultInjection(world.scenario.faults[index], at: point, of: name)
+        else { return }
+        link.injectFault(
+            fault.action, rule: index, into: id, of: flow, at: fault.point, isDrawn: fault.isDrawn, at: world.now)
+    }
+
+    /// Aborts or closes the connection of an exchange.
+    func closeConnection(of exchange: Int, isAbort: Bool) {
+        guard let (_, flow) = exchanges[exchange] else { return }
+        link.closeConnection(flow, abortively: isAbort, at: world.now)
     }
 
     /// Withdraws faults that have not applied.
@@ -378,6 +387,7 @@ final class Device {
             exchanges[number(id)] = (id, timed.flow)
             flows[timed.flow]?.beginExchange(number(id))
             world.record(event)
+            link.admitRequest(id, of: timed.flow, at: world.now)
             // The client may have closed its socket while the request waited to be read.
             if flows[timed.flow]?.client == .closed { flows[timed.flow]?.endExchanges() }
         case .requestDelivered(let id): world.record(.arrived(number(id)))
@@ -391,7 +401,9 @@ final class Device {
             guard exchanges[number(id)] != nil else { return }
             guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
             world.record(.failed(number(id)))
-        case .faultInjected(let id, let rule, _, _): world.record(.fault(index: rule, exchange: number(id)))
+        case .faultInjected(let id, let rule, let point, _):
+            guard let point = Scenario.Fault.Point(rawValue: point.rawValue) else { return }
+            world.record(.fault(index: rule, exchange: number(id), point: point))
         case .faultMissed(_, let rule, _): world.faultMissed(rule)
         case .requestStarted, .requestRead, .responseStarted, .protocolSwitched: break
         case .notHTTP(let reason): world.record(.action(actor: name, "sends bytes that are not HTTP: \(reason)"))

@@ -32,7 +32,7 @@ enum Parity {
             case .responseReceived(let id, let status):
                 guard let place = places[id] else { continue }
                 found[place.actor]?[place.index].text += " \(status)"
-            case .fault(_, let id):
+            case .fault(_, let id, _):
                 guard let place = places[id] else { continue }
                 found[place.actor]?[place.index].text += " lost"
             default: break
