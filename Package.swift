@@ -216,7 +216,8 @@ let package = Package(
             name: "CommandSupport",
             dependencies: [
                 "Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "NotesService", "ProxyServer",
-                "PacketCapture", "NotesServer", "ControlAPI", "LiveMeasurement", nioCore, nioPosix, logging,
+                "PacketCapture", "NotesServer", "ControlAPI", "LinkWorkload", "LiveMeasurement", nioCore, nioPosix,
+                logging,
             ],
             swiftSettings: settings
         ),

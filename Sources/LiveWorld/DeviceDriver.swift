@@ -154,7 +154,11 @@ actor DeviceDriver {
             world.client(of: name) { ledger, recorder in
                 ledger.activity(activity, process: process, &recorder)
             }
-            if case .settled(let isSettled) = activity { world.settled(name, isSettled) }
+            switch activity {
+            case .settled(let isSettled): world.settled(name, isSettled)
+            case .busy(let isBusy): world.busy(name, isBusy)
+            case .connectionAttempted, .connected, .connectionEnded, .committed: break
+            }
         }
         client = try await SyncClient.start(configuration, interface: interface) { [world, name, process] event, _ in
             guard case .view(let change) = event else { return }

@@ -78,7 +78,7 @@ struct DeviceLedger {
             guard let attempt = attempts.removeValue(forKey: id) else { return [] }
             return end(attempt, &recorder)
         case .committed(let change): return [.commit(device: name, digest: change.digest)]
-        case .settled: return []
+        case .settled, .busy: return []
         }
     }
 

@@ -60,6 +60,7 @@ extension ScenarioDirector {
         }
         actors[index].queue = []
         actors[index].isRunning = false
+        actors[index].isBusy = false
         actors[index].isSettled = false
         exchanges = exchanges.filter { $0.value != index }
         dials = dials.filter { $0.value != index }

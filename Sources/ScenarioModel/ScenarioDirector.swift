@@ -117,6 +117,8 @@ public struct ScenarioDirector: Sendable {
         var isRunning: Bool
         /// Whether it has nothing to send or fetch.
         var isSettled = false
+        /// Whether it has an exchange in flight that the history may not have yet, or a change to commit.
+        var isBusy = false
         /// Actions that wait for the end of the actor's current act.
         var queue: [WaitingAction] = []
         var act: ActID?
@@ -424,6 +426,15 @@ public struct ScenarioDirector: Sendable {
         guard let index = actorIndex[device] else { return }
         isIdle = false
         actors[index].isSettled = false
+        proceed()
+    }
+
+    /// Records whether a device's client has an exchange in flight or a change to commit; needed where the history gets
+    /// the client's requests later than the client sends them.
+    public mutating func busy(_ device: String, _ isBusy: Bool, at time: Instant) {
+        advance(to: time)
+        guard let index = actorIndex[device], actors[index].isRunning else { return }
+        actors[index].isBusy = isBusy
         proceed()
     }
 

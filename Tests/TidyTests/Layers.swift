@@ -105,7 +105,7 @@ enum Layers {
             name: "CommandSupport", layer: 2,
             targets: [
                 "Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "NotesService", "ProxyServer",
-                "PacketCapture", "NotesServer", "ControlAPI", "LiveMeasurement",
+                "PacketCapture", "NotesServer", "ControlAPI", "LinkWorkload", "LiveMeasurement",
             ],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
         .init(
