@@ -157,16 +157,22 @@ extension SharedLink {
         guard let deadline = conduits[id].tracker?.nextDeadline else { return }
         if let timer = conduits[id].tracker?.timer, timer <= deadline { return }
         conduits[id].tracker?.timer = deadline
-        faultTimers.removeStale(in: conduits, connections: tcp.connectionCount)
-        faultTimers.schedule(id, at: deadline)
+        timers.removeStale(in: conduits, connections: tcp.connectionCount)
+        timers.schedule(id, .fault, at: deadline)
     }
 
     /// Continues the connection of a timer that is due.
-    mutating func fire(_ timer: FaultTimers.Timer) {
-        guard FaultTimers.isCurrent(timer, in: conduits) else { return }
-        conduits[timer.flow].tracker?.timer = nil
-        conduits[timer.flow].tracker?.advance(to: now, &recorder.exchanges)
-        runTracker(timer.flow)
+    mutating func fire(_ timer: LinkTimers.Timer) {
+        guard LinkTimers.isCurrent(timer, in: conduits) else { return }
+        switch timer.purpose {
+        case .toxics(let direction):
+            conduits[timer.flow][direction].toxics?.timer = nil
+            runToxics(timer.flow, direction)
+        case .fault:
+            conduits[timer.flow].tracker?.timer = nil
+            conduits[timer.flow].tracker?.advance(to: now, &recorder.exchanges)
+            runTracker(timer.flow)
+        }
     }
 
     // MARK: Ends

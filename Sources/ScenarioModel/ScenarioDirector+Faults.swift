@@ -62,6 +62,9 @@ extension ScenarioDirector {
         actors[index].isRunning = false
         actors[index].isBusy = false
         actors[index].isSettled = false
+        for exchange in exchanges.keys where exchanges[exchange] == index && knowledge.isPendingWrite(exchange) {
+            strayWrites[exchange] = now + Self.strayWriteMax
+        }
         exchanges = exchanges.filter { $0.value != index }
         dials = dials.filter { $0.value != index }
         if let missed = storedFaults.nothingLeft(name) { faults.missed(missed) }

@@ -109,7 +109,7 @@ extension ScenarioDirector {
     }
 
     /// Whether nothing is outstanding: besides ``hasNoWork``, no attempt to connect.
-    var isQuiet: Bool { hasNoWork && dials.isEmpty && !actors.contains(where: \.isBusy) }
+    var isQuiet: Bool { hasNoWork && strayWrites.isEmpty && dials.isEmpty && !actors.contains(where: \.isBusy) }
 
     /// Whether no act, exchange or change of a link is outstanding.
     var hasNoWork: Bool {
@@ -131,6 +131,7 @@ extension ScenarioDirector {
     mutating func proceed(_ actual: Instant? = nil) {
         switch phase {
         case .script:
+            if !strayWrites.isEmpty { strayWrites = strayWrites.filter { $0.value > now } }
             startActs(actual ?? now)
             guard phase == .script else { return }
             let isComplete = isQuiet && (plan.isFinished && !reactions.hasPlanned && !isOpen || hasOnlyPolls)
@@ -168,4 +169,23 @@ extension ScenarioDirector {
     private var hasTimedSteps: Bool { plan.hasTimedSteps || reactions.hasPlanned }
 
     var nextChange: Instant? { actors.compactMap { $0.timeline?.nextDeadline }.min() }
+
+    mutating func phaseTimedOut() {
+        switch phase {
+        case .setup:
+            let waiting = actors.filter { !$0.isPrepared }.map(\.name).joined(separator: ", ")
+            setupFailed(
+                "\(waiting) did not complete the first sync within \(TimeFormat.short(Self.setupMax))", at: now)
+        case .heal, .quiesce:
+            for actor in actors where actor.device != nil && !(actor.isSettled && actor.act == nil) {
+                record(
+                    .aborted(
+                        "\(actor.name) did not converge within \(TimeFormat.short(Self.quiesceMax)) after its link "
+                            + "was restored"))
+            }
+            beginVerify()
+        case .verify: beginProve()
+        case .script, .prove, .ended: break
+        }
+    }
 }

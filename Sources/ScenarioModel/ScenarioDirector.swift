@@ -86,6 +86,8 @@ public struct ScenarioDirector: Sendable {
     /// The time for which nothing must be outstanding before the heal phase begins: longer than a client takes from one
     /// request to the next.
     public static let quietMin = Nanoseconds.milliseconds(100)
+    /// The longest time for which the end of the script waits for a write that a killed client has sent.
+    public static let strayWriteMax = Nanoseconds.seconds(5)
     /// The shortest lateness that is recorded.
     public static let lateMin = Nanoseconds.milliseconds(10)
     /// The maximum number of changes of links that one call of ``advance(to:)`` orders one by one.
@@ -173,6 +175,8 @@ public struct ScenarioDirector: Sendable {
     var exchanges: [Int: Int] = [:]
     /// Connections that have not ended and have had no request, with their device.
     var dials: [Int: Int] = [:]
+    /// Writes of killed clients that may still reach the server, with the times until which they are waited for.
+    var strayWrites: [Int: Instant] = [:]
     var lateness = Lateness()
     var isIdle = false
     /// The time since which nothing has been outstanding in the script phase.
@@ -265,6 +269,7 @@ public struct ScenarioDirector: Sendable {
         if let end = open.nextEnd(lateness, hasWork: { hasWork($0) }) { next = min(next, start + end) }
         if now < start + lastChange { next = min(next, start + lastChange) }
         if let quietSince { next = min(next, quietSince + Self.quietMin) }
+        if let stray = strayWrites.values.min() { next = min(next, max(now, stray)) }
         return next
     }
 
@@ -377,7 +382,9 @@ public struct ScenarioDirector: Sendable {
             }
             knowledge.requested(id, by: deviceIndex(actor), method: method, row: row)
             attempted(by: actor)
-        case .serverResponded(let id, _): knowledge.responded(to: id) { actors[$0].isSettled }
+        case .serverResponded(let id, _):
+            strayWrites[id] = nil
+            knowledge.responded(to: id) { actors[$0].isSettled }
         case .responseReceived(let id, let status):
             if let missed = storedFaults.responseReceived(id) { faults.missed(missed) }
             ended(id, isSuccess: status < 400)
@@ -482,24 +489,5 @@ public struct ScenarioDirector: Sendable {
     mutating func recordLateness(planned: Instant, _ actual: Instant) {
         let late = actual - planned
         if late >= Self.lateMin { record(.late(late)) }
-    }
-
-    private mutating func phaseTimedOut() {
-        switch phase {
-        case .setup:
-            let waiting = actors.filter { !$0.isPrepared }.map(\.name).joined(separator: ", ")
-            setupFailed(
-                "\(waiting) did not complete the first sync within \(TimeFormat.short(Self.setupMax))", at: now)
-        case .heal, .quiesce:
-            for actor in actors where actor.device != nil && !(actor.isSettled && actor.act == nil) {
-                record(
-                    .aborted(
-                        "\(actor.name) did not converge within \(TimeFormat.short(Self.quiesceMax)) after its link "
-                            + "was restored"))
-            }
-            beginVerify()
-        case .verify: beginProve()
-        case .script, .prove, .ended: break
-        }
     }
 }

@@ -1,5 +1,6 @@
 import Determinism
 import Impairment
+import NIOCore
 import NIOPosix
 import Synchronization
 import TestSupport
@@ -98,7 +99,7 @@ import Testing
 
     private static func serve(_ listener: TestSocket) throws -> Seen {
         let socket = try listener.accept()
-        var seen = read(socket, settling: 0) { $0.bytes == FaultTable.request }
+        let seen = read(socket, settling: 0) { $0.bytes == FaultTable.request }
         guard seen.end == .open, seen.bytes == FaultTable.request else { return seen }
         try? socket.send(FaultTable.response)
         return read(socket, seen)
