@@ -8,7 +8,9 @@ internal import NIOCore
 extension ExchangeTracker {
     mutating func parseRequests(_ registry: inout ExchangeRegistry) {
         do throws(HTTPError) {
-            while canParse(.up), !isAwaitingSwitch, request?.isAwaitingDecision != true, let part = try requests.takePart() {
+            while canParse(.up), !isAwaitingSwitch, request?.isAwaitingDecision != true,
+                let part = try requests.takePart()
+            {
                 switch part {
                 case .requestHead(let head, let range): begin(head, range, &registry)
                 case .body(let piece, let range): takeRequestBody(piece, range, &registry)

@@ -80,7 +80,8 @@ struct ReactiveWorkload {
         guard entries[subject.entry].count < Scenario.Workload.actionsMax else { return }
         entries[subject.entry].count += 1
         let due = Nanoseconds(time.count.addingSaturating(entries[subject.entry].delay.count))
-        planned.insert((due, subject, entries[subject.entry].count), at: planned.firstIndex { $0.time > due } ?? planned.count)
+        planned.insert(
+            (due, subject, entries[subject.entry].count), at: planned.firstIndex { $0.time > due } ?? planned.count)
     }
 
     /// Returns the notes whose state satisfies a condition; `nil` stands for the device.
@@ -99,7 +100,9 @@ struct ReactiveWorkload {
     mutating func takeDue(at now: Nanoseconds) -> Due? {
         while let next = planned.first, next.time <= now {
             planned.removeFirst()
-            guard holding.contains(next.subject), let (actor, action) = action(next.subject, next.number) else { continue }
+            guard holding.contains(next.subject), let (actor, action) = action(next.subject, next.number) else {
+                continue
+            }
             return Due(actor: actor, action: action, planned: next.time)
         }
         return nil

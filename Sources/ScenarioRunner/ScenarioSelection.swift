@@ -79,14 +79,22 @@ public struct ScenarioSelection: Sendable {
 
     /// Returns the runs of each valid file. Files whose runs cannot be made are rejected.
     ///
-    /// - Parameter needsSeed: Whether `seed: commit` applies: no other seed is given.
-    mutating func takeRuns(ofVariant variant: String?, needsSeed: Bool) -> [(source: Source, runs: [Scenario])] {
+    /// - Parameters:
+    ///   - tags: Only runs with at least one of them; all if empty.
+    ///   - needsSeed: Whether `seed: commit` applies: no other seed is given.
+    mutating func takeRuns(
+        ofVariant variant: String?, tags: [String], needsSeed: Bool
+    ) -> [(source: Source, runs: [Scenario])] {
+        let tags = tags.map { Array($0.utf8) }
         var found: [(source: Source, runs: [Scenario])] = []
         var rejected: [Rejection] = []
         for source in sources {
             do {
                 let runs = try source.file.runs(ofVariant: variant)
-                found.append((source, try needsSeed ? Self.seeded(runs, source.name) : runs))
+                let selected = runs.filter { run in
+                    tags.isEmpty || run.tags.contains { tags.contains(Array($0.utf8)) }
+                }
+                found.append((source, try needsSeed ? Self.seeded(selected, source.name) : selected))
             } catch let error as ScenarioCatalogue.LookupError {
                 rejected.append(Self.rejection(error, source.name))
             } catch let error as CommitSeed.Failure {

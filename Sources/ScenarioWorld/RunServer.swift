@@ -30,8 +30,9 @@ public struct RunServer: Sendable {
         guard let contract = APIContract.named[scenario.contract] else {
             throw SetupError("\(scenario.name): the contract '\(scenario.contract.prefix(40))' does not exist")
         }
-        if let fill = scenario.fill, fill.notes.multipliedReportingOverflow(by: fill.bytes).overflow
-            || fill.notes * fill.bytes > Self.fillBytesMax
+        if let fill = scenario.fill,
+            fill.notes.multipliedReportingOverflow(by: fill.bytes).overflow
+                || fill.notes * fill.bytes > Self.fillBytesMax
         {
             throw SetupError("\(scenario.name): 'fill' has more than \(Self.fillBytesMax >> 20) MiB of text")
         }

@@ -108,7 +108,8 @@ import Testing
     /// Reads until the connection ends, until nothing has arrived for ``openMilliseconds``, or until `isDone` and nothing
     /// has arrived for some milliseconds.
     private static func read(
-        _ socket: TestSocket, _ earlier: Seen = Seen(), settling: Int = 50, until isDone: (Seen) -> Bool = { _ in false }
+        _ socket: TestSocket, _ earlier: Seen = Seen(), settling: Int = 50,
+        until isDone: (Seen) -> Bool = { _ in false }
     ) -> Seen {
         var seen = earlier
         var idle = 0

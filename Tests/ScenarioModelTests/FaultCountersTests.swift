@@ -81,7 +81,8 @@ import Testing
         let device = Scenario.Device(
             name: "A", user: "ada", startsSynced: true,
             network: [
-                .init(at: .zero, .hold(wifi), signalling: .always), .init(at: .seconds(1), .hold(wifi), signalling: signalling),
+                .init(at: .zero, .hold(wifi), signalling: .always),
+                .init(at: .seconds(1), .hold(wifi), signalling: signalling),
             ])
         var state = OutageSignalling()
         return (0..<60).map { index in
