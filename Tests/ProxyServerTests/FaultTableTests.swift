@@ -87,22 +87,23 @@ import Testing
             client.finish()
             seen.end = .killed
         }
-        let received = try await server
+        let (received, serverSocket) = try await server
         let comment = Comment(rawValue: "\(row)")
         #expect(received.bytes == FaultTable.bytes(row.request, isRequest: true), comment)
         #expect(seen.bytes == FaultTable.bytes(row.response, isRequest: false), comment)
         expect(received.end, row.server, comment)
         expect(seen.end, row.client, comment)
-        withExtendedLifetime(client) {}
+        // Both sockets stay open until both peers have seen what they wait for.
+        withExtendedLifetime((client, serverSocket)) {}
         await proxy.stop(grace: .zero)
     }
 
-    private static func serve(_ listener: TestSocket) throws -> Seen {
+    private static func serve(_ listener: TestSocket) throws -> (seen: Seen, socket: TestSocket) {
         let socket = try listener.accept()
         let seen = read(socket, settling: 0) { $0.bytes == FaultTable.request }
-        guard seen.end == .open, seen.bytes == FaultTable.request else { return seen }
+        guard seen.end == .open, seen.bytes == FaultTable.request else { return (seen, socket) }
         try? socket.send(FaultTable.response)
-        return read(socket, seen)
+        return (read(socket, seen), socket)
     }
 
     /// Reads until the connection ends, until nothing has arrived for ``openMilliseconds``, or until `isDone` and nothing
