@@ -19,7 +19,7 @@ extension ScenarioDirector {
     }
 
     /// Executes the part of a fault that is not the link's.
-    mutating func faultFired(_ index: Int, _ exchange: Int, _ point: Scenario.Fault.Point) {
+    mutating func faultFired(_ index: Int, _ exchange: Int, _ point: Scenario.Fault.Point?) {
         guard scenario.faults.indices.contains(index), let device = faultDevices.removeValue(forKey: exchange),
             phase == .script
         else { return }

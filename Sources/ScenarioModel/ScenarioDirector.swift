@@ -387,7 +387,7 @@ public struct ScenarioDirector: Sendable {
             }
             knowledge.requested(id, by: deviceIndex(actor), method: method, row: row)
             attempted(by: actor)
-        case .serverResponded(let id, _):
+        case .serverResponded(let id, _, _, _):
             strayWrites[id] = nil
             knowledge.responded(to: id) { actors[$0].isSettled }
         case .responseReceived(let id, let status):

@@ -113,7 +113,7 @@ public struct RelevantEvents: Sendable {
         case .failed(let id): return response(id, "no response", time)
         case .fault(let index, let id, let point):
             guard let exchange = exchanges[id], concerns(exchange) else { return nil }
-            return "fault \(index) applies to exchange \(id) at \(point.rawValue)"
+            return "fault \(index) applies to exchange \(id)" + (point.map { " at \($0.rawValue)" } ?? "")
         case .action(let actor, let action):
             // "edits n1 on the base read before"
             let row = action.split(separator: " ").dropFirst().first.map(String.init)
@@ -133,7 +133,7 @@ public struct RelevantEvents: Sendable {
             let shown = found.prefix(3).map { "\($0.name) revision \($0.revision), text \(texts.display($0.text))" }
             let more = found.count > shown.count ? ["\(found.count - shown.count) more"] : []
             return "server: " + (found.isEmpty ? "no such note" : (shown + more).joined(separator: "; "))
-        case .named, .arrived, .serverResponded, .commit, .accepted, .phase, .step, .late: return nil
+        case .named, .requestSent, .arrived, .serverResponded, .commit, .accepted, .phase, .step, .late: return nil
         }
     }
 

@@ -1,4 +1,5 @@
 internal import Determinism
+internal import HTTPTypes
 internal import HTTPWire
 internal import Impairment
 internal import LinkModel
@@ -17,7 +18,7 @@ final class Device {
     let name: String
     private let user: String
     private var store = MemoryStore()
-    private var link: SharedLink
+    var link: SharedLink
     private var isNameResolved = true
     private var interface = NetworkInterface(isUp: true)
 
@@ -38,9 +39,9 @@ final class Device {
     private var isRestarting = false
 
     // Observation.
-    private var flows: [FlowID: Connection] = [:]
+    var flows: [FlowID: Connection] = [:]
     /// The exchanges of the link by their number in the run.
-    private var exchanges: [Int: (id: ExchangeID, flow: FlowID)] = [:]
+    var exchanges: [Int: (id: ExchangeID, flow: FlowID)] = [:]
     private var attemptCount = 0
     private var view = DeviceView()
     private var wasSettled: Bool?
@@ -49,6 +50,13 @@ final class Device {
     private let ids: RandomIdentifiers
     /// Random seeds of the processes.
     private let seeds: RandomIdentifiers
+
+    /// The shift of the wall clock.
+    private var wallShift = Nanoseconds.zero
+    /// The connections of requests past the client's queue, and what follows the end of each.
+    private var rawExchanges: [(connection: Connection, finish: () -> Void)] = []
+    /// The time limits of such a request: to connect, and to get the response.
+    private static let rawTimeout = Nanoseconds.seconds(30)
 
     /// Acts of the user that wait for the restart of a killed client.
     private var waitingActs: [() -> Void] = []
@@ -103,6 +111,9 @@ final class Device {
         let open = connections.sorted { $0.key < $1.key }
         connections = [:]
         for (_, connection) in open { connection.closeByClient() }
+        let raw = rawExchanges
+        rawExchanges = []
+        for (connection, _) in raw { connection.closeByClient() }
         settle()
     }
 
@@ -170,7 +181,6 @@ final class Device {
 
     /// Processes an event of a client's socket.
     func receive(_ event: ClientSocketEvent, on connection: Connection) {
-        let id = connection.id
         switch event {
         case .drained:
             report(.drained(.client), on: connection.flow)
@@ -184,6 +194,7 @@ final class Device {
             if case .received = event { report(.gone(.client), on: connection.flow) }
             return settle()
         }
+        guard let id = connection.id else { return receiveRaw(event, on: connection) }
         switch event {
         case .connected:
             connection.client = .open
@@ -247,10 +258,13 @@ final class Device {
 
     private func connect(_ id: HTTPConnectionID) {
         let connection = Connection(self, process: process, id, attempt: attemptCount)
+        world.record(.connectionAttempt(world.recorder.connection(attemptCount, of: name), device: name))
         attemptCount += 1
-        world.record(
-            .connectionAttempt(world.recorder.connection(connection.attempt, of: name), device: name))
         connections[id] = connection
+        connect(connection)
+    }
+
+    private func connect(_ connection: Connection) {
         func fail(_ reason: HTTPConnectError) {
             world.schedule(.clientSocket(connection, .connectFailed(reason)), after: World.localDelay)
         }
@@ -376,40 +390,6 @@ final class Device {
         world.settled(self, isSettled)
     }
 
-    private func record(_ timed: SharedLink.TimedExchangeEvent) {
-        func number(_ id: ExchangeID) -> Int { world.recorder.exchange(id.number, of: name) }
-        switch timed.event {
-        case .requested(let id, let head, let body, _):
-            let event = world.recorder.request(
-                id.number, of: name, method: head.method, record: RequestSubject.record(head, body),
-                key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: FNV1a.digest(body),
-                connection: flows[timed.flow]?.attempt)
-            exchanges[number(id)] = (id, timed.flow)
-            flows[timed.flow]?.beginExchange(number(id))
-            world.record(event)
-            link.admitRequest(id, of: timed.flow, at: world.now)
-            // The client may have closed its socket while the request waited to be read.
-            if flows[timed.flow]?.client == .closed { flows[timed.flow]?.endExchanges() }
-        case .requestDelivered(let id): world.record(.arrived(number(id)))
-        case .committed(let id, let status, _): world.record(.serverResponded(number(id), status: status))
-        case .responseDelivered(let id, let status):
-            // Bytes written to a closed socket are not received.
-            guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
-            world.record(.responseReceived(number(id), status: status))
-        case .interrupted(let id):
-            // Of a request that was interrupted itself, nothing has been recorded.
-            guard exchanges[number(id)] != nil else { return }
-            guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
-            world.record(.failed(number(id)))
-        case .faultInjected(let id, let rule, let point, _):
-            guard let point = Scenario.Fault.Point(rawValue: point.rawValue) else { return }
-            world.record(.fault(index: rule, exchange: number(id), point: point))
-        case .faultMissed(_, let rule, _): world.faultMissed(rule)
-        case .requestStarted, .requestRead, .responseStarted, .protocolSwitched: break
-        case .notHTTP(let reason): world.record(.action(actor: name, "sends bytes that are not HTTP: \(reason)"))
-        }
-    }
-
     // MARK: Acts of the user
 
     /// Drops acts that wait for a restart: the client was killed by the scenario.
@@ -418,7 +398,14 @@ final class Device {
     /// Performs an action and calls `finish` when it has taken effect, with the reason if it is an error.
     func perform(_ action: Scenario.Action, finish: @escaping (String?) -> Void) {
         do throws(ActionError) {
-            let date = Server.date(at: world.now)
+            switch action {
+            case .clock(let shift):
+                wallShift = wallShift + shift
+                return finishAct(finish)
+            case .send(let request): return try send(request) { [self] in finishAct(finish) }
+            default: break
+            }
+            let date = Server.date(at: world.now + wallShift)
             let change = try UserChange(action, world.recorder, ids: ids, date: date)
             // A note has its name before it is visible.
             if let change, let record = change.newRecord { world.assign(row: change.row, to: record.text) }
@@ -450,7 +437,11 @@ final class Device {
             waitingActs.append { [self] in make(change, finish) }
             return
         }
-        // After each act the director expects a report, even if the state is the one reported before.
+        finishAct(finish)
+    }
+
+    /// Ends an act. The director expects a report after it, even if the state is the one reported before.
+    private func finishAct(_ finish: (String?) -> Void) {
         wasSettled = nil
         finish(nil)
         reportSettled()
@@ -464,5 +455,48 @@ final class Device {
             recordView()
         }
         if hasCommitted { world.record(.accepted(device: name, row: change.row)) }
+    }
+
+    // MARK: Requests past the client's queue
+
+    /// Sends a request on a connection of its own and calls `finish` when the response or the end of the connection has
+    /// arrived. A kill of the client closes the connection.
+    private func send(_ request: Scenario.RawRequest, finish: @escaping () -> Void) throws(ActionError) {
+        let content = try RawRequest.content(of: request, world.recorder)
+        let connection = Connection(self, process: process, nil, attempt: nil)
+        do {
+            connection.raw = try RawExchange(content, authorization: Server.authorization(of: user))
+        } catch {
+            throw ActionError("\(error)")
+        }
+        rawExchanges.append((connection, finish))
+        world.schedule(.rawDeadline(connection, .connecting), after: Self.rawTimeout)
+        connect(connection)
+    }
+
+    private func receiveRaw(_ event: ClientSocketEvent, on connection: Connection) {
+        switch event {
+        case .connected:
+            connection.client = .open
+            if let bytes = connection.raw?.bytes { connection.write(bytes) }
+            world.schedule(.rawDeadline(connection, .open), after: Self.rawTimeout)
+        case .received(let bytes): if connection.raw?.received(bytes) ?? true { endRaw(connection) }
+        case .connectFailed, .closed: endRaw(connection)
+        case .written, .drained, .reset: break
+        }
+        settle()
+    }
+
+    /// Processes the time limit of a request in a state of its socket.
+    func rawDeadlinePassed(_ connection: Connection, _ state: ClientState) {
+        guard connection.client == state else { return }
+        endRaw(connection)
+        settle()
+    }
+
+    private func endRaw(_ connection: Connection) {
+        connection.closeByClient()
+        guard let index = rawExchanges.firstIndex(where: { $0.connection === connection }) else { return }
+        rawExchanges.remove(at: index).finish()
     }
 }

@@ -425,5 +425,6 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
             """)
     }
 
-    static let all = phases + steps + traffic + budgets + networks + faults + kills + drawn + repetitions
+    static let all =
+        phases + steps + traffic + budgets + networks + faults + kills + drawn + repetitions + requests + acts
 }
