@@ -1,10 +1,8 @@
 internal import Determinism
-internal import HTTPTypes
 internal import HTTPWire
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
-internal import NotesContract
 internal import ScenarioModel
 internal import ScenarioWorld
 internal import SyncEngine
