@@ -9,7 +9,7 @@ extension ScenarioDirector {
     mutating func arm(_ fault: FaultCounters.Application, exchange: Int, of device: String) {
         faultDevices[exchange] = device
         if fault.point == .stored { storedFaults.arm(fault.fault, exchange: exchange, of: device) }
-        order(.armFault(fault.fault, exchange: exchange, point: fault.point))
+        order(.armFault(fault.fault, exchange: exchange, device: device, point: fault.point))
     }
 
     /// Records a commit of a device's store: a fault at `stored` fires.

@@ -56,7 +56,7 @@ public struct ScenarioDirector: Sendable {
         /// Apply the fault with this index in the scenario to an exchange, at a point that is not `any`. Given while
         /// the exchange's request is recorded, and executed before anything more of the request leaves the device. The
         /// world reports ``History/Event/fault(index:exchange:point:)``, except at the point `stored`.
-        case armFault(Int, exchange: Int, point: Scenario.Fault.Point)
+        case armFault(Int, exchange: Int, device: String, point: Scenario.Fault.Point)
         /// Abort or close the connection of an exchange after which the client has stored the result, before the client
         /// does anything more, as far as the world can.
         case closeConnection(exchange: Int, device: String, isAbort: Bool)

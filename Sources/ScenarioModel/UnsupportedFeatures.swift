@@ -13,7 +13,7 @@ public struct UnsupportedFeature: Hashable, Sendable, CustomStringConvertible {
 /// A world that learns to execute a feature removes the feature from the lists of this file.
 public func unsupportedFeatures(of scenario: Scenario) -> [UnsupportedFeature] {
     var found: [UnsupportedFeature] = []
-    for feature in Feature.top + Feature.devices + Feature.actions + Feature.expectations {
+    for feature in Feature.devices + Feature.actions + Feature.expectations {
         guard let location = feature.firstUse(scenario) else { continue }
         found.append(UnsupportedFeature(feature: feature.name, location: location))
     }
@@ -31,25 +31,11 @@ private struct Feature {
         self.firstUse = firstUse
     }
 
-    // MARK: Top level
-
-    static var top: [Feature] {
-        [
-            key("'server: run'", "server") { if case .run = $0.server { true } else { false } },
-            key("'server: url'", "server") { if case .url = $0.server { true } else { false } },
-        ]
-    }
-
-    private static func key(_ name: String, _ key: String, _ isUsed: @escaping (Scenario) -> Bool) -> Feature {
-        Feature(name) { isUsed($0) ? $0.locations[key] ?? SourceLocation(file: $0.name) : nil }
-    }
-
     // MARK: Devices
 
     static var devices: [Feature] {
         [
             device("'client: legacy'") { $0.client == .legacy },
-            device("'client: run'") { if case .run = $0.client { true } else { false } },
         ]
     }
 
@@ -72,7 +58,10 @@ private struct Feature {
         Feature(name) { scenario in
             for step in scenario.steps {
                 guard let (actor, action) = step.action else { continue }
-                if isUse(scenario.devices.contains { $0.name == actor }, action) { return step.location }
+                let device = scenario.devices.first { $0.name == actor }
+                // The adapter of a program takes every action.
+                if device?.runsProgram ?? false { continue }
+                if isUse(device != nil, action) { return step.location }
             }
             return nil
         }

@@ -182,9 +182,8 @@ final class World {
     private func collectOrders() {
         while let order = director.takeAction() {
             switch order {
-            case .armFault(let index, let exchange, let point):
-                // Which device has the exchange is not known here; the others ignore the call.
-                for device in devices { device.injectFault(index, exchange: exchange, at: point) }
+            case .armFault(let index, let exchange, let name, let point):
+                device(name)?.injectFault(index, exchange: exchange, at: point)
             case .record(.fault), .killClient(_, device: _, atOnce: true), .closeConnection: execute(order)
             default: orders.append(order)
             }

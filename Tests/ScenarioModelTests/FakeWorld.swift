@@ -157,7 +157,7 @@ final class FakeWorld {
             after(behaviour.actTime) { [self] in
                 if clients[actor]?.epoch == epoch { perform(id, actor, action) }
             }
-        case .armFault(let index, let exchange, let point):
+        case .armFault(let index, let exchange, device: _, let point):
             if point != .stored { armed[exchange] = (index, scenario.faults[index].action, point) }
         case .closeConnection: break
         case .disarmFaults: armed = [:]
