@@ -78,9 +78,9 @@ extension ScenarioFormat {
                         + "`answer-started`, `partly-answered`, `answered`: the client has the head, a part or all of "
                         + "the response; `stored`: and has stored it; `any`: one of them at random."),
                 Key(
-                    "then", .either([.choice(["cut", "close", "mute"]), .object("then")]), required: true,
+                    "then", .either([.choice(["cut", "close", "mute", "kill"]), .object("then")]), required: true,
                     "The effect. `cut` resets the connection, `close` closes it, `mute` leaves it open and delivers "
-                        + "nothing more."),
+                        + "nothing more, `kill` kills the client that sent the request."),
             ]),
         Object(
             "times", "'times'",

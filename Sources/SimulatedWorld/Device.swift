@@ -1,10 +1,8 @@
 internal import Determinism
-internal import HTTPTypes
 internal import HTTPWire
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
-internal import NotesContract
 internal import ScenarioModel
 internal import ScenarioWorld
 internal import SyncEngine
@@ -18,7 +16,7 @@ final class Device {
     let name: String
     private let user: String
     private var store = MemoryStore()
-    private var link: SharedLink
+    var link: SharedLink
     private var isNameResolved = true
     private var interface = NetworkInterface(isUp: true)
 
@@ -39,9 +37,9 @@ final class Device {
     private var isRestarting = false
 
     // Observation.
-    private var flows: [FlowID: Connection] = [:]
+    var flows: [FlowID: Connection] = [:]
     /// The exchanges of the link by their number in the run.
-    private var exchanges: [Int: (id: ExchangeID, flow: FlowID)] = [:]
+    var exchanges: [Int: (id: ExchangeID, flow: FlowID)] = [:]
     private var attemptCount = 0
     private var view = DeviceView()
     private var wasSettled: Bool?
@@ -69,11 +67,13 @@ final class Device {
         user = device.user
         ids = RandomIdentifiers(seed: world.seed, "user/\(name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(name)")
-        link = Self.makeLink(name, seed: world.seed)
+        link = Self.makeLink(name, world)
     }
 
-    private static func makeLink(_ name: String, seed: UInt64) -> SharedLink {
-        SharedLink(seed: seed, name: "link/\(name)", exchangeTracking: ExchangeTracking())
+    private static func makeLink(_ name: String, _ world: World) -> SharedLink {
+        SharedLink(
+            seed: world.seed, name: "link/\(name)",
+            exchangeTracking: ExchangeTracking(awaitsDecisions: world.scenario.decidesOnFaultsBeforeRequests))
     }
 
     // MARK: The process
@@ -123,7 +123,7 @@ final class Device {
         exchanges = [:]
         attemptCount = 0
         actionCount = 0
-        link = Self.makeLink(name, seed: world.seed)
+        link = Self.makeLink(name, world)
         linkDeadline = nil
         killAction = world.kill?.device == name ? world.kill?.action : nil
     }
@@ -228,18 +228,25 @@ final class Device {
     }
 
     /// Changes the state of the interface.
-    func setInterface(isUp: Bool) {
-        interface = NetworkInterface(isUp: isUp)
+    func setInterface(isUp: Bool, _ kind: Scenario.NetworkEntry.Interface) {
+        interface = NetworkInterface(isUp: isUp, isMetered: kind == .cell)
         let interface = interface
         input { machine, now in machine.change(at: now) { engine, now in engine.interfaceChanged(interface, at: now) } }
     }
 
     /// Applies a fault to an exchange.
-    func injectFault(_ index: Int, exchange: Int) {
-        guard let (id, flow) = exchanges[exchange], let fault = FaultInjection(world.scenario.faults[index]) else {
-            return
-        }
-        link.injectFault(fault.action, rule: index, into: id, of: flow, at: fault.point, at: world.now)
+    func injectFault(_ index: Int, exchange: Int, at point: Scenario.Fault.Point) {
+        guard let (id, flow) = exchanges[exchange],
+            let fault = FaultInjection(world.scenario.faults[index], at: point, of: name)
+        else { return }
+        link.injectFault(
+            fault.action, rule: index, into: id, of: flow, at: fault.point, isDrawn: fault.isDrawn, at: world.now)
+    }
+
+    /// Aborts or closes the connection of an exchange.
+    func closeConnection(of exchange: Int, isAbort: Bool) {
+        guard let (_, flow) = exchanges[exchange] else { return }
+        link.closeConnection(flow, abortively: isAbort, at: world.now)
     }
 
     /// Withdraws faults that have not applied.
@@ -379,44 +386,6 @@ final class Device {
         guard isSettled != wasSettled else { return }
         wasSettled = isSettled
         world.settled(self, isSettled)
-    }
-
-    private func record(_ timed: SharedLink.TimedExchangeEvent) {
-        func number(_ id: ExchangeID) -> Int { world.recorder.exchange(id.number, of: name) }
-        switch timed.event {
-        case .requested(let id, let head, let body, _):
-            let event = world.recorder.request(
-                id.number, of: name, method: head.method, record: RequestSubject.record(head, body),
-                key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: FNV1a.digest(body),
-                connection: flows[timed.flow]?.attempt)
-            exchanges[number(id)] = (id, timed.flow)
-            flows[timed.flow]?.beginExchange(number(id))
-            world.record(event)
-            // The client may have closed its socket while the request waited to be read.
-            if flows[timed.flow]?.client == .closed { flows[timed.flow]?.endExchanges() }
-        case .requestDelivered(let id): world.record(.arrived(number(id)))
-        case .committed(let id, let status, let bytes):
-            world.record(world.recorder.responded(number(id), status: status, bytes: bytes))
-        case .responseDelivered(let id, let status):
-            // Bytes written to a closed socket are not received.
-            guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
-            world.record(.responseReceived(number(id), status: status))
-        case .interrupted(let id):
-            // Of a request that was interrupted itself, nothing has been recorded.
-            guard exchanges[number(id)] != nil else { return }
-            guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
-            world.record(.failed(number(id)))
-        case .faultInjected(let id, let rule, let point, _):
-            world.record(
-                .fault(index: rule, exchange: number(id), point: Scenario.Fault.Point(rawValue: point.rawValue)))
-        case .faultMissed(_, let rule, _): world.faultMissed(rule)
-        case .requestRead(let id, let bytes):
-            if bytes > 0 { world.record(.requestSent(number(id), bytes: Int(clamping: bytes))) }
-        case .responseStarted(let id, let head):
-            world.recorder.responseStarted(number(id), entityTag: head.fields[.eTag])
-        case .requestStarted, .protocolSwitched: break
-        case .notHTTP(let reason): world.record(.action(actor: name, "sends bytes that are not HTTP: \(reason)"))
-        }
     }
 
     // MARK: Acts of the user
