@@ -236,7 +236,10 @@ import Testing
         scenario.server = .run(Scenario.Program(["python3", "-c", Self.python]), ready: "/health")
         let result = try await LiveRun.run(scenario)
         #expect(result.verdict.result == .pass, "\(WorldCase.reasons(result.verdict))")
-        #expect(result.verdict.impossible.map(\.reason) == ["the notes of a server other than the built-in one are not read"])
+        #expect(
+            result.verdict.impossible.map(\.reason) == [
+                "the notes of a server other than the built-in one are not read"
+            ])
     }
 
     @Test func aServerThatEndsBeforeItIsReadyIsReported() async throws {
