@@ -183,7 +183,7 @@ public struct RunSummary: Sendable {
             lines.append("  --    \(check.description)")
             lines.append("        not possible: \(check.reason) (\(check.location))")
         }
-        return lines
+        return lines + run.scenario.invariants.summary.map { "  -     \($0)" }
     }
 
     /// The result in one line, for a batch.

@@ -40,7 +40,7 @@ enum Layers {
         .init(name: "LinkWorkload", layer: 1, targets: ["Determinism", "LinkModel", "TCPModel"], packages: []),
         .init(
             name: "ConfigFiles", layer: 1,
-            targets: ["Determinism", "LinkModel", "ScenarioModel"],
+            targets: ["Determinism", "LinkModel", "Impairment", "ScenarioModel"],
             packages: ["Yams"]),
         .init(
             name: "NotesService", layer: 1,
@@ -104,8 +104,8 @@ enum Layers {
         .init(
             name: "CommandSupport", layer: 2,
             targets: [
-                "Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "NotesService", "ProxyServer",
-                "PacketCapture", "NotesServer", "ControlAPI", "LinkWorkload", "LiveMeasurement",
+                "Determinism", "LinkModel", "Impairment", "JSON", "ScenarioModel", "ConfigFiles", "NotesService",
+                "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "LinkWorkload", "LiveMeasurement",
             ],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
         .init(
@@ -124,13 +124,20 @@ enum Layers {
                 "CommandSupport", "LiveWorld",
             ],
             packages: []),
+        .init(
+            name: "SlowlaneTesting", layer: 3,
+            targets: [
+                "Determinism", "LinkModel", "Impairment", "ScenarioModel", "ConfigFiles", "ProxyServer",
+                "ScenarioWorld", "SimulatedWorld",
+            ],
+            packages: ["NIOPosix", "Testing"]),
         .init(name: "ToxiproxyCLI", layer: 3, targets: ["JSON", "ControlAPI", "CommandSupport"], packages: []),
         .init(
             name: "slowlane", layer: 4,
             targets: [
-                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
-                "ConfigFiles",
-                "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient", "ControlAPI",
+                "Determinism", "LinkModel", "TCPModel", "Impairment", "JSON", "SyncEngine", "ScenarioModel",
+                "LinkWorkload", "ConfigFiles", "NotesService", "ProxyServer", "PacketCapture", "NotesServer",
+                "SyncStore", "SyncClient", "ControlAPI",
                 "LiveMeasurement", "CommandSupport", "ScenarioRunner", "ToxiproxyCLI",
             ],
             packages: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix"]),
