@@ -4,6 +4,7 @@ import Impairment
 import LinkModel
 import ProxyServer
 import SlowlaneTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -13,26 +14,30 @@ private func status(of path: String, through network: Network) async throws -> I
     return try await blocking { try HTTPPeer(port: port).ask("GET", path).status }
 }
 
-private func conditions(_ profile: String) throws -> Conditions {
-    try ProfileCatalogue.profile(profile).conditions
+/// Checks the conditions of a network.
+private func expect(
+    _ profile: String, of network: Network? = nil, sourceLocation: SourceLocation = #_sourceLocation
+) async throws {
+    let conditions = try await (network ?? Network.current).conditions
+    #expect(try conditions == ProfileCatalogue.profile(profile).conditions, sourceLocation: sourceLocation)
 }
 
 @Suite(.network(.wifi, upstream: { try await Upstream.address }, seed: 7)) struct NetworkTraitTests {
     @Test func aTestHasTheNetworkOfItsSuite() async throws {
         let network = try Network.current
-        #expect(await network.conditions == conditions("wifi"))
+        try await expect("wifi", of: network)
         #expect(network.seed == 7)
         #expect(network.url == URL(string: "http://127.0.0.1:\(network.port)"))
-        #expect("\(network.upstream)" == (try await Upstream.address))
+        #expect(try await "\(network.upstream)" == Upstream.address)
     }
 
     @Test(.network(.edge)) func theProfileOfTheTestWins() async throws {
-        #expect(await (try Network.current).conditions == conditions("edge"))
+        try await expect("edge")
         #expect(try Network.current.seed == 7)
     }
 
     @Test(.network(.edge), .network(.dsl, seed: 8)) func theLastTraitOfATestWins() async throws {
-        #expect(await (try Network.current).conditions == conditions("dsl"))
+        try await expect("dsl")
         #expect(try Network.current.seed == 8)
     }
 
@@ -52,7 +57,7 @@ private func conditions(_ profile: String) throws -> Conditions {
     @Test(.network(.wifi, at: [.milliseconds(1): .dsl, .zero + .milliseconds(2): .edge]))
     func changesTakeEffectAtTheirTimes() async throws {
         let network = try Network.current
-        let last = try conditions("edge")
+        let last = try ProfileCatalogue.profile("edge").conditions
         let deadline = ContinuousClock.now + .seconds(60)
         while await network.conditions != last, ContinuousClock.now < deadline {
             try await Task.sleep(for: .milliseconds(1))
@@ -61,16 +66,16 @@ private func conditions(_ profile: String) throws -> Conditions {
     }
 
     @Test(.network(.wifi, at: [.seconds(3600): .loss100])) func changesDoNotTakeEffectEarly() async throws {
-        #expect(await (try Network.current).conditions == conditions("wifi"))
+        try await expect("wifi")
     }
 
     @Suite(.network("chrome-slow-3g")) struct InnerSuite {
         @Test func theProfileOfTheInnerSuiteWins() async throws {
-            #expect(await (try Network.current).conditions == conditions("chrome-slow-3g"))
+            try await expect("chrome-slow-3g")
         }
 
         @Test(.network(.timeline("0s: 3g, 20s: 100-loss"))) func aTestMayHaveATimeline() async throws {
-            #expect(await (try Network.current).conditions == conditions("3g"))
+            try await expect("3g")
         }
 
         @Test func aChildTaskHasTheNetworkOfItsTest() async throws {
@@ -109,7 +114,7 @@ private func conditions(_ profile: String) throws -> Conditions {
         let network = try Network.current
         await #expect(throws: Cancelled.self) {
             try await network.offline {
-                #expect(await network.conditions == conditions("wifi"))
+                try await expect("wifi", of: network)
                 throw Cancelled()
             }
         }
@@ -128,19 +133,19 @@ private func conditions(_ profile: String) throws -> Conditions {
     @Test(.network(.wifi)) func aBlockOfOtherConditionsRestoresTheEarlierOnes() async throws {
         let network = try Network.current
         try await network.link(.threeG) {
-            #expect(await network.conditions == conditions("3g"))
-            try await network.link(.edge) { #expect(await network.conditions == conditions("edge")) }
-            #expect(await network.conditions == conditions("3g"))
+            try await expect("3g", of: network)
+            try await network.link(.edge) { try await expect("edge", of: network) }
+            try await expect("3g", of: network)
         }
-        #expect(await network.conditions == conditions("wifi"))
+        try await expect("wifi", of: network)
         try await network.link(.dsl)
-        #expect(await network.conditions == conditions("dsl"))
+        try await expect("dsl", of: network)
     }
 
     @Test(.network(.wifi, at: [.milliseconds(1): .dsl])) func aTimelineAdvancesDuringABlock() async throws {
         let network = try Network.current
         try await network.link(.edge) { try await Task.sleep(for: .milliseconds(5)) }
-        #expect(await network.conditions == conditions("dsl"))
+        try await expect("dsl", of: network)
     }
 
     @Test func cutAbortsOpenConnections() async throws {
@@ -189,9 +194,10 @@ private func conditions(_ profile: String) throws -> Conditions {
 @Suite struct WithNetworkTests {
     @Test func theNetworkEndsWithTheClosure() async throws {
         let port = try await withNetwork(.edge, upstream: Upstream.address, seed: 9) { network in
-            #expect(await network.conditions == conditions("edge"))
+            try await expect("edge", of: network)
             #expect(network.seed == 9)
-            #expect(try Network.current === network)
+            let current = try Network.current
+            #expect(current === network)
             return network.port
         }
         await #expect(throws: TestSocket.Failure.self) {
@@ -211,8 +217,9 @@ private func conditions(_ profile: String) throws -> Conditions {
         let outer = try Network.current
         try await withNetwork(.edge) { inner in
             #expect(inner.port != outer.port)
-            #expect(await inner.conditions == conditions("edge"))
-            #expect(try await status(of: "/", through: inner) > 0)
+            try await expect("edge", of: inner)
+            let code = try await status(of: "/", through: inner)
+            #expect(code > 0)
         }
         #expect(await outer.status.connectionsAccepted == 0)
     }
@@ -225,7 +232,7 @@ private func conditions(_ profile: String) throws -> Conditions {
         ]
         try await withNetwork(upstream: Upstream.address) { network in
             for profile in profiles { try await network.link(profile) }
-            #expect(await network.conditions == conditions("downdead"))
+            try await expect("downdead", of: network)
         }
     }
 }
@@ -250,7 +257,7 @@ private func conditions(_ profile: String) throws -> Conditions {
     @Test func aFaultThatHitsNothingIsAnIssueOfTheTrait() async throws {
         let test = try #require(Test.current)
         let trait = NetworkTrait.fault(.abort, method: "POST", path: "/notes")
-        await withKnownIssue {
+        try await withKnownIssue {
             try await trait.provideScope(for: test, testCase: .current) {
                 let network = try Network.current
                 #expect(try await status(of: "/notes", through: network) > 0)
@@ -266,7 +273,8 @@ private func conditions(_ profile: String) throws -> Conditions {
         let rule = FaultRule(times: 2...2, action: .reply(FaultReply(status: 503)))
         await #expect {
             try await withNetwork(faults: [rule]) { network in
-                #expect(try await status(of: "/", through: network) == 503)
+                let code = try await status(of: "/", through: network)
+                #expect(code == 503)
             }
         } throws: { error in
             "\(error)".contains("fired 1 of 2 times")
@@ -284,5 +292,25 @@ private func conditions(_ profile: String) throws -> Conditions {
         await #expect(throws: NetworkError.self) {
             try await withNetwork(faults: [FaultRule(nth: 0, action: .abort)]) { _ in }
         }
+    }
+}
+
+/// Only one test uses this upstream, which is asked once for each proxy.
+private enum CountedUpstream {
+    static let count = Atomic<Int>(0)
+
+    static var address: String {
+        get async throws {
+            count.add(1, ordering: .relaxed)
+            return try await Upstream.address
+        }
+    }
+}
+
+/// The number of proxies of a test.
+@Suite(.network(upstream: { try await CountedUpstream.address })) struct ProxyCountTests {
+    @Test(.network(.edge), .network(seed: 3)) func allTraitsOfATestHaveOneProxy() async throws {
+        try await expect("edge")
+        #expect(CountedUpstream.count.load(ordering: .relaxed) == 1)
     }
 }

@@ -3,6 +3,7 @@ import Foundation
 import ScenarioModel
 import ScenarioWorld
 import SlowlaneTesting
+import Synchronization
 import TestSupport
 import Testing
 
@@ -40,13 +41,14 @@ import Testing
         let folder = try TemporaryFolder()
         let path = folder.path("failing.yaml")
         try Self.failing.write(toFile: path, atomically: true, encoding: .utf8)
-        var comments: [String] = []
-        withKnownIssue {
+        let found = Mutex<[String]>([])
+        try withKnownIssue {
             try runScenario(path)
         } matching: { issue in
-            comments += issue.comments.map { "\($0)" }
+            found.withLock { $0 += issue.comments.map { "\($0)" } }
             return true
         }
+        let comments = found.withLock { $0 }
         try #require(comments.count == 2, "\(comments)")
         #expect(comments[0].hasPrefix("failing, seed 5: traffic: POST any from A, count 2: "))
         #expect(comments[0].hasSuffix("(\(path):17:5)"))
