@@ -17,7 +17,8 @@ extension ExpectationEvaluator {
         case .readYourWrites: staleView
         case .noFalseConflict: falseConflict
         case .deletesStick: revival
-        case .noSilentOverwrite, .crashAtomicity, .validatedAnswersOnly, .isolation, .noBlocking, .visibleState, .economy,
+        case .noSilentOverwrite, .crashAtomicity, .validatedAnswersOnly, .isolation, .noBlocking, .visibleState,
+            .economy,
             .liveness, .transparentProxy:
             nil
         }
@@ -250,7 +251,8 @@ extension ExpectationEvaluator {
                     for row in state.rows where row.icon == "conflict" && seen.insert(row.name).inserted {
                         let hasOtherWriter = exchanges.contains { exchange in
                             exchange.row == row.name && exchange.actor != device.name && exchange.sentIndex < index
-                                && Self.writeMethods.contains(exchange.method) && user(of: exchange.actor) == device.user
+                                && Self.writeMethods.contains(exchange.method)
+                                && user(of: exchange.actor) == device.user
                         }
                         if hasOtherWriter || sendsRequests(device.name) { continue }
                         return "\(device.name) shows a conflict of \(row.name) at \(TimeFormat.seconds(entry.time)), "
@@ -279,10 +281,12 @@ extension ExpectationEvaluator {
                         return false
                     }
                     let words = text.split(separator: " ").map(String.init)
-                    return words.first == "sends" || words == ["creates", name] || words.starts(with: ["resolves", name])
+                    return words.first == "sends" || words == ["creates", name]
+                        || words.starts(with: ["resolves", name])
                 }
                 if hasDecision { continue }
-                return "\(row.name) was deleted at \(TimeFormat.seconds(deletion.sentAt)), and is on the server at the end"
+                return
+                    "\(row.name) was deleted at \(TimeFormat.seconds(deletion.sentAt)), and is on the server at the end"
             }
             return nil
         }

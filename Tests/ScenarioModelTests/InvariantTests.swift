@@ -160,7 +160,9 @@ import Testing
         #expect(Self.violation(end, .monotonicRevision) == "n1 has revision 2 at the end, after revision 3")
         // Responses to requests that were sent at the same time come in any order.
         var concurrent = HandwrittenRun()
-        for id in 0...1 { concurrent.add(1, .request(id, actor: "A", method: "GET", row: "n1", key: nil, bodyDigest: 0)) }
+        for id in 0...1 {
+            concurrent.add(1, .request(id, actor: "A", method: "GET", row: "n1", key: nil, bodyDigest: 0))
+        }
         for id in 0...1 { concurrent.add(2, .serverResponded(id, status: 200, revision: 4 - id)) }
         #expect(Self.violation(concurrent, .monotonicRevision) == nil)
     }
@@ -272,7 +274,8 @@ import Testing
     @Test func theReportNamesWhatIsNotChecked() {
         let summary = Scenario.Invariants.standard.summary
         #expect(summary.count == 2)
-        #expect(summary[0].hasPrefix("invariants checked: no-lost-write (I1), no-duplicate-effect (I2), convergence (I4)"))
+        #expect(
+            summary[0].hasPrefix("invariants checked: no-lost-write (I1), no-duplicate-effect (I2), convergence (I4)"))
         #expect(summary[1].contains("no-silent-overwrite (I3)"))
         #expect(summary[1].contains("crash-atomicity (I11)"))
     }

@@ -22,10 +22,12 @@ struct HandwrittenRun {
             .init(
                 name: "A", user: "ada", startsSynced: true,
                 network: [
-                    .init(at: .zero, .hold(wifi), isSignalled: false), .init(at: .seconds(10), flap, isSignalled: false),
+                    .init(at: .zero, .hold(wifi), isSignalled: false),
+                    .init(at: .seconds(10), flap, isSignalled: false),
                     .init(at: .seconds(20), .hold(wifi), isSignalled: false),
                 ]),
-            .init(name: "B", user: "ada", startsSynced: true, network: [.init(at: .zero, .hold(wifi), isSignalled: true)]),
+            .init(
+                name: "B", user: "ada", startsSynced: true, network: [.init(at: .zero, .hold(wifi), isSignalled: true)]),
         ]
         scenario.writers = [.init(name: "W", user: "ada")]
     }
@@ -46,7 +48,8 @@ struct HandwrittenRun {
     @discardableResult
     mutating func exchange(
         _ second: Int64, _ method: String = "PUT", row: String? = "n1", of actor: String = "A", key: String? = "k",
-        body: UInt64 = 1, up: Int = 10, down: Int = 20, responded: Int? = 200, received: Int? = 200, revision: Int? = nil,
+        body: UInt64 = 1, up: Int = 10, down: Int = 20, responded: Int? = 200, received: Int? = 200,
+        revision: Int? = nil,
         fault: History.Event? = nil
     ) -> Int {
         let id = nextExchange
@@ -262,7 +265,8 @@ struct HandwrittenRun {
         #expect(
             sometimes(Self.traffic(responses: [none, none]))
                 == .inconclusive("answers are 200 200 200 none 200"))
-        #expect(sometimes(Self.traffic(.init(method: "PATCH", row: nil))) == .inconclusive("there is no matching request"))
+        #expect(
+            sometimes(Self.traffic(.init(method: "PATCH", row: nil))) == .inconclusive("there is no matching request"))
         #expect(sometimes(Self.traffic(count: .range(2...Int.max))) == .pass)
         #expect(
             sometimes(Self.traffic(count: .range(9...Int.max)))
@@ -275,7 +279,8 @@ struct HandwrittenRun {
         run.scenario.faults = [
             .init(request: Self.any, device: nil, point: .any, action: .cut, location: SourceLocation(file: "s.yaml")),
             .init(
-                request: Self.any, device: nil, point: .received, action: .cut, location: SourceLocation(file: "s.yaml")),
+                request: Self.any, device: nil, point: .received, action: .cut, location: SourceLocation(file: "s.yaml")
+            ),
         ]
         run.exchange(1, fault: .fault(index: 0, exchange: 0, point: .committed))
         run.exchange(2, row: "n2", fault: .fault(index: 1, exchange: 1))
