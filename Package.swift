@@ -30,6 +30,7 @@ let package = Package(
         .library(name: "ProxyServer", targets: ["ProxyServer"]),
         .library(name: "SyncClient", targets: ["SyncEngine", "SyncClient"]),
         .library(name: "SimulatedWorld", targets: ["ConfigFiles", "ScenarioModel", "ScenarioWorld", "SimulatedWorld"]),
+        .library(name: "SlowlaneTesting", targets: ["SlowlaneTesting"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -217,7 +218,8 @@ let package = Package(
             name: "CommandSupport",
             dependencies: [
                 "Determinism", "LinkModel", "Impairment", "JSON", "ScenarioModel", "ConfigFiles", "NotesService",
-                "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "LiveMeasurement", nioCore, nioPosix,
+                "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "LinkWorkload", "LiveMeasurement", nioCore,
+                nioPosix,
                 logging,
             ],
             swiftSettings: settings
@@ -227,6 +229,15 @@ let package = Package(
             dependencies: [
                 "Determinism", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld", "SimulatedWorld",
                 "CommandSupport", "LiveWorld",
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "SlowlaneTesting",
+            dependencies: [
+                "Determinism", "LinkModel", "Impairment", "ScenarioModel", "ConfigFiles", "ProxyServer",
+                "ScenarioWorld",
+                "SimulatedWorld", nioPosix,
             ],
             swiftSettings: settings
         ),
@@ -405,6 +416,13 @@ let package = Package(
             dependencies: [
                 "Determinism", "LinkModel", "JSON", "ScenarioModel", "CommandSupport", "ConfigFiles", "PacketCapture",
                 nioCore, nioPosix, logging,
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "SlowlaneTestingTests",
+            dependencies: [
+                "LinkModel", "Impairment", "ConfigFiles", "ProxyServer", "NotesService", "NotesServer", "ScenarioModel",
+                "ScenarioWorld", "SlowlaneTesting", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(name: "TidyTests", swiftSettings: settings),

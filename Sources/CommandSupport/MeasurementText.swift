@@ -1,5 +1,6 @@
 internal import Determinism
 internal import Foundation
+internal import JSON
 public import LiveMeasurement
 
 /// The table of `slowlane measure`.
@@ -15,6 +16,15 @@ public enum MeasurementText {
             String(format: "%+.1f ms", (result.measured - result.expected).inMilliseconds),
             result.isWithinTolerance ? "ok" : "OFF",
         ]
+    }
+
+    /// Returns a measurement as a JSON object, with times in milliseconds.
+    public static func json(_ result: ProfileMeasurement) -> String {
+        JSONText.object([
+            ("type", JSONText.string("measurement")), ("version", "1"), ("profile", JSONText.string(result.profile)),
+            ("bytes", "\(result.size)"), ("expected_ms", JSONText.number(result.expected.inMilliseconds)),
+            ("measured_ms", JSONText.number(result.measured.inMilliseconds)), ("pass", "\(result.isWithinTolerance)"),
+        ])
     }
 
     /// Returns the line of a measurement while others are pending.

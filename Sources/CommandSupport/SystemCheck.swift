@@ -1,4 +1,5 @@
 internal import Foundation
+internal import JSON
 internal import NIOCore
 internal import NIOPosix
 internal import ProxyServer
@@ -23,10 +24,34 @@ public enum SystemCheck {
             }
         }
 
+        /// The result as a JSON object.
+        var json: String {
+            let (result, text, remedy): (String, String, String?) =
+                switch self {
+                case .ok(let text): ("ok", text, nil)
+                case .limitation(let text, let remedy): ("limitation", text, remedy)
+                case .failure(let text, let remedy): ("failure", text, remedy)
+                }
+            return JSONText.object([
+                ("result", JSONText.string(result)), ("text", JSONText.string(text)),
+                ("remedy", JSONText.string(remedy)),
+            ])
+        }
+
         /// Whether a proxy cannot work.
         public var isFailure: Bool {
             if case .failure = self { true } else { false }
         }
+    }
+
+    /// Returns the results as a JSON object.
+    public static func json(_ findings: [Finding]) -> String {
+        JSONText.object([
+            ("type", JSONText.string("doctor")), ("version", "1"),
+            ("slowlane", JSONText.string(SlowlaneVersion.current)),
+            ("works", "\(!findings.contains(where: \.isFailure))"),
+            ("checks", JSONText.array(findings.map(\.json))),
+        ])
     }
 
     /// Runs all checks; takes a fraction of a second.

@@ -119,6 +119,18 @@ public enum Transfer: Hashable, Sendable {
         }
     }
 
+    /// The transfer as in a plan.
+    public var text: String {
+        let suffix =
+            switch self {
+            case .pingPong(_, let bytes): bytes == 200 ? "" : ":\(bytes)"
+            case .outageBulk(_, let bytes, let after):
+                after == 2000 ? ":\(bytes)" : ":\(bytes):\(Double(after) / 1000)"
+            default: ""
+            }
+        return kind + (number.map { ":\($0)" } ?? "") + suffix
+    }
+
     /// The length of the outage, if there is one.
     var outage: Nanoseconds? {
         switch self {

@@ -1,6 +1,7 @@
 internal import HTTPWire
 internal import NIOCore
 internal import NIOPosix
+internal import ScenarioWorld
 internal import SyncEngine
 
 /// Requests to a server, each on a connection of its own.
@@ -20,13 +21,7 @@ struct HTTPCall: Sendable {
 
     /// Sends a request and returns the response.
     func execute(_ content: SyncRequestContent) async throws -> SyncResponse {
-        var fields = [
-            (name: "Host", value: "\(host):\(port)"), (name: "Connection", value: "close"),
-            (name: "Authorization", value: authorization), (name: "Accept", value: "application/json"),
-        ]
-        fields.removeAll { field in content.headers.contains { $0.name.lowercased() == field.name.lowercased() } }
-        fields += content.headers
-        fields.append((name: "Content-Length", value: "\(content.body.count)"))
+        let fields = RawRequest.fields(of: content, host: "\(host):\(port)", authorization: authorization)
         var request = ByteBuffer()
         try HTTPRequestHead(method: content.method, target: content.target, fields: fields).write(into: &request)
         request.writeBytes(content.body)

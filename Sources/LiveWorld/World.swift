@@ -207,6 +207,11 @@ final class World: Sendable {
         }
     }
 
+    /// Reports whether a device has an exchange in flight or a change to commit.
+    func busy(_ device: String, _ isBusy: Bool) {
+        fact { state, now in state.director.busy(device, isBusy, at: now) }
+    }
+
     // MARK: Orders
 
     private func takeOrders(_ state: inout State, _ now: Instant) {

@@ -53,9 +53,18 @@ actor WriterDriver {
         }
         do {
             let response = try await call.execute(request.content)
-            world.record(.arrived(id))
-            world.record(.serverResponded(id, status: response.status))
-            world.record(.responseReceived(id, status: response.status))
+            world.withRecorder { recorder in
+                let bytes = request.content.body.count
+                recorder.responseStarted(id, entityTag: response.header("ETag"))
+                return (
+                    (),
+                    (bytes > 0 ? [.requestSent(id, bytes: bytes)] : []) + [
+                        .arrived(id),
+                        recorder.responded(id, status: response.status, bytes: Int64(response.body.count)),
+                        .responseReceived(id, status: response.status),
+                    ]
+                )
+            }
             return response
         } catch {
             world.record(.failed(id))

@@ -39,6 +39,12 @@ extension Scenario {
             self.network = network
             self.location = location
         }
+
+        /// Returns whether an entry of the network with `flap` is in effect at a time.
+        func isFlapping(at time: Nanoseconds) -> Bool {
+            let entry = network.last { $0.start <= time } ?? network.first
+            return if case .flap? = entry?.phase { true } else { false }
+        }
     }
 
     /// Conditions of a link, and the time at which they take effect.

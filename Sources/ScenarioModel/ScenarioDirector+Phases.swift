@@ -106,7 +106,7 @@ extension ScenarioDirector {
     }
 
     /// Whether nothing is outstanding: besides ``hasNoWork``, no attempt to connect.
-    var isQuiet: Bool { hasNoWork && dials.isEmpty }
+    var isQuiet: Bool { hasNoWork && dials.isEmpty && !actors.contains(where: \.isBusy) }
 
     /// Whether no act, exchange or change of a link is outstanding.
     var hasNoWork: Bool {

@@ -71,6 +71,7 @@ extension ScenarioDirector {
             miss(unfinished, "\(name) was killed before the action had taken effect")
         }
         actors[index].isRunning = false
+        actors[index].isBusy = false
         actors[index].isSettled = false
         exchanges = exchanges.filter { $0.value != index }
         dials = dials.filter { $0.value != index }

@@ -109,6 +109,8 @@ public struct ScenarioDirector: Sendable {
         var isRunning: Bool
         /// Whether it has nothing to send or fetch.
         var isSettled = false
+        /// Whether it has an exchange in flight that the history may not have yet, or a change to commit.
+        var isBusy = false
         /// Steps that wait for the end of the actor's current act.
         var queue: [StepPlan.Due] = []
         var act: ActID?
@@ -335,7 +337,7 @@ public struct ScenarioDirector: Sendable {
             }
             knowledge.requested(id, by: deviceIndex(actor), method: method, row: row)
             attempted(by: actor)
-        case .serverResponded(let id, _): knowledge.responded(to: id) { actors[$0].isSettled }
+        case .serverResponded(let id, _, _, _): knowledge.responded(to: id) { actors[$0].isSettled }
         case .responseReceived(let id, let status): ended(id, isSuccess: status < 400)
         case .failed(let id): ended(id, isSuccess: false)
         case .hostPause, .late: lateness.record(event, at: scenarioTime)
@@ -377,6 +379,15 @@ public struct ScenarioDirector: Sendable {
         guard let index = actorIndex[device] else { return }
         isIdle = false
         actors[index].isSettled = false
+        proceed()
+    }
+
+    /// Records whether a device's client has an exchange in flight or a change to commit; needed where the history gets
+    /// the client's requests later than the client sends them.
+    public mutating func busy(_ device: String, _ isBusy: Bool, at time: Instant) {
+        advance(to: time)
+        guard let index = actorIndex[device], actors[index].isRunning else { return }
+        actors[index].isBusy = isBusy
         proceed()
     }
 

@@ -12,7 +12,8 @@ public struct Verdict: Sendable {
         case inconclusive(String)
     }
 
-    /// A check and its outcome: an expectation, a fault that must fire, or the end of the run.
+    /// A check and its outcome: an expectation, a fault that must fire, an invariant that is violated, or the end of the
+    /// run.
     public struct Check: Sendable {
         /// The check in one line.
         public let description: String
@@ -75,7 +76,7 @@ public struct Verdict: Sendable {
         }
         for (index, fault) in scenario.faults.enumerated() where fault.mustFire {
             let count = history.entries.count {
-                if case .fault(index, _) = $0.event { return true }
+                if case .fault(index, _, _) = $0.event { return true }
                 return false
             }
             if count < fault.times.lowerBound {
@@ -89,6 +90,15 @@ public struct Verdict: Sendable {
             }
         }
         checks += Self.steps(scenario, history)
+        for invariant in scenario.invariants.members {
+            guard let reason = evaluator.violation(of: invariant) else { continue }
+            checks.append(
+                Check(
+                    description: "invariant: \(invariant.rawValue) (\(invariant.number))",
+                    location: scenario.locations["invariants"]
+                        ?? SourceLocation(file: scenario.name, line: 1, column: 1),
+                    outcome: wasAborted ? Self.excused(.fail(reason), scenario, evaluator.lateness) : .fail(reason)))
+        }
         for entry in history.entries {
             guard case .aborted(let reason) = entry.event else { continue }
             checks.append(

@@ -47,12 +47,14 @@ extension ScenarioSelection {
     /// Returns the runs of all selected scenarios in order; those of one scenario in several worlds are adjacent. A file
     /// that uses features that the worlds do not execute becomes one of ``rejections``.
     ///
-    /// - Parameter variant: The variant's name, `none` for the scenario itself, `nil` for all.
+    /// - Parameters:
+    ///   - variant: The variant's name, `none` for the scenario itself, `nil` for all.
+    ///   - tags: Only runs with at least one of them; all if empty.
     public mutating func plan(
-        variant: String? = nil, worlds: [RunWorld], seed: UInt64? = nil, mutant: Mutant? = nil
+        variant: String? = nil, tags: [String] = [], worlds: [RunWorld], seed: UInt64? = nil, mutant: Mutant? = nil
     ) -> [PlannedRun] {
         var plan: [PlannedRun] = []
-        for (source, scenarios) in takeRuns(ofVariant: variant) {
+        for (source, scenarios) in takeRuns(ofVariant: variant, tags: tags) {
             for scenario in scenarios {
                 for world in worlds {
                     plan.append(

@@ -116,6 +116,20 @@ struct RunOutput {
             }
             print(text)
         }
+        writeReports(startedAt: start)
+        switch options.output {
+        case .text, .trace: break
+        case .json: console.print(JSONLinesReport.end(report))
+        case .tap: console.print(TAPReport.end(points: nextPoint - 1))
+        }
+        return report.exitStatus
+    }
+
+    /// The number of runs whose results are known.
+    var resultCount: Int { report.runs.count }
+
+    /// Writes the results as they are to files, and prints annotations.
+    mutating func writeReports(startedAt start: Date) {
         if let path = options.junitPath {
             let text = JUnitReport.document(report, timestamp: start.formatted(.iso8601))
             write(path) { try Data(text.utf8).write(to: URL(filePath: path), options: .atomic) }
@@ -125,12 +139,6 @@ struct RunOutput {
             for line in GitHubReport.annotations(report) { console.print(line, to: stream) }
             if let path = options.githubSummaryPath { appendSummary(path) }
         }
-        switch options.output {
-        case .text, .trace: break
-        case .json: console.print(JSONLinesReport.end(report))
-        case .tap: console.print(TAPReport.end(points: nextPoint - 1))
-        }
-        return report.exitStatus
     }
 
     private mutating func appendSummary(_ path: String) {

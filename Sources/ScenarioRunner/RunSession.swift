@@ -24,6 +24,10 @@ public struct RunSession: Sendable {
         public var scenarios: [String]
         /// The variant to run; `nil` for all.
         public var variant: String?
+        /// The tags of which a run must have one; all runs if empty.
+        public var tags: [String] = []
+        /// Returns whether the time limit has passed; asked when the task is cancelled.
+        public var hasTimedOut: @Sendable () -> Bool = { false }
         /// The worlds in which each scenario runs.
         public var worlds: [RunWorld] = [.simulated]
         /// The random seed; `nil` for that of the scenario.
@@ -107,10 +111,16 @@ public struct RunSession: Sendable {
             return .none(status: RunStatus.usage)
         }
         let plan = selection.plan(
-            variant: options.variant, worlds: options.worlds, seed: options.seed, mutant: options.mutant)
+            variant: options.variant, tags: options.tags, worlds: options.worlds, seed: options.seed,
+            mutant: options.mutant)
         if plan.isEmpty && selection.rejections.isEmpty {
             if selection.sources.isEmpty {
                 console.error("the arguments select no scenario: no *.yaml or *.yml file with the key 'scenario'")
+                return .none(status: RunStatus.nothingSelected)
+            }
+            if !options.tags.isEmpty {
+                let tags = options.tags.map { "'\($0)'" }.joined(separator: " or ")
+                console.error("no selected scenario has the tag \(tags)")
                 return .none(status: RunStatus.nothingSelected)
             }
             console.error("no scenario has a variant '\(options.variant ?? "")'")
@@ -158,7 +168,10 @@ public struct RunSession: Sendable {
         } catch {
             console.clearStatus()
             output.interrupt()
-            throw error
+            guard options.hasTimedOut() else { throw error }
+            output.writeReports(startedAt: startDate)
+            console.error("time limit: \(output.resultCount) of \(TextTable.count(plan.count, "run")) ended in time")
+            return RunStatus.timedOut
         }
         ticker?.cancel()
         await ticker?.value

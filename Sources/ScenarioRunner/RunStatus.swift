@@ -14,6 +14,8 @@ public enum RunStatus {
     public static let invalidFile: Int32 = 65
     /// A port could not be bound, or a file not be written (`EX_UNAVAILABLE`).
     public static let unavailable: Int32 = 69
+    /// The runs took longer than their time limit, as with the command `timeout` of coreutils.
+    public static let timedOut: Int32 = 124
     /// Equal runs have different events (`EX_SOFTWARE`).
     public static let notDeterministic: Int32 = 70
 

@@ -165,7 +165,7 @@ public struct RunSummary: Sendable {
             if check.outcome != .pass { lines.append("        \(check.reason) (\(check.location))") }
             if !check.advice.isEmpty { lines.append("        to do: \(check.advice)") }
         }
-        return lines
+        return lines + run.scenario.invariants.summary.map { "  -     \($0)" }
     }
 
     /// The result in one line, for a batch.

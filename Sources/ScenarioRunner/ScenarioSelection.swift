@@ -78,12 +78,22 @@ public struct ScenarioSelection: Sendable {
     }
 
     /// Returns the runs of each valid file. Files whose runs cannot be made are rejected.
-    mutating func takeRuns(ofVariant variant: String?) -> [(source: Source, runs: [Scenario])] {
+    ///
+    /// - Parameter tags: Only runs with at least one of them; all if empty.
+    mutating func takeRuns(ofVariant variant: String?, tags: [String]) -> [(source: Source, runs: [Scenario])] {
+        let tags = tags.map { Array($0.utf8) }
         var found: [(source: Source, runs: [Scenario])] = []
         var rejected: [Rejection] = []
         for source in sources {
             do {
-                found.append((source, try source.file.runs(ofVariant: variant)))
+                let runs = try source.file.runs(ofVariant: variant)
+                found.append(
+                    (
+                        source,
+                        runs.filter { run in
+                            tags.isEmpty || run.tags.contains { tags.contains(Array($0.utf8)) }
+                        }
+                    ))
             } catch {
                 rejected.append(Self.rejection(error, source.name))
             }

@@ -14,4 +14,6 @@ public enum SyncClientActivity: Sendable {
     /// Whether the client has nothing to send or fetch. Reported when it changes, and by
     /// ``SyncClient/reportActivity()``.
     case settled(Bool)
+    /// Whether an exchange is in flight or a change waits for its commit. Reported when it changes.
+    case busy(Bool)
 }

@@ -29,6 +29,8 @@ final class SyncCore {
     private var isSettled = false
     /// Whether the engine was settled when it was last reported.
     private var settledReported: Bool?
+    /// Whether the engine was busy when it was last reported.
+    private var busyReported = false
     private var timer: Scheduled<Void>?
     private var storePoll: Scheduled<Void>?
     private var waiters: [Int: EventLoopPromise<SyncClient.Completion>] = [:]
@@ -133,9 +135,16 @@ final class SyncCore {
     }
 
     private func reportSettled() {
-        guard configuration.onActivity != nil, !isStopped, machine.engine.isSettled != settledReported else { return }
-        settledReported = machine.engine.isSettled
-        report(.settled(machine.engine.isSettled))
+        guard configuration.onActivity != nil, !isStopped else { return }
+        let (isSettled, isBusy) = (machine.engine.isSettled, machine.engine.isBusy)
+        if isBusy != busyReported {
+            busyReported = isBusy
+            report(.busy(isBusy))
+        }
+        if isSettled != settledReported {
+            settledReported = isSettled
+            report(.settled(isSettled))
+        }
     }
 
     // MARK: Inputs and actions

@@ -171,6 +171,11 @@ public struct SyncEngine: Sendable {
             && !commit.isPending
     }
 
+    /// Whether an exchange is in flight or a change waits for its commit, so that the next step needs no deadline.
+    public var isBusy: Bool {
+        !pendingChange.isEmpty || commit.isPending || exchanges.contains { $0 != nil }
+    }
+
     /// The time of the next ``advance(to:)``; `nil` until another input changes it.
     public var nextDeadline: Instant? {
         if let retryAt = commit.retryAt { return retryAt }

@@ -12,6 +12,7 @@ struct MeasureCommand: AsyncParsableCommand {
         discussion: """
             Example:
               slowlane measure edge 3g wifi
+              slowlane measure edge --json
 
             The command sends data through a proxy to an echo server on this machine and measures the time from \
             connect() to the last byte of the echo, with a new connection for each transfer. Each row shows the time \
@@ -28,6 +29,8 @@ struct MeasureCommand: AsyncParsableCommand {
 
     @Option(help: ArgumentHelp("Number of transfers per row.", valueName: "count"))
     var trials = 3
+
+    @Flag(help: "Print one JSON object per row.") var json = false
 
     func validate() throws {
         guard (1...1000).contains(trials) else { throw ValidationError("--trials must be from 1 to 1000") }
@@ -47,7 +50,11 @@ struct MeasureCommand: AsyncParsableCommand {
                     profile, trials: trials, on: MultiThreadedEventLoopGroup.singleton
                 ) { result in
                     allPass = allPass && result.isWithinTolerance
-                    rows.append(MeasurementText.row(result))
+                    if json {
+                        console.print(MeasurementText.json(result))
+                    } else {
+                        rows.append(MeasurementText.row(result))
+                    }
                     console.print(MeasurementText.progress(result), to: .progress)
                 }
             }
@@ -55,7 +62,9 @@ struct MeasureCommand: AsyncParsableCommand {
             console.error(error)
             throw error.isUnsuitableProfile ? ExitStatus.usage : ExitStatus.failed
         }
-        for line in TextTable.lines(rows) { console.print(line) }
+        if !json {
+            for line in TextTable.lines(rows) { console.print(line) }
+        }
         if !allPass {
             console.print(
                 "a measured time differs by more than 3 % and 2 ms; check whether the machine is busy", to: .progress)

@@ -15,6 +15,7 @@ struct ModelCommand: ParsableCommand {
                   --netem-up 'delay 100ms loss 5%' --plan pp:20 --trials 200
               slowlane model --timeline subway --plan down:102400 --trials 50
               slowlane model --timeline '0s: 3g, 20s: 100-loss, 50s: edge'
+              slowlane model --profile edge --trials 1000 --summary
 
             The plan is a comma-separated list:
               ttfb                a request of 100 B and a response of 200 B
@@ -27,7 +28,8 @@ struct ModelCommand: ParsableCommand {
               oreq:D, oconn:D     a request, or a handshake, during an outage of D
                                   seconds
 
-            Each transfer prints one line of JSON with times in milliseconds. Trials run one after the other on one link, and a \
+            Each transfer prints one line of JSON with times in milliseconds; with --summary, all trials of a transfer \
+            print one row with percentiles. Trials run one after the other on one link, and a \
             timeline continues from one to the next. TCP stacks: linux (6.5 and later), apple, rfc.
 
             Exit status: 0 success; 64 wrong arguments, or conditions that allow no connection; 65 invalid file.
@@ -43,6 +45,9 @@ struct ModelCommand: ParsableCommand {
 
     @Option(help: ArgumentHelp("Number of runs of the plan.", valueName: "count"))
     var trials = 20
+
+    @Flag(help: "Print percentiles of the times of each transfer instead of lines of JSON.")
+    var summary = false
 
     @Flag(help: "Print the number of modelled packets and the packets per second to standard error.")
     var stats = false
@@ -77,10 +82,19 @@ struct ModelCommand: ParsableCommand {
         case .unconditioned: throw ExitStatus.usage
         }
         let start = ContinuousClock.now
+        var summaries = transfers.map { TrialSummary(of: $0) }
         for repetition in 0..<trials {
-            for transfer in transfers {
-                console.print(link.run(transfer).json(profile: name ?? source.name, repetition: repetition))
+            for (index, transfer) in transfers.enumerated() {
+                let result = link.run(transfer)
+                if summary {
+                    summaries[index].add(result)
+                } else {
+                    console.print(result.json(profile: name ?? source.name, repetition: repetition))
+                }
             }
+        }
+        if summary {
+            for line in TransferText.table(summaries) { console.print(line) }
         }
         if stats {
             console.print(Units.throughput(link.packetsOffered, in: ContinuousClock.now - start), to: .progress)

@@ -66,11 +66,16 @@ extension NotesCommand {
             abstract: "List the attachments of a note that this store uploads or downloads.")
         @Argument(help: "Title or uuid of the note.") var note: String
         @OptionGroup var options: StoreOption
+        @Flag(help: "Print one JSON object per attachment.") var json = false
 
         func run() async throws {
             let console = Console()
             let notes = try options.open(console)
             let attachments = try NotesCommand.perform(console) { try notes.attachments(of: notes.find(note)) }
+            if json {
+                for attachment in attachments { console.print(NotesJSON.attachment(attachment)) }
+                return
+            }
             if attachments.isEmpty { return console.print("no attachments", to: .progress) }
             for attachment in attachments { console.print(NotesText.attachment(attachment)) }
         }

@@ -9,10 +9,15 @@ extension NotesCommand {
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "List the notes with their states.")
         @OptionGroup var options: StoreOption
+        @Flag(help: "Print one JSON object per note.") var json = false
 
         func run() async throws {
             let console = Console()
             let rows = try options.open(console).view.rows
+            if json {
+                for row in rows { console.print(NotesJSON.row(row)) }
+                return
+            }
             if rows.isEmpty { return console.print("no notes in \(options.path)", to: .progress) }
             for line in NotesText.table(rows) { console.print(line) }
         }
@@ -24,12 +29,17 @@ extension NotesCommand {
             abstract: "Show all that is stored of a note: versions, revision, and pending changes.")
         @Argument(help: "Title or uuid of the note.") var note: String
         @OptionGroup var options: StoreOption
+        @Flag(help: "Print one JSON object.") var json = false
 
         func run() async throws {
             let console = Console()
             let notes = try options.open(console)
             let uuid = try NotesCommand.perform(console) { try notes.find(note) }
             guard let record = notes.record(uuid), let row = notes.row(uuid) else { return }
+            if json {
+                let attachments = try NotesCommand.perform(console) { try notes.attachments(of: uuid) }
+                return console.print(NotesJSON.note(row, record, notes.entries(of: uuid), attachments))
+            }
             let mine = NoteContent(record.mine)
             var lines = [
                 ("note", TextTable.singleLine(uuid)), ("title", TextTable.singleLine(mine.title)),
@@ -70,11 +80,19 @@ extension NotesCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show the base, local and server versions of each note in conflict.")
         @OptionGroup var options: StoreOption
+        @Flag(help: "Print one JSON object per note.") var json = false
 
         func run() async throws {
             let console = Console()
             let notes = try options.open(console)
             let rows = notes.view.rows.filter { $0.icon == .conflict }
+            if json {
+                for row in rows {
+                    guard let record = notes.record(row.uuid) else { continue }
+                    console.print(NotesJSON.conflict(row, record))
+                }
+                return
+            }
             if rows.isEmpty { console.print("no conflicts", to: .progress) }
             for row in rows {
                 guard let record = notes.record(row.uuid), let theirs = record.theirs else { continue }

@@ -94,16 +94,7 @@ struct NotesStatus {
             (
                 "attachments",
                 JSONText.array(
-                    attachments.filter { $0.state != .done }.map { attachment in
-                        JSONText.object([
-                            ("note", JSONText.string(attachment.record.text)),
-                            ("name", JSONText.string("\(attachment.name)")),
-                            ("direction", JSONText.string(attachment.direction.rawValue)),
-                            ("size", attachment.size.map { "\($0)" } ?? "null"),
-                            ("state", JSONText.string(NotesText.attachmentState(attachment))),
-                            ("reason", JSONText.string(NotesText.attachmentReason(attachment))),
-                        ])
-                    })
+                    attachments.filter { $0.state != .done }.map { JSONText.object(NotesJSON.members($0)) })
             ),
             ("account", account ?? "null"), ("sync_process", notes.syncProcess.map { "\($0)" } ?? "null"),
             ("sync", state?.json ?? "null"), ("policy", NotesText.json(policy)),

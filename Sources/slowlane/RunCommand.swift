@@ -4,6 +4,7 @@ internal import ConfigFiles
 internal import Foundation
 internal import ScenarioRunner
 internal import SyncEngine
+internal import Synchronization
 
 /// `slowlane run`.
 struct RunCommand: AsyncParsableCommand {
@@ -18,6 +19,7 @@ struct RunCommand: AsyncParsableCommand {
               slowlane run create-retried-after-lost-response --variant orig
               slowlane run edit-conflict-after-subway --live
               slowlane run scenarios --junit results.xml
+              slowlane run scenarios --live --tag outage --timeout 600
               slowlane run scenarios/mine.yaml --watch
 
             With --mutant the client has a deliberate defect, and the scenario must fail:
@@ -32,9 +34,9 @@ struct RunCommand: AsyncParsableCommand {
             Results go to standard output, progress to standard error. NO_COLOR has no effect: there are no colors.
 
             Exit status: 0 pass; 1 an expectation failed, or the worlds differ; 3 inconclusive (a fault did not fire, a \
-            state was not reached, or the system paused the process); 4 no scenario selected; 64 wrong arguments; 65 invalid \
-            file; 69 cannot bind a port or write a file; 70 equal runs differed (please report); 130 interrupted. Of \
-            several runs the worst counts: 70, 1, 69, 65, 3, 0.
+            state was not reached, or the system paused the process); 4 no scenario selected; 64 wrong arguments; 65 \
+            invalid file; 69 cannot bind a port or write a file; 70 equal runs differed (please report); 124 the time \
+            limit has passed; 130 interrupted. Of several runs the worst counts: 70, 1, 69, 65, 3, 0.
             """)
 
     @Argument(
@@ -72,6 +74,11 @@ struct RunCommand: AsyncParsableCommand {
             "Run this variant only; 'none' is the scenario without a variant. (default: all)", valueName: "name"))
     var variant: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Run only scenarios and variants with this tag; repeated, with any of them.", valueName: "name"))
+    var tag: [String] = []
+
     @Option(help: ArgumentHelp("Random seed. (default: the seed of the scenario)", valueName: "number"))
     var seed: UInt64?
 
@@ -85,6 +92,9 @@ struct RunCommand: AsyncParsableCommand {
         help: ArgumentHelp(
             "Runs at the same time. (default: number of CPUs; 1 with --live or --both)", valueName: "number"))
     var jobs: Int?
+
+    @Option(help: ArgumentHelp("Time limit of all runs, in seconds. (default: none)", valueName: "seconds"))
+    var timeout: Double?
 
     @Flag(help: "Repeat every run in virtual time and compare all events. (default: runs that do not pass)")
     var checkDeterminism = false
@@ -128,6 +138,12 @@ struct RunCommand: AsyncParsableCommand {
                 "--mutant '\(mutant.prefix(40))' must be one of \(names.joined(separator: ", "))"
                     + NearestName.hint(mutant, in: names))
         }
+        if let timeout {
+            guard timeout > 0, timeout <= 1_000_000 else {
+                throw ValidationError("--timeout \(timeout) must be above 0 and at most 1000000 seconds")
+            }
+            if watch { throw ValidationError("--timeout and --watch exclude each other") }
+        }
         if let jobs, !(1...1024).contains(jobs) { throw ValidationError("--jobs \(jobs) must be 1 to 1024") }
     }
 
@@ -135,6 +151,7 @@ struct RunCommand: AsyncParsableCommand {
         let environment = ProcessInfo.processInfo.environment
         var options = RunSession.Options(scenarios: scenarios)
         options.variant = variant
+        options.tags = tag
         options.worlds = world.worlds
         options.seed = seed
         options.mutant = mutant.flatMap(Mutant.init(rawValue:))
@@ -155,9 +172,17 @@ struct RunCommand: AsyncParsableCommand {
         return options
     }
 
+    /// Whether the time limit has passed.
+    private final class TimeLimit: Sendable {
+        let hasPassed = Mutex(false)
+    }
+
     func run() async throws {
         let console = Console(wantsStatusLine: !quiet, hasPrompt: false)
         let events = ForegroundEvents()
+        let limit = TimeLimit()
+        var options = options
+        options.hasTimedOut = { limit.hasPassed.withLock { $0 } }
         let session = RunSession(options, console: console)
         // A signal cancels the runs, which remove their temporary folders. A second one ends the process.
         let running = Task {
@@ -166,7 +191,17 @@ struct RunCommand: AsyncParsableCommand {
         let watching = Task {
             if await events.next() != nil { running.cancel() }
         }
-        defer { watching.cancel() }
+        let timer = timeout.map { seconds in
+            Task {
+                try await Task.sleep(for: .seconds(seconds))
+                limit.hasPassed.withLock { $0 = true }
+                running.cancel()
+            }
+        }
+        defer {
+            watching.cancel()
+            timer?.cancel()
+        }
         let status: Int32
         do {
             status = try await running.value

@@ -139,17 +139,25 @@ struct ExplainCommand: ParsableCommand {
 struct SchemaCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "schema",
-        abstract: "Print the JSON Schema of scenario files, for editors.",
+        abstract: "Print the JSON Schema of scenario files, for editors, or of what commands print with --json.",
         discussion: """
             Examples:
               slowlane schema > scenario-1.schema.json
+              slowlane schema output > slowlane-output-1.schema.json
 
             The first line of a scenario file names the schema for editors with a YAML language server:
             # yaml-language-server: $schema=./scenario-1.schema.json
             """)
 
+    /// A schema.
+    enum Document: String, ExpressibleByArgument, CaseIterable {
+        case scenario, output
+    }
+
+    @Argument(help: "The schema: of scenario files, or of output.") var document = Document.scenario
+
     func run() throws {
-        var text = ScenarioSchema.json
+        var text = document == .scenario ? ScenarioSchema.json : OutputSchema.json
         if text.hasSuffix("\n") { text.removeLast() }
         Console().print(text)
     }

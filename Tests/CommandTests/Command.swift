@@ -26,6 +26,10 @@ final class Command: Sendable {
 
     /// Runs the command to its end and returns its result.
     static func run(_ arguments: String..., input: String = "") async throws -> Result {
+        try await run(arguments, input: input)
+    }
+
+    static func run(_ arguments: [String], input: String = "") async throws -> Result {
         let command = try Command(arguments)
         command.type(input, andClose: true)
         let status = await command.end()

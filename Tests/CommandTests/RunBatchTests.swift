@@ -140,11 +140,40 @@ extension CommandTests {
             let folder = try Self.folder(["a": Self.pass, "b": Self.fail, "c": "scenario: 1\nname: x\n"])
             let result = try await Command.run("run", folder.url.path, "--json")
             #expect(result.status == 1)
+            try await Self.expectValid(result.output)
             let values = result.output.split(separator: "\n").map { JSONText.parse($0.utf8) ?? .null }
             #expect(values.map { $0["type"].text ?? "" } == ["run", "rejected", "result", "result", "end"])
             #expect(values[0]["version"].number == 1)
             #expect(values[3]["reproducible"].json == "true")
             #expect(values[4]["exit_status"].number == 1)
+        }
+
+        /// Validates lines of JSON with a package that others use.
+        private static func expectValid(_ lines: String) async throws {
+            let schema = try await Command.run("schema", "output")
+            let script = """
+                import json, sys, jsonschema
+                schema = json.loads(sys.argv[1])
+                jsonschema.Draft202012Validator.check_schema(schema)
+                # The errors of the line's own type are readable.
+                for line in sys.argv[2].splitlines():
+                    kind = {"$ref": "#/$defs/" + json.loads(line)["type"], "$defs": schema["$defs"]}
+                    jsonschema.Draft202012Validator(kind).validate(json.loads(line))
+                """
+            let (status, output) = try await runPython("python", ["-c", script, schema.output, lines])
+            #expect(status == 0, "\(output)")
+        }
+
+        @Test func theOutputOfOtherCommandsMatchesTheSchema() async throws {
+            let folder = try TemporaryFolder()
+            let store = ["--store", folder.path("notes.db")]
+            _ = try await Command.run(["notes", "new", "Milk", "--text", "2 l \u{1F95B}\u{0}"] + store)
+            var lines = try await Command.run("doctor", "--json").output
+            lines += try await Command.run(["notes", "list", "--json"] + store).output
+            lines += try await Command.run(["notes", "show", "Milk", "--json"] + store).output
+            lines += try await Command.run("measure", "wifi", "--trials", "1", "--json").output
+            #expect(lines.split(separator: "\n").count == 5)
+            try await Self.expectValid(lines)
         }
 
         @Test func reportsAreReadByOtherPrograms() async throws {

@@ -33,6 +33,33 @@ private let threeG = Conditions(
         #expect(seconds.contains(resumes[10]), "\(resumes[10])")
     }
 
+    @Test func aSummaryHasPercentilesByNearestRank() throws {
+        let transfer = try #require(Transfer("conn"))
+        var summary = TrialSummary(of: transfer)
+        #expect(summary.total == nil)
+        for milliseconds in (1...20).reversed() {
+            var result = TrialResult(transfer)
+            result.connect = .milliseconds(Int64(milliseconds))
+            summary.add(result)
+        }
+        var failed = TrialResult(transfer)
+        failed.connect = .seconds(9)
+        failed.failure = "stalled"
+        summary.add(failed)
+        #expect(summary.trials == 21 && summary.failures == 1)
+        let total = try #require(summary.total)
+        #expect(total.p50 == .milliseconds(10) && total.p95 == .milliseconds(19) && total.max == .milliseconds(20))
+        #expect(summary.firstByte == nil && summary.resume == nil)
+    }
+
+    @Test(arguments: [
+        "ttfb", "conn", "down:100", "pp:3", "pp:3:500", "odrip:3", "obulk:3:1000", "obulk:3:1000:0.5", "oreq:2",
+    ])
+    func theTextOfATransferParsesToTheSameTransfer(_ text: String) throws {
+        let transfer = try #require(Transfer(text))
+        #expect(transfer.text == text)
+    }
+
     @Test func theSameSeedGivesTheSameResults() throws {
         let lossy = DirectionConditions(
             rate: .kilobits(780), delay: .milliseconds(100), loss: Probability(partsPerMillion: 50_000)!)

@@ -256,6 +256,26 @@ private typealias Expectation = ScenarioModel.Expectation
 
     // MARK: The end of the script
 
+    /// A client in real time can be about to send, or wait for its store, between two exchanges.
+    @Test func healWaitsForABusyClient() throws {
+        var director = try ScenarioDirector(Self.scenario(), seed: 1)
+        director.begin(at: .start)
+        director.prepared("A", at: .start)
+        func run(to time: Instant) {
+            director.advance(to: time)
+            while let order = director.takeAction() {
+                if case .startClient(let act, _) = order { director.actFinished(act, at: time) }
+            }
+        }
+        run(to: .start)
+        director.busy("A", true, at: .start + .milliseconds(1))
+        run(to: .start + .seconds(5))
+        #expect(director.phase == .script)
+        director.busy("A", false, at: .start + .seconds(5))
+        run(to: .start + .seconds(5) + ScenarioDirector.quietMin)
+        #expect(director.phase != .script)
+    }
+
     @Test func healWaitsForExchangesInFlight() throws {
         var scenario = Self.scenario()
         scenario.steps = [Self.at(2, "A", Self.edit("two"))]

@@ -62,6 +62,36 @@ import Testing
         #expect(report.contains("'seed: commit' is not supported yet"))
     }
 
+    @Test func afterATimeOutTheReportHasTheResultsSoFar() async throws {
+        let folder = try TemporaryFolder()
+        for name in ["a", "b"] {
+            try Data(Fixture.passing.utf8).write(to: URL(filePath: folder.path("\(name).yaml")))
+        }
+        var options = RunSession.Options(scenarios: [folder.path("a.yaml"), folder.path("b.yaml")])
+        options.isQuiet = true
+        options.output = .trace
+        options.worlds = [.live]
+        options.junitPath = folder.path("results.xml")
+        options.hasTimedOut = { true }
+        // The second run lasts until its task is cancelled.
+        let (calls, (started, continuation)) = (CallCounter(), AsyncStream.makeStream(of: Void.self))
+        let worlds = RunWorlds(
+            simulated: { (run, _) throws(SetupError) -> RunResult in Self.result(run, Self.good) },
+            live: { run, _ in
+                if calls.next() == 1 {
+                    continuation.yield()
+                    try await Task.sleep(for: .seconds(3600))
+                }
+                return Self.result(run, Self.good)
+            })
+        let running = Task { [options] in try await RunSession(options, console: Console(), worlds: worlds).run() }
+        for await _ in started { break }
+        running.cancel()
+        #expect(try await running.value == 124)
+        let report = try String(contentsOfFile: folder.path("results.xml"), encoding: .utf8)
+        #expect(report.contains("tests=\"1\" failures=\"0\" errors=\"0\""), "\(report)")
+    }
+
     @Test func equalVerdictsOfTheWorldsPass() async throws {
         let worlds = RunWorlds(
             simulated: { (run, _) throws(SetupError) -> RunResult in Self.result(run, Self.good) },

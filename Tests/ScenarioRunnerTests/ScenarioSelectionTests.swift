@@ -80,6 +80,23 @@ import Testing
         #expect(plan.allSatisfy { $0.seed == 7 })
     }
 
+    @Test func tagsSelectRuns() throws {
+        let folder = try TemporaryFolder()
+        try Data((Fixture.passing + "tags: [outage, slow]\n").utf8).write(to: URL(filePath: folder.path("a.yaml")))
+        let variants = "variants: { tagged: { tags: [conflict] } }\n"
+        try Data((Fixture.passing + variants).utf8).write(to: URL(filePath: folder.path("b.yaml")))
+        func plan(_ tags: [String]) throws -> [String] {
+            var selection = try ScenarioSelection([folder.path(".")])
+            return selection.plan(tags: tags, worlds: [.simulated]).map {
+                $0.source.suffix(6) + ($0.scenario.variant.map { ":\($0)" } ?? "")
+            }
+        }
+        #expect(try plan([]) == ["a.yaml", "b.yaml", "b.yaml:tagged"])
+        #expect(try plan(["slow"]) == ["a.yaml"])
+        #expect(try plan(["conflict", "outage"]) == ["a.yaml", "b.yaml:tagged"])
+        #expect(try plan(["slo"]).isEmpty)
+    }
+
     @Test func filesWithUnsupportedFeaturesAreRejected() throws {
         let folder = try TemporaryFolder()
         let other = folder.path("commit.yaml")

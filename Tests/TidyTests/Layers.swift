@@ -105,7 +105,7 @@ enum Layers {
             name: "CommandSupport", layer: 2,
             targets: [
                 "Determinism", "LinkModel", "Impairment", "JSON", "ScenarioModel", "ConfigFiles", "NotesService",
-                "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "LiveMeasurement",
+                "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "LinkWorkload", "LiveMeasurement",
             ],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
         .init(
@@ -123,6 +123,13 @@ enum Layers {
                 "CommandSupport", "LiveWorld",
             ],
             packages: []),
+        .init(
+            name: "SlowlaneTesting", layer: 3,
+            targets: [
+                "Determinism", "LinkModel", "Impairment", "ScenarioModel", "ConfigFiles", "ProxyServer",
+                "ScenarioWorld", "SimulatedWorld",
+            ],
+            packages: ["NIOPosix", "Testing"]),
         .init(name: "ToxiproxyCLI", layer: 3, targets: ["JSON", "ControlAPI", "CommandSupport"], packages: []),
         .init(
             name: "slowlane", layer: 4,

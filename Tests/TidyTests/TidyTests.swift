@@ -66,6 +66,7 @@ import Testing
         "Tests/NotesServiceTests/HTTPServerConnectionTests.swift": "one suite with a shared fixture",
         "Tests/ProxyServerTests/FastPathTests.swift": "one suite with a shared fixture",
         "Tests/SyncEngineTests/HostileServerTests.swift": "one suite with a shared fixture",
+        "Tests/ScenarioModelTests/ScenarioDirectorTests.swift": "one suite with a shared fixture",
         "Tests/ProxyServerTests/ProxyTests.swift": "one suite with a shared fixture",
     ]
 

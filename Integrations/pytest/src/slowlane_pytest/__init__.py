@@ -1,0 +1,190 @@
+"""A pytest plugin: the fixture `network` is a proxy of the test's own, with the conditions of the marker `network`.
+
+Each pytest process (with xdist, each worker) starts one `slowlane server` on a free port when a test first needs it.
+"""
+import argparse
+import hashlib
+import os
+import random
+import re
+import shlex
+
+import pytest
+
+from .network import Network, link_setting
+from .server import NetworkError, Server, find_program
+
+__all__ = ["Network", "NetworkError"]
+
+_state = pytest.StashKey()
+_networks = pytest.StashKey()
+
+_KEYS = ("upstream", "timeline", "netem", "conditions")
+
+
+class _State:
+    """What a pytest process knows: the seed of the run, and its server."""
+
+    def __init__(self, config):
+        self.config = config
+        worker = getattr(config, "workerinput", {})
+        given = config.getoption("slowlane_seed")
+        if given is None:
+            given = worker.get("slowlane_seed")
+        self.seed = random.SystemRandom().randrange(1 << 32) if given is None else given
+        self.server = None
+        self.count = 0
+
+    def running_server(self):
+        """Returns the server; starts it if it is not running."""
+        if self.server is None or not self.server.is_running:
+            self.stop()
+            self.server = Server(self.program())
+        return self.server
+
+    def program(self):
+        option = self.config.getoption("slowlane_program")
+        if option:
+            return find_program(option, "--slowlane-program", self.config.invocation_params.dir)
+        variable = os.environ.get("SLOWLANE_PROGRAM")
+        if variable:
+            return find_program(variable, "SLOWLANE_PROGRAM", self.config.invocation_params.dir)
+        return find_program(self.config.getini("slowlane_program"), "slowlane_program in the ini file", self.config.rootpath)
+
+    def stop(self):
+        server, self.server = self.server, None
+        if server is not None:
+            server.stop()
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("slowlane", "networks of tests (slowlane)")
+    group.addoption("--slowlane-program", metavar="PATH", help="the program slowlane (default: $SLOWLANE_PROGRAM, the ini value, PATH)")
+    group.addoption("--slowlane-upstream", metavar="HOST:PORT", help="the server under test (default: the ini value)")
+    group.addoption("--slowlane-seed", type=_seed, metavar="N", help="the random seed of all networks (default: random)")
+    parser.addini("slowlane_program", "the program slowlane: a path, relative to the root folder, or a name on PATH", default="")
+    parser.addini("slowlane_upstream", "the server under test, HOST:PORT", default="")
+
+
+def _seed(text):
+    if not re.fullmatch("[0-9]{1,19}", text) or int(text) >= 1 << 63:
+        raise argparse.ArgumentTypeError("'%s' is not a number from 0 to 2^63 - 1" % text)
+    return int(text)
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers",
+        "network(profile=None, *, upstream=None, timeline=None, netem=None, conditions=None): the conditions of the fixture "
+        "'network', and the server behind it. The marker nearest to the test wins.")
+    config.stash[_state] = _State(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    # All workers of xdist have one seed, so that one number repeats the run.
+    node.workerinput["slowlane_seed"] = node.config.stash[_state].seed
+
+
+def pytest_unconfigure(config):
+    state = config.stash.get(_state, None)
+    if state is not None:
+        state.stop()
+
+
+def pytest_report_header(config):
+    return "slowlane: seed %d" % config.stash[_state].seed
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if any(mark.name == "network" for mark in item.own_markers) and not _uses_network(item):
+            item.warn(pytest.PytestWarning("the marker 'network' has no effect: the test does not use the fixture 'network'"))
+
+
+def _uses_network(item):
+    names = getattr(item, "fixturenames", ())
+    return "network" in names or "make_network" in names
+
+
+def _marked(item):
+    """Returns the arguments of the markers: the upstream and the conditions, each from the nearest marker that gives it."""
+    upstream, link = None, None
+    for mark in item.iter_markers("network"):
+        unknown = [key for key in mark.kwargs if key not in _KEYS + ("profile",)]
+        if unknown or len(mark.args) > 1:
+            raise NetworkError("the marker 'network' takes a profile and %s, not %s" % (
+                ", ".join(_KEYS), ", ".join(unknown) or mark.args))
+        arguments = {key: value for key, value in mark.kwargs.items() if key != "upstream"}
+        if mark.args:
+            if "profile" in arguments:
+                raise NetworkError("the marker 'network' has two profiles")
+            arguments["profile"] = mark.args[0]
+        if link is None and arguments:
+            link = link_setting(**arguments)
+        upstream = upstream or mark.kwargs.get("upstream")
+    return upstream, link_setting() if link is None else link
+
+
+@pytest.fixture(scope="session")
+def slowlane_upstream(pytestconfig):
+    """The address of the server under test, HOST:PORT. Override this fixture if the server has a random port."""
+    return pytestconfig.getoption("slowlane_upstream") or pytestconfig.getini("slowlane_upstream") or None
+
+
+@pytest.fixture
+def make_network(request):
+    """A function that creates a network to another server: `make_network("127.0.0.1:5432", "3g")`."""
+    networks = request.node.stash.setdefault(_networks, [])
+
+    def make(upstream, profile=None, *, timeline=None, netem=None, conditions=None):
+        return _create(request, networks, upstream, link_setting(profile, timeline, netem, conditions))
+
+    yield make
+    for network in networks:
+        try:
+            network.close()
+        except NetworkError:
+            # The next test starts another server if this one has ended; a failed call has already failed the test.
+            pass
+
+
+@pytest.fixture
+def network(request, make_network):
+    """A proxy between this test and the server under test, with the conditions of the marker `network`."""
+    networks = request.node.stash[_networks]
+    try:
+        upstream, link = _marked(request.node)
+        upstream = upstream or request.getfixturevalue("slowlane_upstream")
+        if not upstream:
+            raise NetworkError(
+                "no server is given; use @pytest.mark.network(upstream=\"127.0.0.1:8000\"), --slowlane-upstream, "
+                "'slowlane_upstream' in the ini file, or override the fixture 'slowlane_upstream'")
+        return _create(request, networks, upstream, link)
+    except NetworkError as error:
+        pytest.fail("network: %s" % error, pytrace=False)
+
+
+def _create(request, networks, upstream, link):
+    state = request.config.stash[_state]
+    state.count += 1
+    name = "%s-%d" % (re.sub(r"[^A-Za-z0-9_.]+", "-", request.node.name)[:100], state.count)
+    # The test's name decides, not the order of the tests, which differs between runs with xdist.
+    text = "%d/%s/%d" % (state.seed, request.node.nodeid, len(networks))
+    seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+    created = Network(state.running_server(), name, str(upstream), link, seed, state.seed)
+    networks.append(created)
+    return created
+
+
+@pytest.hookimpl(hookwrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item):
+    outcome = yield
+    report = outcome.get_result()
+    networks = item.stash.get(_networks, [])
+    if not report.failed or not networks:
+        return
+    lines = [line for network in networks for line in network.describe()]
+    lines.append("repeat with: pytest %s --slowlane-seed %d" % (
+        shlex.quote(item.config.cwd_relative_nodeid(item.nodeid)), item.config.stash[_state].seed))
+    report.sections.append(("slowlane network", "\n".join(lines)))

@@ -1,0 +1,176 @@
+"""The network of a test: one proxy of the server."""
+import time
+
+from .server import NetworkError
+
+_PASS_THROUGH = {"conditions": {"down": {}, "up": {}}}
+
+
+def link_setting(profile=None, timeline=None, netem=None, conditions=None):
+    """Returns the API's form of a link of which one argument is given; without arguments, one without conditions."""
+    given = {"profile": profile, "timeline": timeline, "netem": netem, "conditions": conditions}
+    given = {key: value for key, value in given.items() if value is not None}
+    if len(given) > 1:
+        raise NetworkError("give one of profile, timeline, netem and conditions, not %s" % " and ".join(given))
+    return given or _PASS_THROUGH
+
+
+def link_text(setting):
+    """Returns a short text for a link."""
+    key, value = next(iter(setting.items()))
+    if setting == _PASS_THROUGH:
+        return "no conditions"
+    return str(value) if key in ("profile", "timeline") else "%s %s" % (key, value)
+
+
+class Network:
+    """A proxy between the code under test and its server."""
+
+    def __init__(self, server, name, upstream, setting, seed, session_seed):
+        self._server = server
+        self._initial = self._setting = setting
+        self._start = time.monotonic()
+        #: What was done to the network, as pairs of seconds since the start and a text.
+        self.log = []
+        #: The seed of every random choice of the network: lost packets, jitter, toxicity.
+        self.seed = seed
+        #: The seed of the pytest run, from which `seed` is derived.
+        self.session_seed = session_seed
+        #: The address of the server behind the proxy.
+        self.upstream = upstream
+        created = server.call("POST", "/proxies", {
+            "name": name, "listen": "127.0.0.1:0", "upstream": upstream, "link": setting, "seed": seed})
+        self._name = name
+        host, _, port = created["listen"].rpartition(":")
+        #: The host to connect to.
+        self.host = host
+        #: The port to connect to.
+        self.port = int(port)
+
+    @property
+    def address(self):
+        """The address to connect to: `127.0.0.1:49321`."""
+        return "%s:%d" % (self.host, self.port)
+
+    @property
+    def url(self):
+        """The base URL for HTTP: `http://127.0.0.1:49321`."""
+        return "http://" + self.address
+
+    # Conditions
+
+    def link(self, profile=None, *, timeline=None, netem=None, conditions=None):
+        """Replaces the conditions by a profile ("edge"), a timeline ("0s: 3g, 20s: 100-loss"), netem expressions
+        ({"down": "delay 100ms"}) or conditions ({"down": {"rate": "780 kbit/s"}, "up": {}}); without arguments, by none.
+
+        Returns a context manager that restores the earlier conditions; its use is optional.
+        """
+        return self._change(link_setting(profile, timeline, netem, conditions))
+
+    def offline(self):
+        """Loses every packet, as in a tunnel: open connections stall, new ones time out. Returns the context manager of `link`."""
+        return self._change({"profile": "100-loss"})
+
+    def refuse(self):
+        """Aborts open connections and refuses new ones. Returns the context manager of `link`."""
+        return self._change({"profile": "refuse"})
+
+    def heal(self):
+        """Restores the network that the test began with: its conditions, without toxics and faults."""
+        for toxic in self._call("GET", "/proxies/%s/toxics"):
+            self._call("DELETE", "/proxies/%s/toxics/" + toxic["name"])
+        self._apply(self._initial, "heal")
+
+    def _change(self, setting):
+        earlier = self._setting
+        self._apply(setting, "link")
+        return _Change(self, earlier)
+
+    def _apply(self, setting, verb):
+        self._call("PUT", "/slowlane/v1/proxies/%s/link", setting)
+        self._setting = setting
+        self._record("%s: %s" % (verb, link_text(setting)))
+
+    # Connections and toxics
+
+    def cut(self, how="reset"):
+        """Aborts every open connection (RST), or closes it (FIN) with `how="close"`. Returns the number of connections."""
+        count = 0
+        for connection in self._call("GET", "/slowlane/v1/proxies/%s/connections"):
+            try:
+                self._call("DELETE", "/slowlane/v1/proxies/%%s/connections/%d?how=%s" % (connection["number"], how))
+                count += 1
+            except NetworkError as error:
+                # The connection may have ended meanwhile.
+                if getattr(error, "status", None) != 404:
+                    raise
+        self._record("cut: %d %s (%s)" % (count, "connection" if count == 1 else "connections", how))
+        return count
+
+    def toxic(self, type, stream="downstream", toxicity=1.0, name=None, **attributes):
+        """Adds a toxic, such as `toxic("latency", latency=500)`, and returns its name."""
+        body = {"type": type, "stream": stream, "toxicity": toxicity, "attributes": attributes}
+        if name:
+            body["name"] = name
+        added = self._call("POST", "/proxies/%s/toxics", body)["name"]
+        self._record("toxic: %s %s" % (added, attributes))
+        return added
+
+    def remove_toxic(self, name):
+        """Removes a toxic."""
+        self._call("DELETE", "/proxies/%s/toxics/" + name)
+        self._record("toxic removed: %s" % name)
+
+    # Observation
+
+    @property
+    def conditions(self):
+        """The conditions that apply now: the response of `GET /slowlane/v1/proxies/NAME/link`."""
+        return self._call("GET", "/slowlane/v1/proxies/%s/link")
+
+    @property
+    def status(self):
+        """The counters of the proxy: the response of `GET /slowlane/v1/proxies/NAME`."""
+        return self._call("GET", "/slowlane/v1/proxies/%s")
+
+    @property
+    def connections(self):
+        """The open connections: the response of `GET /slowlane/v1/proxies/NAME/connections`."""
+        return self._call("GET", "/slowlane/v1/proxies/%s/connections")
+
+    def describe(self):
+        """Returns lines that describe the network and what was done to it."""
+        lines = ["network %s -> %s, %s, seed %d" % (self.address, self.upstream, link_text(self._initial), self.seed)]
+        try:
+            status = self.status
+            lines.append("%d connections, %d open; %d bytes up, %d bytes down; %d failed dials" % (
+                status["connections_accepted"], status["connections_open"], status["sent_bytes"]["up"],
+                status["sent_bytes"]["down"], status["dials_failed"]))
+        except NetworkError as error:
+            lines.append("no status: %s" % error)
+        return lines + ["%8.3f s  %s" % entry for entry in self.log]
+
+    def close(self):
+        """Removes the proxy and closes its connections."""
+        self._call("DELETE", "/proxies/%s")
+
+    def _call(self, method, path, body=None):
+        __tracebackhide__ = True
+        return self._server.call(method, path % self._name, body)
+
+    def _record(self, text):
+        self.log.append((time.monotonic() - self._start, text))
+
+
+class _Change:
+    """A change of the conditions, which the end of a `with` block reverts."""
+
+    def __init__(self, network, earlier):
+        self._network = network
+        self._earlier = earlier
+
+    def __enter__(self):
+        return self._network
+
+    def __exit__(self, *_):
+        self._network._apply(self._earlier, "restore")

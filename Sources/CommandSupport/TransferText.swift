@@ -1,0 +1,20 @@
+public import LinkWorkload
+
+/// The table of `slowlane model --summary`.
+public enum TransferText {
+    /// Returns a row for each transfer; times without trials are `-`.
+    public static func table(_ summaries: [TrialSummary]) -> [String] {
+        let header = ["TRANSFER", "OK", "FIRST BYTE p50", "TOTAL p50", "p95", "max", "RESUMED AFTER p50", "p95"]
+        return TextTable.lines(
+            [header]
+                + summaries.map { summary in
+                    let (first, total, resume) = (summary.firstByte, summary.total, summary.resume)
+                    return [
+                        summary.transfer.text, "\(summary.trials - summary.failures)/\(summary.trials)",
+                    ]
+                        + [first?.p50, total?.p50, total?.p95, total?.max, resume?.p50, resume?.p95].map { time in
+                            time.map(Units.milliseconds) ?? "-"
+                        }
+                })
+    }
+}
