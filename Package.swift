@@ -209,8 +209,8 @@ let package = Package(
         .target(
             name: "LiveWorld",
             dependencies: [
-                "Determinism", "LinkModel", "HTTPWire", "Impairment", "NotesContract", "SyncEngine", "ScenarioModel",
-                "ScenarioWorld", "ProxyServer", "NotesService", "NotesServer", "SyncClient", nioCore, nioPosix, logging,
+                "Determinism", "LinkModel", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine",
+                "ScenarioModel", "ScenarioWorld", "ProxyServer", "NotesService", "NotesServer", "SyncClient", nioCore, nioPosix, logging,
             ],
             swiftSettings: settings
         ),
@@ -227,7 +227,8 @@ let package = Package(
         .target(
             name: "ScenarioRunner",
             dependencies: [
-                "Determinism", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld", "SimulatedWorld",
+                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld",
+                "SimulatedWorld",
                 "CommandSupport", "LiveWorld",
             ],
             swiftSettings: settings

@@ -13,7 +13,7 @@ internal import Synchronization
 /// A device in real time: the proxy that is its link, its store's file, and its client while that runs.
 ///
 /// Orders are executed one after the other.
-actor DeviceDriver {
+actor DeviceDriver: LiveDevice {
     nonisolated let name: String
     private let world: World
     private let user: String
@@ -34,8 +34,9 @@ actor DeviceDriver {
     /// The time of the first sync; longer than the director waits.
     private static let prepareMax = Duration.seconds(60)
 
-    init(_ device: Scenario.Device, in world: World, mutant: Mutant?, _ folder: RunFolder, serverPort: Int) async throws
-    {
+    init(
+        _ device: Scenario.Device, in world: World, mutant: Mutant?, _ folder: RunFolder, server: LiveServer.Address
+    ) async throws {
         name = device.name
         user = device.user
         self.world = world
@@ -43,8 +44,7 @@ actor DeviceDriver {
         storePath = folder.path("\(device.name).db")
         ids = RandomIdentifiers(seed: world.seed, "user/\(device.name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(device.name)")
-        var configuration = ProxyConfiguration(
-            listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: serverPort))
+        var configuration = ProxyConfiguration(listen: Endpoint(host: "127.0.0.1", port: 0), upstream: server.endpoint)
         configuration.seed = world.seed
         configuration.linkName = "link/\(device.name)"
         configuration.exchangeTracking = ExchangeTracking()

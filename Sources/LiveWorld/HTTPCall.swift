@@ -12,7 +12,7 @@ struct HTTPCall: Sendable {
     let authorization: String
 
     /// The time limit of a request.
-    private static let timeout = TimeAmount.seconds(30)
+    var timeout = TimeAmount.seconds(30)
 
     /// The server has closed the connection without a complete response.
     struct NoResponseError: Error, CustomStringConvertible {
@@ -26,14 +26,14 @@ struct HTTPCall: Sendable {
         try HTTPRequestHead(method: content.method, target: content.target, fields: fields).write(into: &request)
         request.writeBytes(content.body)
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .connectTimeout(Self.timeout)
+            .connectTimeout(timeout)
             .connect(host: host, port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
                 }
             }
-        let timeout = channel.channel.eventLoop.scheduleTask(in: Self.timeout) { channel.channel.close(promise: nil) }
-        defer { timeout.cancel() }
+        let timer = channel.channel.eventLoop.scheduleTask(in: timeout) { channel.channel.close(promise: nil) }
+        defer { timer.cancel() }
         return try await channel.executeThenClose { inbound, outbound in
             try await outbound.write(request)
             var reader = ResponseReader(method: content.method)

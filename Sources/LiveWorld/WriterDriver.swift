@@ -11,11 +11,12 @@ actor WriterDriver {
     private let call: HTTPCall
     private var client: WriterClient
 
-    init(_ writer: Scenario.Writer, in world: World, serverPort: Int) {
+    init(_ writer: Scenario.Writer, in world: World, server: LiveServer.Address) {
         name = writer.name
         self.world = world
         let credentials = Base64.encode(Array("\(writer.user):\(RunServer.password)".utf8))
-        call = HTTPCall(host: "127.0.0.1", port: serverPort, authorization: "Basic \(credentials)")
+        call = HTTPCall(
+            host: server.host, port: server.port, authorization: "Basic \(credentials)")
         client = WriterClient(writer.name, seed: world.seed)
     }
 

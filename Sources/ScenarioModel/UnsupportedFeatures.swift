@@ -36,8 +36,6 @@ private struct Feature {
     static var top: [Feature] {
         [
             key("'seed: commit'", "seed") { $0.seedOrigin == .commit },
-            key("'server: run'", "server") { if case .run = $0.server { true } else { false } },
-            key("'server: url'", "server") { if case .url = $0.server { true } else { false } },
             key("'fill'", "server") { $0.fill != nil },
             Feature("'workload' with 'when'") { scenario in
                 scenario.workload.first { if case .when = $0.trigger { true } else { false } }?.location
@@ -54,7 +52,6 @@ private struct Feature {
     static var devices: [Feature] {
         [
             device("'client: legacy'") { $0.client == .legacy },
-            device("'client: run'") { if case .run = $0.client { true } else { false } },
             network("'signalled: sometimes'") { $0.signalling == .sometimes },
             network("'interface'") { $0.interface != nil },
         ]
@@ -110,7 +107,10 @@ private struct Feature {
         Feature(name) { scenario in
             for step in scenario.steps {
                 guard let (actor, action) = step.action else { continue }
-                if isUse(scenario.devices.contains { $0.name == actor }, action) { return step.location }
+                let device = scenario.devices.first { $0.name == actor }
+                // The adapter of a program takes every action.
+                if device?.runsProgram ?? false { continue }
+                if isUse(device != nil, action) { return step.location }
             }
             return nil
         }

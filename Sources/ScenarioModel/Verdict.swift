@@ -44,8 +44,11 @@ public struct Verdict: Sendable {
 
     /// The checks in order.
     public let checks: [Check]
-    /// The worst outcome of all checks; `fail` is worse than `inconclusive`.
+    /// The worst outcome of all checks; `fail` is worse than `inconclusive`. It is `inconclusive` if no expectation could
+    /// be evaluated.
     public let result: Result
+    /// The expectations that were not evaluated, in order.
+    public let impossible: [ImpossibleCheck]
 
     /// The limit on lateness as an excuse. An expectation that holds only with bounds moved by the lateness passes if
     /// the lateness is below the limit, and is inconclusive otherwise.
@@ -68,10 +71,12 @@ public struct Verdict: Sendable {
     public init(_ scenario: Scenario, _ history: History) {
         var evaluator = ExpectationEvaluator(scenario, history)
         let wasAborted = history.wasAborted
-        var checks = scenario.expectations.map {
-            let outcome = evaluator.outcome(of: $0)
+        let impossible = scenario.impossibleChecks(history)
+        self.impossible = impossible.sorted { $0.key < $1.key }.map(\.value)
+        var checks = scenario.expectations.enumerated().filter { impossible[$0.offset] == nil }.map { _, expectation in
+            let outcome = evaluator.outcome(of: expectation)
             return Check(
-                description: $0.description, location: $0.location,
+                description: expectation.description, location: expectation.location,
                 outcome: wasAborted ? Self.excused(outcome, scenario, evaluator.lateness) : outcome)
         }
         for (index, fault) in scenario.faults.enumerated() where fault.mustFire {
@@ -107,8 +112,9 @@ public struct Verdict: Sendable {
                     outcome: Self.excused(.fail(reason), scenario, evaluator.lateness)))
         }
         self.checks = checks
+        let hasEvaluatedNone = !impossible.isEmpty && impossible.count == scenario.expectations.count
         result = Result.worst(
-            of: checks.map { check -> Result in
+            of: (hasEvaluatedNone ? [.inconclusive] : []) + checks.map { check -> Result in
                 switch check.outcome {
                 case .pass: .pass
                 case .fail: .fail

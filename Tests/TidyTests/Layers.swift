@@ -111,7 +111,7 @@ enum Layers {
         .init(
             name: "LiveWorld", layer: 3,
             targets: [
-                "Determinism", "LinkModel", "HTTPWire", "NotesContract", "SyncEngine", "ScenarioModel",
+                "Determinism", "LinkModel", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ScenarioModel",
                 "ScenarioWorld", "Impairment",
                 "NotesService", "ProxyServer", "NotesServer", "SyncClient",
             ],
@@ -119,7 +119,8 @@ enum Layers {
         .init(
             name: "ScenarioRunner", layer: 3,
             targets: [
-                "Determinism", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld", "SimulatedWorld",
+                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld",
+                "SimulatedWorld",
                 "CommandSupport", "LiveWorld",
             ],
             packages: []),
