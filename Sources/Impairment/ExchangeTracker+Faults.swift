@@ -79,7 +79,7 @@ extension ExchangeTracker {
         switch fault.point {
         case .queued, .committed: 0
         case .partlySent: written.up - exchange.requestStart
-        case .received: (exchange.requestEnd ?? written.up) - exchange.requestStart
+        case .received: min(exchange.requestEnd ?? written.up, written.up) - exchange.requestStart
         case .answerStarted, .partlyAnswered, .answered: written.down - exchange.responseStart
         }
     }
@@ -122,7 +122,7 @@ extension ExchangeTracker {
             case .client: [.down]
             case .server: [.up]
             case .both: [.up, .down]
-            case nil: [fault.point.isInRequest ? .up : .down]
+            case nil: fault.point == .received ? [.up, .down] : [fault.point.isInRequest ? .up : .down]
             }
         for direction in directions {
             if direction == .up {

@@ -58,8 +58,15 @@ public enum FaultAction: Hashable, Sendable {
     /// The points at which the action is possible.
     var points: [FaultPoint] { FaultPoint.allCases.filter { problem(at: $0) == nil } }
 
-    /// Whether the last byte of a response is held at the point `answered`.
-    var holdsLastByte: Bool { if case .report(let time) = self { time > .zero } else { false } }
+    /// Whether the fault fires before the last byte of the message: at `received`, so that the server cannot execute the
+    /// request, and at `answered`, so that a client that is killed cannot act on the response.
+    func holdsLastByte(at point: FaultPoint) -> Bool {
+        switch (point, self) {
+        case (.received, .report(let time)), (.answered, .report(let time)): time > .zero
+        case (.received, .abort), (.received, .close), (.received, .mute), (.received, .hold): true
+        default: false
+        }
+    }
 
     /// Whether a response is discarded if the fault fires at the point `committed`.
     var discardsResponse: Bool {

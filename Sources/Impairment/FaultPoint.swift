@@ -11,7 +11,8 @@ public enum FaultPoint: String, Hashable, Sendable, CaseIterable, Comparable {
     /// By default: the head and half of a body of known length; the head and the first byte of a chunked body; half of
     /// the head of a request without a body.
     case partlySent = "partly-sent"
-    /// The whole request has been written to the server, and no byte of its response has been read. A request whose
+    /// The request except its last byte has been written to the server, so that the server cannot execute it. With a
+    /// trickle or a reply, the whole request has, and no byte of its response has been read. A request whose
     /// response begins earlier does not reach this point.
     case received
     /// The whole response has been read from the server; none of its bytes has entered the link. Interim responses

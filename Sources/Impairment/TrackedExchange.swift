@@ -56,13 +56,13 @@ struct TrackedExchange {
         switch fault.point {
         case .queued, .committed: nil
         case .partlySent: requestPart(fault.bytes).map { (.up, $0) }
-        case .received: requestEnd.map { (.up, $0) }
+        case .received: requestEnd.map { (.up, fault.action.holdsLastByte(at: .received) ? $0 - 1 : $0) }
         case .answerStarted: responseHeadEnd.map { (.down, $0) }
         case .partlyAnswered:
             responseHeadEnd.flatMap {
                 Self.part(of: responseFraming, from: $0, body: responseBodyStart, end: responseEnd, bytes: fault.bytes)
             }.map { (.down, $0) }
-        case .answered: responseEnd.map { (.down, fault.action.holdsLastByte ? $0 - 1 : $0) }
+        case .answered: responseEnd.map { (.down, fault.action.holdsLastByte(at: .answered) ? $0 - 1 : $0) }
         }
     }
 

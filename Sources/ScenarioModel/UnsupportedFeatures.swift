@@ -35,7 +35,7 @@ private struct Feature {
 
     static var devices: [Feature] {
         [
-            device("'client: legacy'") { $0.client == .legacy },
+            device("'client: legacy'") { $0.client == .legacy }
         ]
     }
 

@@ -44,7 +44,7 @@ import Testing
                 stage.killsByFIN = byFIN
                 stage.run(until: time)
                 if !isDecided { #expect(stage.sockets.box.link.faultRules.first?.matched == 1, comment) }
-                guard let written = scene.written(at: point) else {
+                guard let written = scene.written(at: point, action) else {
                     // The exchange does not reach the point.
                     #expect(stage.fault == nil, comment)
                     #expect(stage.server.received == scene.up && stage.client.received == scene.down, comment)
@@ -52,7 +52,7 @@ import Testing
                     continue
                 }
                 #expect(stage.fault?.point == point, comment)
-                #expect(stage.fault?.offset == scene.offset(at: point), comment)
+                #expect(stage.fault?.offset == scene.offset(at: point, action), comment)
                 if !isDecided { #expect(stage.sockets.box.link.faultRules.first?.fired == 1, comment) }
                 check(scene, written, &stage, comment)
                 if stage.sockets.ended.contains(stage.id) {

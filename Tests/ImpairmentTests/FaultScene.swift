@@ -87,20 +87,30 @@ struct FaultScene {
 
     /// Returns the bytes of both streams that have been written when a fault fires; `nil` if the exchange does not
     /// reach the point.
-    func written(at point: FaultPoint) -> PerDirection<Int>? {
+    func written(at point: FaultPoint, _ action: FaultAction) -> PerDirection<Int>? {
         switch point {
         case .queued: before
         case .partlySent: target.request.part.map { PerDirection(up: before.up + $0, down: before.down) }
-        case .received, .committed: PerDirection(up: up.count, down: before.down)
+        case .received: PerDirection(up: up.count - (Self.withholdsLastByte(action) ? 1 : 0), down: before.down)
+        case .committed: PerDirection(up: up.count, down: before.down)
         case .answerStarted: PerDirection(up: up.count, down: before.down + target.response.head.count)
         case .partlyAnswered: target.response.part.map { PerDirection(up: up.count, down: before.down + $0) }
         case .answered: PerDirection(up: up.count, down: down.count)
         }
     }
 
+    /// Whether the last byte of a request is withheld at `received`.
+    private static func withholdsLastByte(_ action: FaultAction) -> Bool {
+        switch action {
+        case .abort, .close, .mute, .hold: true
+        case .report(let time): time > .zero
+        case .trickle, .reply: false
+        }
+    }
+
     /// Returns the offset that the event reports.
-    func offset(at point: FaultPoint) -> Int64? {
-        written(at: point).map { written in
+    func offset(at point: FaultPoint, _ action: FaultAction) -> Int64? {
+        written(at: point, action).map { written in
             switch point {
             case .queued, .committed: 0
             case .partlySent, .received: Int64(written.up - before.up)

@@ -90,7 +90,8 @@ import Testing
             switch point {
             case .queued: (Self.request.count, 0)
             case .partlySent: (Self.request.count / 2, 0)
-            case .received, .committed: (Self.request.count, 0)
+            case .received: (Self.request.count - 1, 0)
+            case .committed: (Self.request.count, 0)
             case .answerStarted: (Self.request.count, head)
             case .partlyAnswered: (Self.request.count, head + 2)
             case .answered: (Self.request.count, head + 4)

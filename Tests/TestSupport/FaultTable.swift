@@ -73,13 +73,13 @@ public struct FaultTable {
         partly-sent      trickle  all      all       open    open
         partly-sent      reply    all      reply     open    open
         partly-sent      kill     half     none      ended   killed
-        received         cut      all      none      reset   reset
-        received         close    all      none      closed  closed
-        received         mute     all      none      open    open
+        received         cut      most     none      reset   reset
+        received         close    most     none      closed  closed
+        received         mute     most     none      open    open
         received         hold     all      all       open    open
         received         trickle  all      all       open    open
         received         reply    all      reply     open    open
-        received         kill     all      none      ended   killed
+        received         kill     most     none      ended   killed
         committed        cut      all      none      reset   reset
         committed        close    all      none      closed  closed
         committed        mute     all      none      open    open
