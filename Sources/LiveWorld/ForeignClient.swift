@@ -42,7 +42,8 @@ final class ForeignClient: LiveDevice {
             ("SLOWLANE_PASSWORD", RunServer.password), ("SLOWLANE_SEED", "\(world.seed)"),
             ("SLOWLANE_DEVICE", name), ("SLOWLANE_DATA", data.path),
         ]
-        loop = try ForeignClientLoop(name, program, adapter, variables: variables.map { (name: $0.0, value: $0.1) }, seed: world.seed)
+        loop = try ForeignClientLoop(
+            name, program, adapter, variables: variables.map { (name: $0.0, value: $0.1) }, seed: world.seed)
         relay.target = self
         loop.start(for: self)
     }

@@ -14,7 +14,7 @@ internal import TCPModel
 final class Device {
     unowned let world: World
     let name: String
-    private let user: String
+    let user: String
     private var store = MemoryStore()
     var link: SharedLink
     private var isNameResolved = true
@@ -25,7 +25,7 @@ final class Device {
     /// Whether there is a machine. To compare the optional with `nil` would copy the machine.
     private(set) var isRunning = false
     /// The number of processes that were started.
-    private var process = 0
+    private(set) var process = 0
     private var connections: [HTTPConnectionID: Connection] = [:]
     private var clientDeadline: Instant?
     private var linkDeadline: Instant?
@@ -52,9 +52,9 @@ final class Device {
     /// The shift of the wall clock.
     private var wallShift = Nanoseconds.zero
     /// The connections of requests past the client's queue, and what follows the end of each.
-    private var rawExchanges: [(connection: Connection, finish: () -> Void)] = []
+    var rawExchanges: [(connection: Connection, finish: () -> Void)] = []
     /// The time limits of such a request: to connect, and to get the response.
-    private static let rawTimeout = Nanoseconds.seconds(30)
+    static let rawTimeout = Nanoseconds.seconds(30)
 
     /// Acts of the user that wait for the restart of a killed client.
     private var waitingActs: [() -> Void] = []
@@ -262,7 +262,7 @@ final class Device {
         connect(connection)
     }
 
-    private func connect(_ connection: Connection) {
+    func connect(_ connection: Connection) {
         func fail(_ reason: HTTPConnectError) {
             world.schedule(.clientSocket(connection, .connectFailed(reason)), after: World.localDelay)
         }
@@ -453,48 +453,5 @@ final class Device {
             recordView()
         }
         if hasCommitted { world.record(.accepted(device: name, row: change.row)) }
-    }
-
-    // MARK: Requests past the client's queue
-
-    /// Sends a request on a connection of its own and calls `finish` when the response or the end of the connection has
-    /// arrived. A kill of the client closes the connection.
-    private func send(_ request: Scenario.RawRequest, finish: @escaping () -> Void) throws(ActionError) {
-        let content = try RawRequest.content(of: request, world.recorder)
-        let connection = Connection(self, process: process, nil, attempt: nil)
-        do {
-            connection.raw = try RawExchange(content, authorization: Server.authorization(of: user))
-        } catch {
-            throw ActionError("\(error)")
-        }
-        rawExchanges.append((connection, finish))
-        world.schedule(.rawDeadline(connection, .connecting), after: Self.rawTimeout)
-        connect(connection)
-    }
-
-    private func receiveRaw(_ event: ClientSocketEvent, on connection: Connection) {
-        switch event {
-        case .connected:
-            connection.client = .open
-            if let bytes = connection.raw?.bytes { connection.write(bytes) }
-            world.schedule(.rawDeadline(connection, .open), after: Self.rawTimeout)
-        case .received(let bytes): if connection.raw?.received(bytes) ?? true { endRaw(connection) }
-        case .connectFailed, .closed: endRaw(connection)
-        case .written, .drained, .reset: break
-        }
-        settle()
-    }
-
-    /// Processes the time limit of a request in a state of its socket.
-    func rawDeadlinePassed(_ connection: Connection, _ state: ClientState) {
-        guard connection.client == state else { return }
-        endRaw(connection)
-        settle()
-    }
-
-    private func endRaw(_ connection: Connection) {
-        connection.closeByClient()
-        guard let index = rawExchanges.firstIndex(where: { $0.connection === connection }) else { return }
-        rawExchanges.remove(at: index).finish()
     }
 }
