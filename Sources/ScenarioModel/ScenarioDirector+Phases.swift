@@ -155,11 +155,9 @@ extension ScenarioDirector {
             if !strayWrites.isEmpty { strayWrites = strayWrites.filter { $0.value > now } }
             startActs(actual ?? now)
             guard phase == .script else { return }
-            let isPlanComplete = plan.isFinished && !reactions.hasPlanned && !isOpen && hasAllChanges
-            plannedUntil = isPlanComplete ? plannedUntil ?? now : nil
-            let isComplete = isQuiet && (isPlanComplete || hasOnlyPolls)
+            let isComplete = isQuiet && (plan.isFinished && !reactions.hasPlanned && !isOpen || hasOnlyPolls)
             quietSince = isComplete ? quietSince ?? now : nil
-            if let quietSince, retryDeadline == nil, now - quietSince >= Self.quietMin { return beginHeal() }
+            if let quietSince, now - quietSince >= Self.quietMin { return beginHeal() }
             // Nothing can change what is left: no step or change of a link has a known time, and the world is idle.
             if isIdle && !hasTimedSteps && hasAllChanges && nextChange == nil { beginHeal() }
         case .heal:
@@ -186,17 +184,6 @@ extension ScenarioDirector {
                 actors[$0].device == nil || !actors[$0].isRunning
                     || actors[$0].isSettled && knowledge.isCurrent($0)
             }
-    }
-
-    /// The time until which the end of the script waits for a retry that a client has scheduled; `nil` if there is none, or
-    /// if its network allows no exchange.
-    var retryDeadline: Instant? {
-        guard let end = plannedUntil.map({ $0 + Self.retryMax }), now < end else { return nil }
-        let isRetrying = actors.contains { actor in
-            actor.device != nil && actor.isRunning && !actor.isSettled && actor.act == nil
-                && actor.timeline?.conditions.preventsExchanges == false
-        }
-        return isRetrying ? end : nil
     }
 
     /// Whether a step or a reaction of the workload is due now or at a known time.

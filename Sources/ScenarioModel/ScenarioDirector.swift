@@ -86,9 +86,6 @@ public struct ScenarioDirector: Sendable {
     /// The time for which nothing must be outstanding before the heal phase begins: longer than a client takes from one
     /// request to the next.
     public static let quietMin = Nanoseconds.milliseconds(100)
-    /// The longest time for which the end of the script waits for retries that clients have scheduled: the longest retry
-    /// delay.
-    public static let retryMax = Nanoseconds.seconds(60)
     /// The longest time for which the end of the script waits for a write that a killed client has sent.
     public static let strayWriteMax = Nanoseconds.seconds(5)
     /// The shortest lateness that is recorded.
@@ -184,8 +181,6 @@ public struct ScenarioDirector: Sendable {
     var isIdle = false
     /// The time since which nothing has been outstanding in the script phase.
     var quietSince: Instant?
-    /// The time since which the plan has been complete in the script phase.
-    var plannedUntil: Instant?
     var round = 0
     /// The end of the setup, of heal and quiesce, or of the verify phase.
     var phaseDeadline: Instant?
@@ -273,7 +268,7 @@ public struct ScenarioDirector: Sendable {
         }
         if let end = open.nextEnd(lateness, hasWork: { hasWork($0) }) { next = min(next, start + end) }
         if now < start + lastChange { next = min(next, start + lastChange) }
-        if let quietSince { next = min(next, retryDeadline ?? quietSince + Self.quietMin) }
+        if let quietSince { next = min(next, quietSince + Self.quietMin) }
         if let stray = strayWrites.values.min() { next = min(next, max(now, stray)) }
         return next
     }

@@ -46,6 +46,7 @@ extension WorldCase {
               - { at: 600ms, A: { edit: n2, text: two } }
               - { at: 700ms, W: { edit: n1, text: three } }
               - { at: 800ms, W: { edit: n2, text: three } }
+              - { at: 5s, A: { sync: now } }
             workload: [{ when: { any: { icon: conflict } }, delay: 400ms, by: [A], mix: { resolve: 1 } }]
             expect:
               sometimes: [{ A: { row: n1, icon: conflict } }, { A: { row: n2, icon: conflict } }]
