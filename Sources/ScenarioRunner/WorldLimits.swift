@@ -20,7 +20,8 @@ enum WorldLimits {
 
     private static func live(_ scenario: Scenario) -> [String] {
         var lines = ["times differ from run to run by milliseconds, and by pauses of the host, which are recorded"]
-        if scenario.steps.contains(where: { $0.action?.action == .kill }) {
+        let faultKills = scenario.faults.contains { $0.action.name == "kill" }
+        if faultKills || scenario.steps.contains(where: { $0.action?.action == .kill }) {
             lines.append("kill: between two turns of a client's event loop, not between any two of its actions")
         }
         for device in scenario.devices {
