@@ -16,7 +16,9 @@ import Testing
     @Test(arguments: ScenarioExamples.names) func anExampleIsReadWithoutAnError(_ name: String) throws {
         let file = try Self.file(name)
         #expect(file.scenario.name == name)
-        #expect(file.warnings == [])
+        // The variants with another server keep the notes and expectations of the built-in one.
+        let others = ["do not apply to a server", "the notes of a server other than"]
+        #expect(file.warnings.filter { warning in !others.contains { warning.message.contains($0) } } == [])
     }
 
     @Test func theCommutersScenarioIsReadWhole() throws {
