@@ -51,7 +51,7 @@ import Testing
         let comments = found.withLock { $0 }
         try #require(comments.count == 2, "\(comments)")
         #expect(comments[0].hasPrefix("failing, seed 5: traffic: POST any from A, count 2: "))
-        #expect(comments[0].hasSuffix("(\(path):17:5)"))
+        #expect(comments[0].hasSuffix("(\(path):17:7)"))
         #expect(comments[1].contains("inconclusive: the fault never fired"))
     }
 
