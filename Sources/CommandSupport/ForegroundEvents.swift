@@ -28,6 +28,8 @@ public final class ForegroundEvents: Sendable {
     private let replySlots = DispatchSemaphore(value: ForegroundEvents.unwrittenRepliesMax)
     private let terminalRestorer = Mutex<(@Sendable () -> Void)?>(nil)
     private let signalCount = Mutex(0)
+    /// The parent process when the events began.
+    let parent = ParentMonitor.parent
 
     /// Catches SIGINT and SIGTERM from now on, for the lifetime of the process.
     public init() {

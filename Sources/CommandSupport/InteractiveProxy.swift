@@ -84,7 +84,7 @@ public struct InteractiveProxy {
     /// Executes commands until `quit` or a signal, then stops the proxy.
     public mutating func run() async {
         let (events, endsWithInput) = (events, stops.contains(.inputEnd))
-        if stops.contains(.parentExit) { ParentMonitor.start { events.receive(.parentExited) } }
+        if stops.contains(.parentExit) { ParentMonitor.start(events.parent) { events.receive(.parentExited) } }
         let restore = InputReader.start(
             console, onLine: { events.receive(command: $0) },
             onEnd: { if endsWithInput { events.receive(.inputEnded) } })

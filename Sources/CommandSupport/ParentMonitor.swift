@@ -16,9 +16,13 @@ enum ParentMonitor {
     /// The time between two checks.
     private static let interval = 0.1
 
+    /// The parent process now.
+    static var parent: Int32 { getppid() }
+
     /// Starts the thread, which ends after it has called `onExit`, or with the process.
-    static func start(onExit: @escaping @Sendable () -> Void) {
-        let parent = getppid()
+    ///
+    /// - Parameter parent: The parent when the process began; it may have ended since.
+    static func start(_ parent: Int32, onExit: @escaping @Sendable () -> Void) {
         let thread = Thread {
             while getppid() == parent { Thread.sleep(forTimeInterval: interval) }
             onExit()

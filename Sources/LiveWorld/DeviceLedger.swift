@@ -124,8 +124,7 @@ struct DeviceLedger {
             return [.requestSent(exchange.number, bytes: Int(clamping: bytes))]
         case .responseStarted(let id, let head):
             if let exchange = exchanges[id] {
-                let entityTag = head.fieldLines.first { $0.name.lowercased() == "etag" }?.value
-                recorder.responseStarted(exchange.number, entityTag: entityTag)
+                recorder.responseStarted(exchange.number, entityTag: head.entityTag)
             }
             return []
         case .requestStarted, .faultMissed, .protocolSwitched: return []
@@ -146,4 +145,9 @@ struct DeviceLedger {
         connections[attempt]?.exchanges.remove(at: index)
         return number
     }
+}
+
+extension HTTPResponseHead {
+    /// The entity tag of the response.
+    var entityTag: String? { fieldLines.first { $0.name.lowercased() == "etag" }?.value }
 }

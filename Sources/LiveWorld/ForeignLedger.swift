@@ -43,8 +43,14 @@ struct ForeignLedger: Sendable {
                     key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: FNV1a.digest(body))
             ]
         case .requestDelivered(let id): return numbers[id].map { [.arrived($0)] } ?? []
-        case .committed(let id, let status, _):
-            return numbers[id].map { [.serverResponded($0, status: status)] } ?? []
+        case .requestRead(let id, let bytes):
+            guard bytes > 0, let number = numbers[id] else { return [] }
+            return [.requestSent(number, bytes: Int(clamping: bytes))]
+        case .responseStarted(let id, let head):
+            if let number = numbers[id] { recorder.responseStarted(number, entityTag: head.entityTag) }
+            return []
+        case .committed(let id, let status, let bytes):
+            return numbers[id].map { [recorder.responded($0, status: status, bytes: bytes)] } ?? []
         case .responseDelivered(let id, let status):
             // Bytes written to the socket of a killed program are not received.
             return numbers.removeValue(forKey: id).map { [.responseReceived($0, status: status)] } ?? []
@@ -54,7 +60,7 @@ struct ForeignLedger: Sendable {
             let point = Scenario.Fault.Point(rawValue: point.rawValue)
             return numbers[id].map { [.fault(index: rule, exchange: $0, point: point)] } ?? []
         case .notHTTP(let reason): return [.action(actor: name, "sends bytes that are not HTTP: \(reason)")]
-        case .requestStarted, .requestRead, .responseStarted, .faultMissed, .protocolSwitched: return []
+        case .requestStarted, .faultMissed, .protocolSwitched: return []
         }
     }
 

@@ -12,6 +12,9 @@ extension Scenario {
             case legacy
             /// A program.
             case run(Program, adapter: Adapter)
+
+            /// Whether it is a program.
+            var isProgram: Bool { if case .run = self { true } else { false } }
         }
 
         /// How the runner talks to a program.

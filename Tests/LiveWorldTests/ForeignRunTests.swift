@@ -76,6 +76,8 @@ import Testing
                 script,
                 """
                 steps: [{ at: 50ms, A: { create: n1, text: two }, mark: created }]
+                # The program sends nothing.
+                invariants: { drop: [no-lost-write, convergence] }
                 expect:
                   eventually: [{ after: created, within: 5s, A: { row: n1, text: two } }]
                   always: [{ A: { row: n1, present: true, since: created } }]
