@@ -40,9 +40,9 @@ public struct FaultInjection: Hashable, Sendable {
 }
 
 extension Scenario {
-    /// Whether a fault may apply before the first byte of a request has left its device, so that each request must wait
+    /// Whether a fault may apply before the last byte of a request has reached the server, so that each request must wait
     /// for the decision on its faults.
     public var decidesOnFaultsBeforeRequests: Bool {
-        faults.contains { [.queued, .partlySent, .any].contains($0.point) }
+        faults.contains { [.queued, .partlySent, .received, .any].contains($0.point) }
     }
 }

@@ -17,7 +17,9 @@ import Testing
         let file = try Self.file(name)
         #expect(file.scenario.name == name)
         // The variants with another server keep the notes and expectations of the built-in one.
-        let others = ["do not apply to a server", "the notes of a server other than", "the program of C has no adapter"]
+        let others = [
+            "do not apply to a server", "the notes of a server other than", "the program of C has no adapter",
+        ]
         #expect(file.warnings.filter { warning in !others.contains { warning.message.contains($0) } } == [])
     }
 
