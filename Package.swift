@@ -30,6 +30,7 @@ let package = Package(
         .library(name: "ProxyServer", targets: ["ProxyServer"]),
         .library(name: "SyncClient", targets: ["SyncEngine", "SyncClient"]),
         .library(name: "SimulatedWorld", targets: ["ConfigFiles", "ScenarioModel", "ScenarioWorld", "SimulatedWorld"]),
+        .library(name: "SlowlaneTesting", targets: ["SlowlaneTesting"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -102,7 +103,7 @@ let package = Package(
         .target(
             name: "ConfigFiles",
             dependencies: [
-                "Yams", "Determinism", "LinkModel", "ScenarioModel",
+                "Yams", "Determinism", "LinkModel", "Impairment", "ScenarioModel",
             ],
             resources: [.embedInCode("profiles"), .embedInCode("timelines"), .embedInCode("scenarios")],
             swiftSettings: settings
@@ -176,6 +177,7 @@ let package = Package(
                 "Determinism", "LinkModel", "HTTPWire", "Impairment", "JSON", "HTTPServing", "ProxyServer",
                 "ConfigFiles", httpTypes, nioCore, nioPosix, logging,
             ],
+            resources: [.embedInCode("openapi.json")],
             swiftSettings: settings
         ),
         .target(
@@ -207,16 +209,17 @@ let package = Package(
         .target(
             name: "LiveWorld",
             dependencies: [
-                "Determinism", "LinkModel", "HTTPWire", "Impairment", "NotesContract", "SyncEngine", "ScenarioModel",
-                "ScenarioWorld", "ProxyServer", "NotesService", "NotesServer", "SyncClient", nioCore, nioPosix, logging,
+                "Determinism", "LinkModel", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine",
+                "ScenarioModel", "ScenarioWorld", "ProxyServer", "NotesService", "NotesServer", "SyncClient", nioCore, nioPosix, logging,
             ],
             swiftSettings: settings
         ),
         .target(
             name: "CommandSupport",
             dependencies: [
-                "Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "NotesService", "ProxyServer",
-                "PacketCapture", "NotesServer", "ControlAPI", "LinkWorkload", "LiveMeasurement", nioCore, nioPosix,
+                "Determinism", "LinkModel", "Impairment", "JSON", "ScenarioModel", "ConfigFiles", "NotesService",
+                "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "LinkWorkload", "LiveMeasurement", nioCore,
+                nioPosix,
                 logging,
             ],
             swiftSettings: settings
@@ -224,8 +227,18 @@ let package = Package(
         .target(
             name: "ScenarioRunner",
             dependencies: [
-                "Determinism", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld", "SimulatedWorld",
+                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld",
+                "SimulatedWorld",
                 "CommandSupport", "LiveWorld",
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "SlowlaneTesting",
+            dependencies: [
+                "Determinism", "LinkModel", "Impairment", "ScenarioModel", "ConfigFiles", "ProxyServer",
+                "ScenarioWorld",
+                "SimulatedWorld", nioPosix,
             ],
             swiftSettings: settings
         ),
@@ -240,8 +253,8 @@ let package = Package(
         .executableTarget(
             name: "slowlane",
             dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
-                "ConfigFiles",
+                "Determinism", "LinkModel", "TCPModel", "Impairment", "JSON", "SyncEngine", "ScenarioModel",
+                "LinkWorkload", "ConfigFiles",
                 "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
                 "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", "ToxiproxyCLI", nioCore,
                 nioPosix, logging,
@@ -354,7 +367,7 @@ let package = Package(
         .testTarget(
             name: "ConfigFilesTests",
             dependencies: [
-                "Determinism", "LinkModel", "TCPModel", "ScenarioModel", "ConfigFiles", "TestSupport",
+                "Determinism", "LinkModel", "TCPModel", "Impairment", "ScenarioModel", "ConfigFiles", "TestSupport",
             ],
             exclude: ["Examples"], swiftSettings: settings),
         .testTarget(
@@ -404,6 +417,13 @@ let package = Package(
             dependencies: [
                 "Determinism", "LinkModel", "JSON", "ScenarioModel", "CommandSupport", "ConfigFiles", "PacketCapture",
                 nioCore, nioPosix, logging,
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "SlowlaneTestingTests",
+            dependencies: [
+                "LinkModel", "Impairment", "ConfigFiles", "ProxyServer", "NotesService", "NotesServer", "ScenarioModel",
+                "ScenarioWorld", "SlowlaneTesting", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(name: "TidyTests", swiftSettings: settings),

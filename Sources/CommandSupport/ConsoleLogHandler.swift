@@ -1,6 +1,6 @@
 public import Logging
 
-/// A log handler that prints messages as plain lines on the console.
+/// A log handler that prints messages as plain lines on the console, with the name of the proxy that they are about.
 public struct ConsoleLogHandler: LogHandler {
     private let console: Console
     public var logLevel: Logger.Level
@@ -18,6 +18,8 @@ public struct ConsoleLogHandler: LogHandler {
     }
 
     public func log(event: LogEvent) {
-        console.print("\(event.level == .info ? "" : "\(event.level): ")\(event.message)", to: .progress)
+        let level = event.level == .info ? "" : "\(event.level): "
+        let proxy = metadata["proxy"].map { "\($0): " } ?? ""
+        console.print("\(level)\(proxy)\(event.message)", to: .progress)
     }
 }

@@ -1,7 +1,7 @@
 internal import Foundation
 internal import Synchronization
 
-/// The events that a foreground command waits for: lines of standard input and signals.
+/// The events that a foreground command waits for: lines of standard input, signals, and reasons to stop.
 ///
 /// The first SIGINT or SIGTERM is an event. A second one restores the terminal and ends the process immediately with
 /// status 130. The thread that reads lines blocks while the replies to 16 lines are unwritten.
@@ -12,6 +12,10 @@ public final class ForegroundEvents: Sendable {
         case command(String)
         /// SIGINT or SIGTERM.
         case signal
+        /// The end of standard input.
+        case inputEnded
+        /// The end of the parent process.
+        case parentExited
     }
 
     /// The maximum number of lines without a written reply.
@@ -41,6 +45,9 @@ public final class ForegroundEvents: Sendable {
         replySlots.wait()
         continuation.yield(.command(command))
     }
+
+    /// Adds an event after the lines before it.
+    func receive(_ event: Event) { continuation.yield(event) }
 
     /// Reports that the reply to a line has been written.
     func replyWritten() { replySlots.signal() }

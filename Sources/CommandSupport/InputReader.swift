@@ -21,8 +21,11 @@ enum InputReader {
     /// - Parameters:
     ///   - console: Shows the typed text if the input is a terminal.
     ///   - onLine: Receives each line that is not empty.
+    ///   - onEnd: Called at the end of the input.
     /// - Returns: A closure that restores the terminal, if its settings were changed.
-    static func start(_ console: Console, onLine: @escaping @Sendable (String) -> Void) -> (@Sendable () -> Void)? {
+    static func start(
+        _ console: Console, onLine: @escaping @Sendable (String) -> Void, onEnd: @escaping @Sendable () -> Void = {}
+    ) -> (@Sendable () -> Void)? {
         var restore: (@Sendable () -> Void)?
         if Terminal.isStandardInput {
             guard Terminal.isInForeground else { return nil }
@@ -40,6 +43,7 @@ enum InputReader {
                 if editsLine { console.show(typed: editor.text) }
             }
             if let rest = editor.append(UInt8(ascii: "\n")) { onLine(rest) }
+            onEnd()
         }
         thread.name = "slowlane.commands"
         thread.start()

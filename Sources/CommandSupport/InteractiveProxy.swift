@@ -13,12 +13,25 @@ public struct InteractiveProxy {
     private let events: ForegroundEvents
     private let grace: TimeAmount
     private let isQuiet: Bool
+    private let stops: StopReasons
     /// The user's name for the current conditions: a profile, a timeline or `none`.
     private var conditionsName: String
     /// The timeline, if the conditions come from one.
     private var playback: TimelinePlayback?
     /// The outage made by `outage`; it is independent of the conditions.
     private var outage = PerDirection(up: false, down: false)
+
+    /// The reasons to stop, besides the command `quit` and signals.
+    public struct StopReasons: OptionSet, Sendable {
+        public let rawValue: Int
+
+        public init(rawValue: Int) { self.rawValue = rawValue }
+
+        /// The end of standard input.
+        public static let inputEnd = StopReasons(rawValue: 1)
+        /// The end of the parent process.
+        public static let parentExit = StopReasons(rawValue: 2)
+    }
 
     /// The interval at which the status line is redrawn on a terminal.
     private static let drawInterval = Duration.milliseconds(200)
@@ -28,7 +41,7 @@ public struct InteractiveProxy {
     /// The commands with their arguments, for `help` and for errors.
     static let commands = [
         "profile NAME|FILE", "timeline NAME|FILE|TIMES", "pause", "resume", "seek TIME", "outage [up|down]", "heal",
-        "reset", "clear", "status", "quit", "help",
+        "fault RULE", "fault remove N|all", "faults", "reset", "clear", "status", "quit", "help",
     ]
 
     /// Wraps a running proxy.
@@ -37,9 +50,10 @@ public struct InteractiveProxy {
     ///   - conditionsName: The user's name for the conditions that the proxy was started with.
     ///   - timeline: The timeline that the proxy was started with, if any.
     ///   - grace: The longest time that data already read may take to arrive after a stop.
+    ///   - stops: The reasons to stop.
     public init(
         _ proxy: Proxy, console: Console, events: ForegroundEvents, conditionsName: String,
-        timeline: TimelineFile?, grace: TimeAmount, isQuiet: Bool
+        timeline: TimelineFile?, grace: TimeAmount, isQuiet: Bool, stops: StopReasons = []
     ) {
         self.proxy = proxy
         self.console = console
@@ -47,6 +61,7 @@ public struct InteractiveProxy {
         self.conditionsName = conditionsName
         self.grace = grace
         self.isQuiet = isQuiet
+        self.stops = stops
         playback = timeline.map { TimelinePlayback($0, startingAt: .now) }
     }
 
@@ -68,7 +83,11 @@ public struct InteractiveProxy {
 
     /// Executes commands until `quit` or a signal, then stops the proxy.
     public mutating func run() async {
-        let restore = InputReader.start(console) { [events] in events.receive(command: $0) }
+        let (events, endsWithInput) = (events, stops.contains(.inputEnd))
+        if stops.contains(.parentExit) { ParentMonitor.start { events.receive(.parentExited) } }
+        let restore = InputReader.start(
+            console, onLine: { events.receive(command: $0) },
+            onEnd: { if endsWithInput { events.receive(.inputEnded) } })
         defer { restore?() }
         events.setTerminalRestorer(restore)
 
@@ -94,6 +113,7 @@ public struct InteractiveProxy {
         reporting.cancel()
         console.clearStatus()
         let hasDrained = await proxy.stop(grace: grace)
+        for line in await FaultCommands(proxy).summary() { console.print(line) }
         if !isQuiet {
             console.print(
                 hasDrained ? "stopped" : "stopped; data still in flight after --grace was dropped", to: .progress)
@@ -141,6 +161,9 @@ public struct InteractiveProxy {
         case ("heal", nil):
             await setOutage(PerDirection(up: false, down: false))
             return "ok heal\(await conditionsNote())"
+        case ("fault", let rule?): return await FaultCommands(proxy).execute(rule)
+        case ("fault", nil): return "error fault needs a rule, such as 'fault POST * nth 3 committed mute'"
+        case ("faults", nil): return await FaultCommands(proxy).list()
         case ("reset", nil):
             await proxy.abortConnections()
             return "ok reset: all connections aborted (RST)"

@@ -1,6 +1,8 @@
 internal import Foundation
+internal import Impairment
 internal import LinkModel
 internal import ProxyServer
+internal import ScenarioModel
 internal import Synchronization
 
 /// Reports of a proxy's status: a status line on a terminal, log lines elsewhere.
@@ -43,9 +45,12 @@ final class ProxyReporter: Sendable {
     /// Logs a line per interval in which the status has changed, until the task is cancelled.
     func log(every interval: Duration) async {
         var before = await proxy.status()
+        before.link.timeline = nil
         while !Task.isCancelled {
             try? await Task.sleep(for: interval)
-            let status = await proxy.status()
+            var status = await proxy.status()
+            // The position of a timeline always changes.
+            status.link.timeline = nil
             if status != before && !Task.isCancelled {
                 console.print(Self.sentence(status, conditionsName: conditionsName), to: .progress)
             }
@@ -68,6 +73,16 @@ final class ProxyReporter: Sendable {
         return parts.joined(separator: " · ")
     }
 
+    /// Returns the position of a timeline in words.
+    private static func timeline(_ position: TimelineRun.Position) -> String {
+        let name = position.isRamping ? "ramp to \(position.name)" : position.name
+        var text = "timeline at \(TimeFormat.seconds(position.time)) (\(name)"
+        if let next = position.nextName, let time = position.nextChange {
+            text += ", \(next) in \(TimeFormat.seconds(time))"
+        }
+        return text + ")"
+    }
+
     private static func newConnections(_ method: SYNDropMethod) -> String {
         method == .none
             ? "new connections open and stall" : "new connections time out (SYN dropped: \(method.rawValue))"
@@ -83,6 +98,12 @@ final class ProxyReporter: Sendable {
         text += "\(TextTable.count(link.counters.down.packetsLost + link.counters.up.packetsLost, "packet")) lost, "
         text += "\(link.counters.down.packetsDropped + link.counters.up.packetsDropped) dropped, "
         text += "\(Units.bytes(link.bytesHeld)) held"
+        if let position = link.timeline { text += ", \(Self.timeline(position))" }
+        let fired = status.faultRules.reduce(0) { $0 + $1.fired }
+        if !status.faultRules.isEmpty {
+            text +=
+                ", \(TextTable.count(status.faultRules.count, "fault rule")) fired \(TextTable.count(fired, "time"))"
+        }
         if let method = status.synDropMethod { text += ", \(newConnections(method))" }
         if link.orphans > 0 { text += ", \(TextTable.count(link.orphans, "orphan"))" }
         if status.dialsFailed > 0 { text += ", \(TextTable.count(status.dialsFailed, "upstream connection")) failed" }

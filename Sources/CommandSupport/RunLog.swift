@@ -33,7 +33,7 @@ public struct RunLog: Sendable {
             return "\(actor)  \(method) \(row ?? "index")"
         case .responseReceived(let id, let status): return line(id, "\(status)", time)
         case .failed(let id): return line(id, "no response", time)
-        case .fault(_, let id): return line(id, "fault", time)
+        case .fault(_, let id, _): return line(id, "fault", time)
         case .mark(let mark): return "mark \(mark)"
         case .action("runner", _): return "plan finished; all links restored, waiting for convergence"
         case .action(let actor, let action): return "\(actor)  \(action)"

@@ -26,25 +26,33 @@ extension ScenarioFormat {
             "The start and the end of a window."),
         Key(
             "during", .either([.choice(["flap"]), .name(.link)]), default: "the whole run",
-            "`flap`, or the name of a link: requests are counted while it is in effect."),
+            "`flap`, or the name of a link: requests are counted while it is in effect. A writer has no link."),
         Key(
             "count", .either([.integer(0...numberMax), .object("count")]),
             "The number of requests: a number, or `min` and `max`."),
         Key(
             "answers", .list(.response, atLeast: 0, atMost: 1000),
             "The results in order: a status, `2xx`, `lost` (the server responded, the client received nothing), or "
-                + "`none` (the request did not reach the server)."),
+                + "`none` (the request did not reach the server). In `sometimes`, other results may lie between."),
         Key(
             "same", .list(.choice(["body", "idempotency-key"]), atLeast: 1, atMost: 2),
             "Properties that are equal in all matching requests."),
         Key(
             "order", .list(.either([.request, .name(.row)]), atLeast: 2, atMost: 1000),
-            "Requests or notes whose first matching requests are in this order."),
+            "Requests or notes whose first matching requests are in this order. One that occurs again stands for its next "
+                + "request."),
         Key(
             "duplicates", .integer(0...numberMax),
-            "The greatest number of requests that repeat one that the server has executed."),
-        Key("bytes-down", .either([.size, .object("bytes")]), "The number of bytes to the client."),
-        Key("bytes-up", .either([.size, .object("bytes")]), "The number of bytes from the client."),
+            "The greatest number of requests with which the server has executed a write once more: an earlier request had "
+                + "the same `Idempotency-Key` (without one: the same body) and was executed, and the responses name "
+                + "different revisions; or a device has created a note that no action has created."),
+        Key(
+            "bytes-down", .either([.size, .object("bytes")]),
+            "The number of bytes of the responses' bodies that the server has sent into the link, without heads, whether or "
+                + "not the client receives them."),
+        Key(
+            "bytes-up", .either([.size, .object("bytes")]),
+            "The number of bytes of the requests' bodies that the client has sent into the link, without heads."),
     ]
 
     static let events: [Object] = [
@@ -227,7 +235,7 @@ extension ScenarioFormat {
             ], atLeastOne: ["min", "max"]),
         Object(
             "states", "a state",
-            [Key("any", .object("state"), "The state of at least one device.")],
+            [Key("any", .object("state"), "The state of at least one device; with `always`, of every device.")],
             named: NamedKeys(.device, .object("state"))),
         Object(
             "sometimes", "'sometimes'",
@@ -262,7 +270,7 @@ extension ScenarioFormat {
                 Key(
                     "icon",
                     .either([.choice(["none", "upload", "conflict", "error"]), .object("not-icon")]),
-                    "The note's icon: `upload` is a pending change."),
+                    "The note's icon: `upload` is a pending change. Without `row`, with `any`: the icon of any note."),
                 Key("title", .either([.text, .object("not-text")]), "The visible title."),
                 Key("text", .either([.text, .object("not-text")]), "The visible text."),
                 Key(

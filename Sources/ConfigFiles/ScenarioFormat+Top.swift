@@ -75,7 +75,10 @@ extension ScenarioFormat {
                 Key(
                     "run", .list(.text, atLeast: 1, atMost: 100),
                     "A program with its arguments, in place of the built-in server."),
-                Key("url", .text, "The URL of a server, in place of the built-in server."),
+                Key(
+                    "ready", .text, default: "the port accepts connections",
+                    "With `run`: the path of a resource, or a URL with a port, that the server serves once it is ready."),
+                Key("url", .text, "The URL (`http://`) of a server, in place of the built-in server."),
             ]),
         Object(
             "note", "a note",
@@ -129,7 +132,10 @@ extension ScenarioFormat {
             [
                 Key(
                     "run", .list(.text, atLeast: 1, atMost: 100), required: true,
-                    "The program and its arguments.")
+                    "The program and its arguments. A relative path begins at the folder of the file."),
+                Key(
+                    "adapter", .choice(Scenario.Device.Adapter.allCases.map(\.rawValue)), default: "lines",
+                    "How the runner talks to the program: with JSON lines, or not at all."),
             ]),
         Object("writer", "a writer", [Key("user", .text, required: true, "The user whose notes the writer changes.")]),
         Object(

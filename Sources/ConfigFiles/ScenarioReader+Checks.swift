@@ -26,7 +26,9 @@ extension ScenarioReader {
         }
         if order.earliest.contains(nil) { return }
         for device in scenario.devices { checkClient(of: device.name, scenario.steps, order) }
-        for fault in scenario.faults where !Self.canMatch(fault, scenario) {
+        // A program sends what it likes.
+        let hasProgram = scenario.devices.contains(where: \.runsProgram)
+        for fault in scenario.faults where !hasProgram && !Self.canMatch(fault, scenario) {
             reader.report(
                 "no step of \(fault.device ?? "a device") leads to a request '\(fault.request)', so the fault never "
                     + "applies", at: fault.location)

@@ -23,10 +23,10 @@ extension ScenarioReader {
             }
         }
         if fields["run"] != nil {
-            scenario.server = .run(fields.list("run").compactMap { text($0) })
+            scenario.server = .run(program(fields), ready: fields["ready"].flatMap(readiness))
             if let url = fields["url"] { reader.report("'server' has either 'run' or 'url'", at: url) }
         } else if let node = fields["url"], let url = text(node) {
-            guard url.hasPrefix("http://") || url.hasPrefix("https://") else {
+            guard ServerURL(url) != nil else {
                 return reader.report("'\(url.prefix(40))': expected a URL such as 'http://localhost:8000'", at: node)
             }
             scenario.server = .url(url)
@@ -82,7 +82,7 @@ extension ScenarioReader {
             return oneOf(node, ["reference", "legacy"]) == "legacy" ? .legacy : .reference
         }
         guard let fields = fields(node, "client") else { return .reference }
-        return .run(fields.list("run").compactMap { text($0) })
+        return .run(program(fields), adapter: fields.choice("adapter") == "none" ? .none : .lines)
     }
 
     private func actorName(_ key: Node) -> String? {

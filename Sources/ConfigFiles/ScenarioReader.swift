@@ -60,6 +60,7 @@ final class ScenarioReader {
         scenario.exploration = fields["explore"].flatMap(exploration)
         // A step or fault that could not be read would cause errors elsewhere.
         if reader.problems.count == countBefore { check(scenario) }
+        if reader.problems.count == countBefore { checkPrograms(of: scenario) }
         if reader.problems.count == countBefore { warn(of: scenario) }
         return scenario
     }

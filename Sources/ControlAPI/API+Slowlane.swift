@@ -1,6 +1,7 @@
 internal import ConfigFiles
 internal import Determinism
 internal import HTTPTypes
+internal import Impairment
 internal import JSON
 internal import LinkModel
 internal import ProxyServer
@@ -11,36 +12,38 @@ extension API {
     func slowlaneResponse(
         _ parts: [String], _ request: HTTPRequest, query: String, body: [UInt8]
     ) async throws(APIError) -> Response? {
-        guard parts.first == "v1", parts.count > 1 else { return nil }
+        guard parts.first == "v1", let (route, values) = SlowlaneRoute.match(parts.dropFirst()) else { return nil }
         let method = request.method
-        switch (parts[1], parts.count) {
-        case ("version", 2):
-            guard method == .get else { return .methodNotAllowed }
+        guard route.methods.contains(method) else { return .methodNotAllowed(except: route.methods) }
+        let name = values.first ?? ""
+        switch route {
+        case .version:
             return .json(
                 JSONText.object([
                     ("version", JSONText.string(version)), ("toxiproxy", JSONText.string(Self.toxiproxyVersion)),
                 ]))
-        case ("metrics", 2):
-            guard method == .get else { return .methodNotAllowed }
-            return await metricsResponse(MetricsSelection(proxies: true, process: true), request)
-        case ("profiles", 2):
-            guard method == .get else { return .methodNotAllowed }
-            return .json(Self.profiles)
-        case ("proxies", 3):
-            guard method == .get else { return .methodNotAllowed }
-            return .json(try await describe(parts[2]))
-        case ("proxies", 4) where parts[3] == "link": return try await respondToLink(of: parts[2], method, body)
-        case ("proxies", 4) where parts[3] == "seed": return try await respondToSeed(of: parts[2], method, body)
-        case ("proxies", 4) where parts[3] == "connections":
-            guard method == .get else { return .methodNotAllowed }
-            return .json(try await connections(of: parts[2]))
-        case ("proxies", 5) where parts[3] == "connections":
-            guard method == .delete else { return .methodNotAllowed }
-            try await closeConnection(parts[4], of: parts[2], query: query)
+        case .openAPI: return .json(Self.openAPI)
+        case .metrics: return await metricsResponse(MetricsSelection(proxies: true, process: true), request)
+        case .profiles: return .json(Self.profiles)
+        case .proxy: return .json(try await describe(name))
+        case .link: return try await respondToLink(of: name, method, body)
+        case .timeline: return try await respondToTimeline(of: name, method, body)
+        case .outage: return try await respondToOutage(of: name, method, body)
+        case .seed: return try await respondToSeed(of: name, method, body)
+        case .faults: return try await respondToFaults(of: name, method, body)
+        case .fault: return try await respondToFault(values[1], of: name, method)
+        case .connections where method == .get: return .json(try await connections(of: name))
+        case .connections:
+            try await closeConnections(of: name, query: query)
             return .noContent
-        default: return nil
+        case .connection:
+            try await closeConnection(values[1], of: name, query: query)
+            return .noContent
         }
     }
+
+    /// The OpenAPI document of these routes.
+    static let openAPI = String(decoding: PackageResources.openapi_json, as: UTF8.self)
 
     private static let profiles = JSONText.object([
         ("profiles", JSONText.array(ProfileCatalogue.builtIn.map { entry($0.id, $0.name, $0.about) })),
@@ -110,6 +113,9 @@ extension API {
             ("sent_bytes", Self.perDirection(status?.link.bytesCarried)),
             ("held_bytes", "\(status?.link.bytesHeld ?? 0)"),
             ("queue_packets", Self.perDirection(status?.link.queueDepth)),
+            ("timeline", Self.timeline(of: proxy, status)), ("outage", Self.outage(of: proxy)),
+            ("faults", "\(proxy.faults.count)"),
+            ("faults_fired", "\(status?.faultRules.reduce(0) { $0 + $1.fired } ?? 0)"),
         ])
     }
 
@@ -128,17 +134,32 @@ extension API {
 
     private func closeConnection(_ number: String, of name: String, query: String) async throws(APIError) {
         let proxy = try await registry.proxy(named: name)
-        let byReset: Bool
-        switch query {
-        case "", "how=reset": byReset = true
-        case "how=close": byReset = false
-        default: throw APIError(.badRequest, "expected ?how=reset or ?how=close")
-        }
+        let byReset = try Self.isReset(query)
         // A new seed restarts the numbering, so an older connection may have the same number; the youngest one is
         // closed.
         let youngest = await proxy.running?.connections().filter { "\($0.number)" == number }.min { $0.age < $1.age }
         guard let youngest, await proxy.running?.closeConnection(youngest.id, abortively: byReset) == true else {
             throw APIError(.notFound, "connection not found")
+        }
+    }
+
+    /// Closes all connections of a proxy. New ones are accepted.
+    private func closeConnections(of name: String, query: String) async throws(APIError) {
+        let running = try await registry.proxy(named: name).running
+        if try Self.isReset(query) {
+            await running?.abortConnections()
+        } else {
+            for connection in await running?.connections() ?? [] {
+                _ = await running?.closeConnection(connection.id, abortively: false)
+            }
+        }
+    }
+
+    private static func isReset(_ query: String) throws(APIError) -> Bool {
+        switch query {
+        case "", "how=reset": return true
+        case "how=close": return false
+        default: throw APIError(.badRequest, "expected ?how=reset or ?how=close")
         }
     }
 }

@@ -75,6 +75,8 @@ public final class API: Sendable {
         public var warnings: [String] = []
         /// The target of a redirect.
         var location: String?
+        /// The methods of the path, in the response to another method.
+        var allowedMethods: [HTTPRequest.Method] = []
         /// Whether the request matched a route. Only these responses have a request ID.
         var isRouted = true
 
@@ -86,6 +88,10 @@ public final class API: Sendable {
 
         static let noContent = Response(status: .noContent)
         static let methodNotAllowed = Response(status: .methodNotAllowed, isRouted: false)
+
+        static func methodNotAllowed(except allowed: [HTTPRequest.Method]) -> Response {
+            Response(status: .methodNotAllowed, allowedMethods: allowed, isRouted: false)
+        }
 
         static func text(_ body: String, _ status: HTTPResponse.Status) -> Response {
             Response(status: status, type: "text/plain; charset=utf-8", body: body)

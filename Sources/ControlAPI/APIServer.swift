@@ -79,6 +79,9 @@ public final class APIServer: Sendable {
         var headers = HTTPFields()
         if let type = response.type { headers[.contentType] = type }
         if let location = response.location { headers[.location] = location }
+        if !response.allowedMethods.isEmpty {
+            headers[.allow] = response.allowedMethods.map(\.rawValue).joined(separator: ", ")
+        }
         if response.isRouted { headers[requestID] = newRequestID() }
         if response.status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
         if !response.warnings.isEmpty { headers[warning] = RequestWarnings.header(response.warnings) }

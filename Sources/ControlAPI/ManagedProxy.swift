@@ -13,6 +13,12 @@ struct ManagedProxy {
     var isEnabled = false
     /// The toxics, in the order in which they were added.
     var toxics: [StoredToxic] = []
+    /// The faults, in the order in which they were added.
+    var faults: [StoredFault] = []
+    /// The outage that is independent of the link.
+    var outage = PerDirection(up: false, down: false)
+    /// The position at which the timeline of the link is paused; `nil` if it is not paused.
+    var pausedTimeline: TimelineRun.Position?
     /// The running proxy; `nil` while the proxy is disabled.
     var running: Proxy?
     var link = LinkSetting.passThrough

@@ -53,6 +53,7 @@ extension ProxyRegistry {
     func setLink(_ link: LinkSetting, of name: String) async throws(APIError) {
         try await withExclusiveAccess(to: name) { () async throws(APIError) in
             proxies[ByteKey(name)]?.link = link
+            proxies[ByteKey(name)]?.pausedTimeline = nil
             let proxy = try self.proxy(named: name)
             await apply(link, to: proxy.running)
             try checkPort(of: proxy)

@@ -2,6 +2,7 @@ internal import ConfigFiles
 internal import Determinism
 internal import HTTPTypes
 internal import JSON
+internal import LinkModel
 internal import Logging
 internal import NIOCore
 internal import ProxyServer
@@ -24,7 +25,7 @@ actor ProxyRegistry {
 
     private let seed: UInt64
     private let group: any EventLoopGroup
-    private let logger: Logger
+    let logger: Logger
     /// The waiting changes of each proxy that is being changed.
     private var changes: [ByteKey: [CheckedContinuation<Void, Never>]] = [:]
     /// The number of new proxies that are being created and not yet among ``proxies``.
@@ -204,7 +205,7 @@ actor ProxyRegistry {
         }
     }
 
-    /// Starts every proxy, removes every toxic, and restores every initial link.
+    /// Starts every proxy, removes every toxic and every fault, ends every outage, and restores every initial link.
     func reset() async throws(APIError) {
         for name in proxies.keys.sorted() {
             try await withExclusiveAccess(to: name.text) { () async throws(APIError) in
@@ -212,8 +213,15 @@ actor ProxyRegistry {
                 guard var proxy = proxies[name] else { return }
                 await proxy.running?.removeToxics(proxy.toxics.map(\.name))
                 proxy.toxics = []
-                if proxy.link != proxy.initialLink {
+                if !proxy.faults.isEmpty { await proxy.running?.removeFaultRules(proxy.faults.compactMap(\.number)) }
+                proxy.faults = []
+                if proxy.outage.up || proxy.outage.down {
+                    proxy.outage = PerDirection(up: false, down: false)
+                    await proxy.running?.setOutage(proxy.outage)
+                }
+                if proxy.link != proxy.initialLink || proxy.pausedTimeline != nil {
                     proxy.link = proxy.initialLink
+                    proxy.pausedTimeline = nil
                     await apply(proxy.link, to: proxy.running)
                 }
                 proxies[name] = proxy
@@ -256,13 +264,14 @@ actor ProxyRegistry {
             configuration.resolvesPerConnection = true
             configuration.unreachableUpstream = proxy.unreachableUpstream
             configuration.toxics = proxy.toxics.map(\.toxic)
+            configuration.faultRules = proxy.faults.map(\.rule)
             configuration.seed = proxy.nextStartSeed
             switch proxy.link {
             case .constant(let conditions, _): configuration.conditions = conditions
             case .timeline(let file): configuration.timeline = file.timeline
             }
             var logger = logger
-            logger[metadataKey: "proxy"] = "\(proxy.name.prefix(100))"
+            logger[metadataKey: "proxy"] = "\(RequestWarnings.printable(proxy.name, bytesMax: 100))"
             running = try await Proxy.start(configuration, on: group, logger: logger)
         } catch let error as ProxyError {
             throw .cannotBind(error)
@@ -273,6 +282,10 @@ actor ProxyRegistry {
             await running.close()
             throw Self.isStopping
         }
+        // The link numbers its first rules from 0.
+        for index in proxy.faults.indices { proxy.faults[index].number = index }
+        proxy.pausedTimeline = nil
+        if proxy.outage.up || proxy.outage.down { await running.setOutage(proxy.outage) }
         proxy.running = running
         proxy.listen = "\(running.address)"
         proxy.isEnabled = true
@@ -284,6 +297,7 @@ actor ProxyRegistry {
         proxy.isEnabled = false
         guard let running = proxy.running else { return }
         proxy.running = nil
+        for index in proxy.faults.indices { proxy.faults[index].number = nil }
         proxy.earlierTraffic += TrafficCounters(await running.close())
     }
 

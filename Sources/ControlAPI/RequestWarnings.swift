@@ -48,6 +48,21 @@ enum RequestWarnings {
     /// The warnings about the body of `PUT .../seed`.
     static func ofSeed(_ fields: JSONFields) -> [String] { unknownFields(of: fields, ["seed"], "the seed") }
 
+    /// The warnings about a fault.
+    static func ofFault(_ fields: JSONFields) -> [String] {
+        limited(unknownFields(of: fields, StoredFault.fieldNames, "the fault"))
+    }
+
+    /// The warnings about the body of `PUT .../outage`.
+    static func ofOutage(_ fields: JSONFields) -> [String] {
+        limited(unknownFields(of: fields, ["up", "down"], "the outage"))
+    }
+
+    /// The warnings about the body of `PATCH .../timeline`.
+    static func ofTimeline(_ fields: JSONFields) -> [String] {
+        limited(unknownFields(of: fields, ["paused", "position_ms"], "the timeline"))
+    }
+
     /// The warnings about the body of `POST /populate` or about a configuration.
     static func ofProxies(_ json: [UInt8]) -> [String] {
         guard case .array(let entries)? = JSONText.parse(json) else { return [] }

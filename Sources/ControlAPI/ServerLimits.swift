@@ -4,6 +4,8 @@ public struct ServerLimits: Hashable, Sendable {
     public var proxiesMax = 1000
     /// The maximum number of toxics per proxy.
     public var toxicsMax = 100
+    /// The maximum number of faults per proxy, at most 1000.
+    public var faultsMax = 100
     /// The maximum number of open connections per proxy; further ones wait in the kernel's accept queue.
     public var connectionsMax = 10_000
     /// The maximum number of bytes of a request body.

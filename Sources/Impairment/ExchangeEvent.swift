@@ -50,6 +50,14 @@ public enum ExchangeEvent: Sendable {
     case notHTTP(String)
 }
 
+extension ExchangeEvent {
+    /// Returns the method and the beginning of the target of a request that starts; `nil` for other events.
+    public func requestLine(targetBytesMax: Int) -> String? {
+        guard case .requestStarted(_, let head) = self else { return nil }
+        return "\(head.method) " + String(decoding: head.target.utf8.prefix(targetBytesMax), as: UTF8.self)
+    }
+}
+
 extension ExchangeEvent: CustomStringConvertible {
     /// A short text without bodies and header fields.
     public var description: String {

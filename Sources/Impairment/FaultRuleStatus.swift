@@ -21,5 +21,8 @@ public struct FaultRuleError: Error, Hashable, Sendable, CustomStringConvertible
     /// The reason.
     public let reason: String
 
+    /// Creates an error.
+    public init(reason: String) { self.reason = reason }
+
     public var description: String { "cannot add the fault rule: \(reason)" }
 }

@@ -10,6 +10,19 @@ extension SharedLink {
     /// The fault rules with their counts, in the order in which they were added.
     public var faultRules: [FaultRuleStatus] { recorder.exchanges.statuses }
 
+    /// Whether the link has a fault rule.
+    public var hasFaultRules: Bool { recorder.exchanges.hasRules }
+
+    /// The maximum number of fault rules of a link.
+    public static var faultRulesMax: Int { ExchangeRegistry.rulesMax }
+
+    /// The number of open connections whose exchanges are tracked. Fault rules apply to no others.
+    public var trackedConnectionCount: Int {
+        var count = 0
+        for id in conduits.openConnections where conduits.contains(id) && conduits[id].tracker != nil { count += 1 }
+        return count
+    }
+
     /// Adds a fault rule and returns its number. It applies to requests that begin from now on, on connections whose
     /// exchanges are tracked: those opened while exchanges were recorded or the link had a rule.
     ///

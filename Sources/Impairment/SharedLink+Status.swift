@@ -31,6 +31,12 @@ extension SharedLink {
             && !hasOutage(.down) && toxicList.isEmpty && observation.isEmpty && !recorder.tracksExchanges
     }
 
+    /// The position of the timeline that changes the conditions; `nil` if there is none.
+    public var timelinePosition: TimelineRun.Position? { tcp.timeline?.position(at: now) }
+
+    /// The number of changes that the timeline has made; `nil` if there is none.
+    public var timelineChangeCount: Int? { tcp.timeline?.changeCount }
+
     /// Whether no byte and no FIN is in flight, except in a direction with an outage.
     public var isQuiet: Bool {
         for direction in Direction.allCases where !hasOutage(direction) {

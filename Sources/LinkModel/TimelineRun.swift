@@ -15,8 +15,13 @@ public struct TimelineRun: Sendable {
         if case .ramp = timeline.entries[index].phase { true } else { false }
     }
 
+    /// The number of changes of ``name`` since the start; a flap or a new entry may set the same name again.
+    public private(set) var changeCount = 0
+
     private let seed: UInt64
     private let streamName: String
+    /// The time of the timeline's zero.
+    private let start: Int64
     private var roundStart: Int64
     private var round = 0
     /// The index of the current entry.
@@ -45,6 +50,7 @@ public struct TimelineRun: Sendable {
         self.streamName = streamName
         // Adding a day to either bound stays within 64 bits.
         roundStart = start.sinceStart.count.clamped(to: -Instant.end.sinceStart.count...Instant.end.sinceStart.count)
+        self.start = roundStart
         conditions = .clear
         rampStart = .clear
         name = ""
@@ -106,6 +112,7 @@ public struct TimelineRun: Sendable {
         case .ramp(let link, let length):
             rampStart = conditions
             name = link.name
+            changeCount += 1
             conditions = rampStart.interpolated(to: link.conditions, 0, of: 1)
             schedule(now + length.count / Self.rampSteps(length))
         case .flap:
@@ -164,12 +171,65 @@ public struct TimelineRun: Sendable {
     private mutating func apply(_ link: Timeline.NamedConditions) {
         conditions = link.conditions
         name = link.name
+        changeCount += 1
+    }
+
+    // MARK: Position
+
+    /// The position of a run at one moment.
+    public struct Position: Hashable, Sendable {
+        /// The time since the start of the timeline, earlier rounds included.
+        public let elapsed: Nanoseconds
+        /// The time since the start of the current round.
+        public let time: Nanoseconds
+        /// The name of the current conditions; during a ramp, of its target.
+        public let name: String
+        /// Whether a ramp is changing the conditions.
+        public let isRamping: Bool
+        /// The time until the next entry or interval begins; `nil` if none follows. Steps of a ramp do not count.
+        public let nextChange: Nanoseconds?
+        /// The name of the conditions that follow; `nil` if none follow.
+        public let nextName: String?
+    }
+
+    /// Returns the position at `now`, up to which the run has advanced.
+    public func position(at now: Instant) -> Position {
+        let now = now.sinceStart.count.clamped(to: roundStart...max(roundStart, Instant.end.sinceStart.count))
+        let time = now.subtractingSaturating(roundStart)
+        let end = entryEnd
+        var change = end
+        var isRamping = false
+        var next = index + 1 < timeline.entries.count ? timeline.entries[index + 1].name : timeline.entries[0].name
+        switch timeline.entries[index].phase {
+        case .hold: break
+        case .ramp(_, let length): isRamping = time < timeline.entries[index].start.count + length.count
+        case .flap(let intervals, _):
+            if let deadline = nextDeadline?.sinceStart.count, deadline < end {
+                change = deadline
+                next = intervals[nextInterval].link.name
+            }
+        }
+        let hasNext = change < .max
+        return Position(
+            elapsed: Nanoseconds(now.subtractingSaturating(start)), time: Nanoseconds(time), name: name,
+            isRamping: isRamping, nextChange: hasNext ? Nanoseconds(max(0, change.subtractingSaturating(now))) : nil,
+            nextName: hasNext ? next : nil)
     }
 
     /// Sets the deadline to a time within the entry or to the end of the entry.
     private mutating func schedule(_ time: Int64) {
         let next = min(time, entryEnd)
         nextDeadline = next == .max ? nil : Instant(Nanoseconds(next))
+    }
+}
+
+extension Timeline.Entry {
+    /// The name of the first conditions of the entry, or of the target of its ramp.
+    fileprivate var name: String {
+        switch phase {
+        case .hold(let link), .ramp(let link, _): link.name
+        case .flap(let intervals, _): intervals.first?.link.name ?? ""
+        }
     }
 }
 

@@ -13,7 +13,7 @@ internal import Synchronization
 /// A device in real time: the proxy that is its link, its store's file, and its client while that runs.
 ///
 /// Orders are executed one after the other.
-actor DeviceDriver {
+actor DeviceDriver: LiveDevice {
     nonisolated let name: String
     private let world: World
     private let user: String
@@ -24,14 +24,19 @@ actor DeviceDriver {
     private var client: SyncClient?
     private var isStopped = false
     private var interface = NetworkInterface(isUp: true)
+    /// The shift of the wall clock.
+    private var wallShift = Nanoseconds.zero
+    /// The request that is being sent past the client's queue.
+    private var rawTask: Task<Void, Never>?
     private let ids: RandomIdentifiers
     private let seeds: RandomIdentifiers
 
     /// The time of the first sync; longer than the director waits.
     private static let prepareMax = Duration.seconds(60)
 
-    init(_ device: Scenario.Device, in world: World, mutant: Mutant?, _ folder: RunFolder, serverPort: Int) async throws
-    {
+    init(
+        _ device: Scenario.Device, in world: World, mutant: Mutant?, _ folder: RunFolder, server: LiveServer.Address
+    ) async throws {
         name = device.name
         user = device.user
         self.world = world
@@ -39,8 +44,7 @@ actor DeviceDriver {
         storePath = folder.path("\(device.name).db")
         ids = RandomIdentifiers(seed: world.seed, "user/\(device.name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(device.name)")
-        var configuration = ProxyConfiguration(
-            listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: serverPort))
+        var configuration = ProxyConfiguration(listen: Endpoint(host: "127.0.0.1", port: 0), upstream: server.endpoint)
         configuration.seed = world.seed
         configuration.linkName = "link/\(device.name)"
         configuration.exchangeTracking = ExchangeTracking()
@@ -82,6 +86,7 @@ actor DeviceDriver {
                 world.finished(act, error)
             }
         case .killClient(let act, _):
+            rawTask?.cancel()
             await client?.kill()
             client = nil
             world.executed(order)
@@ -89,6 +94,7 @@ actor DeviceDriver {
         case .perform(let act, actor: _, let action):
             // The time that the client takes is its own.
             world.executed(order)
+            if case .send(let request) = action { return send(request, act) }
             do {
                 try await perform(action)
                 world.finished(act)
@@ -163,8 +169,13 @@ actor DeviceDriver {
 
     private func perform(_ action: Scenario.Action) async throws {
         guard let client else { throw ActionError("\(name) is not running") }
+        if case .clock(let shift) = action {
+            wallShift = wallShift + shift
+            return
+        }
+        let wallShift = wallShift
         let change = try world.withRecorder { recorder throws(ActionError) in
-            let change = try UserChange(action, recorder, ids: ids, date: SyncClient.date())
+            let change = try UserChange(action, recorder, ids: ids, date: SyncClient.date(shiftedBy: wallShift))
             guard let change, let record = change.newRecord else { return (change, []) }
             // A note has its name before it is visible.
             return (change, recorder.assign(row: change.row, to: Array(record.text.utf8)))
@@ -180,4 +191,30 @@ actor DeviceDriver {
             return events + [.accepted(device: name, row: change.row)]
         }
     }
+
+    /// Sends a request past the client's queue, on a connection of its own. Later orders do not wait for it; a kill closes
+    /// its connection.
+    private func send(_ request: Scenario.RawRequest, _ act: ScenarioDirector.ActID) {
+        let content: SyncRequestContent
+        do {
+            guard client != nil else { throw ActionError("\(name) is not running") }
+            content = try world.withRecorder { recorder throws(ActionError) in
+                (try RawRequest.content(of: request, recorder), [])
+            }
+        } catch {
+            return world.finished(act, error)
+        }
+        let credentials = Base64.encode(Array("\(user):\(RunServer.password)".utf8))
+        let call = HTTPCall(host: "127.0.0.1", port: proxy.address.port, authorization: "Basic \(credentials)")
+        let isReachable = interface.isUp && isNameResolved.withLock { $0 }
+        rawTask = Task { [weak self, world] in
+            // Every result is one, also the end of the connection.
+            if isReachable { _ = try? await call.execute(content) }
+            if Task.isCancelled { return }
+            world.finished(act)
+            await self?.reportActivity()
+        }
+    }
+
+    private func reportActivity() async { try? await client?.reportActivity() }
 }

@@ -109,15 +109,25 @@ struct DeviceLedger {
             connections[attempt]?.exchanges.append(number)
             return [request]
         case .requestDelivered(let id): return exchanges[id].map { [.arrived($0.number)] } ?? []
-        case .committed(let id, let status, _):
-            return exchanges[id].map { [.serverResponded($0.number, status: status)] } ?? []
+        case .committed(let id, let status, let bytes):
+            return exchanges[id].map { [recorder.responded($0.number, status: status, bytes: bytes)] } ?? []
         case .responseDelivered(let id, let status):
             // Bytes written to a closed socket are not received.
             return endExchange(id).map { [.responseReceived($0, status: status)] } ?? []
         case .interrupted(let id): return endExchange(id).map { [.failed($0)] } ?? []
-        case .faultInjected(let id, let rule, _, _):
-            return exchanges[id].map { [.fault(index: rule, exchange: $0.number)] } ?? []
-        case .requestStarted, .requestRead, .responseStarted, .faultMissed, .protocolSwitched: return []
+        case .faultInjected(let id, let rule, let point, _):
+            let point = Scenario.Fault.Point(rawValue: point.rawValue)
+            return exchanges[id].map { [.fault(index: rule, exchange: $0.number, point: point)] } ?? []
+        case .requestRead(let id, let bytes):
+            guard bytes > 0, let exchange = exchanges[id] else { return [] }
+            return [.requestSent(exchange.number, bytes: Int(clamping: bytes))]
+        case .responseStarted(let id, let head):
+            if let exchange = exchanges[id] {
+                let entityTag = head.fieldLines.first { $0.name.lowercased() == "etag" }?.value
+                recorder.responseStarted(exchange.number, entityTag: entityTag)
+            }
+            return []
+        case .requestStarted, .faultMissed, .protocolSwitched: return []
         case .notHTTP(let reason): return [.action(actor: name, "sends bytes that are not HTTP: \(reason)")]
         }
     }

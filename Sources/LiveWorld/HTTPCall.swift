@@ -1,6 +1,7 @@
 internal import HTTPWire
 internal import NIOCore
 internal import NIOPosix
+internal import ScenarioWorld
 internal import SyncEngine
 
 /// Requests to a server, each on a connection of its own.
@@ -11,7 +12,7 @@ struct HTTPCall: Sendable {
     let authorization: String
 
     /// The time limit of a request.
-    private static let timeout = TimeAmount.seconds(30)
+    var timeout = TimeAmount.seconds(30)
 
     /// The server has closed the connection without a complete response.
     struct NoResponseError: Error, CustomStringConvertible {
@@ -20,25 +21,19 @@ struct HTTPCall: Sendable {
 
     /// Sends a request and returns the response.
     func execute(_ content: SyncRequestContent) async throws -> SyncResponse {
-        var fields = [
-            (name: "Host", value: "\(host):\(port)"), (name: "Connection", value: "close"),
-            (name: "Authorization", value: authorization), (name: "Accept", value: "application/json"),
-        ]
-        fields.removeAll { field in content.headers.contains { $0.name.lowercased() == field.name.lowercased() } }
-        fields += content.headers
-        fields.append((name: "Content-Length", value: "\(content.body.count)"))
+        let fields = RawRequest.fields(of: content, host: "\(host):\(port)", authorization: authorization)
         var request = ByteBuffer()
         try HTTPRequestHead(method: content.method, target: content.target, fields: fields).write(into: &request)
         request.writeBytes(content.body)
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .connectTimeout(Self.timeout)
+            .connectTimeout(timeout)
             .connect(host: host, port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try NIOAsyncChannel<ByteBuffer, ByteBuffer>(wrappingChannelSynchronously: channel)
                 }
             }
-        let timeout = channel.channel.eventLoop.scheduleTask(in: Self.timeout) { channel.channel.close(promise: nil) }
-        defer { timeout.cancel() }
+        let timer = channel.channel.eventLoop.scheduleTask(in: timeout) { channel.channel.close(promise: nil) }
+        defer { timer.cancel() }
         return try await channel.executeThenClose { inbound, outbound in
             try await outbound.write(request)
             var reader = ResponseReader(method: content.method)

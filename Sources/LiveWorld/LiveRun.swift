@@ -7,7 +7,6 @@
 //  scenarios (ConfigFiles).
 
 internal import Foundation
-internal import NotesServer
 public import ScenarioModel
 public import ScenarioWorld
 public import SyncEngine
@@ -30,30 +29,42 @@ public enum LiveRun {
         let scenario = scenario.materialized(seed: seed)
         let folder = try RunFolder()
         defer { folder.remove() }
-        let notes = try RunServer(scenario, seed: seed, path: folder.path("server.db"))
+        let notes =
+            scenario.server == .builtIn
+            ? try RunServer(scenario, seed: seed, path: folder.path("server.db")) : nil
         let world = try World(scenario, seed: seed, notes)
-        let server = try await NotesServer.start(notes.service, host: "127.0.0.1", port: 0)
+        let server = try await LiveServer.start(scenario, notes, world, folder)
+        var outputs: [ProgramOutput] = []
         do {
-            try await run(scenario, world, mutant: mutant, folder, port: server.port, onEvent)
+            outputs = try await run(scenario, world, mutant: mutant, folder, server.address, onEvent)
         } catch {
             await server.stop()
             throw error
         }
         await server.stop()
-        return world.result
+        let result = world.result
+        return RunResult(
+            verdict: result.verdict, history: result.history, digest: result.digest, eventCount: result.eventCount,
+            outputs: outputs + (server.output.map { [$0] } ?? []))
     }
 
+    /// Runs a scenario; returns the output of its devices' programs.
+
     private static func run(
-        _ scenario: Scenario, _ world: World, mutant: Mutant?, _ folder: RunFolder, port: Int,
-        _ onEvent: @escaping @Sendable (History.Entry) -> Void
-    ) async throws {
-        var devices: [DeviceDriver] = []
+        _ scenario: Scenario, _ world: World, mutant: Mutant?, _ folder: RunFolder,
+        _ server: LiveServer.Address, _ onEvent: @escaping @Sendable (History.Entry) -> Void
+    ) async throws -> [ProgramOutput] {
+        var devices: [any LiveDevice] = []
         do {
             for device in scenario.devices {
-                devices.append(
-                    try await DeviceDriver(device, in: world, mutant: mutant, folder, serverPort: port))
+                if device.runsProgram {
+                    devices.append(try await ForeignClient(device, in: world, folder, server: server))
+                } else {
+                    devices.append(
+                        try await DeviceDriver(device, in: world, mutant: mutant, folder, server: server))
+                }
             }
-            let writers = scenario.writers.map { WriterDriver($0, in: world, serverPort: port) }
+            let writers = scenario.writers.map { WriterDriver($0, in: world, server: server) }
             let monitor = HostPauseMonitor(folder.url) { world.record(.hostPause($0)) }
             defer { monitor.stop() }
             try await withThrowingTaskGroup(of: Void.self) { [devices] group in
@@ -82,5 +93,6 @@ public enum LiveRun {
             throw error
         }
         for device in devices { await device.stop() }
+        return devices.compactMap { ($0 as? ForeignClient)?.output }
     }
 }

@@ -32,7 +32,7 @@ final class World: Sendable {
 
     let scenario: Scenario
     let seed: UInt64
-    private let notes: RunServer
+    private let notes: RunServer?
     private let state: Mutex<State>
     private let origin = ContinuousClock.now
     private let timerLoop = MultiThreadedEventLoopGroup.singleton.next()
@@ -40,7 +40,8 @@ final class World: Sendable {
     private let history = AsyncStream.makeStream(of: History.Entry.self)
     private let end = AsyncStream.makeStream(of: Void.self)
 
-    init(_ scenario: Scenario, seed: UInt64, _ notes: RunServer) throws(SetupError) {
+    /// - Parameter notes: The notes of the built-in server; `nil` for another server, whose notes are not read.
+    init(_ scenario: Scenario, seed: UInt64, _ notes: RunServer?) throws(SetupError) {
         self.scenario = scenario
         self.seed = seed
         self.notes = notes
@@ -53,7 +54,7 @@ final class World: Sendable {
         var ledgers: [String: DeviceLedger] = [:]
         for device in scenario.devices { ledgers[device.name] = DeviceLedger(device.name) }
         var recorder = HistoryRecorder()
-        for (row, uuid) in notes.names { _ = recorder.assign(row: row, to: Array(uuid.utf8)) }
+        for (row, uuid) in notes?.names ?? [] { _ = recorder.assign(row: row, to: Array(uuid.utf8)) }
         state = Mutex(State(director: director, recorder: recorder, ledgers: ledgers))
         var lanes: [String: (stream: AsyncStream<Order>, continuation: AsyncStream<Order>.Continuation)] = [:]
         for name in scenario.devices.map(\.name) + scenario.writers.map(\.name) {
@@ -78,11 +79,20 @@ final class World: Sendable {
     }
 
     /// Ends the run without a verdict.
-    func cancel() {
+    func cancel() { fail(CancellationError()) }
+
+    /// Ends the run without a verdict, for this reason.
+    func fail(_ error: any Error) {
         state.withLock { state in
-            state.failure = state.failure ?? CancellationError()
+            if state.hasEnded { return }
+            state.failure = error
             finish(&state)
         }
+    }
+
+    /// Ends the run with a verdict, because it cannot go on.
+    func abort(_ reason: String) {
+        fact { state, now in state.director.abort(reason, at: now) }
     }
 
     /// The result, after the end.
@@ -149,11 +159,26 @@ final class World: Sendable {
 
     /// Records an event of an exchange on a device's link. Returns the fault to be injected.
     func exchange(of device: String, _ event: ExchangeEvent, port: Int) -> ProxyConfiguration.InjectedFault? {
+        exchange(event) { state, now in
+            record(
+                of: device, { ledger, recorder in ledger.exchange(event, port: port, &recorder) }, &state, now)
+        }
+    }
+
+    /// Records an event of an exchange as the events that `body` returns. Returns the fault to be injected.
+    func exchange(
+        _ event: ExchangeEvent, _ body: (inout HistoryRecorder) -> [History.Event]
+    ) -> ProxyConfiguration.InjectedFault? {
+        exchange(event) { state, now in for event in body(&state.recorder) { record(event, &state, now) } }
+    }
+
+    private func exchange(
+        _ event: ExchangeEvent, recording: (inout State, Instant) -> Void
+    ) -> ProxyConfiguration.InjectedFault? {
         fact { state, now in
             state.fault = nil
             if case .faultMissed(_, let rule, _) = event { state.director.faultMissed(rule) }
-            record(
-                of: device, { ledger, recorder in ledger.exchange(event, port: port, &recorder) }, &state, now)
+            recording(&state, now)
             takeOrders(&state, now)
             return state.fault
         }
@@ -245,7 +270,7 @@ final class World: Sendable {
     private func readServer(_ recorder: HistoryRecorder) {
         Task {
             do {
-                record(.server(try notes.rows(recorder)))
+                record(.server(try notes?.rows(recorder) ?? []))
             } catch {
                 record(.aborted("cannot read the server's notes: \(error)"))
             }

@@ -11,11 +11,12 @@ actor WriterDriver {
     private let call: HTTPCall
     private var client: WriterClient
 
-    init(_ writer: Scenario.Writer, in world: World, serverPort: Int) {
+    init(_ writer: Scenario.Writer, in world: World, server: LiveServer.Address) {
         name = writer.name
         self.world = world
         let credentials = Base64.encode(Array("\(writer.user):\(RunServer.password)".utf8))
-        call = HTTPCall(host: "127.0.0.1", port: serverPort, authorization: "Basic \(credentials)")
+        call = HTTPCall(
+            host: server.host, port: server.port, authorization: "Basic \(credentials)")
         client = WriterClient(writer.name, seed: world.seed)
     }
 
@@ -53,9 +54,18 @@ actor WriterDriver {
         }
         do {
             let response = try await call.execute(request.content)
-            world.record(.arrived(id))
-            world.record(.serverResponded(id, status: response.status))
-            world.record(.responseReceived(id, status: response.status))
+            world.withRecorder { recorder in
+                let bytes = request.content.body.count
+                recorder.responseStarted(id, entityTag: response.header("ETag"))
+                return (
+                    (),
+                    (bytes > 0 ? [.requestSent(id, bytes: bytes)] : []) + [
+                        .arrived(id),
+                        recorder.responded(id, status: response.status, bytes: Int64(response.body.count)),
+                        .responseReceived(id, status: response.status),
+                    ]
+                )
+            }
             return response
         } catch {
             world.record(.failed(id))

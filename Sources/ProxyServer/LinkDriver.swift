@@ -35,6 +35,13 @@ final class LinkDriver {
     private let configuredObservation: SharedLink.Observation
     private var observers: [ProxyObserver] = []
     private var lastConditions: Conditions
+    /// Present while the link has fault rules.
+    private var faultReporter: FaultReporter?
+    /// Called for each fault of the link's rules.
+    var onFault: (FaultReport) -> Void = { _ in }
+    /// Called when a timeline has changed the conditions; not for each step of a ramp, and not when it starts.
+    var onTimelineChange: (TimelineRun.Position) -> Void = { _ in }
+    private var lastTimelineChange: Int?
 
     /// Called when ``reachability`` changes.
     var onReachabilityChange: (Reachability) -> Void = { _ in }
@@ -74,11 +81,17 @@ final class LinkDriver {
             exchangeTracking: configuration.exchangeTracking,
             observation: configuration.onPacket != nil ? .packets : [])
         configuredObservation = link.observation
+        for rule in configuration.faultRules { _ = try? link.addFaultRule(rule, at: .start) }
+        if link.hasFaultRules {
+            faultReporter = FaultReporter()
+            link.setObservation(configuredObservation.union(.exchanges), at: .start)
+        }
         link.eventsPerCallMax = TurnBudget.eventsMax
         origin = .now()
         if let timeline = configuration.timeline { link.startTimeline(timeline, at: .start) }
         lastReachability = link.reachability
         lastConditions = link.conditions
+        lastTimelineChange = link.timelineChangeCount
         timerIndex = timerQueue.register(self)
         // A timeline changes the conditions, and with them the treatment of new connections, before anything has
         // connected.
@@ -193,11 +206,13 @@ final class LinkDriver {
     /// Sets the conditions.
     func setConditions(_ conditions: Conditions) {
         change { $0.setConditions(conditions, at: $1) }
+        lastTimelineChange = nil
     }
 
     /// Starts a timeline at `offset`.
     func startTimeline(_ timeline: Timeline, from offset: Nanoseconds) {
         change { $0.startTimeline(timeline, from: offset, at: $1) }
+        lastTimelineChange = link.timelineChangeCount
     }
 
     /// Starts or ends an outage in each direction.
@@ -231,6 +246,44 @@ final class LinkDriver {
         link.reseed(seed, at: now)
     }
 
+    // MARK: Faults
+
+    /// The fault rules with their counts.
+    var faultRules: [FaultRuleStatus] { link.faultRules }
+
+    /// Whether the link has a fault rule.
+    var hasFaultRules: Bool { link.hasFaultRules }
+
+    /// The number of connections to whose exchanges fault rules apply.
+    var trackedConnectionCount: Int { link.trackedConnectionCount }
+
+    /// Adds a fault rule and returns its number.
+    func addFaultRule(_ rule: FaultRule) -> Result<Int, FaultRuleError> {
+        var result = Result<Int, FaultRuleError>.failure(FaultRuleError(reason: "the proxy has stopped"))
+        change { link, time in
+            do throws(FaultRuleError) {
+                result = .success(try link.addFaultRule(rule, at: time))
+            } catch {
+                result = .failure(error)
+            }
+        }
+        faultRulesChanged()
+        return result
+    }
+
+    /// Removes fault rules; unknown numbers are ignored.
+    func removeFaultRules(_ numbers: [Int]) {
+        change { link, time in
+            for number in numbers { link.removeFaultRule(number, at: time) }
+        }
+        faultRulesChanged()
+    }
+
+    private func faultRulesChanged() {
+        if link.hasFaultRules != (faultReporter != nil) { faultReporter = link.hasFaultRules ? FaultReporter() : nil }
+        updateObservation()
+    }
+
     // MARK: Observers
 
     /// Adds an observer, which receives events from now on.
@@ -250,7 +303,9 @@ final class LinkDriver {
     func isObserved(by observer: ProxyObserver) -> Bool { observers.contains { $0 === observer } }
 
     private func updateObservation() {
-        let observation = observers.reduce(configuredObservation) { $0.union($1.set.link) }
+        var observation = observers.reduce(configuredObservation) { $0.union($1.set.link) }
+        // The events of exchanges name the requests of faults.
+        if link.hasFaultRules { observation.insert(.exchanges) }
         if observation != link.observation { change { $0.setObservation(observation, at: $1) } }
     }
 
@@ -364,6 +419,7 @@ final class LinkDriver {
     private func publishEvents() {
         while let exchange = takeExchangeEvent() {
             onExchange?(exchange.event)
+            if let report = faultReporter?.record(exchange.event, { link.faultRules }) { onFault(report) }
             if let fault = exchangeController?(exchange.event, Int(clientPorts[exchange.flow.index])),
                 case .requested(let id, _, _, _) = exchange.event
             {
@@ -413,5 +469,10 @@ final class LinkDriver {
         link.advance(to: now)
         process()
         flush()
+        // A timer fires at, or soon after, each change of a timeline.
+        if let last = lastTimelineChange, let count = link.timelineChangeCount, count != last {
+            lastTimelineChange = count
+            if let position = link.timelinePosition { onTimelineChange(position) }
+        }
     }
 }

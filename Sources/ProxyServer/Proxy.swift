@@ -118,6 +118,34 @@ public final class Proxy: Sendable {
         await change(impairs: false) { $0.withdrawFaults() }
     }
 
+    /// Adds a fault rule and returns its number. The rule applies to requests that begin from now on, on connections that
+    /// are opened from now on, or that were opened while the proxy had a rule
+    /// (``ProxyStatus/connectionsWithoutFaults``). No connection is closed. Each fault is logged.
+    ///
+    /// Throws if the rule cannot be used, or if the proxy has ``Impairment/SharedLink/faultRulesMax`` rules.
+    @discardableResult
+    public func addFaultRule(_ rule: FaultRule) async throws(FaultRuleError) -> Int {
+        if let problem = rule.problem { throw FaultRuleError(reason: problem) }
+        let result = NIOLockedValueBox(
+            Result<Int, FaultRuleError>.failure(FaultRuleError(reason: "the proxy has stopped")))
+        await change { link in
+            let added = link.addFaultRule(rule)
+            result.withLockedValue { $0 = added }
+        }
+        return try result.withLockedValue { $0 }.get()
+    }
+
+    /// Removes fault rules; unknown numbers are ignored. What a fault holds continues; bytes that it has discarded stay
+    /// discarded.
+    public func removeFaultRules(_ numbers: [Int]) async {
+        await change(impairs: false) { $0.removeFaultRules(numbers) }
+    }
+
+    /// Returns the fault rules with their counts, also after the proxy has stopped.
+    public func faultRules() async -> [FaultRuleStatus] {
+        await query { $0.eventLoop.makeSucceededFuture($0.linkDriver.faultRules) }
+    }
+
     /// Sets the random seed; the next connection is number 0.
     public func reseed(_ seed: UInt64) async {
         await query { $0.reseed(seed) }

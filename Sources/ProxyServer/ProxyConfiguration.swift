@@ -60,6 +60,10 @@ public struct ProxyConfiguration: Sendable {
         }
     }
 
+    /// The initial fault rules; those that cannot be used (``Impairment/FaultRule/problem``) are left out.
+    /// ``Proxy/addFaultRule(_:)`` adds further ones.
+    public var faultRules: [FaultRule] = []
+
     /// The initial toxics.
     public var toxics: [Toxic] = []
     /// Whether the upstream's name is looked up for each connection, instead of at the start and then periodically.

@@ -44,6 +44,7 @@ final class ProxyCore {
     var lastDialWarning: NIODeadline?
     var lastLoopWarning: NIODeadline?
     var lastFullWarning: NIODeadline?
+    var lastTimelineMessage: NIODeadline?
 
     /// The maximum number of bytes of one read. Reads start with 4 KiB and grow with the data that arrives.
     static let readBytesMax = 256 << 10
@@ -68,6 +69,8 @@ final class ProxyCore {
         numbers = ConnectionNumbers()
         linkDriver = LinkDriver(configuration, numbers: numbers, on: eventLoop)
         fastPath = makeFastPath()
+        linkDriver.onFault = { [logger] in logger.info("\(Self.text($0))") }
+        linkDriver.onTimelineChange = { [weak self] in self?.logTimelineChange($0) }
     }
 
     // MARK: Listening
@@ -216,8 +219,13 @@ final class ProxyCore {
     private func status(adding relayed: RelayedTraffic) -> ProxyStatus {
         var link = linkDriver.status()
         link.add(relayed)
-        return ProxyStatus(
+        var status = ProxyStatus(
             connectionsOpen: slots.count, connectionsAccepted: connectionsAccepted + relayed.accepted,
             isFull: slots.isFull, dialsFailed: dialsFailed, synDropMethod: listener?.activeSYNDropMethod, link: link)
+        if linkDriver.hasFaultRules {
+            status.faultRules = linkDriver.faultRules
+            status.connectionsWithoutFaults = max(0, slots.count - linkDriver.trackedConnectionCount)
+        }
+        return status
     }
 }

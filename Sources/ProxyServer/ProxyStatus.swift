@@ -1,5 +1,5 @@
 public import Determinism
-internal import Impairment
+public import Impairment
 public import LinkModel
 internal import SpliceRelay
 
@@ -15,6 +15,10 @@ public struct ProxyStatus: Hashable, Sendable {
     public var dialsFailed = 0
     /// The method by which SYNs of new connections are dropped; `nil` while they are not.
     public var synDropMethod: SYNDropMethod?
+    /// The fault rules with their counts.
+    public var faultRules: [FaultRuleStatus] = []
+    /// Open connections to which the fault rules do not apply: they were opened before the first rule was added.
+    public var connectionsWithoutFaults = 0
     /// The link.
     public var link: LinkStatus
 }
@@ -62,6 +66,8 @@ public struct LinkStatus: Hashable, Sendable {
     public let queueDepth: PerDirection<Int>
     /// Packet counters since the start.
     public let counters: PerDirection<PipeCounters>
+    /// The position of the timeline; `nil` if none is running.
+    public var timeline: TimelineRun.Position?
     /// Orphaned connections: one socket is gone, and its RST has not reached the other one.
     public let orphans: Int
     /// Payload bytes held in memory.
@@ -69,6 +75,7 @@ public struct LinkStatus: Hashable, Sendable {
 
     init(_ link: inout SharedLink) {
         conditions = link.conditions
+        timeline = link.timelinePosition
         hasOutage = PerDirection(up: link.hasOutage(.up), down: link.hasOutage(.down))
         bytesRead = link.bytesRead
         readPauses = link.readPauses

@@ -10,8 +10,16 @@ extension Scenario {
             case reference
             /// A client with the defects of its time.
             case legacy
-            /// A program with its arguments.
-            case run([String])
+            /// A program.
+            case run(Program, adapter: Adapter)
+        }
+
+        /// How the runner talks to a program.
+        public enum Adapter: String, CaseIterable, Hashable, Sendable {
+            /// With JSON lines on the program's standard input and output.
+            case lines
+            /// Not at all.
+            case none
         }
 
         /// The device's name.
@@ -38,6 +46,12 @@ extension Scenario {
             self.client = client
             self.network = network
             self.location = location
+        }
+
+        /// Returns whether an entry of the network with `flap` is in effect at a time.
+        func isFlapping(at time: Nanoseconds) -> Bool {
+            let entry = network.last { $0.start <= time } ?? network.first
+            return if case .flap? = entry?.phase { true } else { false }
         }
     }
 

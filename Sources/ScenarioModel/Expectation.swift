@@ -94,11 +94,19 @@ public struct Expectation: Sendable {
             }
         }
         /// A part of the run in which requests are counted.
-        public enum During: Hashable, Sendable {
-            /// While an entry of the network with `flap` is in effect.
+        public enum During: Hashable, Sendable, CustomStringConvertible {
+            /// While an entry of the network with `flap` is in effect. For the requests at the server their arrival
+            /// counts, for those at the proxy the time at which they were sent. A writer has no link.
             case flap
             /// While a link with this name is in effect.
             case link(String)
+
+            public var description: String {
+                switch self {
+                case .flap: "flap"
+                case .link(let name): name
+                }
+            }
         }
         /// A property that all matching requests share.
         public enum Sameness: String, CaseIterable, Sendable { case body, key = "idempotency-key" }
@@ -114,19 +122,24 @@ public struct Expectation: Sendable {
         public let between: (from: TimeReference, to: TimeReference)?
         /// The expected number.
         public let count: Count?
-        /// The expected results, in order.
+        /// The expected results: those of all matching requests, in order. That requests are seen at least once
+        /// (``Kind/sometimesTraffic(_:)``) needs these results in this order; others may lie between.
         public let responses: [Response]?
         /// The properties that all requests must share.
         public let same: [Sameness]
         /// The part of the run; `nil` for the whole.
         public let during: During?
-        /// Requests whose first occurrences must be in this order.
+        /// Requests whose first occurrences must be in this order. A pattern that occurs again stands for its next
+        /// request.
         public let order: [RequestPattern]?
-        /// The greatest number of requests that repeat one that the server has executed.
+        /// The greatest number of requests with which the server has executed a write once more: it has executed an
+        /// earlier request with the same key, or without a key with the same body, and its responses name different
+        /// revisions; or a device has created a note that no action has created.
         public let duplicates: Int?
-        /// The number of bytes to the client.
+        /// The number of bytes of the responses' bodies, without heads and the framing of chunks. A response counts when
+        /// its last byte has entered the link, whether or not the client receives it.
         public let bytesDown: ClosedRange<Int>?
-        /// The number of bytes from the client.
+        /// The number of bytes of the requests' bodies, counted in the same way.
         public let bytesUp: ClosedRange<Int>?
 
         /// Creates a condition on requests.
@@ -159,11 +172,7 @@ extension Expectation.Traffic: CustomStringConvertible {
         if let from { text += " from \(from)" }
         if seen == .proxy { text += " at the proxy" }
         if let between { text += " between \(between.from) and \(between.to)" }
-        switch during {
-        case .flap?: text += " during flap"
-        case .link(let name)?: text += " during \(name)"
-        case nil: break
-        }
+        if let during { text += " during \(during)" }
         switch count {
         case .range(let range)?: text += ", " + Self.text(range, "count")
         case .budget(let least)?: text += (least > 0 ? ", at least \(least)" : "") + ", within the retry budget"

@@ -1,13 +1,11 @@
 internal import Determinism
-internal import LinkModel
 
 extension ExpectationEvaluator {
     mutating func evaluate(_ traffic: Expectation.Traffic) -> Verdict.Outcome {
-        var from = Bound.time(.zero)
-        var to: Bound?
-        if let between = traffic.between {
-            guard let first = start(of: between.from), let last = start(of: between.to) else { return Self.markUnset }
-            (from, to) = (first, last)
+        guard let window = window(of: traffic) else { return Self.markUnset }
+        let (from, to) = window
+        if let during = traffic.during, !wasInEffect(during, for: traffic.from) {
+            return .inconclusive("\(during) was never in effect")
         }
         let outcome = evaluate(traffic, from: from, to: to)
         guard case .fail(let reason) = outcome, traffic.between != nil else { return outcome }
@@ -23,8 +21,23 @@ extension ExpectationEvaluator {
         return outcome
     }
 
+    /// Evaluates a condition that requests must meet at least once. What would be a failure is inconclusive.
+    mutating func sometimes(_ traffic: Expectation.Traffic) -> Verdict.Outcome {
+        guard let window = window(of: traffic) else { return Self.markUnset }
+        let outcome = evaluate(traffic, from: window.from, to: window.to, isSometimes: true)
+        if case .fail(let reason) = outcome { return .inconclusive(reason) }
+        return outcome
+    }
+
+    /// Returns the window of a condition; `nil` if one of its marks was never set.
+    func window(of traffic: Expectation.Traffic) -> (from: Bound, to: Bound?)? {
+        guard let between = traffic.between else { return (.time(.zero), nil) }
+        guard let first = start(of: between.from), let last = start(of: between.to) else { return nil }
+        return (first, last)
+    }
+
     private mutating func evaluate(
-        _ traffic: Expectation.Traffic, from: Bound, to: Bound?
+        _ traffic: Expectation.Traffic, from: Bound, to: Bound?, isSometimes: Bool = false
     ) -> Verdict.Outcome {
         if case .budget(let least)? = traffic.count {
             let outcome = budget(traffic, least: least, from: from, to: to)
@@ -32,16 +45,16 @@ extension ExpectationEvaluator {
         }
         let found = matching(traffic, from: from, to: to)
         if case .range(let range)? = traffic.count, !range.contains(found.count) {
-            return .fail("\(found.count) \(found.count == 1 ? "request" : "requests")" + Self.times(found))
+            return .fail("\(Self.requests(found.count))" + Self.times(found))
         }
+        if isSometimes, found.isEmpty, traffic.count == nil { return .fail(Self.noRequest) }
         if let expected = traffic.responses {
             let responses = found.map { Self.response($0, seen: traffic.seen) }
-            let isEqual = responses.count == expected.count && zip(responses, expected).allSatisfy(Self.matches)
-            if !isEqual {
+            if !(isSometimes ? Self.contains(responses, expected) : Self.isEqual(responses, expected)) {
+                let shown = responses.prefix(20).map(\.description).joined(separator: " ")
                 return .fail(
                     responses.isEmpty
-                        ? "there is no matching request"
-                        : "answers are \(responses.map(\.description).joined(separator: " "))")
+                        ? Self.noRequest : "answers are \(shown)\(responses.count > 20 ? " ..." : "")")
             }
         }
         for sameness in traffic.same {
@@ -53,25 +66,52 @@ extension ExpectationEvaluator {
                 }
             if !isSame { return .fail("the \(sameness.rawValue) differs") }
         }
+        if let order = traffic.order, let reason = Self.disorder(found, order) { return .fail(reason) }
+        if let most = traffic.duplicates {
+            let repeated = found.filter { duplicates.contains($0.id) }
+            if repeated.count > most {
+                return .fail(
+                    "\(Self.requests(repeated.count)) executed again" + Self.times(repeated))
+            }
+        }
+        if let range = traffic.bytesDown, let reason = Self.mismatch(found.map(bytesDown), range, "down") {
+            return .fail(reason)
+        }
+        if let range = traffic.bytesUp, let reason = Self.mismatch(found.map(\.bytesUp), range, "up") {
+            return .fail(reason)
+        }
         return .pass
     }
 
+    private static let noRequest = "there is no matching request"
+
+    private static func requests(_ count: Int) -> String { "\(count) \(count == 1 ? "request" : "requests")" }
+
     /// Returns the exchanges in a window that a condition concerns.
     mutating func matching(_ traffic: Expectation.Traffic, from: Bound, to: Bound?) -> [History.Exchange] {
+        var periods: [String: [Range<Int>]] = [:]
+        if let during = traffic.during {
+            for device in scenario.devices { periods[device.name] = self.periods(of: during, device) }
+        }
+        func contains(_ exchange: History.Exchange, _ index: Int, _ time: Nanoseconds) -> Bool {
+            guard self.contains(index, time, from: from, to: to) else { return false }
+            // A writer has no link.
+            return traffic.during == nil || periods[exchange.actor]?.contains { $0.contains(index) } ?? false
+        }
         var found: [History.Exchange] = []
         for exchange in exchanges where Self.matches(exchange, traffic) {
             if traffic.seen == .server, !exchange.isOnPortal, let time = exchange.arrivedAt {
-                if contains(exchange.arrivedIndex, time, from: from, to: to) { found.append(exchange) }
+                if contains(exchange, exchange.arrivedIndex, time) { found.append(exchange) }
             } else if traffic.seen == .proxy || traffic.responses != nil {
                 // With `answers`, a request that never arrived counts too: its result is `none`.
-                if contains(exchange.sentIndex, exchange.sentAt, from: from, to: to) { found.append(exchange) }
+                if contains(exchange, exchange.sentIndex, exchange.sentAt) { found.append(exchange) }
             }
         }
         return found
     }
 
     /// Returns whether an entry is in a window. A window that has an end is over when the heal phase begins.
-    private func contains(_ index: Int, _ time: Nanoseconds, from: Bound, to: Bound?) -> Bool {
+    func contains(_ index: Int, _ time: Nanoseconds, from: Bound, to: Bound?) -> Bool {
         switch from {
         case .time(let start): if time < start { return false }
         case .index(let start): if index < start { return false }
@@ -83,10 +123,118 @@ extension ExpectationEvaluator {
         }
     }
 
-    private static func matches(_ exchange: History.Exchange, _ traffic: Expectation.Traffic) -> Bool {
-        (traffic.from == nil || exchange.actor == traffic.from)
-            && (traffic.request.method == nil || exchange.method == traffic.request.method)
-            && (traffic.request.row == nil || exchange.row == traffic.request.row)
+    static let noFault = Verdict.Outcome.inconclusive("no such fault was applied")
+
+    /// Returns the time at which a fault that matches a pattern was applied first; `nil` if none was.
+    mutating func faultTime(_ pattern: Expectation.FaultPattern) -> Nanoseconds? {
+        let subjects = Dictionary(exchanges.map { ($0.id, $0) }) { first, _ in first }
+        for entry in history.entries {
+            guard case .fault(let index, let exchange, let point) = entry.event,
+                scenario.faults.indices.contains(index)
+            else { continue }
+            if let expected = pattern.point, (point ?? scenario.faults[index].point) != expected { continue }
+            if let request = pattern.request {
+                guard let subject = subjects[exchange], Self.matches(subject, request) else { continue }
+            }
+            return entry.time
+        }
+        return nil
+    }
+
+    // MARK: Parts of the run
+
+    /// Returns the parts of the script, as indices of entries, in which an entry of a device's network is in effect.
+    func periods(of during: Expectation.Traffic.During, _ device: Scenario.Device) -> [Range<Int>] {
+        var found: [Range<Int>] = []
+        var start: Int?
+        for (index, entry) in history.entries[..<healIndex].enumerated() {
+            guard case .network(device.name, let link, _) = entry.event else { continue }
+            let isInEffect =
+                switch during {
+                case .flap: device.isFlapping(at: entry.time)
+                case .link(let name): link == name
+                }
+            if isInEffect {
+                start = start ?? index
+            } else if let first = start {
+                found.append(first..<index)
+                start = nil
+            }
+        }
+        if let start { found.append(start..<healIndex) }
+        return found
+    }
+
+    private func wasInEffect(_ during: Expectation.Traffic.During, for actor: String?) -> Bool {
+        scenario.devices.contains { device in
+            (actor == nil || device.name == actor) && !periods(of: during, device).isEmpty
+        }
+    }
+
+    // MARK: Comparisons
+
+    static func matches(_ exchange: History.Exchange, _ pattern: RequestPattern) -> Bool {
+        (pattern.method == nil || exchange.method == pattern.method)
+            && (pattern.row == nil || exchange.row == pattern.row)
+    }
+
+    static func matches(_ exchange: History.Exchange, _ traffic: Expectation.Traffic) -> Bool {
+        (traffic.from == nil || exchange.actor == traffic.from) && matches(exchange, traffic.request)
+    }
+
+    private static func isEqual(
+        _ responses: [Expectation.Traffic.Response], _ expected: [Expectation.Traffic.Response]
+    ) -> Bool { responses.count == expected.count && zip(responses, expected).allSatisfy(matches) }
+
+    /// Returns whether the expected responses are among the responses, in this order.
+    private static func contains(
+        _ responses: [Expectation.Traffic.Response], _ expected: [Expectation.Traffic.Response]
+    ) -> Bool {
+        var rest = expected[...]
+        for response in responses {
+            if let next = rest.first, matches(response, next) { rest = rest.dropFirst() }
+        }
+        return rest.isEmpty
+    }
+
+    /// Returns the reason why the first requests of patterns are not in the order of the patterns; `nil` if they are. A
+    /// pattern that occurs again stands for its next request.
+    private static func disorder(_ exchanges: [History.Exchange], _ order: [RequestPattern]) -> String? {
+        var counts: [RequestPattern: Int] = [:]
+        var last: (index: Int, pattern: RequestPattern)?
+        for pattern in order {
+            let skipped = counts[pattern, default: 0]
+            counts[pattern] = skipped + 1
+            let indices = exchanges.indices.lazy.filter { matches(exchanges[$0], pattern) }
+            guard let index = indices.dropFirst(skipped).first else { return "there is no \(Self.name(pattern))" }
+            if let last, index <= last.index {
+                let times = (exchanges[index].sentAt, exchanges[last.index].sentAt)
+                return "\(Self.name(pattern)) at \(TimeFormat.seconds(times.0)) is not after "
+                    + "\(Self.name(last.pattern)) at \(TimeFormat.seconds(times.1))"
+            }
+            last = (index, pattern)
+        }
+        return nil
+    }
+
+    private static func name(_ pattern: RequestPattern) -> String {
+        pattern.method == nil ? "request of \(pattern)" : "\(pattern)"
+    }
+
+    /// Returns the number of bytes of the body that the client could receive.
+    private func bytesDown(_ exchange: History.Exchange) -> Int {
+        // A response of a fault takes the place of the server's.
+        if let fault = exchange.fault, scenario.faults.indices.contains(fault.index),
+            case .reply(let reply) = scenario.faults[fault.index].action
+        {
+            return reply.body.utf8.count
+        }
+        return exchange.bytesDown
+    }
+
+    private static func mismatch(_ bytes: [Int], _ range: ClosedRange<Int>, _ direction: String) -> String? {
+        let sum = bytes.reduce(Int64(0)) { $0.addingSaturating(Int64($1)) }
+        return range.contains(Int(clamping: sum)) ? nil : "\(sum) \(sum == 1 ? "byte" : "bytes") \(direction)"
     }
 
     private static func times(_ exchanges: [History.Exchange]) -> String {
@@ -111,122 +259,5 @@ extension ExpectationEvaluator {
             return status / 100 == digit
         }
         return response == expected
-    }
-
-    // MARK: Budgets
-
-    /// A period in which a device's link prevents exchanges.
-    private struct Outage {
-        let start: Nanoseconds
-        var end: Nanoseconds
-        /// Whether it is a down phase of a flap.
-        let isFlap: Bool
-    }
-
-    private mutating func budget(
-        _ traffic: Expectation.Traffic, least: Int, from: Bound, to: Bound?
-    ) -> Verdict.Outcome {
-        var total = 0
-        var hasOutage = false
-        for device in scenario.devices where traffic.from == nil || device.name == traffic.from {
-            let attempts = attempts(of: device.name, traffic).filter {
-                contains($0.index, $0.time, from: from, to: to)
-            }
-            total += attempts.count
-            let window = (from: time(of: from), to: to.map { time(of: $0) } ?? Nanoseconds(.max))
-            var flapping = (count: 0, allowed: writes(of: device.name), start: Nanoseconds?.none)
-            for outage in outages(of: device) {
-                let start = max(outage.start, window.from)
-                let end = min(outage.end, window.to)
-                guard end > start else { continue }
-                hasOutage = true
-                let count = attempts.count { $0.time >= start && $0.time < end }
-                if outage.isFlap {
-                    flapping.count += count
-                    flapping.allowed += Self.budget(ofDownPhase: end - start)
-                    flapping.start = flapping.start ?? start
-                } else if count > Self.budget(ofOutage: end - start) {
-                    return .fail(
-                        "\(Self.attempts(count)) of \(device.name) in the outage at \(TimeFormat.seconds(start)), "
-                            + "\(Self.budget(ofOutage: end - start)) allowed")
-                }
-            }
-            if let start = flapping.start, flapping.count > flapping.allowed {
-                return .fail(
-                    "\(Self.attempts(flapping.count)) of \(device.name) in the down phases from "
-                        + "\(TimeFormat.seconds(start)), \(flapping.allowed) allowed")
-            }
-        }
-        if total < least { return .fail("\(Self.attempts(total)), at least \(least) expected") }
-        return hasOutage ? .pass : .inconclusive("there was no outage")
-    }
-
-    private static func attempts(_ count: Int) -> String { "\(count) \(count == 1 ? "attempt" : "attempts")" }
-
-    /// Returns the attempts of a device: if the pattern matches every request, attempts to connect and requests on
-    /// connections that were open already; otherwise the matching requests alone.
-    private mutating func attempts(
-        of device: String, _ traffic: Expectation.Traffic
-    ) -> [(index: Int, time: Nanoseconds)] {
-        let countsConnections = traffic.request.method == nil && traffic.request.row == nil
-        var found: [(index: Int, time: Nanoseconds)] = []
-        for exchange in exchanges where exchange.actor == device && Self.matches(exchange, traffic) {
-            if countsConnections && exchange.isFirstOfAttempt { continue }
-            found.append((exchange.sentIndex, exchange.sentAt))
-        }
-        guard countsConnections else { return found }
-        for (index, entry) in history.entries.enumerated() {
-            if case .connectionAttempt(_, device) = entry.event { found.append((index, entry.time)) }
-        }
-        return found
-    }
-
-    /// Returns the number of changes that a device has accepted, or of those in the plan if none were recorded.
-    private func writes(of device: String) -> Int {
-        let accepted = history.entries.count {
-            if case .accepted(device, _) = $0.event { return true }
-            return false
-        }
-        if accepted > 0 { return accepted }
-        return scenario.steps.count { $0.action?.actor == device && $0.action?.action.isWrite == true }
-    }
-
-    /// Returns the outages of a device's link, from its recorded conditions.
-    private func outages(of device: Scenario.Device) -> [Outage] {
-        var found: [Outage] = []
-        var isDown = false
-        for entry in history.entries {
-            guard case .network(device.name, let link, _) = entry.event else { continue }
-            if isDown { found[found.count - 1].end = entry.time }
-            isDown = scenario.conditions(of: device.name, named: link)?.preventsExchanges ?? false
-            guard isDown else { continue }
-            let planned = device.network.last { $0.start <= entry.time } ?? device.network.first
-            let isFlap = if case .flap? = planned?.phase { true } else { false }
-            if let last = found.last, last.end == entry.time, last.isFlap == isFlap {
-                found[found.count - 1].end = Nanoseconds(.max)
-            } else {
-                found.append(Outage(start: entry.time, end: Nanoseconds(.max), isFlap: isFlap))
-            }
-        }
-        return found
-    }
-
-    /// Returns the number of attempts allowed in one outage of D seconds: 2 + ceil(log2(cap / base)) + D / (cap / 2),
-    /// with a cap of 60 s and a base of 1 s.
-    static func budget(ofOutage duration: Nanoseconds) -> Int {
-        let (count, remainder) = duration.count.quotientAndRemainder(dividingBy: 30_000_000_000)
-        return 2 + 6 + Int(count) + (remainder > 0 ? 1 : 0)
-    }
-
-    /// Returns the number of attempts allowed in one down phase of a flap, besides one for each change: 2 in up to 2 s,
-    /// one more for each doubling of that length, and never more than in an outage.
-    static func budget(ofDownPhase duration: Nanoseconds) -> Int {
-        var allowed = 2
-        var length = Nanoseconds.seconds(2)
-        while length < duration && allowed < 64 {
-            length = length + length
-            allowed += 1
-        }
-        return min(allowed + Int(duration.count / 30_000_000_000), budget(ofOutage: duration))
     }
 }

@@ -13,6 +13,10 @@ struct ExpectationEvaluator {
     /// The states of each device with the indices of their entries.
     private let stateEntries: [String: [(index: Int, time: Nanoseconds, state: History.DeviceState)]]
     lazy var exchanges = history.exchanges(isPortal: scenario.isPortal)
+    /// The numbers of requests with which the server has executed a write once more.
+    lazy var duplicates = Self.duplicates(exchanges, scenario)
+    /// The changes that devices have accepted from their users.
+    lazy var changes = Self.changes(history, scenario)
 
     init(_ scenario: Scenario, _ history: History) {
         self.scenario = scenario
@@ -37,7 +41,9 @@ struct ExpectationEvaluator {
         case .serverCount(let count): return serverCount(count)
         case .finally(let device, let condition): return finally(device, condition)
         case .agree(let names): return agree(names)
-        case .sometimesFault, .sometimesTraffic, .threshold: return .inconclusive("this is not evaluated yet")
+        case .sometimesTraffic(let traffic): return sometimes(traffic)
+        case .sometimesFault(let pattern): return faultTime(pattern) == nil ? Self.noFault : .pass
+        case .threshold(let threshold): return evaluate(threshold)
         }
     }
 
@@ -108,7 +114,10 @@ struct ExpectationEvaluator {
                     return "\(condition.row ?? "") is \(row == nil ? "absent" : "present")"
                 }
                 continue
-            case .icon: found = row.map { [$0.icon] } ?? []
+            case .icon:
+                // Without a note, in a condition of any device: the icons of all notes.
+                found = condition.row == nil ? Set(state.rows.map(\.icon)).sorted() : row.map { [$0.icon] } ?? []
+                if found.isEmpty && condition.row == nil && !check.isNegated { return "there is no note" }
             case .text: found = row.map { [$0.text ?? ""] } ?? []
             case .title: found = row.map { [$0.title ?? ""] } ?? []
             case .keeps: found = row?.kept ?? []
@@ -192,9 +201,29 @@ struct ExpectationEvaluator {
         return isChecked ? .pass : .inconclusive("\(condition.row ?? device) was never present")
     }
 
-    /// Returns the first state in a window that does not satisfy a condition, and whether any state was checked.
+    /// Returns the devices that a condition is about: all if it is one of any device.
+    private func devices(_ subject: String) -> [String] {
+        subject == Scenario.anyDevice ? scenario.devices.map(\.name) : [subject]
+    }
+
+    /// Returns the first state in a window that does not satisfy a condition, and whether any state was checked. Of any
+    /// device: that of every device.
     func firstMismatch(
-        _ device: String, _ condition: StateCondition, from: Bound, to: Bound?
+        _ subject: String, _ condition: StateCondition, from: Bound, to: Bound?
+    ) -> (isChecked: Bool, mismatch: (time: Nanoseconds, reason: String)?) {
+        var isChecked = false
+        var first: (time: Nanoseconds, reason: String)?
+        for device in devices(subject) {
+            let found = firstMismatch(of: device, condition, from: from, to: to)
+            isChecked = isChecked || found.isChecked
+            guard let mismatch = found.mismatch, first.map({ mismatch.time < $0.time }) ?? true else { continue }
+            first = (mismatch.time, (subject == device ? "" : "\(device) ") + mismatch.reason)
+        }
+        return (isChecked, first)
+    }
+
+    private func firstMismatch(
+        of device: String, _ condition: StateCondition, from: Bound, to: Bound?
     ) -> (isChecked: Bool, mismatch: (time: Nanoseconds, reason: String)?) {
         let states = states(device, from: from, to: to, includesEnd: false)
         func index(in state: History.DeviceState) -> Int? {
@@ -221,20 +250,31 @@ struct ExpectationEvaluator {
         return (isChecked, nil)
     }
 
-    private func sometimes(_ device: String, _ condition: StateCondition) -> Verdict.Outcome {
+    private func sometimes(_ subject: String, _ condition: StateCondition) -> Verdict.Outcome {
         guard let from = condition.since.map({ effect(of: $0) }) ?? .time(.zero) else { return Self.markUnset }
         var to: Bound?
         if let until = condition.until {
             guard let bound = start(of: until) else { return Self.markUnset }
             to = bound
         }
-        let isReached = states(device, from: from, to: to, includesEnd: true)
-            .contains { $0.state.satisfies(condition) }
+        let isReached = devices(subject).contains { device in
+            states(device, from: from, to: to, includesEnd: true).contains { $0.state.satisfies(condition) }
+        }
         return isReached ? .pass : .inconclusive("the state was never reached")
     }
 
     private func eventually(
-        _ device: String, _ condition: StateCondition, _ window: Expectation.Window
+        _ subject: String, _ condition: StateCondition, _ window: Expectation.Window
+    ) -> Verdict.Outcome {
+        let outcomes = devices(subject).map { eventually(of: $0, condition, window) }
+        if outcomes.contains(.pass) { return .pass }
+        if outcomes.count == 1 { return outcomes[0] }
+        let inconclusive = outcomes.first { if case .inconclusive = $0 { true } else { false } }
+        return inconclusive ?? .fail("no device reached the state in time")
+    }
+
+    private func eventually(
+        of device: String, _ condition: StateCondition, _ window: Expectation.Window
     ) -> Verdict.Outcome {
         let from: Bound
         let end: Nanoseconds
@@ -258,7 +298,7 @@ struct ExpectationEvaluator {
         return .fail(reason)
     }
 
-    private func lastState(of device: String) -> History.DeviceState? {
+    func lastState(of device: String) -> History.DeviceState? {
         for entry in history.entries.reversed() {
             if case .device(device, let state) = entry.event { return state }
         }
@@ -272,7 +312,7 @@ struct ExpectationEvaluator {
 
     // MARK: The server
 
-    private var serverRows: [History.ServerRow]? {
+    var serverRows: [History.ServerRow]? {
         for entry in history.entries.reversed() {
             if case .server(let rows) = entry.event { return rows }
         }

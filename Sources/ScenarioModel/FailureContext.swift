@@ -76,7 +76,7 @@ public struct FailureContext: Hashable, Sendable {
         }
 
         private mutating func set(_ device: String, _ condition: StateCondition) {
-            actors = [device]
+            actors = device == Scenario.anyDevice ? [] : [device]
             rows = condition.row.map { [$0] } ?? []
         }
 
@@ -107,11 +107,7 @@ extension ExpectationEvaluator {
 
     /// Returns the time of the first request that a condition does not allow, or the end of its window.
     mutating func failureTime(of traffic: Expectation.Traffic) -> Nanoseconds {
-        var (from, to) = (Bound.time(.zero), Bound?.none)
-        if let between = traffic.between {
-            guard let first = start(of: between.from), let last = start(of: between.to) else { return healTime }
-            (from, to) = (first, last)
-        }
+        guard let (from, to) = window(of: traffic) else { return healTime }
         let end = min(to.map { time(of: $0) } ?? healTime, healTime)
         let found = matching(traffic, from: from, to: to)
         if case .range(let range)? = traffic.count, found.count > range.upperBound {
@@ -122,6 +118,10 @@ extension ExpectationEvaluator {
                 let response = Self.response(exchange, seen: traffic.seen)
                 if index >= expected.count || !Self.matches(response, expected[index]) { return exchange.sentAt }
             }
+        }
+        if let most = traffic.duplicates {
+            let repeated = found.filter { duplicates.contains($0.id) }
+            if repeated.count > most { return repeated[most].sentAt }
         }
         if !traffic.same.isEmpty, let last = found.last { return last.sentAt }
         return end

@@ -75,10 +75,12 @@ extension History.Event {
         case .arrived(let id):
             encoder.begin(6)
             encoder.add(id as Int?)
-        case .serverResponded(let id, let status):
+        case .serverResponded(let id, let status, let bytes, let revision):
             encoder.begin(7)
             encoder.add(id as Int?)
             encoder.add(status as Int?)
+            encoder.add(bytes as Int?)
+            encoder.add(revision)
         case .responseReceived(let id, let status):
             encoder.begin(8)
             encoder.add(id as Int?)
@@ -86,10 +88,11 @@ extension History.Event {
         case .failed(let id):
             encoder.begin(9)
             encoder.add(id as Int?)
-        case .fault(let index, let exchange):
+        case .fault(let index, let exchange, let point):
             encoder.begin(10)
             encoder.add(index as Int?)
             encoder.add(exchange as Int?)
+            encoder.add(point?.rawValue)
         case .commit(let device, let digest):
             encoder.begin(11)
             encoder.add(device)
@@ -152,6 +155,10 @@ extension History.Event {
             encoder.begin(26)
             encoder.add(connection as Int?)
             encoder.add(device)
+        case .requestSent(let id, let bytes):
+            encoder.begin(27)
+            encoder.add(id as Int?)
+            encoder.add(bytes as Int?)
         }
     }
 }
@@ -199,11 +206,14 @@ extension History.Event: CustomStringConvertible {
         case .request(let id, let actor, let method, let row, _, _, let connection):
             "\(actor) request \(id) \(method) \(row ?? "?")" + (connection.map { ", connection \($0)" } ?? "")
         case .named(let id, let row): "request \(id) is of \(row)"
+        case .requestSent(let id, let bytes): "request \(id) sent, \(bytes) B"
         case .arrived(let id): "request \(id) arrived"
-        case .serverResponded(let id, let status): "request \(id) server responded \(status)"
+        case .serverResponded(let id, let status, let bytes, let revision):
+            "request \(id) server responded \(status), \(bytes) B" + (revision.map { ", revision \($0)" } ?? "")
         case .responseReceived(let id, let status): "request \(id) response received \(status)"
         case .failed(let id): "request \(id) failed"
-        case .fault(let index, let exchange): "fault \(index) on request \(exchange)"
+        case .fault(let index, let exchange, let point):
+            "fault \(index) on request \(exchange)" + (point.map { " at \($0.rawValue)" } ?? "")
         case .commit(let device, let digest): "\(device) commit \(String(digest, radix: 16))"
         case .accepted(let device, let row): "\(device) accepted \(row)"
         case .belief(let device, let belief): "\(device) believes \(belief)"

@@ -18,16 +18,20 @@ public struct History: Sendable {
             Int, actor: String, method: String, row: String?, key: String?, bodyDigest: UInt64, connection: Int? = nil)
         /// The note that an earlier request concerns has been given its name in the scenario.
         case named(Int, row: String)
+        /// The last byte of a request with a body has entered its link: the number of bytes of the body, without the
+        /// framing of chunks.
+        case requestSent(Int, bytes: Int)
         /// The request has reached the server.
         case arrived(Int)
-        /// The server has responded.
-        case serverResponded(Int, status: Int)
+        /// The server has responded: the number of bytes of the response's body, without the framing of chunks, and the
+        /// number of the revision that its entity tag names, if it does.
+        case serverResponded(Int, status: Int, bytes: Int = 0, revision: Int? = nil)
         /// The client has received the response.
         case responseReceived(Int, status: Int)
         /// The exchange has ended without a response for the client.
         case failed(Int)
-        /// A fault has been applied to an exchange.
-        case fault(index: Int, exchange: Int)
+        /// A fault has been applied to an exchange; `nil` for the point of the fault itself.
+        case fault(index: Int, exchange: Int, point: Scenario.Fault.Point? = nil)
         /// A device's store has committed a change; a digest of it.
         case commit(device: String, digest: UInt64)
         /// A device has accepted a user's change: it is stored, and visible on the device.
@@ -197,6 +201,8 @@ public struct History: Sendable {
 
     /// An exchange assembled from its events.
     struct Exchange {
+        /// The number in the run.
+        let id: Int
         let actor: String
         let method: String
         var row: String?
@@ -213,6 +219,14 @@ public struct History: Sendable {
         var arrivedIndex = 0
         var serverStatus: Int?
         var receivedStatus: Int?
+        /// The number of bytes of the request's body.
+        var bytesUp = 0
+        /// The number of bytes of the body of the server's response.
+        var bytesDown = 0
+        /// The number of the revision that the response names.
+        var revision: Int?
+        /// The fault that applies, and its point; `nil` for the point of the fault itself.
+        var fault: (index: Int, point: Scenario.Fault.Point?)?
     }
 
     /// Returns the exchanges in the order of their requests.
@@ -231,15 +245,19 @@ public struct History: Sendable {
             case .request(let id, let actor, let method, let row, let key, let digest, let connection):
                 order.append(id)
                 found[id] = Exchange(
-                    actor: actor, method: method, row: row, key: key, bodyDigest: digest, sentAt: entry.time,
+                    id: id, actor: actor, method: method, row: row, key: key, bodyDigest: digest, sentAt: entry.time,
                     sentIndex: index, isFirstOfAttempt: connection.map { attempts.remove($0) != nil } ?? false,
                     isOnPortal: portals.contains(actor))
             case .named(let id, let row): found[id]?.row = row
+            case .requestSent(let id, let bytes): found[id]?.bytesUp = bytes
+            case .fault(let index, let id, let point): found[id]?.fault = (index, point)
             case .arrived(let id):
                 found[id]?.arrivedAt = entry.time
                 found[id]?.arrivedIndex = index
-            case .serverResponded(let id, let status):
+            case .serverResponded(let id, let status, let bytes, let revision):
                 found[id]?.serverStatus = status
+                found[id]?.bytesDown = bytes
+                found[id]?.revision = revision
                 // A response implies an arrived request, even if no arrival was recorded.
                 if let exchange = found[id], exchange.arrivedAt == nil {
                     found[id]?.arrivedAt = entry.time

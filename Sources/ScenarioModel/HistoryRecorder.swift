@@ -22,6 +22,8 @@ public struct HistoryRecorder: Sendable {
     /// Exchanges of records without a name, in order.
     private var unnamed: [(exchange: Int, record: [UInt8])] = []
     private var states: [String: History.DeviceState] = [:]
+    /// The revisions of responses that have begun, by their exchanges.
+    private var revisions: [Int: Int] = [:]
     /// The number of names assigned; names of notes are the same as long as it is.
     public private(set) var namings = 0
 
@@ -146,6 +148,30 @@ public struct HistoryRecorder: Sendable {
         let number = known.count
         known[source] = number
         return number
+    }
+
+    /// Remembers the entity tag of a response that has begun.
+    ///
+    /// - Parameter exchange: The number of the exchange in the run.
+    public mutating func responseStarted(_ exchange: Int, entityTag: String?) {
+        revisions[exchange] = entityTag.flatMap(Self.revision)
+    }
+
+    /// Returns the event of a complete response of the server.
+    ///
+    /// - Parameter exchange: The number of the exchange in the run.
+    public mutating func responded(_ exchange: Int, status: Int, bytes: Int64) -> History.Event {
+        .serverResponded(
+            exchange, status: status, bytes: Int(clamping: bytes), revision: revisions.removeValue(forKey: exchange))
+    }
+
+    /// Returns the number of the revision that the entity tag of a note names, such as 12 of `"12-0f3a"`; `nil` if it
+    /// names none.
+    static func revision(_ entityTag: String) -> Int? {
+        let bytes = entityTag.utf8.drop { $0 != UInt8(ascii: "\"") }.dropFirst()
+        let digits = bytes.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        guard bytes.dropFirst(digits.count).first == UInt8(ascii: "-") else { return nil }
+        return Int(String(decoding: digits, as: UTF8.self))
     }
 
     /// Returns the event of a request. If its record has no name yet, a later ``assign(row:to:)`` names the request.

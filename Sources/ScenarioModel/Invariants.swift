@@ -41,6 +41,17 @@ extension Scenario {
         /// The short name, `I1` to `I18`.
         public var number: String { "I\((Self.allCases.firstIndex(of: self) ?? 0) + 1)" }
 
+        /// The invariants that a history can violate for certain. The others need what a history does not contain: base
+        /// revisions, credentials, or another run to compare with.
+        public static let decidable: Set<Invariant> = [
+            .noLostWrite, .noDuplicateEffect, .convergence, .boundedRetries, .monotonicRevision, .order,
+            .readYourWrites,
+            .noFalseConflict, .deletesStick,
+        ]
+
+        /// Whether runs are checked for violations of the invariant.
+        public var isDecidable: Bool { Self.decidable.contains(self) }
+
         /// Returns the invariant with a name or a short name; `nil` if there is none.
         public init?(named name: String) {
             guard let found = Self.allCases.first(where: { $0.rawValue == name || $0.number == name }) else {
@@ -77,6 +88,17 @@ extension Scenario {
             Invariant.allCases.filter {
                 (Self.standardMembers.contains($0) || added.contains($0)) && !dropped.contains($0)
             }
+        }
+
+        /// The members that are checked, those that are not, and the standard ones that the scenario drops, in a line each.
+        public var summary: [String] {
+            func line(_ title: String, _ invariants: [Invariant]) -> [String] {
+                let names = invariants.map { "\($0.rawValue) (\($0.number))" }
+                return names.isEmpty ? [] : ["\(title): \(names.joined(separator: ", "))"]
+            }
+            return line("invariants checked", members.filter(\.isDecidable))
+                + line("invariants not checked, because a history cannot show them", members.filter { !$0.isDecidable })
+                + line("invariants dropped by the scenario", Invariant.allCases.filter(dropped.contains))
         }
     }
 }

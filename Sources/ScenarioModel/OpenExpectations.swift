@@ -22,6 +22,11 @@ struct OpenExpectations {
     private var windows: [Window] = []
     private var states: [String: History.DeviceState] = [:]
 
+    /// Returns the devices that a condition is about: all if it is one of any device.
+    private static func devices(_ subject: String, _ scenario: Scenario) -> [String] {
+        subject == Scenario.anyDevice ? scenario.devices.map(\.name) : [subject]
+    }
+
     init(_ scenario: Scenario) {
         for expectation in scenario.expectations {
             switch expectation.kind {
@@ -30,14 +35,14 @@ struct OpenExpectations {
             case .eventually(let device, let condition, .after(let mark, let within)):
                 windows.append(
                     Window(kind: .state(device: device, condition), mark: mark, end: within + Nanoseconds(1)))
-            case .traffic(let traffic):
+            case .traffic(let traffic), .sometimesTraffic(let traffic):
                 guard case .time(let end)? = traffic.between?.to else { continue }
                 let devices = traffic.from.map { [$0] } ?? scenario.devices.map(\.name)
                 windows.append(Window(kind: .work(devices: devices), end: end))
             case .always(let device, let condition), .sometimes(let device, let condition):
                 guard case .time(let end)? = condition.until else { continue }
-                windows.append(Window(kind: .work(devices: [device]), end: end))
-            case .serverRow, .serverCount, .finally, .agree, .sometimesFault, .sometimesTraffic, .threshold: break
+                windows.append(Window(kind: .work(devices: Self.devices(device, scenario)), end: end))
+            case .serverRow, .serverCount, .finally, .agree, .sometimesFault, .threshold: break
             }
         }
     }
@@ -62,7 +67,9 @@ struct OpenExpectations {
         let states = states
         windows.removeAll { window in
             guard window.mark == nil, case .state(let device, let condition) = window.kind else { return false }
-            return states[device]?.satisfies(condition) ?? false
+            return states.contains { name, state in
+                (name == device || device == Scenario.anyDevice) && state.satisfies(condition)
+            }
         }
     }
 

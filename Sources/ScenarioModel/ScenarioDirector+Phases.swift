@@ -1,4 +1,4 @@
-internal import Determinism
+public import Determinism
 internal import LinkModel
 
 /// The beginnings and ends of phases.
@@ -32,8 +32,24 @@ extension ScenarioDirector {
         }
     }
 
-    /// Begins the heal phase: whatever of the script is left is missed.
-    mutating func beginHeal() {
+    /// Ends the run, because it cannot go on: a program has ended by itself. The expectations are evaluated.
+    public mutating func abort(_ reason: String, at time: Instant) {
+        advance(to: time)
+        switch phase {
+        case .setup: setupFailed(reason, at: time)
+        case .script:
+            record(.aborted(reason))
+            endScript()
+            beginVerify()
+        case .heal, .quiesce:
+            record(.aborted(reason))
+            beginVerify()
+        case .verify, .prove, .ended: break
+        }
+    }
+
+    /// Whatever of the script is left is missed.
+    private mutating func endScript() {
         plan.cancel()
         takeMissed()
         for index in actors.indices {
@@ -46,6 +62,11 @@ extension ScenarioDirector {
             }
         }
         takeMissed()
+    }
+
+    /// Begins the heal phase.
+    mutating func beginHeal() {
+        endScript()
         phase = .heal
         phaseDeadline = now + Self.quiesceMax
         faults.disarm()

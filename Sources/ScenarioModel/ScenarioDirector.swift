@@ -337,7 +337,7 @@ public struct ScenarioDirector: Sendable {
             }
             knowledge.requested(id, by: deviceIndex(actor), method: method, row: row)
             attempted(by: actor)
-        case .serverResponded(let id, _): knowledge.responded(to: id) { actors[$0].isSettled }
+        case .serverResponded(let id, _, _, _): knowledge.responded(to: id) { actors[$0].isSettled }
         case .responseReceived(let id, let status): ended(id, isSuccess: status < 400)
         case .failed(let id): ended(id, isSuccess: false)
         case .hostPause, .late: lateness.record(event, at: scenarioTime)

@@ -3,8 +3,9 @@ extension Scenario {
     public enum ServerKind: Hashable, Sendable {
         /// Slowlane's notes server.
         case builtIn
-        /// A program with its arguments.
-        case run([String])
+        /// A program, and what tells that it accepts requests: the URL or the path of a resource; `nil` for a port
+        /// that accepts connections.
+        case run(Program, ready: String?)
         /// A server at a URL.
         case url(String)
     }

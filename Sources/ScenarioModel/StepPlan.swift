@@ -128,13 +128,19 @@ struct StepPlan {
         var rest: [Int] = []
         for step in waitingForState {
             guard case .when(let device, let condition, let within) = steps[step].trigger else { continue }
-            if now <= within, states[device]?.satisfies(condition) ?? false {
+            let isReached = states.contains { isSubject($0.key, device) && $0.value.satisfies(condition) }
+            if now <= within, isReached {
                 due.append(Due(step: step, planned: now))
             } else {
                 rest.append(step)
             }
         }
         waitingForState = rest
+    }
+
+    /// Returns whether a device is one that a condition is about.
+    private func isSubject(_ device: String, _ subject: String) -> Bool {
+        subject == device || subject == Scenario.anyDevice
     }
 
     /// Cancels the steps that are left: all are missed.

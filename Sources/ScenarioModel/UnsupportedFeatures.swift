@@ -36,10 +36,7 @@ private struct Feature {
     static var top: [Feature] {
         [
             key("'seed: commit'", "seed") { $0.seedOrigin == .commit },
-            key("'server: run'", "server") { if case .run = $0.server { true } else { false } },
-            key("'server: url'", "server") { if case .url = $0.server { true } else { false } },
             key("'fill'", "server") { $0.fill != nil },
-            key("'invariants'", "invariants") { $0.invariants != .standard },
             Feature("'workload' with 'when'") { scenario in
                 scenario.workload.first { if case .when = $0.trigger { true } else { false } }?.location
             },
@@ -55,7 +52,6 @@ private struct Feature {
     static var devices: [Feature] {
         [
             device("'client: legacy'") { $0.client == .legacy },
-            device("'client: run'") { if case .run = $0.client { true } else { false } },
             network("'signalled: sometimes'") { $0.signalling == .sometimes },
             network("'interface'") { $0.interface != nil },
         ]
@@ -100,15 +96,10 @@ private struct Feature {
 
     static var actions: [Feature] {
         [
-            action("'keep'") { _, action in if case .keep = action { true } else { false } },
             action("'pin'") { _, action in if case .pin = action { true } else { false } },
             action("'open'") { _, action in if case .open = action { true } else { false } },
             action("'upgrade'") { _, action in if case .upgrade = action { true } else { false } },
-            action("'clock'") { _, action in if case .clock = action { true } else { false } },
             action("'call'") { _, action in if case .call = action { true } else { false } },
-            action("'send' of a device") { isDevice, action in
-                if case .send = action { isDevice } else { false }
-            },
         ]
     }
 
@@ -116,7 +107,10 @@ private struct Feature {
         Feature(name) { scenario in
             for step in scenario.steps {
                 guard let (actor, action) = step.action else { continue }
-                if isUse(scenario.devices.contains { $0.name == actor }, action) { return step.location }
+                let device = scenario.devices.first { $0.name == actor }
+                // The adapter of a program takes every action.
+                if device?.runsProgram ?? false { continue }
+                if isUse(device != nil, action) { return step.location }
             }
             return nil
         }
@@ -125,32 +119,8 @@ private struct Feature {
     // MARK: Expectations and states
 
     static var expectations: [Feature] {
-        [
-            traffic("'during'") { $0.during != nil },
-            traffic("'order'") { $0.order != nil },
-            traffic("'duplicates'") { $0.duplicates != nil },
-            traffic("'bytes-down'") { $0.bytesDown != nil },
-            traffic("'bytes-up'") { $0.bytesUp != nil },
-            expectation("'sometimes' of requests") { if case .sometimesTraffic = $0 { true } else { false } },
-            expectation("'sometimes' of a fault") { if case .sometimesFault = $0 { true } else { false } },
-            expectation("'thresholds'") { if case .threshold = $0 { true } else { false } },
-            state("a state of any device") { device, _ in device == Scenario.anyDevice },
-        ]
-            + StateCondition.screenKeys.map { key in
-                state("'\(key.rawValue)'") { _, condition in condition.checks.contains { $0.key == key } }
-            }
-    }
-
-    private static func expectation(_ name: String, _ isUse: @escaping (Expectation.Kind) -> Bool) -> Feature {
-        Feature(name) { $0.expectations.first { isUse($0.kind) }?.location }
-    }
-
-    private static func traffic(_ name: String, _ isUse: @escaping (Expectation.Traffic) -> Bool) -> Feature {
-        expectation(name) { kind in
-            switch kind {
-            case .traffic(let traffic), .sometimesTraffic(let traffic): isUse(traffic)
-            default: false
-            }
+        StateCondition.screenKeys.map { key in
+            state("'\(key.rawValue)'") { _, condition in condition.checks.contains { $0.key == key } }
         }
     }
 

@@ -12,7 +12,8 @@ public struct Verdict: Sendable {
         case inconclusive(String)
     }
 
-    /// A check and its outcome: an expectation, a fault that must fire, or the end of the run.
+    /// A check and its outcome: an expectation, a fault that must fire, an invariant that is violated, or the end of the
+    /// run.
     public struct Check: Sendable {
         /// The check in one line.
         public let description: String
@@ -43,8 +44,11 @@ public struct Verdict: Sendable {
 
     /// The checks in order.
     public let checks: [Check]
-    /// The worst outcome of all checks; `fail` is worse than `inconclusive`.
+    /// The worst outcome of all checks; `fail` is worse than `inconclusive`. It is `inconclusive` if no expectation could
+    /// be evaluated.
     public let result: Result
+    /// The expectations that were not evaluated, in order.
+    public let impossible: [ImpossibleCheck]
 
     /// The limit on lateness as an excuse. An expectation that holds only with bounds moved by the lateness passes if
     /// the lateness is below the limit, and is inconclusive otherwise.
@@ -67,15 +71,17 @@ public struct Verdict: Sendable {
     public init(_ scenario: Scenario, _ history: History) {
         var evaluator = ExpectationEvaluator(scenario, history)
         let wasAborted = history.wasAborted
-        var checks = scenario.expectations.map {
-            let outcome = evaluator.outcome(of: $0)
+        let impossible = scenario.impossibleChecks(history)
+        self.impossible = impossible.sorted { $0.key < $1.key }.map(\.value)
+        var checks = scenario.expectations.enumerated().filter { impossible[$0.offset] == nil }.map { _, expectation in
+            let outcome = evaluator.outcome(of: expectation)
             return Check(
-                description: $0.description, location: $0.location,
+                description: expectation.description, location: expectation.location,
                 outcome: wasAborted ? Self.excused(outcome, scenario, evaluator.lateness) : outcome)
         }
         for (index, fault) in scenario.faults.enumerated() where fault.mustFire {
             let count = history.entries.count {
-                if case .fault(index, _) = $0.event { return true }
+                if case .fault(index, _, _) = $0.event { return true }
                 return false
             }
             if count < fault.times.lowerBound {
@@ -89,6 +95,15 @@ public struct Verdict: Sendable {
             }
         }
         checks += Self.steps(scenario, history)
+        for invariant in scenario.invariants.members {
+            guard let reason = evaluator.violation(of: invariant) else { continue }
+            checks.append(
+                Check(
+                    description: "invariant: \(invariant.rawValue) (\(invariant.number))",
+                    location: scenario.locations["invariants"]
+                        ?? SourceLocation(file: scenario.name, line: 1, column: 1),
+                    outcome: wasAborted ? Self.excused(.fail(reason), scenario, evaluator.lateness) : .fail(reason)))
+        }
         for entry in history.entries {
             guard case .aborted(let reason) = entry.event else { continue }
             checks.append(
@@ -97,8 +112,9 @@ public struct Verdict: Sendable {
                     outcome: Self.excused(.fail(reason), scenario, evaluator.lateness)))
         }
         self.checks = checks
+        let hasEvaluatedNone = !impossible.isEmpty && impossible.count == scenario.expectations.count
         result = Result.worst(
-            of: checks.map { check -> Result in
+            of: (hasEvaluatedNone ? [.inconclusive] : []) + checks.map { check -> Result in
                 switch check.outcome {
                 case .pass: .pass
                 case .fail: .fail

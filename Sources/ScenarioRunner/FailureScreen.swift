@@ -1,5 +1,6 @@
 internal import CommandSupport
 public import ScenarioModel
+public import ScenarioWorld
 
 /// The explanation of a run that did not pass: at most one screen of a terminal.
 public enum FailureScreen {
@@ -8,6 +9,9 @@ public enum FailureScreen {
     public static let columnsMax = 100
     /// The maximum number of further failed checks that are listed.
     private static let othersMax = 2
+    /// The maximum number of programs whose output is shown, and of its lines.
+    private static let outputsMax = 2
+    private static let outputLinesMax = 4
 
     /// Returns the lines for the first failed check of a run, or the first inconclusive one; empty if there is none.
     ///
@@ -15,9 +19,10 @@ public enum FailureScreen {
     ///   - checks: The checks as they are displayed.
     ///   - context: The context of the check that is explained.
     ///   - repetition: Whether the run can be reproduced, in a line.
+    ///   - outputs: The output of programs, whose last lines are shown.
     public static func lines(
         _ run: PlannedRun, _ checks: [RunSummary.Check], _ history: History, _ context: FailureContext,
-        _ texts: TextDisplay, repetition: String
+        _ texts: TextDisplay, repetition: String, outputs: [ProgramOutput] = []
     ) -> [String] {
         guard let index = mainCheck(checks) else { return [] }
         let check = checks[index]
@@ -35,6 +40,10 @@ public enum FailureScreen {
             fitted("      also \(checks[other].outcome.rawValue): \(checks[other].description)", columnsMax)
         }
         if others.count > tail.count { tail.append("      and \(others.count - tail.count) more") }
+        for output in outputs.prefix(Self.outputsMax) {
+            tail.append("      standard error of \(output.name):")
+            tail += output.lines.suffix(Self.outputLinesMax).map { fitted("        " + TextTable.singleLine($0), columnsMax) }
+        }
         tail += wrapped(repetition, indent: 2, max: 2)
         let replay = ReplayCommand.lines(run, width: columnsMax - 10)
         tail += replay.enumerated().map { ($0 == 0 ? "  replay: " : "          ") + $1 }

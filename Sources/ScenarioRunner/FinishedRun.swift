@@ -11,6 +11,8 @@ public struct FinishedRun: Sendable {
         case invalid(String)
         /// The system refused a port, a file or memory.
         case unavailable(String)
+        /// A program of the user's did not keep to its protocol, so there is no verdict.
+        case unusable(String)
     }
 
     /// The result of a repetition, in virtual time.

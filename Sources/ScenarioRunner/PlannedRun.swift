@@ -25,10 +25,13 @@ public struct PlannedRun: Sendable {
     public let seed: UInt64
     /// A deliberate defect of the clients.
     public let mutant: Mutant?
+    /// The devices whose clients are not those of the file.
+    public let clients: Set<String>
 
     /// Creates a run.
     public init(
-        index: Int, source: String, scenario: Scenario, world: RunWorld, seed: UInt64? = nil, mutant: Mutant? = nil
+        index: Int, source: String, scenario: Scenario, world: RunWorld, seed: UInt64? = nil, mutant: Mutant? = nil,
+        clients: Set<String> = []
     ) {
         self.index = index
         self.source = source
@@ -37,6 +40,7 @@ public struct PlannedRun: Sendable {
         self.scenario = scenario.materialized(seed: self.seed)
         self.world = world
         self.mutant = mutant
+        self.clients = clients
     }
 
     /// Scenario, variant, seed and world in one line.
@@ -50,17 +54,20 @@ extension ScenarioSelection {
     /// - Parameters:
     ///   - variant: The variant's name, `none` for the scenario itself, `nil` for all.
     ///   - tags: Only runs with at least one of them; all if empty.
+    ///   - worlds: The worlds; `nil` for virtual time, or real time if the scenario runs in no other.
+    ///   - clients: The programs that are the clients of devices, by the devices' names.
     public mutating func plan(
-        variant: String? = nil, tags: [String] = [], worlds: [RunWorld], seed: UInt64? = nil, mutant: Mutant? = nil
+        variant: String? = nil, tags: [String] = [], worlds: [RunWorld]?, seed: UInt64? = nil, mutant: Mutant? = nil,
+        clients: [String: Scenario.Program] = [:]
     ) -> [PlannedRun] {
         var plan: [PlannedRun] = []
         for (source, scenarios) in takeRuns(ofVariant: variant, tags: tags) {
-            for scenario in scenarios {
-                for world in worlds {
+            for scenario in scenarios.map({ $0.replacingClients(clients) }) {
+                for world in worlds ?? [scenario.realTimeReason == nil ? .simulated : .live] {
                     plan.append(
                         PlannedRun(
                             index: plan.count, source: source.name, scenario: scenario, world: world, seed: seed,
-                            mutant: mutant))
+                            mutant: mutant, clients: Set(clients.keys)))
                 }
             }
         }

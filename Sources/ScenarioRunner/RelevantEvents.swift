@@ -111,7 +111,7 @@ public struct RelevantEvents: Sendable {
                 ? "\(actor)  \(Self.subject(exchange)), exchange \(id)\(link(actor))" : nil
         case .responseReceived(let id, let status): return response(id, "\(status)", time)
         case .failed(let id): return response(id, "no response", time)
-        case .fault(let index, let id):
+        case .fault(let index, let id, _):
             guard let exchange = exchanges[id], concerns(exchange) else { return nil }
             return "fault \(index) applies to exchange \(id)"
         case .action(let actor, let action):
@@ -133,7 +133,7 @@ public struct RelevantEvents: Sendable {
             let shown = found.prefix(3).map { "\($0.name) revision \($0.revision), text \(texts.display($0.text))" }
             let more = found.count > shown.count ? ["\(found.count - shown.count) more"] : []
             return "server: " + (found.isEmpty ? "no such note" : (shown + more).joined(separator: "; "))
-        case .named, .arrived, .serverResponded, .commit, .accepted, .phase, .step, .late: return nil
+        case .named, .requestSent, .arrived, .serverResponded, .commit, .accepted, .phase, .step, .late: return nil
         }
     }
 

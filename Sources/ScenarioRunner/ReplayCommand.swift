@@ -11,7 +11,12 @@ public enum ReplayCommand {
             ["slowlane", "run", source], ["--variant", run.scenario.variant ?? "none"], ["--seed", "\(run.seed)"],
         ]
         if let mutant = run.mutant { groups.append(["--mutant", mutant.rawValue]) }
-        if run.world == .live { groups.append(["--live"]) }
+        if run.world == .live && run.scenario.realTimeReason == nil { groups.append(["--live"]) }
+        for device in run.scenario.devices where run.clients.contains(device.name) {
+            guard case .run(let program, _) = device.client else { continue }
+            let command = program.arguments.map(quoted).joined(separator: " ")
+            groups.append(["--device", "\(device.name)=\(command)"])
+        }
         return groups
     }
 

@@ -67,7 +67,7 @@ struct RunOutput {
     private func printText(_ summary: RunSummary) {
         for line in summary.errors { print(line) }
         guard showsChecks else {
-            if options.isQuiet && runCount <= options.worlds.count {
+            if options.isQuiet && runCount <= options.worldsMax {
                 for line in summary.screen { print(line) }
                 print("\(summary.run.scenario.fullName): \(summary.result.rawValue)")
             } else {

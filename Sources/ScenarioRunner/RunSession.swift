@@ -1,7 +1,7 @@
 public import CommandSupport
 internal import ConfigFiles
 internal import Foundation
-internal import ScenarioModel
+public import ScenarioModel
 public import SyncEngine
 
 /// A batch of runs with its output: `slowlane run` without arguments and signals.
@@ -24,12 +24,17 @@ public struct RunSession: Sendable {
         public var scenarios: [String]
         /// The variant to run; `nil` for all.
         public var variant: String?
+        /// The worlds in which each scenario runs; `nil` for virtual time, or real time if the scenario runs in no
+        /// other.
+        public var worlds: [RunWorld]?
+        /// The programs that are the clients of devices, by the devices' names.
+        public var clients: [String: Scenario.Program] = [:]
+        /// Whether the limits of the runs are printed in place of runs.
+        public var isDryRun = false
         /// The tags of which a run must have one; all runs if empty.
         public var tags: [String] = []
         /// Returns whether the time limit has passed; asked when the task is cancelled.
         public var hasTimedOut: @Sendable () -> Bool = { false }
-        /// The worlds in which each scenario runs.
-        public var worlds: [RunWorld] = [.simulated]
         /// The random seed; `nil` for that of the scenario.
         public var seed: UInt64?
         /// A deliberate defect of the clients.
@@ -111,8 +116,13 @@ public struct RunSession: Sendable {
             return .none(status: RunStatus.usage)
         }
         let plan = selection.plan(
-            variant: options.variant, tags: options.tags, worlds: options.worlds, seed: options.seed,
-            mutant: options.mutant)
+            variant: options.variant, tags: options.tags, worlds: options.worlds, seed: options.seed, mutant: options.mutant,
+            clients: options.clients)
+        for name in options.clients.keys.sorted()
+        where !plan.isEmpty && !plan.contains(where: { $0.scenario.devices.contains { $0.name == name } }) {
+            console.error("no scenario has a device '\(name)'")
+            return .none(status: RunStatus.usage)
+        }
         if plan.isEmpty && selection.rejections.isEmpty {
             if selection.sources.isEmpty {
                 console.error("the arguments select no scenario: no *.yaml or *.yml file with the key 'scenario'")
@@ -136,13 +146,20 @@ public struct RunSession: Sendable {
         if printsEvents(of: plan) { return 1 }
         if let jobs = options.jobs { return jobs }
         // Live runs disturb each other's times.
-        return options.worlds.contains(.live) ? 1 : ProcessInfo.processInfo.activeProcessorCount
+        return plan.contains { $0.world == .live } ? 1 : ProcessInfo.processInfo.activeProcessorCount
     }
 
     /// Whether the plan is one scenario, whose events are printed while it runs.
-    private func printsEvents(of plan: [PlannedRun]) -> Bool { plan.count <= options.worlds.count }
+    private func printsEvents(of plan: [PlannedRun]) -> Bool { plan.count <= options.worldsMax }
 
     private func run(_ plan: [PlannedRun], _ selection: ScenarioSelection) async throws -> Int32 {
+        if options.isDryRun { return dryRun(plan, selection) }
+        if options.worlds == nil, !options.isQuiet {
+            for run in plan where run.world == .live {
+                let reason = run.scenario.realTimeReason ?? ""
+                console.print("\(run.scenario.fullName) runs in real time: \(reason)", to: .progress)
+            }
+        }
         let runner = ScenarioRunner(
             worlds: worlds, jobs: jobs(for: plan), checksDeterminism: options.checksDeterminism)
         let printsEvents = printsEvents(of: plan) && !options.isQuiet
@@ -178,4 +195,19 @@ public struct RunSession: Sendable {
         console.clearStatus()
         return output.end(startedAt: startDate)
     }
+
+    /// Prints what each run does not do exactly.
+    private func dryRun(_ plan: [PlannedRun], _ selection: ScenarioSelection) -> Int32 {
+        for rejection in selection.rejections { console.print(rejection.description, to: .progress) }
+        for run in plan {
+            console.print(run.title)
+            for line in WorldLimits.lines(run) { console.print("  " + line) }
+        }
+        return selection.rejections.isEmpty ? RunStatus.passed : RunStatus.invalidFile
+    }
+}
+
+extension RunSession.Options {
+    /// The maximum number of runs of one scenario.
+    var worldsMax: Int { worlds?.count ?? 1 }
 }

@@ -38,6 +38,8 @@ public struct RunSummary: Sendable {
     public let result: Result
     /// The checks in order.
     public let checks: [Check]
+    /// The expectations that could not be evaluated, which do not count as passed.
+    public let impossible: [ImpossibleCheck]
     /// The digest of all events; `nil` if the run did not take place.
     public let digest: String?
     /// The number of events that the world has executed.
@@ -69,11 +71,13 @@ public struct RunSummary: Sendable {
             let reason: String
             switch finished.outcome {
             case .unavailable(let text): (reason, exitStatus) = (text, RunStatus.unavailable)
+            case .unusable(let text): (reason, exitStatus) = (text, RunStatus.inconclusive)
             case .invalid(let text): (reason, exitStatus) = (text, RunStatus.invalidFile)
             case .result: (reason, exitStatus) = ("", RunStatus.passed)
             }
-            self.result = .error
-            (checks, screen, trace, errors) = ([], [], [], [reason])
+            self.result = exitStatus == RunStatus.inconclusive ? .inconclusive : .error
+            impossible = []
+            (checks, screen, trace, errors) = ([], [], [], reason.split(separator: "\n").map(String.init))
             (digest, eventCount, duration, isReproducible) = (nil, 0, .zero, nil)
             return
         }
@@ -82,6 +86,7 @@ public struct RunSummary: Sendable {
         let world = run.world
         let scenario = run.scenario
         checks = result.verdict.checks.map { Self.check($0, scenario, history, texts, world) }
+        impossible = result.verdict.impossible
         digest = result.digestText
         eventCount = result.eventCount
         duration = history.entries.last?.time ?? .zero
@@ -106,7 +111,11 @@ public struct RunSummary: Sendable {
             repetition =
                 "reproducible: in virtual time (without --live) the same seed gives '\(other.rawValue)'; real time differs "
                 + "from run to run"
-        case .none: (errors, isReproducible, repetition) = ([], nil, "")
+        case .none:
+            (errors, isReproducible) = ([], nil)
+            repetition =
+                run.scenario.realTimeReason.map { "real time differs from run to run, and virtual time is not possible: \($0)" }
+                ?? ""
         }
         if case .different = finished.repetition {
             (self.result, exitStatus) = (.error, RunStatus.notDeterministic)
@@ -119,7 +128,9 @@ public struct RunSummary: Sendable {
         }
         if let index = FailureScreen.mainCheck(checks) {
             let context = FailureContext(result.verdict.checks[index], scenario, history)
-            screen = FailureScreen.lines(run, checks, history, context, texts, repetition: repetition)
+            screen = FailureScreen.lines(run, checks, history, context, texts, repetition: repetition, outputs: result.outputs)
+        } else if self.result == .inconclusive {
+            screen = ["?     \(run.title): no expectation could be evaluated"]
         } else {
             screen = []
         }
@@ -165,13 +176,18 @@ public struct RunSummary: Sendable {
             if check.outcome != .pass { lines.append("        \(check.reason) (\(check.location))") }
             if !check.advice.isEmpty { lines.append("        to do: \(check.advice)") }
         }
-        return lines
+        for check in impossible {
+            lines.append("  --    \(check.description)")
+            lines.append("        not possible: \(check.reason) (\(check.location))")
+        }
+        return lines + run.scenario.invariants.summary.map { "  -     \($0)" }
     }
 
     /// The result in one line, for a batch.
     public var line: String {
         var text = "\(run.scenario.fullName): \(result.rawValue), seed \(run.seed), \(run.world.rawValue)"
         if let digest { text += ", digest \(digest), \(TimeFormat.seconds(duration))" }
+        if !impossible.isEmpty { text += ", \(TextTable.count(impossible.count, "check")) not possible" }
         return text
     }
 }

@@ -78,13 +78,20 @@ public enum RunTrace {
                     + [("body", hexadecimal(digest, 16))] + (key.map { [("key", $0)] } ?? [])
                     + (connection.map { [("connection", "\($0)")] } ?? []))
         case .named(let id, let row): fields("named", [("exchange", "\(id)"), ("note", row)])
+        case .requestSent(let id, let bytes): fields("sent", [("exchange", "\(id)"), ("bytes", "\(bytes)")])
         case .arrived(let id): fields("arrived", [("exchange", "\(id)")])
-        case .serverResponded(let id, let status):
-            fields("responded", [("exchange", "\(id)"), ("status", "\(status)")])
+        case .serverResponded(let id, let status, let bytes, let revision):
+            fields(
+                "responded",
+                [("exchange", "\(id)"), ("status", "\(status)"), ("bytes", "\(bytes)")]
+                    + (revision.map { [("revision", "\($0)")] } ?? []))
         case .responseReceived(let id, let status):
             fields("received", [("exchange", "\(id)"), ("status", "\(status)")])
         case .failed(let id): fields("failed", [("exchange", "\(id)")])
-        case .fault(let index, let exchange): fields("fault", [("fault", "\(index)"), ("exchange", "\(exchange)")])
+        case .fault(let index, let exchange, let point):
+            fields(
+                "fault",
+                [("fault", "\(index)"), ("exchange", "\(exchange)")] + (point.map { [("point", $0.rawValue)] } ?? []))
         case .commit(let device, let digest):
             fields("commit", [("actor", device), ("digest", hexadecimal(digest, 16))])
         case .accepted(let device, let row): fields("accepted", [("actor", device), ("note", row)])

@@ -78,6 +78,9 @@ public struct ScenarioRunner: Sendable {
             }
         } catch let error as SetupError {
             outcome = .invalid(error.description)
+        } catch let error as ProgramError {
+            let text = "\(run.scenario.fullName): \(error)"
+            outcome = error.kind == .notStarted ? .unavailable(text) : .unusable(text)
         } catch {
             try Task.checkCancellation()
             if error is CancellationError { throw error }
@@ -86,7 +89,9 @@ public struct ScenarioRunner: Sendable {
         try Task.checkCancellation()
         let wallTime = clock.now - start
         var repetition = FinishedRun.Repetition.none
-        if case .result(let first) = outcome, checksDeterminism && run.world == .simulated || !first.hasPassed {
+        if case .result(let first) = outcome, run.scenario.realTimeReason == nil,
+            checksDeterminism && run.world == .simulated || !first.hasPassed
+        {
             let simulate = worlds.simulated
             do {
                 let second = try await BlockingThread.run { try simulate(run, nil) }

@@ -35,11 +35,11 @@ public struct UserChange: Sendable {
         case .create(let row, _, _):
             self.row = row
             record = RecordID(ids.uuid())
-        case .edit(let row, _, _), .delete(let row), .resolve(let row, _, _), .choose(let row, _):
+        case .edit(let row, _, _), .delete(let row), .resolve(let row, _, _), .choose(let row, _), .keep(let row):
             self.row = row
             record = try Self.record(row, recorder)
         case .sync, .kill, .start: return nil
-        case .editStale, .deleteStale, .keep, .pin, .open, .send, .upgrade, .clock, .call:
+        case .editStale, .deleteStale, .pin, .open, .send, .upgrade, .clock, .call:
             throw ActionError("the action is not supported by devices")
         }
     }
@@ -70,7 +70,13 @@ public struct UserChange: Sendable {
         case .choose(_, let choice):
             if choice == .delete, engine.record(record)?.isDeleted == false { try engine.delete(record, at: time) }
             return try engine.resolve(record, choice == .theirs ? .theirs : .mine, at: time)
-        case .editStale, .deleteStale, .keep, .pin, .open, .sync, .send, .kill, .start, .upgrade, .clock, .call:
+        case .keep:
+            // The deletion is taken back, and the other client's change kept.
+            guard let local = engine.record(record), local.isDeleted, local.theirs?.revision != nil else {
+                throw ActionError("the deletion is not in conflict with a change of another client")
+            }
+            return try engine.resolve(record, .theirs, at: time)
+        case .editStale, .deleteStale, .pin, .open, .sync, .send, .kill, .start, .upgrade, .clock, .call:
             return record
         }
     }

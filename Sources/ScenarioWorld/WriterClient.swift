@@ -45,11 +45,6 @@ public struct WriterClient: Sendable {
     /// Each note as it was read last.
     private var lastRead: [String: RemoteRecord] = [:]
 
-    /// The header fields that the connection determines.
-    private static let framingFields: Set<String> = [
-        "connection", "content-length", "expect", "host", "transfer-encoding", "upgrade",
-    ]
-
     /// Creates the client of a writer; name and seed determine its identifiers.
     public init(_ name: String, seed: UInt64) { ids = RandomIdentifiers(seed: seed, "user/\(name)/ids") }
 
@@ -77,7 +72,9 @@ public struct WriterClient: Sendable {
         case .deleteStale(let row):
             let base = try base(of: row)
             pending = .stale(.delete(base.id, base: base.revision, operation: ids.uuid()))
-        case .send(let request): pending = try Self.raw(request, recorder)
+        case .send(let request):
+            let record = request.rows.first.flatMap { recorder.record(of: $0) }
+            pending = .raw(try RawRequest.content(of: request, recorder), record: record)
         case .sync: break
         case .resolve, .choose: throw ActionError("a writer has no conflicts to resolve")
         case .kill, .start: throw ActionError("a writer has no client to stop or start")
@@ -95,20 +92,6 @@ public struct WriterClient: Sendable {
     private func base(of row: String) throws(ActionError) -> RemoteRecord {
         guard let base = lastRead[row] else { throw ActionError("the writer has not read \(row) before") }
         return base
-    }
-
-    private static func raw(
-        _ request: Scenario.RawRequest, _ recorder: HistoryRecorder
-    ) throws(ActionError) -> Pending {
-        let target = request.target { row in recorder.record(of: row).map { String(decoding: $0, as: UTF8.self) } }
-        guard let target else { throw ActionError("the path names a note that does not exist yet") }
-        if let field = request.headers.first(where: { framingFields.contains($0.name.lowercased()) }) {
-            throw ActionError("the header field '\(field.name)' cannot be given: the connection determines it")
-        }
-        let content = SyncRequestContent(
-            method: request.method, target: target, headers: request.headers.map { ($0.name, $0.value) },
-            body: Array(request.body.utf8))
-        return .raw(content, record: request.rows.first.flatMap { recorder.record(of: $0) })
     }
 
     /// Returns the next request; `nil` if the action is complete.

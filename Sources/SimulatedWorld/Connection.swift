@@ -7,28 +7,30 @@ internal import NIOCore
 internal import NotesService
 internal import ScenarioModel
 
+/// The state of a client's socket.
+enum ClientState {
+    /// The SYN has got no response.
+    case connecting
+    case open
+    case closed
+}
+
 /// A connection of a client: the client's socket, the connection on the device's link, and the server's socket with its
 /// machine.
 final class Connection {
-    /// The state of the client's socket.
-    enum ClientState {
-        /// The SYN has got no response.
-        case connecting
-        case open
-        case closed
-    }
-
     unowned let device: Device
     /// The number of the process that has opened the connection.
     let process: Int
-    /// The client's identifier.
-    let id: HTTPConnectionID
-    /// The number of the connection attempt on the device.
-    let attempt: Int
+    /// The client's identifier; `nil` for a request past the client's queue.
+    let id: HTTPConnectionID?
+    /// The number of the client's connection attempt on the device.
+    let attempt: Int?
+    /// The request past the client's queue.
+    var raw: RawExchange?
     var flow: FlowID?
     var client = ClientState.connecting {
         didSet {
-            guard client == .closed, oldValue != .closed else { return }
+            guard client == .closed, oldValue != .closed, let attempt else { return }
             world.record(.connectionEnded(world.recorder.connection(attempt, of: device.name), device: device.name))
         }
     }
@@ -57,7 +59,7 @@ final class Connection {
     /// The largest read from a client's socket, in bytes.
     private static let readBytesMax = 64 << 10
 
-    init(_ device: Device, process: Int, _ id: HTTPConnectionID, attempt: Int) {
+    init(_ device: Device, process: Int, _ id: HTTPConnectionID?, attempt: Int?) {
         self.device = device
         self.process = process
         self.id = id

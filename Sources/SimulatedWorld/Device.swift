@@ -1,4 +1,5 @@
 internal import Determinism
+internal import HTTPTypes
 internal import HTTPWire
 internal import Impairment
 internal import LinkModel
@@ -49,6 +50,13 @@ final class Device {
     private let ids: RandomIdentifiers
     /// Random seeds of the processes.
     private let seeds: RandomIdentifiers
+
+    /// The shift of the wall clock.
+    private var wallShift = Nanoseconds.zero
+    /// The connections of requests past the client's queue, and what follows the end of each.
+    private var rawExchanges: [(connection: Connection, finish: () -> Void)] = []
+    /// The time limits of such a request: to connect, and to get the response.
+    private static let rawTimeout = Nanoseconds.seconds(30)
 
     /// Acts of the user that wait for the restart of a killed client.
     private var waitingActs: [() -> Void] = []
@@ -101,6 +109,9 @@ final class Device {
         let open = connections.sorted { $0.key < $1.key }
         connections = [:]
         for (_, connection) in open { connection.closeByClient() }
+        let raw = rawExchanges
+        rawExchanges = []
+        for (connection, _) in raw { connection.closeByClient() }
         settle()
     }
 
@@ -168,7 +179,6 @@ final class Device {
 
     /// Processes an event of a client's socket.
     func receive(_ event: ClientSocketEvent, on connection: Connection) {
-        let id = connection.id
         switch event {
         case .drained:
             report(.drained(.client), on: connection.flow)
@@ -182,6 +192,7 @@ final class Device {
             if case .received = event { report(.gone(.client), on: connection.flow) }
             return settle()
         }
+        guard let id = connection.id else { return receiveRaw(event, on: connection) }
         switch event {
         case .connected:
             connection.client = .open
@@ -238,10 +249,13 @@ final class Device {
 
     private func connect(_ id: HTTPConnectionID) {
         let connection = Connection(self, process: process, id, attempt: attemptCount)
+        world.record(.connectionAttempt(world.recorder.connection(attemptCount, of: name), device: name))
         attemptCount += 1
-        world.record(
-            .connectionAttempt(world.recorder.connection(connection.attempt, of: name), device: name))
         connections[id] = connection
+        connect(connection)
+    }
+
+    private func connect(_ connection: Connection) {
         func fail(_ reason: HTTPConnectError) {
             world.schedule(.clientSocket(connection, .connectFailed(reason)), after: World.localDelay)
         }
@@ -381,7 +395,8 @@ final class Device {
             // The client may have closed its socket while the request waited to be read.
             if flows[timed.flow]?.client == .closed { flows[timed.flow]?.endExchanges() }
         case .requestDelivered(let id): world.record(.arrived(number(id)))
-        case .committed(let id, let status, _): world.record(.serverResponded(number(id), status: status))
+        case .committed(let id, let status, let bytes):
+            world.record(world.recorder.responded(number(id), status: status, bytes: bytes))
         case .responseDelivered(let id, let status):
             // Bytes written to a closed socket are not received.
             guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
@@ -391,9 +406,15 @@ final class Device {
             guard exchanges[number(id)] != nil else { return }
             guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
             world.record(.failed(number(id)))
-        case .faultInjected(let id, let rule, _, _): world.record(.fault(index: rule, exchange: number(id)))
+        case .faultInjected(let id, let rule, let point, _):
+            world.record(
+                .fault(index: rule, exchange: number(id), point: Scenario.Fault.Point(rawValue: point.rawValue)))
         case .faultMissed(_, let rule, _): world.faultMissed(rule)
-        case .requestStarted, .requestRead, .responseStarted, .protocolSwitched: break
+        case .requestRead(let id, let bytes):
+            if bytes > 0 { world.record(.requestSent(number(id), bytes: Int(clamping: bytes))) }
+        case .responseStarted(let id, let head):
+            world.recorder.responseStarted(number(id), entityTag: head.fields[.eTag])
+        case .requestStarted, .protocolSwitched: break
         case .notHTTP(let reason): world.record(.action(actor: name, "sends bytes that are not HTTP: \(reason)"))
         }
     }
@@ -406,7 +427,14 @@ final class Device {
     /// Performs an action and calls `finish` when it has taken effect, with the reason if it is an error.
     func perform(_ action: Scenario.Action, finish: @escaping (String?) -> Void) {
         do throws(ActionError) {
-            let date = Server.date(at: world.now)
+            switch action {
+            case .clock(let shift):
+                wallShift = wallShift + shift
+                return finishAct(finish)
+            case .send(let request): return try send(request) { [self] in finishAct(finish) }
+            default: break
+            }
+            let date = Server.date(at: world.now + wallShift)
             let change = try UserChange(action, world.recorder, ids: ids, date: date)
             // A note has its name before it is visible.
             if let change, let record = change.newRecord { world.assign(row: change.row, to: record.text) }
@@ -438,7 +466,11 @@ final class Device {
             waitingActs.append { [self] in make(change, finish) }
             return
         }
-        // After each act the director expects a report, even if the state is the one reported before.
+        finishAct(finish)
+    }
+
+    /// Ends an act. The director expects a report after it, even if the state is the one reported before.
+    private func finishAct(_ finish: (String?) -> Void) {
         wasSettled = nil
         finish(nil)
         reportSettled()
@@ -452,5 +484,48 @@ final class Device {
             recordView()
         }
         if hasCommitted { world.record(.accepted(device: name, row: change.row)) }
+    }
+
+    // MARK: Requests past the client's queue
+
+    /// Sends a request on a connection of its own and calls `finish` when the response or the end of the connection has
+    /// arrived. A kill of the client closes the connection.
+    private func send(_ request: Scenario.RawRequest, finish: @escaping () -> Void) throws(ActionError) {
+        let content = try RawRequest.content(of: request, world.recorder)
+        let connection = Connection(self, process: process, nil, attempt: nil)
+        do {
+            connection.raw = try RawExchange(content, authorization: Server.authorization(of: user))
+        } catch {
+            throw ActionError("\(error)")
+        }
+        rawExchanges.append((connection, finish))
+        world.schedule(.rawDeadline(connection, .connecting), after: Self.rawTimeout)
+        connect(connection)
+    }
+
+    private func receiveRaw(_ event: ClientSocketEvent, on connection: Connection) {
+        switch event {
+        case .connected:
+            connection.client = .open
+            if let bytes = connection.raw?.bytes { connection.write(bytes) }
+            world.schedule(.rawDeadline(connection, .open), after: Self.rawTimeout)
+        case .received(let bytes): if connection.raw?.received(bytes) ?? true { endRaw(connection) }
+        case .connectFailed, .closed: endRaw(connection)
+        case .written, .drained, .reset: break
+        }
+        settle()
+    }
+
+    /// Processes the time limit of a request in a state of its socket.
+    func rawDeadlinePassed(_ connection: Connection, _ state: ClientState) {
+        guard connection.client == state else { return }
+        endRaw(connection)
+        settle()
+    }
+
+    private func endRaw(_ connection: Connection) {
+        connection.closeByClient()
+        guard let index = rawExchanges.firstIndex(where: { $0.connection === connection }) else { return }
+        rawExchanges.remove(at: index).finish()
     }
 }

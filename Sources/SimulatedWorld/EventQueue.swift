@@ -17,6 +17,8 @@ enum WorldEvent {
     case clientSocket(Connection, ClientSocketEvent)
     /// An event of a socket of the server.
     case serverSocket(Connection, ServerSocketEvent)
+    /// The time limit of a request past the client's queue: to connect, or to get the response.
+    case rawDeadline(Connection, ClientState)
     /// The restart of a killed client.
     case restart(Device)
 }

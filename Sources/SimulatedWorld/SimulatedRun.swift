@@ -38,6 +38,9 @@ public enum SimulatedRun {
         _ scenario: Scenario, mutant: Mutant? = nil, seed: UInt64? = nil, kill: Kill? = nil,
         onEvent: ((History.Entry) -> Void)? = nil
     ) throws(SetupError) -> RunResult {
+        if let reason = scenario.realTimeReason {
+            throw SetupError("\(scenario.name) cannot run in virtual time: \(reason); run it with --live")
+        }
         let seed = seed ?? scenario.seed
         let scenario = scenario.materialized(seed: seed)
         let world = try World(scenario, seed: seed, mutant: mutant, kill: kill, onEvent: onEvent)

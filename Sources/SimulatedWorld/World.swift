@@ -129,6 +129,7 @@ final class World {
         case .serverSocket(let connection, let event):
             connection.receive(event)
             connection.device.settle()
+        case .rawDeadline(let connection, let state): connection.device.rawDeadlinePassed(connection, state)
         case .restart(let device): device.restart()
         }
     }

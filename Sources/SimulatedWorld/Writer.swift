@@ -50,15 +50,18 @@ final class Writer {
             world.recorder.request(
                 content.number, of: name, method: content.content.method, record: content.record, key: content.key,
                 bodyDigest: content.bodyDigest))
+        if !content.content.body.isEmpty { world.record(.requestSent(id, bytes: content.content.body.count)) }
         world.record(.arrived(id))
         let response = world.server.respond(to: request, content.content.body, at: world.now)
         let status = response.head.status.code
-        world.record(.serverResponded(id, status: status))
-        world.record(.responseReceived(id, status: status))
         do {
+            let body = Array(try response.body.text.utf8)
+            world.recorder.responseStarted(id, entityTag: response.head.headerFields[.eTag])
+            world.record(world.recorder.responded(id, status: status, bytes: Int64(body.count)))
+            world.record(.responseReceived(id, status: status))
             return SyncResponse(
                 status: status, headers: response.head.headerFields.map { (name: $0.name.rawName, value: $0.value) },
-                body: Array(try response.body.text.utf8))
+                body: body)
         } catch {
             throw ActionError("the server's database cannot be read: \(error)")
         }

@@ -1,3 +1,4 @@
+public import Determinism
 internal import Foundation
 internal import JSON
 internal import NotesContract
@@ -37,9 +38,9 @@ extension SyncClient {
     /// Returns the notes as a user interface would draw them.
     public func view() async throws -> NotesView { try await onLoop { NotesView($0.engine) } }
 
-    /// Returns the current time in the contract's date format.
-    public static func date() -> String {
-        NoteDate.text(millisecondsSince1970: Int(Date().timeIntervalSince1970 * 1000))
+    /// Returns the current time in the contract's date format, shifted by a span.
+    public static func date(shiftedBy shift: Nanoseconds = .zero) -> String {
+        NoteDate.text(millisecondsSince1970: Int(Date().timeIntervalSince1970 * 1000 + shift.inMilliseconds))
     }
 }
 

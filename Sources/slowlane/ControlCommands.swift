@@ -155,7 +155,8 @@ struct DeleteCommand: ControlCommand {
 struct ResetCommand: ControlCommand {
     static let configuration = CommandConfiguration(
         commandName: "reset",
-        abstract: "Enable all proxies, remove all toxics and restore the links that proxies were created with.",
+        abstract:
+            "Enable all proxies, remove all toxics and faults, and restore the links that proxies were created with.",
         discussion: "Example:\n  slowlane reset")
 
     @OptionGroup(title: "Server") var server: ServerOptions

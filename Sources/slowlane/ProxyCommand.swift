@@ -1,6 +1,8 @@
 internal import ArgumentParser
 internal import CommandSupport
+internal import ConfigFiles
 internal import Foundation
+internal import Impairment
 internal import LinkModel
 internal import Logging
 internal import NIOCore
@@ -22,6 +24,27 @@ struct ProxyCommand: AsyncParsableCommand {
               slowlane proxy --upstream 8000 --netem-up 'delay 100ms' \\
                   --netem-down 'delay 100ms loss 2% rate 780kbit'
 
+            A fault of HTTP exchanges is a rule on one line (docs/proxy.md):
+              slowlane proxy --upstream 8000 --fault 'POST /notes/ nth 3 committed mute'
+              slowlane proxy --upstream 8000 --fault \\
+                  'any * times 2 queued reply 503 Retry-After: 1 body busy'
+              slowlane proxy --upstream 8000 --fault \\
+                  'GET /img/* chance 5% partly-answered cut'
+
+              METHOD|any [PATH] [nth N | chance P%] [times N|unlimited]
+                  POINT [bytes N] ACTION [client|server|both]
+
+              PATH    without the query; '*' stands for any text
+              POINT   queued, partly-sent, received, committed (the response has been
+                      read from the server), answer-started (head), partly-answered
+                      (body), answered, or any
+              ACTION  cut (RST), close (FIN), mute (deliver nothing more), hold TIME,
+                      trickle BYTES_PER_SECOND, portal (a sign-in page), or
+                      reply STATUS [NAME: VALUE ...] [body TEXT]
+
+            Each fault that fires is logged. At the end, a line per rule counts the
+            requests that it has matched and the faults that have fired.
+
             While the proxy runs, it reads commands from standard input, one per
             line. It replies 'ok ...' when the command has taken effect, or
             'error ...':
@@ -34,6 +57,8 @@ struct ProxyCommand: AsyncParsableCommand {
               outage [up|down]    lose all packets, in both directions or in one, until
                                   'heal', even if the profile changes
               heal                end the outage
+              fault RULE          add a fault; 'fault remove N|all' removes it
+              faults              list the faults with their counts
               reset               abort all connections (RST)
               clear               remove all conditions
               status              print conditions, connections and byte counts
@@ -48,7 +73,7 @@ struct ProxyCommand: AsyncParsableCommand {
             each handshake).
 
             SIGINT and SIGTERM stop the proxy like 'quit'; a second one stops it
-            immediately.
+            immediately. --until-eof and --exit-with-parent add reasons to stop.
 
             Exit status: 0 stopped; 64 wrong arguments; 65 invalid file; 69 cannot bind
             the port, resolve the upstream or write --pcapng; 130 stopped by a second
@@ -66,6 +91,11 @@ struct ProxyCommand: AsyncParsableCommand {
     var upstream: String
 
     @OptionGroup(title: "Network conditions (default: none)") var link: LinkOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "A fault of HTTP exchanges, such as 'POST * nth 3 committed mute' (repeatable).", valueName: "rule"))
+    var fault: [String] = []
 
     @Option(
         help: ArgumentHelp(
@@ -90,6 +120,12 @@ struct ProxyCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Longest wait for data in flight after a stop, in seconds.", valueName: "seconds"))
     var grace = 5.0
 
+    @Flag(help: "Stop at the end of standard input, after its commands.")
+    var untilEof = false
+
+    @Flag(help: "Stop when the parent process has ended.")
+    var exitWithParent = false
+
     @Flag(name: .shortAndLong, help: "Print results only.")
     var quiet = false
 
@@ -102,6 +138,7 @@ struct ProxyCommand: AsyncParsableCommand {
         guard let upstream = Endpoint(upstream), upstream.port > 0 else {
             throw ValidationError("--upstream '\(upstream)' must be HOST:PORT, such as localhost:8000 or 8000")
         }
+        _ = try faultRules()
         if let maxConnections, !(1...1_000_000).contains(maxConnections) {
             throw ValidationError("--max-connections \(maxConnections) must be from 1 to 1000000")
         }
@@ -111,6 +148,19 @@ struct ProxyCommand: AsyncParsableCommand {
         for (name, seconds) in [("--connect-timeout", connectTimeout), ("--grace", grace)] {
             guard seconds >= 0, seconds <= 3600 else {
                 throw ValidationError("\(name) \(seconds) must be from 0 to 3600 seconds")
+            }
+        }
+    }
+
+    private func faultRules() throws -> [FaultRule] {
+        guard fault.count <= SharedLink.faultRulesMax else {
+            throw ValidationError("--fault: at most \(SharedLink.faultRulesMax) faults are possible")
+        }
+        return try fault.map { text in
+            do {
+                return try FaultExpression.parse(text)
+            } catch {
+                throw ValidationError("--fault: \(error)")
             }
         }
     }
@@ -128,6 +178,7 @@ struct ProxyCommand: AsyncParsableCommand {
         configuration.clientStack = self.link.client
         configuration.serverStack = self.link.server
         link.apply(to: &configuration)
+        configuration.faultRules = try faultRules()
         let capture = try pcapng.map { try linkCapture($0, listen: listen, upstream: upstream, console) }
         if let capture {
             configuration.onPacket = {
@@ -146,9 +197,12 @@ struct ProxyCommand: AsyncParsableCommand {
             if let error = error as? ProxyError, error.code == .upstreamIsProxy { throw ExitStatus.usage }
             throw ExitStatus.unavailable
         }
+        var stops: InteractiveProxy.StopReasons = []
+        if untilEof { stops.insert(.inputEnd) }
+        if exitWithParent { stops.insert(.parentExit) }
         var session = InteractiveProxy(
             proxy, console: console, events: events, conditionsName: link.name, timeline: link.timeline,
-            grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet)
+            grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet, stops: stops)
         session.announce(upstream: upstream, conditions: link.text)
         // The event loop logs, and must not wait for the reader of the output.
         console.writeAsynchronously()

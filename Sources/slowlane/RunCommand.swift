@@ -21,6 +21,7 @@ struct RunCommand: AsyncParsableCommand {
               slowlane run scenarios --junit results.xml
               slowlane run scenarios --live --tag outage --timeout 600
               slowlane run scenarios/mine.yaml --watch
+              slowlane run scenarios/mine.yaml --device A='node app.js'
 
             With --mutant the client has a deliberate defect, and the scenario must fail:
               slowlane run edit-conflict-after-subway \\
@@ -29,14 +30,16 @@ struct RunCommand: AsyncParsableCommand {
             Each scenario and each of its variants runs in virtual time, in milliseconds. The scenario and the seed determine \
             every event: equal runs have equal digests. A run that does not pass is repeated, and its failure explained \
             with a command that replays it. With --live a run takes as long as the scenario says: it starts a notes \
-            server, and a proxy and a sync client for each device, on free ports of this machine.
+            server, and a proxy and a sync client for each device, on free ports of this machine. A scenario with a \
+            program of yours, as the server or as the client of a device, always runs in real time; docs/adapter.md \
+            describes what such a program reads and writes.
 
             Results go to standard output, progress to standard error. NO_COLOR has no effect: there are no colors.
 
             Exit status: 0 pass; 1 an expectation failed, or the worlds differ; 3 inconclusive (a fault did not fire, a \
-            state was not reached, or the system paused the process); 4 no scenario selected; 64 wrong arguments; 65 invalid \
-            file; 69 cannot bind a port or write a file; 70 equal runs differed (please report); 124 --timeout; 130 interrupted. Of \
-            several runs the worst counts: 70, 1, 69, 65, 3, 0.
+            state was not reached, or the system paused the process); 4 no scenario selected; 64 wrong arguments; 65 \
+            invalid file; 69 cannot bind a port or write a file; 70 equal runs differed (please report); 124 the time \
+            limit has passed; 130 interrupted. Of several runs the worst counts: 70, 1, 69, 65, 3, 0.
             """)
 
     @Argument(
@@ -51,7 +54,7 @@ struct RunCommand: AsyncParsableCommand {
 
         static func help(for value: World) -> ArgumentHelp? {
             switch value {
-            case .simulated: "Run in virtual time, without sockets and files."
+            case .simulated: "Run in virtual time, without sockets and files. (default, unless a program is part of the run)"
             case .live: "Run in real time over real sockets."
             case .both: "Run in virtual time and in real time, and fail if the verdicts differ."
             }
@@ -67,7 +70,7 @@ struct RunCommand: AsyncParsableCommand {
     }
 
     @Flag(exclusivity: .exclusive)
-    var world = World.simulated
+    var world: World?
 
     @Option(
         help: ArgumentHelp(
@@ -116,6 +119,16 @@ struct RunCommand: AsyncParsableCommand {
     @Flag(exclusivity: .exclusive)
     var output = Output.text
 
+    @Option(
+        name: .customLong("device"),
+        help: ArgumentHelp(
+            "Program to run as the client of a device, for instance --device A='python3 app.py' (repeatable).",
+            valueName: "name=command"))
+    var devices: [DeviceProgram] = []
+
+    @Flag(help: "Print what the runs would not do exactly, and run nothing.")
+    var dryRun = false
+
     @Option(help: ArgumentHelp("Write results to a JUnit XML file.", valueName: "file"))
     var junit: String?
 
@@ -152,7 +165,9 @@ struct RunCommand: AsyncParsableCommand {
         var options = RunSession.Options(scenarios: scenarios)
         options.variant = variant
         options.tags = tag
-        options.worlds = world.worlds
+        options.worlds = world?.worlds
+        for program in devices { options.clients[program.device] = program.program }
+        options.isDryRun = dryRun
         options.seed = seed
         options.mutant = mutant.flatMap(Mutant.init(rawValue:))
         options.jobs = jobs

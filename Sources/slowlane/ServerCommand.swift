@@ -80,6 +80,9 @@ struct ServerCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Maximum number of toxics of a proxy.", valueName: "count"))
     var maxToxics = ServerLimits().toxicsMax
 
+    @Option(help: ArgumentHelp("Maximum number of faults of a proxy, up to 1000.", valueName: "count"))
+    var maxFaults = ServerLimits().faultsMax
+
     @Option(
         help: ArgumentHelp(
             "Maximum number of open connections of a proxy; further connections wait. (default: 10000, or what 'ulimit -n' allows)",
@@ -104,6 +107,9 @@ struct ServerCommand: AsyncParsableCommand {
     func validate() throws {
         if token != nil && noToken { throw ValidationError("give one of --token and --no-token") }
         if token?.isEmpty == true { throw ValidationError("--token must not be empty") }
+        guard (1...1000).contains(maxFaults) else {
+            throw ValidationError("--max-faults \(maxFaults) must be from 1 to 1000")
+        }
         for (name, value) in [
             ("--max-proxies", maxProxies), ("--max-toxics", maxToxics), ("--max-connections", maxConnections ?? 1),
             ("--max-body", maxBody), ("--max-headers", maxHeaders), ("--max-callers", maxCallers),
@@ -145,6 +151,7 @@ struct ServerCommand: AsyncParsableCommand {
         var limits = ServerLimits()
         limits.proxiesMax = maxProxies
         limits.toxicsMax = maxToxics
+        limits.faultsMax = maxFaults
         limits.connectionsMax = Terminal.connectionsMax(maxConnections ?? limits.connectionsMax).count
         limits.bodyBytesMax = maxBody
         limits.headerBytesMax = maxHeaders

@@ -16,4 +16,13 @@ import Testing
             #expect(text.split(separator: "\n").count { $0.hasPrefix("ok ") } == 16, "\(text)")
         }
     }
+
+    @Test func aLostResponseTakesFiveLinesOfPython() async throws {
+        try await withServer { (call, _) async throws in
+            let script = Self.folder.appending(path: "Python/lose_third_post.py").path()
+            let (status, text) = try await runPython("python", [script, "\(call.port)"])
+            #expect(status == 0, "\(text)")
+            #expect(text.split(separator: "\n").count { $0.hasPrefix("ok ") } == 8, "\(text)")
+        }
+    }
 }

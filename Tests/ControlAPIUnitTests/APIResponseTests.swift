@@ -299,7 +299,7 @@ import Testing
         #expect(try await call("GET", "/slowlane/v1/proxies/p/link").body == link)
         #expect(
             try await call("GET", "/slowlane/v1/proxies/p").body
-                == #"{"name":"p","listen":"127.0.0.1:0","upstream":"127.0.0.1:1","enabled":false,"seed":12,"link":\#(link),"connections_open":0,"connections_accepted":0,"dials_failed":0,"sent_bytes":{"up":0,"down":0},"held_bytes":0,"queue_packets":{"up":0,"down":0}}"#
+                == #"{"name":"p","listen":"127.0.0.1:0","upstream":"127.0.0.1:1","enabled":false,"seed":12,"link":\#(link),"connections_open":0,"connections_accepted":0,"dials_failed":0,"sent_bytes":{"up":0,"down":0},"held_bytes":0,"queue_packets":{"up":0,"down":0},"timeline":null,"outage":{"up":false,"down":false},"faults":0,"faults_fired":0}"#
         )
     }
 

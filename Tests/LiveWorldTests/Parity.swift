@@ -13,6 +13,8 @@ enum Parity {
     struct Request {
         let time: Nanoseconds
         var text: String
+        /// The bytes of the bodies, and the revision, of a request for a note. The body of a probe has the uptime.
+        var content = ""
     }
 
     /// The requests of each actor in the script phase.
@@ -29,10 +31,18 @@ enum Parity {
             case .named(let id, let row):
                 guard let place = places[id] else { continue }
                 found[place.actor]?[place.index].text += " (\(row))"
+            case .requestSent(let id, let bytes):
+                guard let place = places[id] else { continue }
+                found[place.actor]?[place.index].content += " \(bytes) B up"
+            case .serverResponded(let id, _, let bytes, let revision):
+                guard let place = places[id], found[place.actor]?[place.index].text.contains(" index") == false else {
+                    continue
+                }
+                found[place.actor]?[place.index].content += " \(bytes) B down, revision \(revision ?? 0)"
             case .responseReceived(let id, let status):
                 guard let place = places[id] else { continue }
                 found[place.actor]?[place.index].text += " \(status)"
-            case .fault(_, let id):
+            case .fault(_, let id, _):
                 guard let place = places[id] else { continue }
                 found[place.actor]?[place.index].text += " lost"
             default: break
@@ -61,7 +71,9 @@ enum Parity {
         for actor in Set(left.keys).union(right.keys).sorted() {
             let (expected, actual) = (left[actor] ?? [], right[actor] ?? [])
             for (one, other) in zip(expected, actual) {
-                if one.text != other.text { return "\(actor): \(one.text) at \(one.time), live \(other.text)" }
+                if one.text != other.text || one.content != other.content {
+                    return "\(actor): \(one.text)\(one.content) at \(one.time), live \(other.text)\(other.content)"
+                }
                 let distance = one.time < other.time ? other.time - one.time : one.time - other.time
                 if distance > tolerance { return "\(actor): \(one.text) at \(one.time), live at \(other.time)" }
             }

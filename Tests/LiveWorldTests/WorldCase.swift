@@ -425,5 +425,5 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
             """)
     }
 
-    static let all = phases + steps + traffic + budgets + faults + repetitions
+    static let all = phases + steps + traffic + budgets + faults + repetitions + requests + acts
 }

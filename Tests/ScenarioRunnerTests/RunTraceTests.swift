@@ -23,9 +23,15 @@ import Testing
                 "request exchange=8 actor=W method=GET note=- body=0000000000000000"
             ),
             (.named(7, row: "n\n1"), "named exchange=7 note=\"n 1\""), (.arrived(7), "arrived exchange=7"),
-            (.serverResponded(7, status: 201), "responded exchange=7 status=201"),
+            (.serverResponded(7, status: 201), "responded exchange=7 status=201 bytes=0"),
+            (
+                .serverResponded(7, status: 200, bytes: 9, revision: 2),
+                "responded exchange=7 status=200 bytes=9 revision=2"
+            ),
+            (.requestSent(7, bytes: 9), "sent exchange=7 bytes=9"),
             (.responseReceived(7, status: 201), "received exchange=7 status=201"), (.failed(7), "failed exchange=7"),
             (.fault(index: 0, exchange: 7), "fault fault=0 exchange=7"),
+            (.fault(index: 0, exchange: 7, point: .received), "fault fault=0 exchange=7 point=received"),
             (.commit(device: "A", digest: 1), "commit actor=A digest=0000000000000001"),
             (.accepted(device: "A", row: "n1"), "accepted actor=A note=n1"),
             (.belief(device: "A", "offline"), "belief actor=A connectivity=offline"),

@@ -40,7 +40,7 @@ enum Layers {
         .init(name: "LinkWorkload", layer: 1, targets: ["Determinism", "LinkModel", "TCPModel"], packages: []),
         .init(
             name: "ConfigFiles", layer: 1,
-            targets: ["Determinism", "LinkModel", "ScenarioModel"],
+            targets: ["Determinism", "LinkModel", "Impairment", "ScenarioModel"],
             packages: ["Yams"]),
         .init(
             name: "NotesService", layer: 1,
@@ -104,14 +104,14 @@ enum Layers {
         .init(
             name: "CommandSupport", layer: 2,
             targets: [
-                "Determinism", "LinkModel", "JSON", "ScenarioModel", "ConfigFiles", "NotesService", "ProxyServer",
-                "PacketCapture", "NotesServer", "ControlAPI", "LinkWorkload", "LiveMeasurement",
+                "Determinism", "LinkModel", "Impairment", "JSON", "ScenarioModel", "ConfigFiles", "NotesService",
+                "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "LinkWorkload", "LiveMeasurement",
             ],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
         .init(
             name: "LiveWorld", layer: 3,
             targets: [
-                "Determinism", "LinkModel", "HTTPWire", "NotesContract", "SyncEngine", "ScenarioModel",
+                "Determinism", "LinkModel", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ScenarioModel",
                 "ScenarioWorld", "Impairment",
                 "NotesService", "ProxyServer", "NotesServer", "SyncClient",
             ],
@@ -119,17 +119,25 @@ enum Layers {
         .init(
             name: "ScenarioRunner", layer: 3,
             targets: [
-                "Determinism", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld", "SimulatedWorld",
+                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld",
+                "SimulatedWorld",
                 "CommandSupport", "LiveWorld",
             ],
             packages: []),
+        .init(
+            name: "SlowlaneTesting", layer: 3,
+            targets: [
+                "Determinism", "LinkModel", "Impairment", "ScenarioModel", "ConfigFiles", "ProxyServer",
+                "ScenarioWorld", "SimulatedWorld",
+            ],
+            packages: ["NIOPosix", "Testing"]),
         .init(name: "ToxiproxyCLI", layer: 3, targets: ["JSON", "ControlAPI", "CommandSupport"], packages: []),
         .init(
             name: "slowlane", layer: 4,
             targets: [
-                "Determinism", "LinkModel", "TCPModel", "JSON", "SyncEngine", "ScenarioModel", "LinkWorkload",
-                "ConfigFiles",
-                "NotesService", "ProxyServer", "PacketCapture", "NotesServer", "SyncStore", "SyncClient", "ControlAPI",
+                "Determinism", "LinkModel", "TCPModel", "Impairment", "JSON", "SyncEngine", "ScenarioModel",
+                "LinkWorkload", "ConfigFiles", "NotesService", "ProxyServer", "PacketCapture", "NotesServer",
+                "SyncStore", "SyncClient", "ControlAPI",
                 "LiveMeasurement", "CommandSupport", "ScenarioRunner", "ToxiproxyCLI",
             ],
             packages: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix"]),

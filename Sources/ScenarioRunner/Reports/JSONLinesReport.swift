@@ -39,6 +39,7 @@ public enum JSONLinesReport {
             ("wall_ms", "\(Int64((summary.wallTime / .milliseconds(1)).rounded()))"),
             ("reproducible", summary.isReproducible.map { $0 ? "true" : "false" } ?? "null"),
             ("checks", JSONText.array(summary.checks.map(check))),
+            ("not_possible", JSONText.array(summary.impossible.map(impossible))),
             ("errors", JSONText.array(summary.errors.map { JSONText.string($0) })),
             ("replay", JSONText.array(ReplayCommand.arguments(run).map { JSONText.string($0) })),
         ])
@@ -61,6 +62,13 @@ public enum JSONLinesReport {
             ("errors", "\(report.count(.error))"), ("rejected", "\(report.rejections.count)"),
             ("differences", "\(report.differences.count)"), ("exit_status", "\(report.exitStatus)"),
         ])
+    }
+
+    private static func impossible(_ check: ImpossibleCheck) -> String {
+        JSONText.object(
+            [
+                ("check", JSONText.string(check.description)), ("reason", JSONText.string(check.reason)),
+            ] + members(check.location))
     }
 
     private static func check(_ check: RunSummary.Check) -> String {

@@ -1,0 +1,157 @@
+internal import ConfigFiles
+internal import HTTPTypes
+internal import Impairment
+internal import JSON
+
+/// A fault rule as defined by a request and shown in responses.
+struct StoredFault {
+    let name: String
+    let rule: FaultRule
+    /// The number of the rule on the link of the running proxy; `nil` while the proxy is disabled.
+    var number: Int?
+
+    /// The fields of a fault. A request has either `rule`, the rule on one line, or the fields of scenario files.
+    static let fieldNames = ["name", "rule"] + ruleFields
+    private static let ruleFields = ["request", "nth", "chance", "times", "point", "bytes", "side", "then"]
+
+    /// The bytes of a reply's body in responses.
+    private static let bodyBytesShownMax = 200
+
+    /// Reads a new fault.
+    ///
+    /// - Parameter names: The names of the proxy's faults.
+    init(_ fields: JSONFields, names: [String]) throws(APIError) {
+        let name = try fields.text("name") ?? ""
+        func isTaken(_ name: String) -> Bool { names.contains { $0.hasSameBytes(as: name) } }
+        if name.isEmpty {
+            // One of the first numbers is free.
+            self.name = (1...names.count + 1).lazy.map { "fault_\($0)" }.first { !isTaken($0) } ?? "fault"
+        } else {
+            if isTaken(name) { throw APIError(.conflict, "fault already exists") }
+            self.name = name
+        }
+        if let text = try fields.text("rule", bytesMax: FaultExpression.bytesMax) {
+            if let other = Self.ruleFields.first(where: { fields[$0] != nil }) {
+                throw .badBody("give either rule or \(other)")
+            }
+            rule = try Self.parsed("rule") { () throws(FaultExpression.ParseError) in try FaultExpression.parse(text) }
+        } else {
+            rule = try Self.rule(fields)
+        }
+    }
+
+    /// Runs a parser; its errors become those of a field.
+    private static func parsed<Value>(
+        _ name: String, _ parse: () throws(FaultExpression.ParseError) -> Value
+    ) throws(APIError) -> Value {
+        do {
+            return try parse()
+        } catch {
+            throw .badBody("\(name): \(error.oneLine)")
+        }
+    }
+
+    private static func rule(_ fields: JSONFields) throws(APIError) -> FaultRule {
+        guard let then = fields["then"] else {
+            let unknown = fields.names(except: fieldNames).first
+            let hint = unknown.map { NearestName.hint($0, in: fieldNames) } ?? ""
+            throw APIError(.badRequest, APIError.missingField("rule").text + " (or point and then)" + hint)
+        }
+        guard let pointText = try fields.text("point") else { throw .missingField("point") }
+        var rule = FaultRule(action: try action(then))
+        let requestText = try fields.text("request") ?? "any"
+        (rule.method, rule.path) = try parsed("request") { () throws(FaultExpression.ParseError) in
+            try FaultExpression.request(requestText)
+        }
+        rule.point = try parsed("point") { () throws(FaultExpression.ParseError) in
+            try FaultExpression.point(pointText)
+        }
+        if let nth = try fields.integer("nth") { rule.nth = Int(nth) }
+        if fields["chance"] != nil {
+            if fields["nth"] != nil { throw .badBody("a fault has either nth or chance") }
+            rule.chance = try chance(fields)
+            if rule.chance == 0 { throw .badBody("a fault with a chance of 0 never applies") }
+            rule.times = 1...Int.max
+        }
+        if fields["times"]?.text?.hasSameBytes(as: "unlimited") == true {
+            rule.times = 1...Int.max
+        } else if let times = try fields.integer("times") {
+            guard times >= 1 else { throw .badBody("times is less than 1") }
+            rule.times = Int(times)...Int(times)
+        }
+        rule.bytes = try fields.integer("bytes")
+        if let text = try fields.text("side") {
+            let names = FaultSide.allCases.map(\.rawValue)
+            guard let side = FaultSide(rawValue: text) else {
+                throw .badBody("side must be \(names.joined(separator: ", "))\(NearestName.hint(text, in: names))")
+            }
+            rule.side = side
+        }
+        if let problem = rule.problem { throw .badBody(problem) }
+        return rule
+    }
+
+    private static func chance(_ fields: JSONFields) throws(APIError) -> Double {
+        guard case .text? = fields["chance"] else { return try fields.number("chance") ?? 1 }
+        let text = try fields.text("chance") ?? ""
+        return try parsed("chance") { () throws(FaultExpression.ParseError) in try FaultExpression.chance(text) }
+    }
+
+    private static func action(_ value: JSONValue) throws(APIError) -> FaultAction {
+        if let text = value.text {
+            guard text.utf8.count <= FaultExpression.bytesMax else {
+                throw .badBody("then is longer than \(FaultExpression.bytesMax) bytes")
+            }
+            return try parsed("then") { () throws(FaultExpression.ParseError) in try FaultExpression.action(text) }
+        }
+        let fields = try JSONFields(value, "then")
+        let names = ["hold", "trickle", "reply"]
+        guard names.count(where: { fields[$0] != nil }) == 1, fields.names(except: names).isEmpty else {
+            throw .badBody(
+                "then must be a text, such as \"mute\", or an object with one of \(names.joined(separator: ", "))")
+        }
+        if let time = try fields.text("hold") {
+            return try parsed("then.hold") { () throws(FaultExpression.ParseError) in
+                try FaultExpression.action("hold \(time)")
+            }
+        }
+        if let rate = try fields.integer("trickle") { return .trickle(bytesPerSecond: rate) }
+        guard let reply = try fields.object("reply") else { throw .badBody("then.reply is not an object") }
+        return .reply(try self.reply(reply))
+    }
+
+    private static func reply(_ fields: JSONFields) throws(APIError) -> FaultReply {
+        if let unknown = fields.names(except: ["status", "headers", "body"]).first {
+            throw .badBody("then.reply has no field '\(RequestWarnings.printable(unknown))'")
+        }
+        guard let status = try fields.integer("status") else { throw .missingField("then.reply.status") }
+        var reply = FaultReply(status: Int(status))
+        if let headers = fields["headers"] {
+            guard case .object(let members) = headers else { throw .badBody("then.reply.headers is not an object") }
+            for (name, value) in members.membersInSourceOrder {
+                switch value {
+                case .text(let text): reply.fields.append(.init(name, text))
+                case .integer(let number): reply.fields.append(.init(name, "\(number)"))
+                default: throw .badBody("then.reply.headers: '\(RequestWarnings.printable(name))' is not a string")
+                }
+            }
+        }
+        reply.body = Array((try fields.text("body", bytesMax: FaultReply.bodyBytesMax) ?? "").utf8)
+        return reply
+    }
+
+    /// The bytes of the rule's reply.
+    var replyBytes: Int {
+        if case .reply(let reply) = rule.action { reply.body.count } else { 0 }
+    }
+
+    /// Returns the fault with its counts since the proxy was enabled, or since the fault was added if that is later.
+    func json(_ status: FaultRuleStatus?) -> String {
+        JSONText.object([
+            ("name", JSONText.string(name)),
+            ("rule", JSONText.string(rule.text(bodyBytesMax: Self.bodyBytesShownMax))),
+            ("matched", "\(status?.matched ?? 0)"), ("applied", "\(status?.applied ?? 0)"),
+            ("fired", "\(status?.fired ?? 0)"),
+        ])
+    }
+}

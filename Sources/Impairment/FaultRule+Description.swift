@@ -1,0 +1,95 @@
+internal import Determinism
+
+extension FaultRule: CustomStringConvertible {
+    /// The rule on one line, in the syntax of `slowlane proxy --fault`: `POST /api/notes/ nth 3 committed mute`.
+    ///
+    /// A body that is not UTF-8 is shown with replacement characters; the subject has no syntax and is shown last.
+    public var description: String { text(bodyBytesMax: .max) }
+
+    /// Returns the rule on one line; a longer body is cut after `bodyBytesMax` bytes, and `...` follows.
+    public func text(bodyBytesMax: Int) -> String {
+        var words = [method ?? "any", path ?? "*"]
+        if nth != 1 { words.append("nth \(nth)") }
+        if chance < 1 { words.append("chance \(Self.percent(chance))") }
+        if times.upperBound == .max {
+            if chance >= 1 { words.append("times unlimited") }
+        } else if times.upperBound != 1 || chance < 1 {
+            words.append("times \(times.upperBound)")
+        }
+        words.append(point?.rawValue ?? "any")
+        if let bytes { words.append("bytes \(bytes)") }
+        words.append(action.text(bodyBytesMax: bodyBytesMax))
+        if let side { words.append(side.rawValue) }
+        if let subject { words.append("subject \(subject)") }
+        return words.joined(separator: " ")
+    }
+
+    /// Returns a probability in percent with at most four decimals.
+    private static func percent(_ chance: Double) -> String {
+        guard chance > 0 else { return "0%" }
+        return decimal(Int64((chance * 1e6).rounded()), of: 10_000, digits: 4) + "%"
+    }
+
+    /// Returns `count / scale`, with the decimals that are needed.
+    fileprivate static func decimal(_ count: Int64, of scale: Int64, digits: Int) -> String {
+        var rest = "\(count % scale)"
+        if count % scale == 0 { return "\(count / scale)" }
+        rest = String(repeating: "0", count: max(0, digits - rest.count)) + rest
+        while rest.hasSuffix("0") { rest.removeLast() }
+        return "\(count / scale).\(rest)"
+    }
+}
+
+extension FaultAction: CustomStringConvertible {
+    /// The action in the syntax of `slowlane proxy --fault`: `hold 5s`, `reply 503 Retry-After: 120`.
+    public var description: String { text(bodyBytesMax: .max) }
+
+    fileprivate func text(bodyBytesMax: Int) -> String {
+        switch self {
+        case .abort: "cut"
+        case .close: "close"
+        case .mute: "mute"
+        case .hold(let time): "hold \(Self.text(time))"
+        case .trickle(let rate): "trickle \(rate)"
+        case .reply(.portal): "portal"
+        case .reply(let reply): "reply \(reply.text(bodyBytesMax: bodyBytesMax))"
+        case .report(let time): time == .zero ? "report" : "report \(Self.text(time))"
+        }
+    }
+
+    private static func text(_ time: Nanoseconds) -> String {
+        time.count % 1_000_000_000 == 0
+            ? "\(time.count / 1_000_000_000)s" : FaultRule.decimal(time.count, of: 1_000_000, digits: 6) + "ms"
+    }
+}
+
+extension FaultReply {
+    /// The sign-in page of a captive portal.
+    public static let portal = FaultReply(
+        status: 200, reason: "OK",
+        fields: [Field("Content-Type", "text/html; charset=utf-8"), Field("Cache-Control", "no-store")],
+        body: Array(CaptivePortal.page.utf8))
+
+    fileprivate func text(bodyBytesMax: Int) -> String {
+        var words = ["\(status)"]
+        for field in fields { words.append("\(field.name): \(Self.value(field.value))") }
+        guard !body.isEmpty else { return words.joined(separator: " ") }
+        let shown = String(decoding: body.prefix(bodyBytesMax), as: UTF8.self)
+        return words.joined(separator: " ") + " body \(shown)\(body.count > bodyBytesMax ? "..." : "")"
+    }
+
+    /// Returns a value, in quotes unless it is a single word that cannot be mistaken for another part.
+    private static func value(_ value: String) -> String {
+        let isPlain = value.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }
+        let isWord =
+            !value.isEmpty && value != "body" && value.utf8.first != UInt8(ascii: "\"")
+            && value.utf8.last != UInt8(ascii: ":")
+        if isPlain && isWord { return value }
+        var quoted = "\""
+        for scalar in value.unicodeScalars {
+            if scalar == "\"" || scalar == "\\" { quoted += "\\" }
+            quoted.unicodeScalars.append(scalar)
+        }
+        return quoted + "\""
+    }
+}

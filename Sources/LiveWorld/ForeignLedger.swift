@@ -1,0 +1,95 @@
+internal import Determinism
+internal import HTTPWire
+internal import Impairment
+internal import NotesContract
+internal import ScenarioModel
+internal import ScenarioWorld
+
+/// The exchanges and the view of a device whose client is a program: what turns the events of its proxy and the lines of
+/// its adapter into events of the history. A value without clock and sockets.
+///
+/// Attempts to connect are not known, because the program does not report them.
+struct ForeignLedger: Sendable {
+    private let name: String
+    /// The number in the run of each exchange.
+    private var numbers: [ExchangeID: Int] = [:]
+    private var open: Set<ExchangeID> = []
+    private var view: AdapterView?
+
+    init(_ name: String) { self.name = name }
+
+    /// The number of exchanges that have not ended.
+    var openCount: Int { open.count }
+
+    // MARK: Exchanges
+
+    /// Records whether an exchange is open, whether or not its events are part of the history.
+    mutating func track(_ event: ExchangeEvent) {
+        switch event {
+        case .requested(let id, _, _, _): open.insert(id)
+        case .responseDelivered(let id, _), .interrupted(let id), .protocolSwitched(let id): open.remove(id)
+        default: break
+        }
+    }
+
+    /// Returns the events of an exchange.
+    mutating func exchange(_ event: ExchangeEvent, _ recorder: inout HistoryRecorder) -> [History.Event] {
+        switch event {
+        case .requested(let id, let head, let body, _):
+            numbers[id] = recorder.exchange(id.number, of: name)
+            return [
+                recorder.request(
+                    id.number, of: name, method: head.method, record: RequestSubject.record(head, body),
+                    key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: FNV1a.digest(body))
+            ]
+        case .requestDelivered(let id): return numbers[id].map { [.arrived($0)] } ?? []
+        case .committed(let id, let status, _):
+            return numbers[id].map { [.serverResponded($0, status: status)] } ?? []
+        case .responseDelivered(let id, let status):
+            // Bytes written to the socket of a killed program are not received.
+            return numbers.removeValue(forKey: id).map { [.responseReceived($0, status: status)] } ?? []
+        case .interrupted(let id): return numbers.removeValue(forKey: id).map { [.failed($0)] } ?? []
+        case .faultInjected(let id, let rule, _, _):
+            return numbers[id].map { [.fault(index: rule, exchange: $0)] } ?? []
+        case .notHTTP(let reason): return [.action(actor: name, "sends bytes that are not HTTP: \(reason)")]
+        case .requestStarted, .requestRead, .responseStarted, .faultMissed, .protocolSwitched: return []
+        }
+    }
+
+    /// Returns the events of a kill: the exchanges of the program have failed.
+    mutating func killed() -> [History.Event] {
+        let failed = open.compactMap { numbers[$0] }.sorted()
+        open = []
+        return failed.map { .failed($0) }
+    }
+
+    // MARK: The view
+
+    /// Records what a program shows; a new process shows nothing at first.
+    mutating func shows(_ view: AdapterView?) { self.view = view }
+
+    /// Returns the events of the view: the names that it gives to notes, and the view if it has changed.
+    func viewEvents(_ recorder: inout HistoryRecorder) -> [History.Event] {
+        guard let view else { return [] }
+        var events: [History.Event] = []
+        var rows: [HistoryRecorder.Row] = []
+        for row in view.rows {
+            let record: [UInt8]
+            if let id = row.id {
+                record = Array(id.utf8)
+                if let note = row.note, recorder.row(of: record) != note {
+                    events += recorder.assign(row: note, to: record)
+                }
+            } else {
+                let note = row.note ?? ""
+                record = recorder.record(of: note) ?? Array(note.utf8)
+                if recorder.record(of: note) == nil { events += recorder.assign(row: note, to: record) }
+            }
+            rows.append(
+                HistoryRecorder.Row(
+                    record: record, title: row.title, text: row.text, icon: row.icon, isDeleted: row.isDeleted,
+                    kept: row.kept))
+        }
+        return events + (recorder.view(rows, outbox: view.outbox, of: name).map { [$0] } ?? [])
+    }
+}

@@ -1,0 +1,163 @@
+internal import Determinism
+internal import LinkModel
+
+/// Budgets of attempts in outages.
+extension ExpectationEvaluator {
+    /// A period in which a device's link prevents exchanges.
+    private struct Outage {
+        let start: Nanoseconds
+        var end: Nanoseconds
+        /// Whether it is a down phase of a flap.
+        let isFlap: Bool
+    }
+
+    mutating func budget(
+        _ traffic: Expectation.Traffic, least: Int, from: Bound, to: Bound?
+    ) -> Verdict.Outcome {
+        var total = 0
+        var hasOutage = false
+        for device in scenario.devices where traffic.from == nil || device.name == traffic.from {
+            let periods = traffic.during.map { self.periods(of: $0, device) }
+            let attempts = attempts(of: device.name, traffic).filter { attempt in
+                contains(attempt.index, attempt.time, from: from, to: to)
+                    && periods?.contains { $0.contains(attempt.index) } ?? true
+            }
+            total += attempts.count
+            let window = (from: time(of: from), to: to.map { time(of: $0) } ?? Nanoseconds(.max))
+            var flapping = (count: 0, allowed: writes(of: device.name), start: Nanoseconds?.none)
+            for outage in outages(of: device, during: periods) {
+                let start = max(outage.start, window.from)
+                let end = min(outage.end, window.to)
+                guard end > start else { continue }
+                hasOutage = true
+                let count = attempts.count { $0.time >= start && $0.time < end }
+                if outage.isFlap {
+                    flapping.count += count
+                    flapping.allowed += Self.budget(ofDownPhase: end - start)
+                    flapping.start = flapping.start ?? start
+                } else if count > Self.budget(ofOutage: end - start) {
+                    return .fail(
+                        "\(Self.attempts(count)) of \(device.name) in the outage at \(TimeFormat.seconds(start)), "
+                            + "\(Self.budget(ofOutage: end - start)) allowed")
+                }
+            }
+            if let start = flapping.start, flapping.count > flapping.allowed {
+                return .fail(
+                    "\(Self.attempts(flapping.count)) of \(device.name) in the down phases from "
+                        + "\(TimeFormat.seconds(start)), \(flapping.allowed) allowed")
+            }
+        }
+        if total < least { return .fail("\(Self.attempts(total)), at least \(least) expected") }
+        return hasOutage ? .pass : .inconclusive("there was no outage")
+    }
+
+    /// Returns the reason why a device's attempts in an outage exceed the budget, with ``attemptsPerAction`` more for each
+    /// action of its user and each start of its client; `nil` if they do not.
+    mutating func excessiveRetries(of device: Scenario.Device) -> String? {
+        let any = Expectation.Traffic(
+            request: RequestPattern(method: nil, row: nil), from: device.name, seen: .proxy, between: nil, count: nil,
+            responses: nil, same: [])
+        let attempts = attempts(of: device.name, any)
+        let actions = history.entries.filter { entry in
+            switch entry.event {
+            case .action(device.name, _), .started(device.name): true
+            default: false
+            }
+        }
+        var flapping = (count: 0, allowed: writes(of: device.name))
+        for outage in outages(of: device, during: nil) {
+            func isWithin(_ time: Nanoseconds) -> Bool { time >= outage.start && time < outage.end }
+            let count = attempts.count { isWithin($0.time) }
+            let extra = Self.attemptsPerAction * actions.count { isWithin($0.time) }
+            if outage.isFlap {
+                flapping.count += count
+                flapping.allowed += extra + Self.budget(ofDownPhase: outage.end - outage.start)
+            } else {
+                let allowed = extra + Self.budget(ofOutage: outage.end - outage.start)
+                if count > allowed {
+                    return "\(Self.attempts(count)) of \(device.name) in the outage at "
+                        + "\(TimeFormat.seconds(outage.start)), \(allowed) allowed"
+                }
+            }
+        }
+        if flapping.count <= flapping.allowed { return nil }
+        return "\(Self.attempts(flapping.count)) of \(device.name) in the down phases of flaps, "
+            + "\(flapping.allowed) allowed"
+    }
+
+    /// The number of attempts to which an action of the user entitles a client in an outage: it may interrupt a delay, and
+    /// try another connection.
+    private static let attemptsPerAction = 2
+
+    private static func attempts(_ count: Int) -> String { "\(count) \(count == 1 ? "attempt" : "attempts")" }
+
+    /// Returns the attempts of a device: if the pattern matches every request, attempts to connect and requests on
+    /// connections that were open already; otherwise the matching requests alone.
+    private mutating func attempts(
+        of device: String, _ traffic: Expectation.Traffic
+    ) -> [(index: Int, time: Nanoseconds)] {
+        let countsConnections = traffic.request.method == nil && traffic.request.row == nil
+        var found: [(index: Int, time: Nanoseconds)] = []
+        for exchange in exchanges where exchange.actor == device && Self.matches(exchange, traffic) {
+            if countsConnections && exchange.isFirstOfAttempt { continue }
+            found.append((exchange.sentIndex, exchange.sentAt))
+        }
+        guard countsConnections else { return found }
+        for (index, entry) in history.entries.enumerated() {
+            if case .connectionAttempt(_, device) = entry.event { found.append((index, entry.time)) }
+        }
+        return found
+    }
+
+    /// Returns the number of changes that a device has accepted, or of those in the plan if none were recorded.
+    private func writes(of device: String) -> Int {
+        let accepted = history.entries.count {
+            if case .accepted(device, _) = $0.event { return true }
+            return false
+        }
+        if accepted > 0 { return accepted }
+        return scenario.steps.count { $0.action?.actor == device && $0.action?.action.isWrite == true }
+    }
+
+    /// Returns the outages of a device's link, from its recorded conditions.
+    ///
+    /// - Parameter periods: The indices of the entries at which an outage counts; `nil` for all.
+    private func outages(of device: Scenario.Device, during periods: [Range<Int>]?) -> [Outage] {
+        var found: [Outage] = []
+        var isDown = false
+        for (index, entry) in history.entries.enumerated() {
+            guard case .network(device.name, let link, _) = entry.event else { continue }
+            if isDown { found[found.count - 1].end = entry.time }
+            isDown =
+                periods?.contains { $0.contains(index) } ?? true
+                && scenario.conditions(of: device.name, named: link)?.preventsExchanges ?? false
+            guard isDown else { continue }
+            let isFlap = device.isFlapping(at: entry.time)
+            if let last = found.last, last.end == entry.time, last.isFlap == isFlap {
+                found[found.count - 1].end = Nanoseconds(.max)
+            } else {
+                found.append(Outage(start: entry.time, end: Nanoseconds(.max), isFlap: isFlap))
+            }
+        }
+        return found
+    }
+
+    /// Returns the number of attempts allowed in one outage of D seconds: 2 + ceil(log2(cap / base)) + D / (cap / 2),
+    /// with a cap of 60 s and a base of 1 s.
+    static func budget(ofOutage duration: Nanoseconds) -> Int {
+        let (count, remainder) = duration.count.quotientAndRemainder(dividingBy: 30_000_000_000)
+        return 2 + 6 + Int(count) + (remainder > 0 ? 1 : 0)
+    }
+
+    /// Returns the number of attempts allowed in one down phase of a flap, besides one for each change: 2 in up to 2 s,
+    /// one more for each doubling of that length, and never more than in an outage.
+    static func budget(ofDownPhase duration: Nanoseconds) -> Int {
+        var allowed = 2
+        var length = Nanoseconds.seconds(2)
+        while length < duration && allowed < 64 {
+            length = length + length
+            allowed += 1
+        }
+        return min(allowed + Int(duration.count / 30_000_000_000), budget(ofOutage: duration))
+    }
+}

@@ -1,0 +1,77 @@
+internal import LinkModel
+internal import ScenarioModel
+
+/// What a run does not do exactly, or cannot tell.
+enum WorldLimits {
+    /// Returns a line per limit.
+    static func lines(_ run: PlannedRun) -> [String] {
+        var lines: [String] = []
+        switch run.world {
+        case .simulated:
+            if let reason = run.scenario.realTimeReason { lines.append("not possible in virtual time: \(reason)") }
+        case .live: lines += live(run.scenario)
+        }
+        for expectation in run.scenario.expectations {
+            guard let reason = run.scenario.impossibility(of: expectation) else { continue }
+            lines.append("not possible: \(expectation.description): \(reason)")
+        }
+        return lines.isEmpty ? ["nothing to report"] : lines
+    }
+
+    private static func live(_ scenario: Scenario) -> [String] {
+        var lines = ["times differ from run to run by milliseconds, and by pauses of the host, which are recorded"]
+        if scenario.steps.contains(where: { $0.action?.action == .kill }) {
+            lines.append("kill: between two turns of a client's event loop, not between any two of its actions")
+        }
+        for device in scenario.devices {
+            lines += device.runsProgram ? program(device, scenario) : reference(device, scenario)
+        }
+        switch scenario.server {
+        case .builtIn: break
+        case .run: lines.append("server: a program; its notes are not read, and its work takes what it takes")
+        case .url(let url): lines.append("server: \(url); its notes are not read, and others may use it meanwhile")
+        }
+        return lines
+    }
+
+    private static func reference(_ device: Scenario.Device, _ scenario: Scenario) -> [String] {
+        guard device.network.contains(where: { links(of: $0).contains { $0.connectionPolicy == .dns } }) else {
+            return []
+        }
+        return ["\(device.name): 'dns' is told to the client, whose lookups fail; no name server is asked"]
+    }
+
+    private static func program(_ device: Scenario.Device, _ scenario: Scenario) -> [String] {
+        var lines: [String] = []
+        let name = device.name
+        let links = device.network.flatMap(Self.links)
+        if links.contains(where: { $0.connectionPolicy == .dns }) {
+            lines.append("\(name): 'dns' resets connections, because the program looks up no name")
+        }
+        if links.contains(where: \.isOutage) || links.contains(where: { $0.connectionPolicy != .open }) {
+            lines.append("\(name): attempts to connect are not seen; 'budget' counts requests only")
+        }
+        if links.contains(where: \.isOutage), device.network.contains(where: \.isSignalled) {
+            lines.append(
+                device.lacksAdapter
+                    ? "\(name): the program is not told that the interface is down"
+                    : "\(name): the program is told that the interface is down by a line, not by its system")
+        }
+        if scenario.steps.contains(where: { $0.action?.actor == name && isClock($0.action?.action) }) {
+            lines.append("\(name): 'clock' is an act; the clock of the system does not change")
+        }
+        if device.lacksAdapter {
+            lines.append("\(name): without an adapter, one second without requests means that it has settled")
+        }
+        return lines
+    }
+
+    private static func isClock(_ action: Scenario.Action?) -> Bool { if case .clock? = action { true } else { false } }
+
+    private static func links(of entry: Scenario.NetworkEntry) -> [Conditions] {
+        switch entry.phase {
+        case .hold(let link), .ramp(let link, _): [link.conditions]
+        case .flap(let intervals, _): intervals.map(\.link.conditions)
+        }
+    }
+}

@@ -1,0 +1,181 @@
+internal import Determinism
+public import Foundation
+internal import Impairment
+public import LinkModel
+internal import NIOPosix
+public import ProxyServer
+internal import Synchronization
+
+/// The network of a test: one proxy on a free port of the loopback interface, between the code under test and its
+/// server.
+public final class Network: Sendable {
+    @TaskLocal static var bound: Network?
+
+    /// The network of the current test, in its task and its child tasks.
+    public static var current: Network {
+        get throws {
+            guard let bound else { throw NetworkError.noNetwork }
+            return bound
+        }
+    }
+
+    /// The proxy, for toxics, connections and observation.
+    public let proxy: Proxy
+    /// The address of the server under test.
+    public let upstream: Endpoint
+    /// The random seed: the same seed loses the same packets of the same connections.
+    public let seed: UInt64
+    /// The base URL for HTTP: `http://127.0.0.1:49321`.
+    public let url: URL
+
+    private let faults: [FaultRule]
+    private let tally: FaultTally
+    private let state: Mutex<State>
+
+    private struct State {
+        var link: ResolvedLink
+        /// The start of the link, for timelines.
+        var start: ContinuousClock.Instant
+        /// The number of ``Network/offline(isolation:_:)`` blocks that run.
+        var offlineBlocks = 0
+    }
+
+    /// The host to connect to.
+    public var host: String { proxy.address.host }
+    /// The port to connect to.
+    public var port: Int { proxy.address.port }
+    /// The address to connect to: `127.0.0.1:49321`.
+    public var address: String { proxy.address.description }
+
+    // MARK: Start and end
+
+    /// The default of the random seed.
+    private static let seedDefault: UInt64 = 1
+
+    static func start(_ settings: NetworkSettings) async throws -> Network {
+        guard let upstream = settings.upstream else { throw NetworkError.noUpstream }
+        let text = try await upstream()
+        guard let endpoint = Endpoint(text) else { throw NetworkError.invalidUpstream(text) }
+        let link = try settings.link?.resolved ?? .conditions(.clear)
+        for rule in settings.faults {
+            if let problem = rule.problem { throw NetworkError.invalidFault(problem) }
+        }
+        let seed = settings.seed ?? seedDefault
+        var configuration = ProxyConfiguration(listen: Endpoint(host: "127.0.0.1", port: 0), upstream: endpoint)
+        configuration.seed = seed
+        let tally = FaultTally()
+        if !settings.faults.isEmpty {
+            configuration.exchangeTracking = ExchangeTracking(rules: settings.faults)
+            configuration.onExchange = { tally.record($0) }
+        }
+        switch link {
+        case .conditions(let conditions): configuration.conditions = conditions
+        case .timeline(let timeline): configuration.timeline = timeline
+        }
+        let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
+        guard let url = URL(string: "http://\(proxy.address)") else {
+            preconditionFailure("the loopback address \(proxy.address) is not a host of a URL")
+        }
+        return Network(
+            proxy, upstream: endpoint, url: url, seed: seed, faults: settings.faults, tally,
+            State(link: link, start: .now))
+    }
+
+    private init(
+        _ proxy: Proxy, upstream: Endpoint, url: URL, seed: UInt64, faults: [FaultRule], _ tally: FaultTally,
+        _ state: State
+    ) {
+        self.proxy = proxy
+        self.upstream = upstream
+        self.url = url
+        self.seed = seed
+        self.faults = faults
+        self.tally = tally
+        self.state = Mutex(state)
+    }
+
+    func close() async { await proxy.close() }
+
+    /// An error for each declared fault that has fired less often than expected.
+    var unusedFaults: [NetworkError] { tally.unused(of: faults) }
+
+    // MARK: Conditions
+
+    /// The conditions that apply now; ``offline(isolation:_:)`` does not change them.
+    public var conditions: Conditions {
+        get async { await proxy.status().link.conditions }
+    }
+
+    /// The counters of the proxy.
+    public var status: ProxyStatus {
+        get async { await proxy.status() }
+    }
+
+    /// Replaces the conditions; in effect when the call returns.
+    ///
+    /// - Parameter changes: Further conditions, with their times from now.
+    public func link(_ profile: NetworkProfile, at changes: KeyValuePairs<Duration, NetworkProfile> = [:]) async throws
+    {
+        guard let plan = LinkPlan(profile, at: changes) else { return }
+        await apply(try plan.resolved, startedAt: .now)
+    }
+
+    /// Replaces the conditions while a closure runs. A timeline of before has advanced meanwhile.
+    public func link<Value>(
+        _ profile: NetworkProfile, isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value
+    ) async throws -> Value {
+        let earlier = state.withLock { ($0.link, $0.start) }
+        try await link(profile)
+        let value: Value
+        do {
+            value = try await body()
+        } catch {
+            await apply(earlier.0, startedAt: earlier.1)
+            throw error
+        }
+        await apply(earlier.0, startedAt: earlier.1)
+        return value
+    }
+
+    private func apply(_ link: ResolvedLink, startedAt start: ContinuousClock.Instant) async {
+        state.withLock {
+            $0.link = link
+            $0.start = start
+        }
+        switch link {
+        case .conditions(let conditions): await proxy.setConditions(conditions)
+        case .timeline(let timeline): await proxy.startTimeline(timeline, from: Nanoseconds(.now - start))
+        }
+    }
+
+    /// Loses every packet while a closure runs, as in a tunnel: open connections stall, and new ones time out. A
+    /// timeline goes on. If several blocks overlap, the network returns when the last one ends.
+    ///
+    /// A stalled connection continues with its next TCP retransmission, which can be seconds after the block.
+    public func offline<Value>(
+        isolation: isolated (any Actor)? = #isolation, _ body: () async throws -> Value
+    ) async rethrows -> Value {
+        state.withLock { $0.offlineBlocks += 1 }
+        await proxy.setOutage(PerDirection(up: true, down: true))
+        let value: Value
+        do {
+            value = try await body()
+        } catch {
+            await endOffline()
+            throw error
+        }
+        await endOffline()
+        return value
+    }
+
+    private func endOffline() async {
+        let isLast = state.withLock { state in
+            state.offlineBlocks -= 1
+            return state.offlineBlocks == 0
+        }
+        if isLast { await proxy.setOutage(PerDirection(up: false, down: false)) }
+    }
+
+    /// Aborts all open connections with a RST to both sockets. New connections are accepted as before.
+    public func cut() async { await proxy.abortConnections() }
+}

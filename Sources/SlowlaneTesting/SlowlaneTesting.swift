@@ -1,0 +1,51 @@
+//  SlowlaneTesting: networks and scenarios in tests of Swift packages.
+//
+//  Owns: the traits of Swift Testing, the network of a test (one proxy on a free loopback port), the declared faults that
+//  must fire.
+//
+//  Does not own: proxies (ProxyServer), profiles and scenario files (ConfigFiles), runs of scenarios (SimulatedWorld).
+
+public import Impairment
+
+/// Runs a closure with a network of its own: a proxy on a free port of the loopback interface, which ends with the
+/// closure. Works with every test framework, XCTest included; nested in a test with the trait `.network`, it inherits
+/// the upstream.
+///
+/// ```swift
+/// try await withNetwork(.edge, upstream: "127.0.0.1:8000") { network in
+///     let app = App(server: network.url)
+/// }
+/// ```
+///
+/// - Parameters:
+///   - profile: The initial conditions; `nil` means pass-through.
+///   - changes: Further conditions, with their times since the start.
+///   - upstream: The server under test, as HOST:PORT.
+///   - faults: Faults of HTTP exchanges. Each must fire as often as its `times` states, at least.
+///   - seed: The random seed; 1 by default.
+/// - Throws: The error of `body`; a ``NetworkError`` if a setting cannot be used or if a fault has not fired.
+public func withNetwork<Value>(
+    _ profile: NetworkProfile? = nil, at changes: KeyValuePairs<Duration, NetworkProfile> = [:],
+    upstream: String? = nil, faults: [FaultRule] = [], seed: UInt64? = nil,
+    isolation: isolated (any Actor)? = #isolation, _ body: (Network) async throws -> Value
+) async throws -> Value {
+    // Faults of an outer network have to fire there.
+    var settings = NetworkSettings.inherited
+    settings.faults = []
+    settings.merge(
+        NetworkSettings(
+            upstream: upstream.map { text in { @Sendable in text } }, link: LinkPlan(profile, at: changes),
+            faults: faults,
+            seed: seed))
+    let network = try await Network.start(settings)
+    let value: Value
+    do {
+        value = try await Network.$bound.withValue(network) { try await body(network) }
+    } catch {
+        await network.close()
+        throw error
+    }
+    await network.close()
+    if let unused = network.unusedFaults.first { throw unused }
+    return value
+}

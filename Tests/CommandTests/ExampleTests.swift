@@ -1,0 +1,78 @@
+import Foundation
+import Testing
+
+/// The example clients in other languages, and scenarios with programs at the command line. The ten scenarios of
+/// Examples/python take longer: Examples/python/run.
+@Suite(.serialized, .timeLimit(.minutes(1))) struct ExampleTests {
+    private static let folder = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().appending(path: "Examples").path()
+
+    private static func has(_ program: String) -> Bool {
+        (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+            .contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(program)") }
+    }
+
+    private static func run(_ arguments: String...) async throws -> (status: Int32, output: String) {
+        let command = try Command(["run"] + arguments)
+        let status = await command.end()
+        return (status, command.output.text + command.errors.text)
+    }
+
+    @Test func aClientInPythonKeepsWhatItHasCreated() async throws {
+        let result = try await Self.run(Self.folder + "/python/scenarios/create-answer-lost.yaml", "--quiet")
+        #expect(result.status == 0, "\(result.output)")
+    }
+
+    /// The same scenario with another client fails, and says why on one screen with a command that repeats it.
+    @Test func aNaiveClientCreatesANoteTwice() async throws {
+        let program = "A=python3 '\(Self.folder)/python/naive.py'"
+        let result = try await Self.run(
+            Self.folder + "/python/scenarios/create-answer-lost.yaml", "--quiet", "--device", program)
+        #expect(result.status == 1)
+        #expect(result.output.contains("the server has 2 notes"))
+        #expect(result.output.contains("--device"))
+        #expect(result.output.split(separator: "\n").count <= 26)
+    }
+
+    @Test(.enabled(if: has("node"))) func aClientInJavaScriptSendsItsQueue() async throws {
+        let result = try await Self.run(Self.folder + "/node/scenarios/offline-create.yaml", "--quiet")
+        #expect(result.status == 0, "\(result.output)")
+    }
+
+    @Test(.enabled(if: has("curl"))) func aScriptWithoutAnAdapterIsTested() async throws {
+        let result = try await Self.run(Self.folder + "/shell/scenarios/report.yaml", "--quiet")
+        #expect(result.status == 0, "\(result.output)")
+    }
+
+    @Test func everyExampleIsShort() throws {
+        for name in ["python/correct.py", "python/naive.py", "node/client.mjs", "shell/report.sh"] {
+            let text = try String(contentsOfFile: "\(Self.folder)/\(name)", encoding: .utf8)
+            #expect(text.split(separator: "\n", omittingEmptySubsequences: false).count <= 60, "\(name)")
+        }
+    }
+
+    @Test func virtualTimeIsRefusedForPrograms() async throws {
+        let result = try await Self.run(Self.folder + "/python/scenarios/outage.yaml", "--simulated")
+        #expect(result.status == 65)
+        #expect(
+            result.output.contains(
+                "outage cannot run in virtual time: the client of A is a program; run it with --live"))
+    }
+
+    @Test func aDryRunSaysWhatIsNotExact() async throws {
+        let result = try await Self.run(Self.folder + "/python/scenarios/outage.yaml", "--dry-run")
+        #expect(result.status == 0)
+        #expect(result.output.contains("A: attempts to connect are not seen; 'budget' counts requests only"))
+    }
+
+    @Test(arguments: ["A", "=x", "A=", "A='x"]) func aMalformedDeviceIsRefused(_ value: String) async throws {
+        let result = try await Self.run("edit-conflict-after-subway", "--device", value)
+        #expect(result.status == 64)
+    }
+
+    @Test func anUnknownDeviceIsRefused() async throws {
+        let result = try await Self.run("edit-conflict-after-subway", "--device", "Z=sh")
+        #expect(result.status == 64)
+        #expect(result.output.contains("no scenario has a device 'Z'"))
+    }
+}

@@ -1,0 +1,298 @@
+import Determinism
+import LinkModel
+import Testing
+
+@testable import ScenarioModel
+
+/// Each invariant with a run that keeps it, and one that violates it.
+@Suite struct InvariantTests {
+    private static func violation(_ run: HandwrittenRun, _ invariant: Scenario.Invariant) -> String? {
+        var evaluator = ExpectationEvaluator(run.scenario, run.history)
+        return evaluator.violation(of: invariant)
+    }
+
+    /// A run in which A has edited n1 at 1 s.
+    private static func edit(_ action: Scenario.Action = .edit(row: "n1", title: nil, text: "two")) -> HandwrittenRun {
+        var run = HandwrittenRun()
+        run.scenario.steps = [
+            .init(
+                trigger: .at(.seconds(1)), action: (actor: "A", action: action), mark: nil,
+                location: SourceLocation(file: "s.yaml"))
+        ]
+        run.add(0, .phase(.script))
+        run.show(0, "A", [("n1", "one", "none")])
+        run.add(1, .step(0))
+        run.add(1, .action(actor: "A", action.description))
+        run.show(1, "A", [("n1", "two", "upload")])
+        run.add(1, .accepted(device: "A", row: "n1"))
+        return run
+    }
+
+    // MARK: I1
+
+    @Test func noWriteIsLost() {
+        var run = Self.edit()
+        #expect(Self.violation(run, .noLostWrite) == nil, "the server was not read")
+        run.show(5, "A", [("n1", "one", "none")])
+        func end(_ change: (inout HandwrittenRun) -> Void = { _ in }, text: String = "one") -> String? {
+            var run = run
+            change(&run)
+            run.server(9, [("n1", 1, text)])
+            return Self.violation(run, .noLostWrite)
+        }
+        #expect(end() == "A edits n1 at 1.0 s, and the change is neither on the server nor shown as pending")
+        #expect(end(text: "two") == nil)
+        #expect(end { $0.exchange(6, responded: nil, received: nil) } != nil)
+        #expect(end { $0.exchange(6, responded: 409, received: 409) } != nil)
+        #expect(end { $0.exchange(6, received: nil) } == nil, "it was executed")
+        #expect(end { $0.exchange(6, of: "W") } == nil, "another client may have replaced it")
+        #expect(end { $0.exchange(6, row: "n2", of: "W") } != nil)
+        for icon in ["upload", "conflict", "error"] {
+            #expect(end { $0.show(6, "A", [("n1", "two", icon)]) } == nil)
+        }
+        // The next change is what counts.
+        #expect(
+            end {
+                $0.add(6, .action(actor: "A", "deletes n1"))
+                $0.add(6, .device("A", .init(rows: [], outbox: 0)))
+                $0.add(6, .accepted(device: "A", row: "n1"))
+            } == "A deletes n1 at 6.0 s, and the change is neither on the server nor shown as pending")
+        #expect(end { $0.add(6, .aborted("x")) } == nil)
+        var theirs = Self.edit(.choose(row: "n1", .theirs))
+        theirs.server(9, [("n1", 1, "one")])
+        theirs.show(9, "A", [("n1", "one", "none")])
+        #expect(Self.violation(theirs, .noLostWrite) == nil)
+    }
+
+    // MARK: I2
+
+    @Test func eachWriteHasOneEffect() {
+        var run = HandwrittenRun()
+        run.exchange(1, received: nil, revision: 2)
+        run.exchange(2, revision: 2)
+        run.server(9, [("n1", 2, "two")])
+        #expect(Self.violation(run, .noDuplicateEffect) == nil)
+        var again = HandwrittenRun()
+        again.exchange(1, received: nil, revision: 2)
+        again.exchange(2, revision: 3)
+        #expect(
+            Self.violation(again, .noDuplicateEffect) == "the server has executed PUT n1 of A at 2.0 s once more")
+        var unknown = HandwrittenRun()
+        unknown.exchange(1, "POST", row: nil)
+        #expect(
+            Self.violation(unknown, .noDuplicateEffect)
+                == "the server has executed POST of an unknown note of A at 1.0 s once more")
+        var twice = HandwrittenRun()
+        twice.server(9, [("n1", 2, "two"), ("n1", 1, "two")])
+        #expect(Self.violation(twice, .noDuplicateEffect) == "the server has two notes n1 of ada")
+    }
+
+    // MARK: I4
+
+    @Test func devicesAndServerAgreeAtTheEnd() {
+        func violation(_ a: [(String, String, String)], _ server: [(String, Int, String)]) -> String? {
+            var run = HandwrittenRun()
+            run.show(1, "A", a)
+            run.server(9, server)
+            return Self.violation(run, .convergence)
+        }
+        #expect(violation([("n1", "one", "none")], [("n1", 1, "one")]) == nil)
+        #expect(
+            violation([("n1", "one", "none")], [("n1", 1, "two")]) == "A shows n1 at the end, unlike the server")
+        #expect(violation([("n1", "one", "none")], []) == "A shows n1 at the end, unlike the server")
+        #expect(violation([], [("n1", 1, "one")]) == "A does not show n1 at the end, and the server has it")
+        #expect(violation([("n1", "one", "conflict")], [("n1", 1, "two")]) == nil)
+        #expect(violation([("n1", "one", "error")], []) == nil)
+    }
+
+    // MARK: I5
+
+    @Test func attemptsInAnOutageAreBounded() {
+        var nothing = DirectionConditions.clear
+        nothing.loss = .one
+        let dead = Timeline.NamedConditions("dead", Conditions(up: nothing, down: nothing))
+        func violation(attempts: Int, actions: Int = 0, isFlap: Bool = false) -> String? {
+            var run = HandwrittenRun()
+            let phase: Timeline.Phase = isFlap ? .flap([.init(dead, .seconds(20))], jitter: .zero) : .hold(dead)
+            run.scenario.devices = [
+                .init(
+                    name: "A", user: "ada", startsSynced: true,
+                    network: [.init(at: .zero, phase, isSignalled: false)])
+            ]
+            run.link(0, "A", "dead")
+            for number in 0..<attempts { run.add(1, .connectionAttempt(number, device: "A")) }
+            for _ in 0..<actions { run.add(2, .action(actor: "A", "syncs")) }
+            run.add(20, .phase(.heal))
+            run.link(20, "A", "clear")
+            for number in 0..<99 { run.add(21, .connectionAttempt(attempts + number, device: "A")) }
+            return Self.violation(run, .boundedRetries)
+        }
+        #expect(violation(attempts: 9) == nil)
+        #expect(violation(attempts: 10) == "10 attempts of A in the outage at 0.0 s, 9 allowed")
+        #expect(violation(attempts: 11, actions: 1) == nil)
+        #expect(violation(attempts: 6, isFlap: true) == nil)
+        #expect(
+            violation(attempts: 7, isFlap: true) == "7 attempts of A in the down phases of flaps, 6 allowed")
+    }
+
+    // MARK: I6
+
+    @Test func revisionsDoNotDecrease() {
+        var run = HandwrittenRun()
+        run.exchange(1, "GET", key: nil, revision: 3)
+        run.exchange(2, "GET", row: "n2", key: nil, revision: 1)
+        run.exchange(3, key: "k", revision: 4)
+        // The repeated result of an earlier write names its revision.
+        run.exchange(4, key: "other", revision: 5)
+        run.exchange(5, key: "k", revision: 4)
+        var whole = run
+        whole.server(9, [("n1", 5, "one")])
+        #expect(Self.violation(whole, .monotonicRevision) == nil)
+        var older = run
+        older.exchange(6, "GET", of: "B", key: nil, revision: 4)
+        #expect(
+            Self.violation(older, .monotonicRevision) == "n1 has revision 4 at 6.0 s, after revision 5")
+        older.exchange(7, "DELETE", key: "d", responded: 204)
+        #expect(Self.violation(older, .monotonicRevision) == nil, "the note was deleted")
+        var end = HandwrittenRun()
+        end.exchange(1, "GET", key: nil, revision: 3)
+        end.server(9, [("n1", 2, "one")])
+        #expect(Self.violation(end, .monotonicRevision) == "n1 has revision 2 at the end, after revision 3")
+        // Responses to requests that were sent at the same time come in any order.
+        var concurrent = HandwrittenRun()
+        for id in 0...1 {
+            concurrent.add(1, .request(id, actor: "A", method: "GET", row: "n1", key: nil, bodyDigest: 0))
+        }
+        for id in 0...1 { concurrent.add(2, .serverResponded(id, status: 200, revision: 4 - id)) }
+        #expect(Self.violation(concurrent, .monotonicRevision) == nil)
+    }
+
+    // MARK: I7
+
+    @Test func aChangeFollowsItsCreation() {
+        func violation(_ methods: (String, Int?)...) -> String? {
+            var run = HandwrittenRun()
+            run.add(1, .action(actor: "A", "creates n1"))
+            run.add(1, .accepted(device: "A", row: "n1"))
+            for (index, (method, responded)) in methods.enumerated() {
+                run.exchange(Int64(2 + index), method, responded: responded, received: responded)
+            }
+            return Self.violation(run, .order)
+        }
+        #expect(violation(("POST", 201), ("PUT", 200)) == nil)
+        #expect(violation(("POST", 400), ("GET", 200), ("PUT", 200)) == nil)
+        #expect(violation() == nil)
+        #expect(
+            violation(("PUT", 404), ("POST", 201))
+                == "A sends PUT n1 at 2.0 s, before its creation has reached the server")
+        #expect(
+            violation(("POST", nil), ("DELETE", 404))
+                == "A sends DELETE n1 at 3.0 s, before its creation has reached the server")
+    }
+
+    // MARK: I8
+
+    @Test func aPendingEditStaysVisible() {
+        var run = Self.edit()
+        run.show(2, "A", [("n1", "two", "upload"), ("n2", "x", "none")])
+        run.show(3, "A", [("n1", "two", "none")])
+        run.show(4, "A", [("n1", "three", "none")])
+        #expect(Self.violation(run, .readYourWrites) == nil)
+        var older = Self.edit()
+        older.show(2, "A", [("n1", "one", "upload")])
+        #expect(
+            Self.violation(older, .readYourWrites)
+                == "A shows another text of n1 at 2.0 s than that of the pending change")
+        var next = Self.edit()
+        next.add(2, .action(actor: "A", "edits n1"))
+        next.show(2, "A", [("n1", "three", "upload")])
+        next.add(2, .accepted(device: "A", row: "n1"))
+        #expect(Self.violation(next, .readYourWrites) == nil)
+    }
+
+    // MARK: I9
+
+    @Test func aConflictHasTwoWriters() {
+        func violation(_ method: String, of actor: String, at second: Int64, row: String = "n1") -> String? {
+            var run = HandwrittenRun()
+            run.show(0, "A", "none")
+            if second < 5 { run.exchange(second, method, row: row, of: actor) }
+            run.show(5, "A", "conflict")
+            if second > 5 { run.exchange(second, method, row: row, of: actor) }
+            return Self.violation(run, .noFalseConflict)
+        }
+        let reason = "A shows a conflict of n1 at 5.0 s, and no other client has written it"
+        #expect(violation("PUT", of: "W", at: 1) == nil)
+        #expect(violation("DELETE", of: "B", at: 1) == nil)
+        #expect(violation("PUT", of: "A", at: 1) == reason)
+        #expect(violation("GET", of: "W", at: 1) == reason)
+        #expect(violation("PUT", of: "W", at: 1, row: "n2") == reason)
+        #expect(violation("PUT", of: "W", at: 6) == reason)
+    }
+
+    // MARK: I10
+
+    @Test func aDeletedNoteStaysDeleted() {
+        var run = HandwrittenRun()
+        run.exchange(1, "DELETE", responded: 204)
+        func end(_ action: String?) -> String? {
+            var run = run
+            if let action { run.add(2, .action(actor: "B", action)) }
+            run.server(9, [("n1", 3, "one")])
+            return Self.violation(run, .deletesStick)
+        }
+        #expect(end(nil) == "n1 was deleted at 1.0 s, and is on the server at the end")
+        #expect(end("edits n1") != nil)
+        #expect(end("resolves n2 with mine") != nil)
+        #expect(end("resolves n1 with mine") == nil)
+        #expect(end("creates n1") == nil)
+        run.history.append(.server([]), at: .seconds(9))
+        #expect(Self.violation(run, .deletesStick) == nil)
+    }
+
+    // MARK: The verdict
+
+    @Test func aViolationFailsTheRunUnlessItIsDropped() {
+        var run = HandwrittenRun()
+        run.exchange(1, "POST", row: nil)
+        let verdict = Verdict(run.scenario, run.history)
+        #expect(verdict.result == .fail)
+        #expect(verdict.checks.map(\.description) == ["invariant: no-duplicate-effect (I2)"])
+        run.scenario.invariants = .init(adding: [], dropping: [.noDuplicateEffect])
+        #expect(Verdict(run.scenario, run.history).result == .pass)
+        #expect(run.scenario.invariants.summary.last == "invariants dropped by the scenario: no-duplicate-effect (I2)")
+        // Those outside the standard set must be added.
+        var deleted = HandwrittenRun()
+        deleted.exchange(1, "DELETE", row: "n2", responded: 204)
+        deleted.history.append(
+            .server([.init(user: "ada", name: "n2", revision: 1, title: nil, text: nil)]), at: .seconds(2))
+        #expect(Verdict(deleted.scenario, deleted.history).result == .pass)
+        deleted.scenario.invariants = .init(adding: [.deletesStick], dropping: [])
+        #expect(Verdict(deleted.scenario, deleted.history).result == .fail)
+    }
+
+    @Test func theReportNamesWhatIsNotChecked() {
+        let summary = Scenario.Invariants.standard.summary
+        #expect(summary.count == 2)
+        #expect(
+            summary[0].hasPrefix("invariants checked: no-lost-write (I1), no-duplicate-effect (I2), convergence (I4)"))
+        #expect(summary[1].contains("no-silent-overwrite (I3)"))
+        #expect(summary[1].contains("crash-atomicity (I11)"))
+    }
+}
+
+extension HandwrittenRun {
+    mutating func show(_ second: Int64, _ device: String, _ rows: [(name: String, text: String, icon: String)]) {
+        let rows = rows.map { row in
+            History.DeviceState.Row(
+                name: row.name, title: nil, text: row.text, icon: row.icon, isDeleted: false, kept: [])
+        }
+        add(second, .device(device, .init(rows: rows, outbox: 0)))
+    }
+
+    mutating func server(_ second: Int64, _ rows: [(name: String, revision: Int, text: String)]) {
+        add(
+            second,
+            .server(rows.map { .init(user: "ada", name: $0.name, revision: $0.revision, title: nil, text: $0.text) }))
+    }
+}
