@@ -210,7 +210,8 @@ let package = Package(
             name: "LiveWorld",
             dependencies: [
                 "Determinism", "LinkModel", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine",
-                "ScenarioModel", "ScenarioWorld", "ProxyServer", "NotesService", "NotesServer", "SyncClient", nioCore, nioPosix, logging,
+                "ScenarioModel", "ScenarioWorld", "ProxyServer", "NotesService", "NotesServer", "SyncClient", nioCore,
+                nioPosix, logging,
             ],
             swiftSettings: settings
         ),

@@ -7,6 +7,7 @@ NEW = {"title": None, "text": None, "base": None, "changed": False, "deleted": F
 lock, wake = threading.RLock(), threading.Event()
 notes = json.load(open(FILE)) if os.path.exists(FILE) else {}
 
+def pending(note): return note["changed"] or note["sent"] is not None
 def save():  # before a request is sent and before an act is answered: a kill loses nothing
     with open(FILE + ".new", "w") as file: json.dump(notes, file)
     os.replace(FILE + ".new", FILE)
@@ -17,9 +18,8 @@ def save():  # before a request is sent and before an act is answered: a kill lo
 def send(id, note):
     with lock:
         if not note["sent"]:  # a repeated request is the same request, with the same key
-            body = {"title": note["title"], "text": note["text"], "date": now()}
-            sent = ["PUT", f"notes/{id}/", {**body, "revision": note["base"]}]
-            if not note["base"]: sent = ["POST", "notes/", {**body, "uuid": id}]
+            body = {"title": note["title"], "text": note["text"], "date": now(), "uuid": id, "revision": note["base"]}
+            sent = ["PUT", f"notes/{id}/", body] if note["base"] else ["POST", "notes/", body]
             if note["deleted"]: sent = ["DELETE", f"notes/{id}/?revision={note['base']}", None]
             note.update(sent=[*sent, str(uuid.uuid4())], changed=False)
             save()

@@ -42,6 +42,15 @@ def test_an_outbox_survives_the_tab(page, network, app):
     assert list(app.notes.values()) == ["Milk"]
 
 
+def test_a_note_whose_response_is_lost_is_sent_again(page, network, app):
+    network.fault("PUT /notes/* committed cut")
+    page.goto("/")
+    add(page, "Milk")
+    expect(page.get_by_role("status")).to_have_text("All notes sent")
+    assert list(app.notes.values()) == ["Milk"]
+    assert list(app.puts.values()) == [2]
+
+
 @pytest.mark.network("edge")
 def test_a_slow_list_has_a_spinner_until_it_is_there(page, network, app):
     for number in range(1000):

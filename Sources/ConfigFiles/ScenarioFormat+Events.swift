@@ -33,7 +33,7 @@ extension ScenarioFormat {
         Key(
             "answers", .list(.response, atLeast: 0, atMost: 1000),
             "The results in order: a status, `2xx`, `lost` (the server responded, the client received nothing), or "
-                + "`none` (the request did not reach the server). In `sometimes`, other results may lie between."),
+                + "`none` (the request did not reach the server)."),
         Key(
             "same", .list(.choice(["body", "idempotency-key"]), atLeast: 1, atMost: 2),
             "Properties that are equal in all matching requests."),
@@ -43,16 +43,13 @@ extension ScenarioFormat {
                 + "request."),
         Key(
             "duplicates", .integer(0...numberMax),
-            "The greatest number of requests with which the server has executed a write once more: an earlier request had "
-                + "the same `Idempotency-Key` (without one: the same body) and was executed, and the responses name "
-                + "different revisions; or a device has created a note that no action has created."),
+            "The greatest number of requests with which the server has executed a write once more."),
         Key(
             "bytes-down", .either([.size, .object("bytes")]),
-            "The number of bytes of the responses' bodies that the server has sent into the link, without heads, whether or "
-                + "not the client receives them."),
+            "The number of bytes of the responses' bodies that the server has sent into the link, received or not."),
         Key(
             "bytes-up", .either([.size, .object("bytes")]),
-            "The number of bytes of the requests' bodies that the client has sent into the link, without heads."),
+            "The number of bytes of the requests' bodies that the client has sent into the link."),
     ]
 
     static let events: [Object] = [
@@ -78,9 +75,9 @@ extension ScenarioFormat {
                         + "`answer-started`, `partly-answered`, `answered`: the client has the head, a part or all of "
                         + "the response; `stored`: and has stored it; `any`: one of them at random."),
                 Key(
-                    "then", .either([.choice(["cut", "close", "mute"]), .object("then")]), required: true,
+                    "then", .either([.choice(["cut", "close", "mute", "kill"]), .object("then")]), required: true,
                     "The effect. `cut` resets the connection, `close` closes it, `mute` leaves it open and delivers "
-                        + "nothing more."),
+                        + "nothing more, `kill` kills the client that sent the request."),
             ]),
         Object(
             "times", "'times'",
@@ -127,11 +124,13 @@ extension ScenarioFormat {
                 Key("pin", .name(.row), "Pins a note."),
                 Key("open", .either([.choice(["list"]), .name(.row)]), "Opens the list, or a note."),
                 Key("sync", .choice(["now"]), "Requests a sync."),
-                Key("send", .object("request"), "Sends a request past the client's queue."),
+                Key(
+                    "send", .object("request"),
+                    "Sends a request over the device's link, past the client's queue. Every response is a result."),
                 Key("kill", .choice(["now"]), "Kills the client."),
                 Key("start", .choice(["now", "again"]), "Starts the client again."),
                 Key("upgrade", .integer(1...1000), "Replaces the client by this version of it, on the same store."),
-                Key("clock", .object("clock"), "Shifts the wall clock."),
+                Key("clock", .object("clock"), "Shifts the wall clock, on which only the dates of changes depend."),
                 Key("call", .text, "Calls a function of the app under test, with the arguments `with`."),
             ] + contentKeys + [
                 Key(

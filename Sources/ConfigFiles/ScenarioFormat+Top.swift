@@ -77,7 +77,8 @@ extension ScenarioFormat {
                     "A program with its arguments, in place of the built-in server."),
                 Key(
                     "ready", .text, default: "the port accepts connections",
-                    "With `run`: the path of a resource, or a URL with a port, that the server serves once it is ready."),
+                    "With `run`: the path of a resource, or a URL with a port, that the server serves once it is ready."
+                ),
                 Key("url", .text, "The URL (`http://`) of a server, in place of the built-in server."),
             ]),
         Object(

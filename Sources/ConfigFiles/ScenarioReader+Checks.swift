@@ -25,7 +25,7 @@ extension ScenarioReader {
             }
         }
         if order.earliest.contains(nil) { return }
-        for device in scenario.devices { checkClient(of: device.name, scenario.steps, order) }
+        for device in scenario.devices { checkClient(of: device.name, scenario, order) }
         // A program sends what it likes.
         let hasProgram = scenario.devices.contains(where: \.runsProgram)
         for fault in scenario.faults where !hasProgram && !Self.canMatch(fault, scenario) {
@@ -37,9 +37,12 @@ extension ScenarioReader {
 
     // MARK: Kills and starts
 
-    private func checkClient(of device: String, _ steps: [Scenario.Step], _ order: StepOrder) {
+    private func checkClient(of device: String, _ scenario: Scenario, _ order: StepOrder) {
+        let steps = scenario.steps
         let acting = steps.indices.filter { steps[$0].action?.actor == device }
         let changes = acting.filter { steps[$0].action?.action == .kill || steps[$0].action?.action == .start }
+        // When a fault kills the client is not known.
+        if scenario.faults.contains(where: { $0.mayKill(device) }) { return }
         func isStart(_ step: Int) -> Bool { steps[step].action?.action == .start }
         guard changes.contains(where: { !isStart($0) }) else {
             for step in changes { report("\(device) is running already", steps[step]) }

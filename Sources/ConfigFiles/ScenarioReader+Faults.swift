@@ -19,11 +19,13 @@ extension ScenarioReader {
         let times = fields["times"].map(times) ?? 1...1
         let device = fields["to"].flatMap(knownDevice)
         guard let request, let point, let action else { return nil }
-        if point == .queued || point == .stored, case .reply = action {
-            reader.report("'reply' needs a point between the request and the response", at: fields["point"])
-        }
-        if point == .stored, [.cut, .close, .mute].contains(action) {
-            reader.report("after 'stored' the exchange is over; only 'kill' has an effect", at: fields["point"])
+        if !action.isPossible(at: point) {
+            let reason =
+                point == .stored
+                ? "after 'stored' the exchange is over; only 'cut', 'close' and 'kill' have an effect"
+                : "'\(action.name)' has no effect at '\(point.rawValue)': "
+                    + (action.name == "reply" ? "the client has the head of the server's response" : "no byte is left")
+            reader.report(reason, at: fields["point"])
         }
         return Scenario.Fault(
             request: request, nth: nth ?? 1, chance: chance, times: times, device: device, point: point, action: action,
@@ -49,7 +51,7 @@ extension ScenarioReader {
     }
 
     private func faultAction(_ node: Node) -> Scenario.Fault.Action? {
-        let words = ["cut", "close", "mute"]
+        let words = ["cut", "close", "mute", "kill"]
         let object = ScenarioFormat.object("then")
         guard node.mapping != nil else {
             let expected =
@@ -60,6 +62,7 @@ extension ScenarioReader {
             case "cut": return .cut
             case "close": return .close
             case "mute": return .mute
+            case "kill": return .kill(device: nil)
             default:
                 reader.report(
                     "'\(word.prefix(40))': expected \(expected)"

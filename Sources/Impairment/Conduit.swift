@@ -99,9 +99,13 @@ struct Conduit {
             self[direction].dropArrived()
             return 0
         }
-        if tracker?.discardsArrived(direction) == true { return self[direction].discardArrived() }
-        let bytesLeft = self[direction].writeArrived(
-            to: receiver, limit: limit, allowance: allowance, into: &actions)
+        let bytesLeft: Int
+        if tracker?.discardsArrived(direction) == true {
+            bytesLeft = self[direction].discardArrived()
+            if withholdsEnd(direction) { return bytesLeft }
+        } else {
+            bytesLeft = self[direction].writeArrived(to: receiver, limit: limit, allowance: allowance, into: &actions)
+        }
         // With a tracker the FIN follows by itself, after the faults of the bytes before it.
         if tracker != nil, !actions.isEmpty || tracker?.mayEnd(direction) == false { return bytesLeft }
         if self[direction].mayFinish {

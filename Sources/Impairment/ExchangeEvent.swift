@@ -19,7 +19,8 @@ public enum ExchangeEvent: Sendable {
     case requestStarted(ExchangeID, HTTPRequestHead)
     /// The request has been read from the client's socket: its head, the first ``ExchangeTracking/bodySampleMax`` bytes
     /// of its body, and its ``ExchangeTracking/subject``, if known. Reported at the end of the request, or at the start
-    /// of its response if that comes first.
+    /// of its response if that comes first. If requests await decisions, a request is reported earlier if its body
+    /// exceeds the sample or the memory limit, or if its client expects `100 Continue`.
     case requested(ExchangeID, HTTPRequestHead, body: [UInt8], subject: String?)
     /// The last byte of the request has been read from the client's socket: the number of bytes of the body, without
     /// the framing of chunks.

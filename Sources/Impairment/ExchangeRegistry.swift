@@ -55,6 +55,8 @@ struct ExchangeRegistry {
     private let name: String
     /// Whether a fault has been injected by a call.
     private var hasInjected = false
+    /// Whether each request waits for a decision of the driver.
+    let awaitsDecisions: Bool
     /// Whether a request must wait until its rules are known.
     private(set) var withholdsRequests = false
 
@@ -64,6 +66,7 @@ struct ExchangeRegistry {
     /// Creates the registry of a link. Rules that cannot be used are left out; their numbers are not used.
     init(_ tracking: ExchangeTracking, seed: UInt64, name: String) {
         subject = tracking.subject
+        awaitsDecisions = tracking.awaitsDecisions
         self.seed = seed
         self.name = name
         for rule in tracking.rules {
@@ -126,7 +129,7 @@ struct ExchangeRegistry {
     private func random(_ number: Int) -> RandomStream { RandomStream(seed: seed, "\(name)/fault/\(number)") }
 
     private mutating func updateWithholding() {
-        withholdsRequests = entries.contains { $0.mustBeKnownBeforeRequest }
+        withholdsRequests = awaitsDecisions || entries.contains { $0.mustBeKnownBeforeRequest }
     }
 
     // MARK: Requests
@@ -142,7 +145,7 @@ struct ExchangeRegistry {
     /// Returns what the rules that match a request's head need: whether its first byte must wait for them, and whether
     /// they depend on its subject.
     func needs(of head: HTTPRequestHead) -> (withholding: Bool, subject: Bool) {
-        var needs = (withholding: false, subject: false)
+        var needs = (withholding: awaitsDecisions, subject: false)
         for entry in entries where entry.matches(head) {
             needs.withholding = needs.withholding || entry.mustBeKnownBeforeRequest
             needs.subject = needs.subject || entry.subject != nil

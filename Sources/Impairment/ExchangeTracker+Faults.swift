@@ -142,6 +142,12 @@ extension ExchangeTracker {
     mutating func mute(_ direction: Direction, from offset: Int64) {
         discardsFrom[direction] = offset
         withholdsEnd[direction] = true
+        discardWaiting(direction)
+        actions.append(.deliver(direction))
+    }
+
+    /// Discards the bytes of a stream that wait at its entry; nothing more of it is parsed.
+    private mutating func discardWaiting(_ direction: Direction) {
         withheld[direction] = ByteQueue()
         unparsed[direction] = ByteQueue()
         trickles[direction] = []
@@ -151,20 +157,16 @@ extension ExchangeTracker {
         } else {
             responses = ExchangeTracker.responseParser
         }
-        actions.append(.deliver(direction))
     }
 
     /// Discards what the client has sent beyond the point of a ``FaultAction/report(hold:)`` that holds the connection:
     /// its socket is gone.
-    mutating func discardAfterReport() {
+    mutating func discardAfterReport(_ registry: inout ExchangeRegistry) {
         guard let hold, hold.isReport else { return }
-        let point = hold.fault.point
-        dropWaiting()
-        isEnded = true
-        waitingEnds = PerDirection(up: nil, down: nil)
         // Bytes of earlier requests that have entered the link before `queued` are delivered.
-        discardsFrom.up = point == .queued ? entered.up : written.up
-        actions.append(.deliver(.up))
+        discardsFrom.up = hold.fault.point == .queued ? entered.up : written.up
+        discardWaiting(.up)
+        resume(&registry)
     }
 
     /// Lets go of everything that waits: the link closes the connection.

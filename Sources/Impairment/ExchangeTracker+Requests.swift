@@ -1,4 +1,5 @@
 internal import DequeModule
+internal import Determinism
 internal import HTTPWire
 internal import LinkModel
 internal import NIOCore
@@ -7,7 +8,9 @@ internal import NIOCore
 extension ExchangeTracker {
     mutating func parseRequests(_ registry: inout ExchangeRegistry) {
         do throws(HTTPError) {
-            while canParse(.up), !isAwaitingSwitch, let part = try requests.takePart() {
+            while canParse(.up), !isAwaitingSwitch, request?.isAwaitingDecision != true,
+                let part = try requests.takePart()
+            {
                 switch part {
                 case .requestHead(let head, let range): begin(head, range, &registry)
                 case .body(let piece, let range): takeRequestBody(piece, range, &registry)
@@ -41,7 +44,8 @@ extension ExchangeTracker {
         self.request = request
         // Reported before the end of the request, because `100 Continue` arrives before it.
         if !request.isWithheld { responses.requestSent(method: head.method) }
-        if !needs.subject || (request.isWithheld && isExpecting) { match(&registry) }
+        let needsBody = needs.subject || registry.awaitsDecisions
+        if !needsBody || (request.isWithheld && isExpecting) { match(&registry) }
     }
 
     private mutating func takeRequestBody(
@@ -64,8 +68,15 @@ extension ExchangeTracker {
         if let index { exchanges[index].requestEnd = exitEnd }
         reportRequested(registry)
         report(.requestRead(id, bodyBytes: request?.bodyBytes ?? 0))
+        request?.end = end
         match(&registry)
-        guard let request else { return }
+        completeRequest(&registry)
+    }
+
+    /// Ends the request that is being read, if its end has been read and it waits for no decision.
+    private mutating func completeRequest(_ registry: inout ExchangeRegistry) {
+        guard let request, let end = request.end, !request.isAwaitingDecision else { return }
+        let index = exchanges.indices.last.flatMap { exchanges[$0].id == request.id ? $0 : nil }
         messageEnd.up = end
         self.request = nil
         if request.isDropped { drop(.up, to: end) }
@@ -94,9 +105,30 @@ extension ExchangeTracker {
         )
     }
 
-    /// Applies the rules to the request that is being read, and lets it enter the link.
+    /// Ends the wait of a request for the decision on its faults, and continues with what follows it.
+    mutating func admit(_ id: ExchangeID, _ registry: inout ExchangeRegistry, at time: Instant) {
+        now = max(now, time)
+        if request?.id == id, request?.isAwaitingDecision == true {
+            request?.isAwaitingDecision = false
+            request?.isDecided = true
+            match(&registry)
+            completeRequest(&registry)
+            if hold == nil, !isEnded {
+                parse(&registry)
+                limitWithheld(&registry)
+            }
+        }
+        finishWaiting(&registry)
+    }
+
+    /// Applies the rules to the request that is being read, and lets it enter the link. If the driver decides on its
+    /// faults, the request is reported first, and waits.
     mutating func match(_ registry: inout ExchangeRegistry) {
-        guard let request, !request.isMatched else { return }
+        guard let request, !request.isMatched, !request.isAwaitingDecision else { return }
+        if registry.awaitsDecisions, !request.isDecided {
+            self.request?.isAwaitingDecision = true
+            return reportRequested(registry)
+        }
         self.request?.isMatched = true
         let subject = registry.needs(of: request.head).subject ? registry.subject(request.head, request.sample) : nil
         let fault = registry.match(request.head, subject: subject)

@@ -48,6 +48,11 @@ struct ExchangeTracker {
         /// The first bytes of the body.
         var sample: [UInt8] = []
         var bodyBytes: Int64 = 0
+        /// The end of the request at the entry, once it has been read.
+        var end: Int64?
+        /// Whether the driver has not decided on its faults yet, and whether it has.
+        var isAwaitingDecision = false
+        var isDecided = false
         /// Whether the rules have been applied.
         var isMatched = false
         /// Whether its bytes wait at the entry until the rules have been applied.
@@ -179,7 +184,7 @@ struct ExchangeTracker {
         _ direction: Direction, _ end: StreamEnd, _ registry: inout ExchangeRegistry, at time: Instant
     ) {
         now = max(now, time)
-        if hold != nil || unparsed[direction].count > 0 {
+        if mustEndWait(direction) || unparsed[direction].count > 0 {
             if waitingEnds[direction] == nil { waitingEnds[direction] = end }
             return
         }
@@ -266,7 +271,17 @@ struct ExchangeTracker {
                 break
             }
         }
-        for direction in Direction.allCases where hold == nil {
+        finishWaiting(&registry)
+    }
+
+    /// Returns whether the end of a sender's stream must wait: for a hold, or for the decision on a request.
+    private func mustEndWait(_ direction: Direction) -> Bool {
+        hold != nil || (direction == .up && request?.isAwaitingDecision == true)
+    }
+
+    /// Passes on the ends of streams that have waited.
+    mutating func finishWaiting(_ registry: inout ExchangeRegistry) {
+        for direction in Direction.allCases where !mustEndWait(direction) {
             guard let end = waitingEnds[direction] else { continue }
             waitingEnds[direction] = nil
             finish(direction, end, &registry)
@@ -283,10 +298,10 @@ struct ExchangeTracker {
             }
             if hold == nil { releaseIncomplete(direction, &registry) }
         }
-        if hold == nil {
-            actions.append(.end(direction, end))
-        } else {
+        if mustEndWait(direction) {
             waitingEnds[direction] = end
+        } else {
+            actions.append(.end(direction, end))
         }
     }
 
@@ -301,7 +316,7 @@ struct ExchangeTracker {
     }
 
     /// Limits the bytes that wait for the end of a message to the stream's share.
-    private mutating func limitWithheld(_ registry: inout ExchangeRegistry) {
+    mutating func limitWithheld(_ registry: inout ExchangeRegistry) {
         if hold != nil { return }
         if withheld.up.count >= share { releaseIncomplete(.up, &registry) }
         if withheld.down.count >= share, let index = withheldResponse {
@@ -318,7 +333,7 @@ struct ExchangeTracker {
     mutating func release(_ registry: ExchangeRegistry) {
         if hold != nil || isEnded { return }
         if discardsFrom.up != nil || request?.isDropped == true {
-            drop(.up, to: .max)
+            drop(.up, to: discardsFrom.up == nil ? request?.end ?? .max : .max)
         } else if let request, request.isWithheld {
             pass(.up, to: request.start)
         } else if request == nil, isTracking, registry.withholdsRequests, !isAwaitingSwitch, !mayHeadPass {

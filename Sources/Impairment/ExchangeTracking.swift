@@ -7,15 +7,22 @@ public struct ExchangeTracking: Sendable {
     /// Returns the subject of a request, from its head and the first ``bodySampleMax`` bytes of its body: a text that
     /// names the resource, such as a note. ``FaultRule/subject`` is compared with it.
     public var subject: @Sendable (HTTPRequestHead, [UInt8]) -> String?
+    /// Whether each request waits at the entry of the link for the driver's decision on its faults: after
+    /// ``ExchangeEvent/requested(_:_:body:subject:)`` the driver may inject a fault at any point, and then calls
+    /// ``SharedLink/admitRequest(_:of:at:)``. Until then, none of the request's bytes enters the link, unless a client
+    /// that expects `100 Continue` has sent them later.
+    public var awaitsDecisions: Bool
 
     /// Bytes of a request's body that are kept for ``subject``.
     public static let bodySampleMax = 64 << 10
 
     /// Creates a configuration.
     public init(
-        rules: [FaultRule] = [], subject: @escaping @Sendable (HTTPRequestHead, [UInt8]) -> String? = { _, _ in nil }
+        rules: [FaultRule] = [], awaitsDecisions: Bool = false,
+        subject: @escaping @Sendable (HTTPRequestHead, [UInt8]) -> String? = { _, _ in nil }
     ) {
         self.rules = rules
+        self.awaitsDecisions = awaitsDecisions
         self.subject = subject
     }
 }

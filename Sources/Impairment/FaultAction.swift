@@ -22,8 +22,9 @@ public enum FaultAction: Hashable, Sendable {
     /// not receive the request; at the point `partlySent` it receives all of it.
     case reply(FaultReply)
     /// Only report the fault, for an observer that kills the client. The connection is held for the given time, at
-    /// least 1 ns; if the client's socket is gone by then, the bytes that the client sent beyond the point are
-    /// discarded.
+    /// least 1 ns; if the client has closed its socket by then, the bytes that the client sent beyond the point are
+    /// discarded. With a time greater than 0, the last byte of the response is held at the point `answered`, because a
+    /// client that has it may act on the response before it is killed.
     case report(hold: Nanoseconds = .zero)
 
     /// The greatest time of a hold: 365 days.
@@ -56,6 +57,9 @@ public enum FaultAction: Hashable, Sendable {
 
     /// The points at which the action is possible.
     var points: [FaultPoint] { FaultPoint.allCases.filter { problem(at: $0) == nil } }
+
+    /// Whether the last byte of a response is held at the point `answered`.
+    var holdsLastByte: Bool { if case .report(let time) = self { time > .zero } else { false } }
 
     /// Whether a response is discarded if the fault fires at the point `committed`.
     var discardsResponse: Bool {

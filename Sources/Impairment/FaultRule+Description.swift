@@ -58,8 +58,9 @@ extension FaultAction: CustomStringConvertible {
     }
 
     private static func text(_ time: Nanoseconds) -> String {
-        time.count % 1_000_000_000 == 0
-            ? "\(time.count / 1_000_000_000)s" : FaultRule.decimal(time.count, of: 1_000_000, digits: 6) + "ms"
+        let (seconds, rest) = time.count.quotientAndRemainder(dividingBy: 1_000_000_000)
+        let milliseconds = FaultRule.decimal(rest, of: 1_000_000, digits: 6) + "ms"
+        return rest == 0 ? "\(seconds)s" : seconds == 0 ? milliseconds : "\(seconds)s\(milliseconds)"
     }
 }
 

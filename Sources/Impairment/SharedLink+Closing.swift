@@ -6,6 +6,8 @@ extension SharedLink {
     /// Handles the FIN of the peer at `side`, which follows the bytes over the link and those in the tracker.
     mutating func closeInput(_ side: Side, _ id: FlowID) {
         guard conduits[id].tracker != nil else { return finishInput(side, id) }
+        if side == .client { discardAfterReport(id) }
+        guard conduits.contains(id) else { return }
         conduits[id].tracker?.ended(side.sendDirection, .finished, &recorder.exchanges, at: now)
         runTracker(id)
     }
@@ -30,19 +32,28 @@ extension SharedLink {
             conduits[id].recordGone(side)
             return removeIfEnded(id)
         }
-        if side == .client, conduits[id].tracker?.hold?.isReport == true {
-            conduits[id].tracker?.discardAfterReport()
-            runTracker(id)
-            guard conduits.contains(id) else { return }
+        let wasHeld = side == .client && conduits[id].tracker?.hold?.isReport == true
+        if wasHeld {
+            // Nothing more is written to the socket.
+            conduits[id].recordGone(side)
+            discardAfterReport(id)
         }
+        guard conduits.contains(id) else { return }
         guard conduits[id][side.sendDirection].toxics?.isHolding == true else { return trackGone(side, id) }
         // The bytes that wait before the toxics are delivered first.
-        if conduits[id].isGone(side) { return }
+        if conduits[id].isGone(side) && !wasHeld { return }
         conduits[id].recordGone(side)
         conduits[id][side.sendDirection].toxics?.finish(.gone)
         trackOrphan(id)
         if conduits.contains(id) { runToxics(id, side.sendDirection) }
         if conduits.contains(id) { deliver(id, side.opposite.sendDirection) }
+    }
+
+    /// Discards what a client has sent beyond the point of a reported fault, because its socket is closed.
+    private mutating func discardAfterReport(_ id: FlowID) {
+        guard conduits[id].tracker?.hold?.isReport == true else { return }
+        conduits[id].tracker?.discardAfterReport(&recorder.exchanges)
+        runTracker(id)
     }
 
     /// Handles the end of a socket whose stream has left the toxics.

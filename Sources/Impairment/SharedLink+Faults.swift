@@ -54,23 +54,29 @@ extension SharedLink {
 
     /// Injects a fault into an exchange whose request has been read (``ExchangeEvent/requested(_:_:body:subject:)``).
     /// Returns whether it can apply: the action is possible at the point, no other fault applies, nothing of the
-    /// response has been read, and the exchange has not passed the point. The fault may fire at once.
+    /// response has been read, and the exchange has not passed the point. The fault may fire at once. If it cannot
+    /// apply, ``ExchangeEvent/faultMissed(_:rule:point:)`` follows.
     ///
     /// - Parameters:
     ///   - rule: The number that ``ExchangeEvent/faultInjected(_:rule:point:offset:)`` reports.
-    ///   - point: The point. A request can be kept at `queued` only while a rule of the link withholds it.
+    ///   - point: The point. A request can be kept at `queued` only while a rule of the link withholds it, or while it
+    ///     waits for a decision (``ExchangeTracking/awaitsDecisions``).
     ///   - side: The sockets that ``FaultRule/side`` describes.
+    ///   - isDrawn: Whether the point was drawn: if the response has no body, ``FaultPoint/answerStarted`` replaces
+    ///     ``FaultPoint/partlyAnswered``.
     @discardableResult
     public mutating func injectFault(
         _ action: FaultAction, rule: Int, into exchange: ExchangeID, of id: FlowID, at point: FaultPoint,
-        side: FaultSide? = nil, at time: Instant
+        side: FaultSide? = nil, isDrawn: Bool = false, at time: Instant
     ) -> Bool {
         advance(to: time)
         guard conduits.contains(id), conduits[id].tracker != nil else { return false }
         recorder.exchanges.recordInjection()
-        let fault = ExchangeRegistry.Fault(rule: rule, point: point, action: action, side: side, isInjected: true)
+        let fault = ExchangeRegistry.Fault(
+            rule: rule, point: point, action: action, side: side, isDrawn: isDrawn, isInjected: true)
         let isInjected =
             conduits[id].tracker?.inject(fault, into: exchange, &recorder.exchanges, at: now) ?? false
+        if !isInjected { recorder.record(.faultMissed(exchange, rule: rule, point: point), id, at: now) }
         runTracker(id)
         advance(to: now)
         return isInjected
@@ -84,7 +90,19 @@ extension SharedLink {
         injectFault(action, rule: rule, into: exchange, of: id, at: .committed, at: time)
     }
 
-    /// Withdraws the faults of ``injectFault(_:rule:into:of:at:side:at:)`` and of rules that have not begun to apply.
+    /// Admits a request that waits for the decision on its faults (``ExchangeTracking/awaitsDecisions``): it enters the
+    /// link, unless a fault that has been injected prevents that. Every request must be admitted, at the time of its
+    /// ``ExchangeEvent/requested(_:_:body:subject:)``.
+    public mutating func admitRequest(_ exchange: ExchangeID, of id: FlowID, at time: Instant) {
+        guard recorder.exchanges.awaitsDecisions else { return }
+        advance(to: time)
+        guard conduits.contains(id), conduits[id].tracker != nil else { return }
+        conduits[id].tracker?.admit(exchange, &recorder.exchanges, at: now)
+        runTracker(id)
+        advance(to: now)
+    }
+
+    /// Withdraws the faults of ``injectFault(_:rule:into:of:at:side:isDrawn:at:)`` and of rules that have not begun to apply.
     public mutating func withdrawFaults(at time: Instant) {
         advance(to: time)
         for id in conduits.openConnections where conduits.contains(id) && conduits[id].tracker != nil {
@@ -152,16 +170,22 @@ extension SharedLink {
         guard let deadline = conduits[id].tracker?.nextDeadline else { return }
         if let timer = conduits[id].tracker?.timer, timer <= deadline { return }
         conduits[id].tracker?.timer = deadline
-        faultTimers.removeStale(in: conduits, connections: tcp.connectionCount)
-        faultTimers.schedule(id, at: deadline)
+        timers.removeStale(in: conduits, connections: tcp.connectionCount)
+        timers.schedule(id, .fault, at: deadline)
     }
 
     /// Continues the connection of a timer that is due.
-    mutating func fire(_ timer: FaultTimers.Timer) {
-        guard FaultTimers.isCurrent(timer, in: conduits) else { return }
-        conduits[timer.flow].tracker?.timer = nil
-        conduits[timer.flow].tracker?.advance(to: now, &recorder.exchanges)
-        runTracker(timer.flow)
+    mutating func fire(_ timer: LinkTimers.Timer) {
+        guard LinkTimers.isCurrent(timer, in: conduits) else { return }
+        switch timer.purpose {
+        case .toxics(let direction):
+            conduits[timer.flow][direction].toxics?.timer = nil
+            runToxics(timer.flow, direction)
+        case .fault:
+            conduits[timer.flow].tracker?.timer = nil
+            conduits[timer.flow].tracker?.advance(to: now, &recorder.exchanges)
+            runTracker(timer.flow)
+        }
     }
 
     // MARK: Ends

@@ -90,8 +90,8 @@ extension SharedLink {
         return bytes == budget.bytesHeld && toxicBytes == budget.toxicBytesHeld
     }
 
-    /// The number of timers of toxics, including stale ones.
-    var toxicTimerCount: Int { toxicScheduler.count }
+    /// The number of timers of toxics and faults, including stale ones.
+    var timerCount: Int { timers.count }
 }
 
 extension Conduit {

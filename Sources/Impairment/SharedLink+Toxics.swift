@@ -114,7 +114,7 @@ extension SharedLink {
     private mutating func setToxicTimer(_ id: FlowID, _ direction: Direction, at deadline: Instant) {
         if let timer = conduits[id][direction].toxics?.timer, timer <= deadline { return }
         conduits[id][direction].toxics?.timer = deadline
-        toxicScheduler.removeStale(in: conduits, connections: tcp.connectionCount)
-        toxicScheduler.schedule(id, direction, at: deadline)
+        timers.removeStale(in: conduits, connections: tcp.connectionCount)
+        timers.schedule(id, .toxics(direction), at: deadline)
     }
 }

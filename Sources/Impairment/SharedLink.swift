@@ -30,8 +30,7 @@ public struct SharedLink: ~Copyable {
     var budget: ConnectionBudget
     var orphans: OrphanTable
     var toxicList: ToxicList
-    var toxicScheduler = ToxicScheduler()
-    var faultTimers = FaultTimers()
+    var timers = LinkTimers()
     var recorder: LinkRecorder
     /// The policy under which the open connections were accepted.
     private var policy: ConnectionPolicy
@@ -101,7 +100,7 @@ public struct SharedLink: ~Copyable {
 
     /// The earliest deadline of toxics, faults and orphans.
     private var ownDeadline: Instant {
-        min(orphans.nextDeadline, toxicScheduler.nextDeadline, faultTimers.nextDeadline)
+        min(orphans.nextDeadline, timers.nextDeadline)
     }
 
     /// Runs all events due up to `time`, each at its own time; ``eventsPerCallMax`` limits their number.
@@ -122,18 +121,13 @@ public struct SharedLink: ~Copyable {
             let own = ownDeadline
             // With toxics and faults, an event of TCP may set a deadline earlier than those known now.
             let stepsWithTCP =
-                !toxicList.isEmpty || !toxicScheduler.isEmpty || !faultTimers.isEmpty || recorder.exchanges.mayFire
+                !toxicList.isEmpty || !timers.isEmpty || recorder.exchanges.mayFire
             let next = stepsWithTCP ? min(own, max(now, tcp.nextDeadline ?? .never)) : own
             guard next <= time else { return runTCP(to: time, &eventsLeft) }
             guard runTCP(to: next, &eventsLeft), eventsLeft > 0 else { return false }
             if own > next { continue }
             eventsLeft -= 1
-            if let timer = toxicScheduler.popDue(at: next) {
-                if ToxicScheduler.isCurrent(timer, in: conduits) {
-                    conduits[timer.flow][timer.direction].toxics?.timer = nil
-                    runToxics(timer.flow, timer.direction)
-                }
-            } else if let timer = faultTimers.popDue(at: next) {
+            if let timer = timers.popDue(at: next) {
                 fire(timer)
             } else if let orphan = orphans.due(at: next) {
                 resetBothSockets(orphan)

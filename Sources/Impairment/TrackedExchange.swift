@@ -62,7 +62,7 @@ struct TrackedExchange {
             responseHeadEnd.flatMap {
                 Self.part(of: responseFraming, from: $0, body: responseBodyStart, end: responseEnd, bytes: fault.bytes)
             }.map { (.down, $0) }
-        case .answered: responseEnd.map { (.down, $0) }
+        case .answered: responseEnd.map { (.down, fault.action.holdsLastByte ? $0 - 1 : $0) }
         }
     }
 

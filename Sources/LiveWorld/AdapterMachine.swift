@@ -69,6 +69,8 @@ struct AdapterMachine: Sendable {
     private var openExchanges = 0
     private var lastActivity = Instant.start
     private var workSince = Instant.start
+    /// Whether a program without an adapter has ended with success.
+    private var isDone = false
 
     init(_ adapter: Scenario.Device.Adapter, limits: AdapterLimits = AdapterLimits()) {
         self.adapter = adapter
@@ -90,6 +92,7 @@ struct AdapterMachine: Sendable {
         said = nil
         hasSaidSinceAct = false
         outbox = 0
+        isDone = false
         pending = nil
         workBegins(at: now)
         switch adapter {
@@ -117,6 +120,7 @@ struct AdapterMachine: Sendable {
         guard isLive else { return }
         if adapter == .none && isSuccess {
             openExchanges = 0
+            isDone = true
             return report(true)
         }
         let hadStarted = state == .running && (adapter == .lines || now - workSince >= limits.silence)
@@ -135,6 +139,7 @@ struct AdapterMachine: Sendable {
         workBegins(at: now)
         guard adapter == .lines else {
             actions.append(.finished(act: id, record: nil))
+            if isDone { report(true) }
             return
         }
         hasSaidSinceAct = false

@@ -47,7 +47,8 @@ actor DeviceDriver: LiveDevice {
         var configuration = ProxyConfiguration(listen: Endpoint(host: "127.0.0.1", port: 0), upstream: server.endpoint)
         configuration.seed = world.seed
         configuration.linkName = "link/\(device.name)"
-        configuration.exchangeTracking = ExchangeTracking()
+        configuration.exchangeTracking = ExchangeTracking(
+            awaitsDecisions: world.scenario.decidesOnFaultsBeforeRequests)
         let name = device.name
         configuration.exchangeController = { event, port in world.exchange(of: name, event, port: port) }
         proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
@@ -72,8 +73,8 @@ actor DeviceDriver: LiveDevice {
             await proxy.setConditions(conditions)
             world.executed(order)
         case .record(let event): world.record(event)
-        case .setInterface(_, let isUp):
-            interface = NetworkInterface(isUp: isUp)
+        case .setInterface(_, let isUp, let kind):
+            interface = NetworkInterface(isUp: isUp, isMetered: kind == .cell)
             try? await client?.setInterface(interface)
             world.executed(order)
         case .startClient(let act, _):
@@ -85,7 +86,7 @@ actor DeviceDriver: LiveDevice {
             } catch {
                 world.finished(act, error)
             }
-        case .killClient(let act, _):
+        case .killClient(let act, _, atOnce: _):
             rawTask?.cancel()
             await client?.kill()
             client = nil
@@ -103,9 +104,18 @@ actor DeviceDriver: LiveDevice {
             } catch {
                 world.finished(act, error)
             }
+        case .closeConnection(let exchange, _, let isAbort):
+            await closeConnection(of: exchange, isAbort: isAbort)
+            world.executed(order)
         case .disarmFaults: await proxy.withdrawFaults()
         case .armFault, .readServer, .end: break
         }
+    }
+
+    private func closeConnection(of exchange: Int, isAbort: Bool) async {
+        guard let port = world.port(of: exchange, name) else { return }
+        let connection = await proxy.connections().first { $0.client?.port == port }
+        if let connection { _ = await proxy.closeConnection(connection.id, abortively: isAbort) }
     }
 
     /// Fetches the server's notes into the store, and ends the client. Nothing of it is recorded.
@@ -134,6 +144,7 @@ actor DeviceDriver: LiveDevice {
             host: "127.0.0.1", port: proxy.address.port, user: user, password: RunServer.password, storePath: storePath)
         configuration.mutant = mutant
         configuration.seed = seeds.bits()
+        configuration.mustEnd = { [world, name] in world.mustEnd(name) }
         configuration.isHostResolvable = { [weak self] in self?.isNameResolved.withLock { $0 } ?? false }
         return configuration
     }

@@ -117,6 +117,7 @@ struct DeviceLedger {
         case .interrupted(let id): return endExchange(id).map { [.failed($0)] } ?? []
         case .faultInjected(let id, let rule, let point, _):
             let point = Scenario.Fault.Point(rawValue: point.rawValue)
+            if rule == World.storing { return [] }
             return exchanges[id].map { [.fault(index: rule, exchange: $0.number, point: point)] } ?? []
         case .requestRead(let id, let bytes):
             guard bytes > 0, let exchange = exchanges[id] else { return [] }
@@ -130,6 +131,11 @@ struct DeviceLedger {
         case .requestStarted, .faultMissed, .protocolSwitched: return []
         case .notHTTP(let reason): return [.action(actor: name, "sends bytes that are not HTTP: \(reason)")]
         }
+    }
+
+    /// Returns the port of the client on the connection of an exchange of the run.
+    func port(of exchange: Int) -> Int? {
+        exchanges.first { $0.value.number == exchange }?.value.attempt.flatMap { connections[$0]?.port }
     }
 
     /// Ends an exchange; `nil` if it had ended for the client, or began before 0 s.

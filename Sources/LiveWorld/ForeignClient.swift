@@ -33,7 +33,8 @@ final class ForeignClient: LiveDevice {
         var configuration = ProxyConfiguration(listen: Endpoint(host: "127.0.0.1", port: 0), upstream: server.endpoint)
         configuration.seed = world.seed
         configuration.linkName = "link/\(name)"
-        configuration.exchangeTracking = ExchangeTracking()
+        configuration.exchangeTracking = ExchangeTracking(
+            awaitsDecisions: world.scenario.decidesOnFaultsBeforeRequests)
         configuration.exchangeController = { event, _ in relay.report(event) }
         proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
         let variables = [
@@ -41,7 +42,8 @@ final class ForeignClient: LiveDevice {
             ("SLOWLANE_PASSWORD", RunServer.password), ("SLOWLANE_SEED", "\(world.seed)"),
             ("SLOWLANE_DEVICE", name), ("SLOWLANE_DATA", data.path),
         ]
-        loop = try ForeignClientLoop(name, program, adapter, variables: variables.map { (name: $0.0, value: $0.1) }, seed: world.seed)
+        loop = try ForeignClientLoop(
+            name, program, adapter, variables: variables.map { (name: $0.0, value: $0.1) }, seed: world.seed)
         relay.target = self
         loop.start(for: self)
     }
@@ -99,14 +101,15 @@ final class ForeignClient: LiveDevice {
             await proxy.setConditions(conditions)
             world.executed(order)
         case .record(let event): world.record(event)
-        case .setInterface(_, let isUp):
+        case .setInterface(_, let isUp, _):
             loop.post(.notify(.interface(isUp: isUp)))
             world.executed(order)
         case .startClient(let act, _): loop.post(.start(act, order))
-        case .killClient(let act, _): loop.post(.kill(act, order))
+        case .killClient(let act, _, atOnce: _): loop.post(.kill(act, order))
         case .perform(let act, actor: _, let action): loop.post(.perform(act, order, action))
         case .disarmFaults: await proxy.withdrawFaults()
-        case .armFault, .readServer, .end: break
+        // Without reports of commits no fault is at `stored`.
+        case .closeConnection, .armFault, .readServer, .end: break
         }
     }
 

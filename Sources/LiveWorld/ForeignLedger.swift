@@ -49,8 +49,10 @@ struct ForeignLedger: Sendable {
             // Bytes written to the socket of a killed program are not received.
             return numbers.removeValue(forKey: id).map { [.responseReceived($0, status: status)] } ?? []
         case .interrupted(let id): return numbers.removeValue(forKey: id).map { [.failed($0)] } ?? []
-        case .faultInjected(let id, let rule, _, _):
-            return numbers[id].map { [.fault(index: rule, exchange: $0)] } ?? []
+        case .faultInjected(let id, let rule, let point, _):
+            if rule == World.storing { return [] }
+            let point = Scenario.Fault.Point(rawValue: point.rawValue)
+            return numbers[id].map { [.fault(index: rule, exchange: $0, point: point)] } ?? []
         case .notHTTP(let reason): return [.action(actor: name, "sends bytes that are not HTTP: \(reason)")]
         case .requestStarted, .requestRead, .responseStarted, .faultMissed, .protocolSwitched: return []
         }

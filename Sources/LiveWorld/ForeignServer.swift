@@ -93,7 +93,7 @@ final class ForeignServer: Sendable {
             let end = process.takeEnd()
             read(process)
             if let end {
-                let reason = "the server ended by itself: \(end.text)"
+                let reason = "the server \(Scenario.Program.endedByItself): \(end.text)"
                 state.withLock { $0.end = reason }
                 world.abort(reason)
                 break

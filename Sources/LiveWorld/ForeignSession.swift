@@ -144,7 +144,7 @@ struct ForeignSession: ~Copyable {
             case .broken(let reason): fail(ProgramError(.broken, "\(title): \(reason)"))
             case .ended(let how, let hadStarted):
                 if hadStarted && preparing == nil {
-                    client.ended("\(title) ended by itself: \(how)")
+                    client.ended("\(title) \(Scenario.Program.endedByItself): \(how)")
                     kill()
                 } else {
                     fail(ProgramError(.notStarted, "\(title) ended at its start: \(how)"))

@@ -23,6 +23,8 @@ final class World: Sendable {
         var ledgers: [String: DeviceLedger]
         /// The fault that the director has ordered for the exchange being reported.
         var fault: ProxyConfiguration.InjectedFault?
+        /// Devices whose clients end at their next commit, because a fault kills them.
+        var kills: Set<String> = []
         var timer: Scheduled<Void>?
         var timerDeadline: Instant?
         /// The reason why the run has ended without a verdict.
@@ -184,6 +186,12 @@ final class World: Sendable {
         }
     }
 
+    /// Returns the port of the client on the connection of an exchange.
+    func port(of exchange: Int, _ device: String) -> Int? { state.withLock { $0.ledgers[device]?.port(of: exchange) } }
+
+    /// Returns whether a fault has killed a device's client, which then does nothing more.
+    func mustEnd(_ device: String) -> Bool { state.withLock { $0.kills.contains(device) } }
+
     /// Reads the names of notes or assigns new ones, and records the events that follow.
     func withRecorder<Value: Sendable, Failure: Error>(
         _ body: (inout HistoryRecorder) throws(Failure) -> (Value, [History.Event])
@@ -209,6 +217,7 @@ final class World: Sendable {
     /// Records that an order was executed later than it was given, if the delay is considerable.
     func executed(_ order: Order) {
         fact { state, now in
+            if case .killClient(_, let device, atOnce: _) = order.action { state.kills.remove(device) }
             let span = now - order.time
             if span >= ScenarioDirector.lateMin { record(.late(span), &state, now) }
         }
@@ -247,14 +256,16 @@ final class World: Sendable {
                 // Recorded when the conditions have taken effect.
                 lanes[device]?.continuation.yield(Order(action: order, time: now))
             case .record(let event): record(event, &state, now)
-            case .setConditions(let name, _, link: _), .setInterface(let name, isUp: _), .startClient(_, let name),
-                .killClient(_, let name), .perform(_, actor: let name, _):
+            case .setConditions(let name, _, link: _), .setInterface(let name, isUp: _, _), .startClient(_, let name),
+                .killClient(_, let name, atOnce: false), .perform(_, actor: let name, _),
+                .closeConnection(exchange: _, let name, isAbort: _):
                 lanes[name]?.continuation.yield(Order(action: order, time: now))
-            case .armFault(let index, exchange: _, _):
+            case .killClient(_, let name, atOnce: true):
+                state.kills.insert(name)
+                lanes[name]?.continuation.yield(Order(action: order, time: now))
+            case .armFault(let index, exchange: _, let device, let point):
                 // Only the exchange that is being reported can get a fault.
-                state.fault = FaultInjection(scenario.faults[index]).map {
-                    .init(rule: index, action: $0.action, point: $0.point)
-                }
+                state.fault = injection(index, at: point, of: device)
             case .disarmFaults:
                 for device in scenario.devices {
                     lanes[device.name]?.continuation.yield(Order(action: order, time: now))
@@ -265,6 +276,23 @@ final class World: Sendable {
                 finish(&state)
             }
         }
+    }
+
+    /// The number of the link's fault that holds a connection until the result has been stored.
+    static let storing = -1
+    /// The longest time for which a connection is held after a response whose result is to be stored.
+    private static let storingMax = Nanoseconds.seconds(1)
+
+    /// Returns the fault of the link for a fault of the scenario.
+    private func injection(
+        _ index: Int, at point: Scenario.Fault.Point, of device: String
+    ) -> ProxyConfiguration.InjectedFault? {
+        let fault = scenario.faults[index]
+        if let found = FaultInjection(fault, at: point, of: device) {
+            return .init(rule: index, action: found.action, point: found.point, isDrawn: found.isDrawn)
+        }
+        // Nothing may pass the connection before the client has stored the result.
+        return point == .stored ? .init(rule: Self.storing, action: .hold(Self.storingMax), point: .answered) : nil
     }
 
     private func readServer(_ recorder: HistoryRecorder) {

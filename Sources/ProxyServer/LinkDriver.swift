@@ -420,11 +420,14 @@ final class LinkDriver {
         while let exchange = takeExchangeEvent() {
             onExchange?(exchange.event)
             if let report = faultReporter?.record(exchange.event, { link.faultRules }) { onFault(report) }
-            if let fault = exchangeController?(exchange.event, Int(clientPorts[exchange.flow.index])),
-                case .requested(let id, _, _, _) = exchange.event
-            {
-                link.injectFault(
-                    fault.action, rule: fault.rule, into: id, of: exchange.flow, at: fault.point, at: now)
+            let fault = exchangeController?(exchange.event, Int(clientPorts[exchange.flow.index]))
+            if case .requested(let id, _, _, _) = exchange.event {
+                if let fault {
+                    link.injectFault(
+                        fault.action, rule: fault.rule, into: id, of: exchange.flow, at: fault.point,
+                        isDrawn: fault.isDrawn, at: now)
+                }
+                link.admitRequest(id, of: exchange.flow, at: now)
             }
             send(.exchange(exchange.event, at: exchange.time), .exchanges)
         }

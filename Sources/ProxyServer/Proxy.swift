@@ -119,8 +119,9 @@ public final class Proxy: Sendable {
     }
 
     /// Adds a fault rule and returns its number. The rule applies to requests that begin from now on, on connections that
-    /// are opened from now on, or that were opened while the proxy had a rule
-    /// (``ProxyStatus/connectionsWithoutFaults``). No connection is closed. Each fault is logged.
+    /// are opened from now on, that were opened while the proxy had a rule, or that are on the fast path and between two
+    /// exchanges; ``ProxyStatus/connectionsWithoutFaults`` counts the others. No connection is closed. Each fault is
+    /// logged.
     ///
     /// Throws if the rule cannot be used, or if the proxy has ``Impairment/SharedLink/faultRulesMax`` rules.
     @discardableResult

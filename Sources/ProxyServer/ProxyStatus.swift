@@ -17,7 +17,8 @@ public struct ProxyStatus: Hashable, Sendable {
     public var synDropMethod: SYNDropMethod?
     /// The fault rules with their counts.
     public var faultRules: [FaultRuleStatus] = []
-    /// Open connections to which the fault rules do not apply: they were opened before the first rule was added.
+    /// Open connections to which the fault rules do not apply: they were opened on the link
+    /// before the first rule was added.
     public var connectionsWithoutFaults = 0
     /// The link.
     public var link: LinkStatus

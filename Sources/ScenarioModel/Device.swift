@@ -63,7 +63,7 @@ extension Scenario {
             case always
             /// In no outage.
             case never
-            /// In outages chosen at random.
+            /// In outages chosen at random: each with a probability of 50 %.
             case sometimes
         }
 

@@ -6,7 +6,7 @@ extension Scenario {
     public struct Fault: Hashable, Sendable {
         /// A point of an exchange.
         public enum Point: String, CaseIterable, Hashable, Sendable {
-            /// The client has stored the change, and nothing is sent.
+            /// The client has stored the change and sends the request; nothing has left the device.
             case queued
             /// A part of the request has been forwarded.
             case partlySent = "partly-sent"
@@ -20,9 +20,10 @@ extension Scenario {
             case partlyAnswered = "partly-answered"
             /// The response is complete, and the client has not stored its result.
             case answered
-            /// The client has stored the result.
+            /// The client has stored the result: the first commit of its store after the response. An exchange after
+            /// which it stores nothing does not reach this point.
             case stored
-            /// A point chosen at random for each exchange.
+            /// A point chosen at random for each exchange, from those at which the action is possible.
             case any
         }
 
@@ -36,8 +37,8 @@ extension Scenario {
             case mute
             /// Nothing is delivered for a time.
             case hold(Nanoseconds)
-            /// The client of a device is killed.
-            case kill(device: String)
+            /// The client of a device is killed; `nil` means the client that sent the request.
+            case kill(device: String?)
             /// The rest is delivered at a low rate.
             case trickle(bytesPerSecond: Int)
             /// The client receives this response instead of the server's.
@@ -83,6 +84,12 @@ extension Scenario {
         /// Whether the verdict is inconclusive if the fault never fires.
         public var mustFire: Bool { times.lowerBound > 0 }
 
+        /// Returns whether the fault may kill a device's client.
+        public func mayKill(_ name: String) -> Bool {
+            guard case .kill(let killed) = action else { return false }
+            return killed == name || killed == nil && (device == nil || device == name)
+        }
+
         /// Creates a fault.
         public init(
             request: RequestPattern, nth: Int = 1, chance: Probability? = nil, times: ClosedRange<Int> = 1...1,
@@ -101,6 +108,26 @@ extension Scenario {
 }
 
 extension Scenario.Fault.Action: CustomStringConvertible {
+    /// Returns whether the action has a meaning at a point; at ``Scenario/Fault/Point/any`` if it has one at some point.
+    public func isPossible(at point: Scenario.Fault.Point) -> Bool {
+        switch point {
+        case .any, .queued, .partlySent, .received, .committed: return true
+        case .answerStarted, .partlyAnswered: return name != "reply"
+        case .answered: return name != "reply" && name != "trickle"
+        case .stored:
+            // The exchange is over: its connection can be ended, or the client.
+            switch self {
+            case .cut, .close, .kill: return true
+            case .mute, .hold, .trickle, .reply: return false
+            }
+        }
+    }
+
+    /// The points at which the action is possible, in order.
+    var points: [Scenario.Fault.Point] {
+        Scenario.Fault.Point.allCases.filter { $0 != .any && isPossible(at: $0) }
+    }
+
     /// The name of the action in scenario files.
     public var name: String {
         switch self {
@@ -118,7 +145,7 @@ extension Scenario.Fault.Action: CustomStringConvertible {
         switch self {
         case .cut, .close, .mute: name
         case .hold(let time): "hold \(TimeFormat.short(time))"
-        case .kill(let device): "kill \(device)"
+        case .kill(let device): device.map { "kill \($0)" } ?? "kill"
         case .trickle(let rate): "trickle \(rate) B/s"
         case .reply(let reply): "reply \(reply.status)"
         }

@@ -6,12 +6,22 @@ internal import LinkModel
 /// A fault applies to the matches from number ``Scenario/Fault/nth`` on, or with a probability to each of them, until it
 /// has applied as often as it may. Requests of writers never match, because a writer has no link.
 public struct FaultCounters: Sendable {
+    /// A fault that applies to an exchange.
+    struct Application: Equatable {
+        /// The index of the fault.
+        let fault: Int
+        /// The point, never ``Scenario/Fault/Point/any``.
+        let point: Scenario.Fault.Point
+    }
+
     private let faults: [Scenario.Fault]
     private let devices: Set<String>
     private var matches: [Int]
     private var applied: [Int]
     /// A stream for each fault.
     private var streams: [RandomStream]
+    /// A stream of points for each fault.
+    private var points: [RandomStream]
     private var isDisarmed = false
 
     /// Creates the counters of a scenario.
@@ -21,11 +31,11 @@ public struct FaultCounters: Sendable {
         matches = faults.map { _ in 0 }
         applied = matches
         streams = faults.indices.map { RandomStream(seed: seed, "fault/\($0)") }
+        points = faults.indices.map { RandomStream(seed: seed, "fault/\($0)/point") }
     }
 
-    /// Counts a request for every fault that it matches. Returns the index of the first fault that applies to it; `nil`
-    /// if none does.
-    public mutating func requested(by actor: String, method: String, row: String?) -> Int? {
+    /// Counts a request for every fault that it matches. Returns the first fault that applies to it; `nil` if none does.
+    mutating func requested(by actor: String, method: String, row: String?) -> Application? {
         guard !isDisarmed, devices.contains(actor) else { return nil }
         var found: Int?
         for (index, fault) in faults.enumerated() {
@@ -43,7 +53,14 @@ public struct FaultCounters: Sendable {
                 applied[index] += 1
             }
         }
-        return found
+        return found.map { Application(fault: $0, point: point(of: $0)) }
+    }
+
+    /// Returns the point of a fault, drawn if it may be any.
+    private mutating func point(of fault: Int) -> Scenario.Fault.Point {
+        guard faults[fault].point == .any else { return faults[fault].point }
+        let possible = faults[fault].action.points
+        return possible[Int(points[fault].integer(below: Int64(possible.count)))]
     }
 
     /// Records that a fault has not fired in an exchange, so that it may apply to a later match.

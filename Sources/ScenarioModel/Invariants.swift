@@ -97,7 +97,7 @@ extension Scenario {
                 return names.isEmpty ? [] : ["\(title): \(names.joined(separator: ", "))"]
             }
             return line("invariants checked", members.filter(\.isDecidable))
-                + line("invariants not checked, because a history cannot show them", members.filter { !$0.isDecidable })
+                + line("invariants not checked yet", members.filter { !$0.isDecidable })
                 + line("invariants dropped by the scenario", Invariant.allCases.filter(dropped.contains))
         }
     }

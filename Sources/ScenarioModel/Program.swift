@@ -6,6 +6,9 @@ extension Scenario {
         /// The working folder; `nil` for that of the runner.
         public let folder: String?
 
+        /// The part of a reason that tells that a program has ended during the run.
+        public static let endedByItself = "ended by itself"
+
         /// Creates a program.
         public init(_ arguments: [String], folder: String? = nil) {
             self.arguments = arguments

@@ -51,16 +51,19 @@ extension ScenarioDirector {
     /// Whatever of the script is left is missed.
     private mutating func endScript() {
         plan.cancel()
+        reactions.cancel()
         takeMissed()
         for index in actors.indices {
-            for due in actors[index].queue { miss(due.step, "the script ended before the action started") }
-            actors[index].queue = []
-            if let id = actors[index].act, let act = acts[id] {
-                actors[index].act = nil
-                acts[id] = nil
-                if let step = act.step { miss(step, "the script ended before the action had taken effect") }
+            for waiting in actors[index].queue {
+                if let step = waiting.step { miss(step, "the script ended before the action started") }
             }
+            actors[index].queue = []
+            actors[index].act = nil
         }
+        for (_, act) in acts.sorted(by: { $0.key.number < $1.key.number }) {
+            if let step = act.step { miss(step, "the script ended before the action had taken effect") }
+        }
+        acts = [:]
         takeMissed()
     }
 
@@ -70,6 +73,7 @@ extension ScenarioDirector {
         phase = .heal
         phaseDeadline = now + Self.quiesceMax
         faults.disarm()
+        storedFaults.disarm()
         record(.phase(.heal))
         record(.action(actor: "runner", "restores all links"))
         order(.disarmFaults)
@@ -77,8 +81,7 @@ extension ScenarioDirector {
             let name = actors[index].name
             actors[index].timeline = nil
             order(.setConditions(device: name, .clear, link: "clear"))
-            if actors[index].isInterfaceUp != true { order(.setInterface(device: name, isUp: true)) }
-            actors[index].isInterfaceUp = true
+            setInterface(of: index, Interface(isUp: true, kind: .wlan))
             record(.network(device: name, link: "clear", isOnline: true))
             if !actors[index].isRunning {
                 actors[index].isRunning = true
@@ -121,13 +124,13 @@ extension ScenarioDirector {
 
     mutating func limitReached() {
         // The run is not aborted if all that is left are steps that wait for a state of a device.
-        let waitsForStatesOnly = !plan.hasTimedSteps && !plan.isFinished && hasNoWork && !isOpen
+        let waitsForStatesOnly = !hasTimedSteps && !plan.isFinished && hasNoWork && !isOpen
         if !waitsForStatesOnly { record(.aborted("exceeded the \(TimeFormat.short(scenario.limit)) limit")) }
         beginHeal()
     }
 
     /// Whether nothing is outstanding: besides ``hasNoWork``, no attempt to connect.
-    var isQuiet: Bool { hasNoWork && dials.isEmpty && !actors.contains(where: \.isBusy) }
+    var isQuiet: Bool { hasNoWork && strayWrites.isEmpty && dials.isEmpty && !actors.contains(where: \.isBusy) }
 
     /// Whether no act, exchange or change of a link is outstanding.
     var hasNoWork: Bool {
@@ -149,13 +152,16 @@ extension ScenarioDirector {
     mutating func proceed(_ actual: Instant? = nil) {
         switch phase {
         case .script:
+            if !strayWrites.isEmpty { strayWrites = strayWrites.filter { $0.value > now } }
             startActs(actual ?? now)
             guard phase == .script else { return }
-            let isComplete = isQuiet && (plan.isFinished && !isOpen || hasOnlyPolls)
+            let isPlanComplete = plan.isFinished && !reactions.hasPlanned && !isOpen && hasAllChanges
+            plannedUntil = isPlanComplete ? plannedUntil ?? now : nil
+            let isComplete = isQuiet && (isPlanComplete || hasOnlyPolls)
             quietSince = isComplete ? quietSince ?? now : nil
-            if let quietSince, now - quietSince >= Self.quietMin { return beginHeal() }
+            if let quietSince, retryDeadline == nil, now - quietSince >= Self.quietMin { return beginHeal() }
             // Nothing can change what is left: no step or change of a link has a known time, and the world is idle.
-            if isIdle && !plan.hasTimedSteps && hasAllChanges && nextChange == nil { beginHeal() }
+            if isIdle && !hasTimedSteps && hasAllChanges && nextChange == nil { beginHeal() }
         case .heal:
             if actors.allSatisfy({ $0.act == nil }) { beginRound() }
         case .quiesce:
@@ -175,12 +181,45 @@ extension ScenarioDirector {
     /// Whether polls are all that happens: no step or change of a link has a known time, and no client has anything to
     /// send, or can learn anything from the server. Steps and expectations that wait for a state then wait in vain.
     private var hasOnlyPolls: Bool {
-        !plan.hasTimedSteps && nextChange == nil
+        !hasTimedSteps && nextChange == nil
             && actors.indices.allSatisfy {
                 actors[$0].device == nil || !actors[$0].isRunning
                     || actors[$0].isSettled && knowledge.isCurrent($0)
             }
     }
 
+    /// The time until which the end of the script waits for a retry that a client has scheduled; `nil` if there is none, or
+    /// if its network allows no exchange.
+    var retryDeadline: Instant? {
+        guard let end = plannedUntil.map({ $0 + Self.retryMax }), now < end else { return nil }
+        let isRetrying = actors.contains { actor in
+            actor.device != nil && actor.isRunning && !actor.isSettled && actor.act == nil
+                && actor.timeline?.conditions.preventsExchanges == false
+        }
+        return isRetrying ? end : nil
+    }
+
+    /// Whether a step or a reaction of the workload is due now or at a known time.
+    private var hasTimedSteps: Bool { plan.hasTimedSteps || reactions.hasPlanned }
+
     var nextChange: Instant? { actors.compactMap { $0.timeline?.nextDeadline }.min() }
+
+    mutating func phaseTimedOut() {
+        switch phase {
+        case .setup:
+            let waiting = actors.filter { !$0.isPrepared }.map(\.name).joined(separator: ", ")
+            setupFailed(
+                "\(waiting) did not complete the first sync within \(TimeFormat.short(Self.setupMax))", at: now)
+        case .heal, .quiesce:
+            for actor in actors where actor.device != nil && !(actor.isSettled && actor.act == nil) {
+                record(
+                    .aborted(
+                        "\(actor.name) did not converge within \(TimeFormat.short(Self.quiesceMax)) after its link "
+                            + "was restored"))
+            }
+            beginVerify()
+        case .verify: beginProve()
+        case .script, .prove, .ended: break
+        }
+    }
 }

@@ -7,12 +7,22 @@ extension ScenarioDirector {
 
     mutating func applyConditions(of index: Int, at time: Nanoseconds) {
         guard let device = actors[index].device, let run = actors[index].timeline else { return }
-        let isSignalled = device.network.last { $0.start <= time }?.isSignalled ?? true
+        let isSignalled = actors[index].signalling.update(
+            device, isOutage: run.conditions.isOutage, at: time, seed: seed)
         let isUp = !(run.conditions.isOutage && isSignalled)
+        let kind = device.network.last { $0.start <= time && $0.interface != nil }?.interface
         order(.setConditions(device: device.name, run.conditions, link: run.name))
-        if actors[index].isInterfaceUp != isUp { order(.setInterface(device: device.name, isUp: isUp)) }
-        actors[index].isInterfaceUp = isUp
+        setInterface(of: index, Interface(isUp: isUp, kind: kind ?? .wlan))
         record(.network(device: device.name, link: run.name, isOnline: isUp))
+    }
+
+    /// Tells a device's client of its interface, if it has changed.
+    mutating func setInterface(of index: Int, _ interface: Interface) {
+        guard let device = actors[index].device, actors[index].interface != interface else { return }
+        let kindHasChanged = (actors[index].interface?.kind ?? .wlan) != interface.kind
+        actors[index].interface = interface
+        if kindHasChanged { record(.action(actor: device.name, "uses \(interface.kind.rawValue)")) }
+        order(.setInterface(device: device.name, isUp: interface.isUp, interface.kind))
     }
 
     // MARK: Steps
@@ -48,6 +58,10 @@ extension ScenarioDirector {
                     startNext(of: index, start, actual)
                 }
             }
+            while let due = reactions.takeDue(at: now - start) {
+                guard let index = actorIndex[due.actor], actors[index].isRunning else { continue }
+                actors[index].queue.append(WaitingAction(step: nil, action: due.action, planned: due.planned))
+            }
             for index in actors.indices { startNext(of: index, start, actual) }
             takeMissed()
             // A mark without an action can trigger further steps.
@@ -62,55 +76,45 @@ extension ScenarioDirector {
             if let mark = step.mark { set(mark, at: actual) }
             return
         }
-        guard case .kill = action else { return actors[index].queue.append(due) }
+        let waiting = WaitingAction(step: due.step, action: action, planned: due.planned)
+        guard case .kill = action else { return actors[index].queue.append(waiting) }
         // A kill waits for nothing: that is its purpose.
         guard actors[index].isRunning else { return fail(due.step, "\(name) is not running") }
-        for waiting in actors[index].queue { miss(waiting.step, "\(name) was killed before the action started") }
-        actors[index].queue = []
-        if let id = actors[index].act, let act = acts.removeValue(forKey: id), let unfinished = act.step {
-            miss(unfinished, "\(name) was killed before the action had taken effect")
-        }
-        actors[index].isRunning = false
-        actors[index].isBusy = false
-        actors[index].isSettled = false
-        exchanges = exchanges.filter { $0.value != index }
-        dials = dials.filter { $0.value != index }
-        if actors[index].device != nil { knowledge.stopped(index) }
-        recordStart(of: due, name, action, start, actual)
-        order(.killClient(newAct(step: due.step, index, change: .stop), device: name))
+        giveUp(index)
+        giveUpActs(index)
+        recordStart(of: waiting, name, start, actual)
+        order(.killClient(newAct(step: due.step, index, change: .stop), device: name, atOnce: false))
     }
 
-    mutating func recordStart(
-        of due: StepPlan.Due, _ name: String, _ action: Scenario.Action, _ start: Instant, _ actual: Instant
-    ) {
-        recordLateness(planned: start + due.planned, actual)
-        record(.step(due.step))
-        record(.action(actor: name, action.description))
+    mutating func recordStart(of waiting: WaitingAction, _ name: String, _ start: Instant, _ actual: Instant) {
+        recordLateness(planned: start + waiting.planned, actual)
+        if let step = waiting.step { record(.step(step)) }
+        record(.action(actor: name, waiting.action.description))
     }
 
     /// Starts the next act of an actor; the acts of an actor follow one another.
     mutating func startNext(of index: Int, _ start: Instant, _ actual: Instant) {
         while actors[index].act == nil, !actors[index].queue.isEmpty {
-            let due = actors[index].queue.removeFirst()
+            let waiting = actors[index].queue.removeFirst()
             let name = actors[index].name
-            guard let action = scenario.steps[due.step].action?.action else { continue }
-            if case .start = action {
+            if case .start = waiting.action {
                 guard !actors[index].isRunning else {
-                    fail(due.step, "\(name) is running already")
+                    if let step = waiting.step { fail(step, "\(name) is running already") }
                     continue
                 }
                 actors[index].isRunning = true
-                recordStart(of: due, name, action, start, actual)
-                order(.startClient(newAct(step: due.step, index, change: .start), device: name))
+                recordStart(of: waiting, name, start, actual)
+                order(.startClient(newAct(step: waiting.step, index, change: .start), device: name))
             } else {
                 guard actors[index].isRunning else {
-                    fail(due.step, "\(name) is not running")
+                    if let step = waiting.step { fail(step, "\(name) is not running") }
                     continue
                 }
                 // The action makes work.
                 actors[index].isSettled = false
-                recordStart(of: due, name, action, start, actual)
-                order(.perform(newAct(step: due.step, index), actor: name, action))
+                recordStart(of: waiting, name, start, actual)
+                let act = newAct(step: waiting.step, index, isReaction: waiting.step == nil)
+                order(.perform(act, actor: name, waiting.action))
             }
         }
     }

@@ -44,16 +44,22 @@ public struct ScenarioDirector: Sendable {
         case record(History.Event)
         /// Apply conditions to a device's link.
         case setConditions(device: String, Conditions, link: String)
-        /// Tell the device's client, and clients that start later, whether the interface is up.
-        case setInterface(device: String, isUp: Bool)
+        /// Tell the device's client, and clients that start later, whether the interface is up, and of which kind it is.
+        case setInterface(device: String, isUp: Bool, Scenario.NetworkEntry.Interface)
         /// Start the device's client on its store.
         case startClient(ActID, device: String)
-        /// Kill the device's client: what it has committed stays, its exchanges fail.
-        case killClient(ActID, device: String)
+        /// Kill the device's client: what it has committed stays, its exchanges fail. `atOnce` if a fault kills the
+        /// client after a commit: before the client does anything more, as far as the world can.
+        case killClient(ActID, device: String, atOnce: Bool)
         /// Perform an action of a device or writer.
         case perform(ActID, actor: String, Scenario.Action)
-        /// Apply the fault with this index in the scenario to an exchange.
-        case armFault(Int, exchange: Int, Scenario.Fault.Action)
+        /// Apply the fault with this index in the scenario to an exchange, at a point that is not `any`. Given while
+        /// the exchange's request is recorded, and executed before anything more of the request leaves the device. The
+        /// world reports ``History/Event/fault(index:exchange:point:)``, except at the point `stored`.
+        case armFault(Int, exchange: Int, device: String, point: Scenario.Fault.Point)
+        /// Abort or close the connection of an exchange after which the client has stored the result, before the client
+        /// does anything more, as far as the world can.
+        case closeConnection(exchange: Int, device: String, isAbort: Bool)
         /// Withdraw faults that have been armed and have not fired.
         case disarmFaults
         /// Record the server's notes (``History/Event/server(_:)``).
@@ -80,6 +86,11 @@ public struct ScenarioDirector: Sendable {
     /// The time for which nothing must be outstanding before the heal phase begins: longer than a client takes from one
     /// request to the next.
     public static let quietMin = Nanoseconds.milliseconds(100)
+    /// The longest time for which the end of the script waits for retries that clients have scheduled: the longest retry
+    /// delay.
+    public static let retryMax = Nanoseconds.seconds(60)
+    /// The longest time for which the end of the script waits for a write that a killed client has sent.
+    public static let strayWriteMax = Nanoseconds.seconds(5)
     /// The shortest lateness that is recorded.
     public static let lateMin = Nanoseconds.milliseconds(10)
     /// The maximum number of changes of links that one call of ``advance(to:)`` orders one by one.
@@ -105,25 +116,43 @@ public struct ScenarioDirector: Sendable {
         let device: Scenario.Device?
         /// The conditions of its link; `nil` before the script phase, and for a writer.
         var timeline: TimelineRun?
-        var isInterfaceUp: Bool?
+        /// The interface that its client has been told of.
+        var interface: Interface?
+        var signalling = OutageSignalling()
         var isRunning: Bool
         /// Whether it has nothing to send or fetch.
         var isSettled = false
         /// Whether it has an exchange in flight that the history may not have yet, or a change to commit.
         var isBusy = false
-        /// Steps that wait for the end of the actor's current act.
-        var queue: [StepPlan.Due] = []
+        /// Actions that wait for the end of the actor's current act.
+        var queue: [WaitingAction] = []
         var act: ActID?
         /// Whether the setup of the device is complete.
         var isPrepared: Bool
         var attempts: AttemptLimit
     }
 
+    /// The network interface of a device.
+    struct Interface: Equatable {
+        var isUp: Bool
+        var kind: Scenario.NetworkEntry.Interface
+    }
+
+    /// An action of a step, or of a reaction of the workload, that has not started.
+    struct WaitingAction {
+        /// The step; `nil` for a reaction.
+        let step: Int?
+        let action: Scenario.Action
+        let planned: Nanoseconds
+    }
+
     /// An act that has not ended.
     struct Act {
-        /// The step; `nil` for an act of the director.
+        /// The step; `nil` for an act of the director or a reaction of the workload.
         let step: Int?
         let actor: Int
+        /// Whether it is a reaction of the workload, whose failure has no consequences.
+        let isReaction: Bool
         /// Whether a client is started or stopped.
         let change: ClientChange?
 
@@ -135,8 +164,12 @@ public struct ScenarioDirector: Sendable {
     let actorIndex: [String: Int]
     let timelines: [Timeline?]
     var plan: StepPlan
+    var reactions: ReactiveWorkload
     var open: OpenExpectations
     var faults: FaultCounters
+    var storedFaults = StoredFaults()
+    /// The device of each exchange to which a fault applies.
+    var faultDevices: [Int: String] = [:]
     /// What each device can still learn from the server; devices have the first indices of ``actors``.
     var knowledge: ServerKnowledge
     var acts: [ActID: Act] = [:]
@@ -145,10 +178,14 @@ public struct ScenarioDirector: Sendable {
     var exchanges: [Int: Int] = [:]
     /// Connections that have not ended and have had no request, with their device.
     var dials: [Int: Int] = [:]
+    /// Writes of killed clients that may still reach the server, with the times until which they are waited for.
+    var strayWrites: [Int: Instant] = [:]
     var lateness = Lateness()
     var isIdle = false
     /// The time since which nothing has been outstanding in the script phase.
     var quietSince: Instant?
+    /// The time since which the plan has been complete in the script phase.
+    var plannedUntil: Instant?
     var round = 0
     /// The end of the setup, of heal and quiesce, or of the verify phase.
     var phaseDeadline: Instant?
@@ -195,10 +232,15 @@ public struct ScenarioDirector: Sendable {
                 throw PlanError(description: "\(step.location): mark '\(mark)' is set twice")
             }
         }
+        for fault in scenario.faults where !fault.action.isPossible(at: fault.point) {
+            throw PlanError(
+                description: "\(fault.location): '\(fault.action.name)' is not possible at '\(fault.point.rawValue)'")
+        }
         self.actors = actors
         self.timelines = timelines
         actorIndex = index
         plan = StepPlan(scenario)
+        reactions = ReactiveWorkload(scenario, seed: self.seed)
         open = OpenExpectations(scenario)
         faults = FaultCounters(scenario, seed: self.seed)
         knowledge = ServerKnowledge(devices: scenario.devices.count)
@@ -225,12 +267,14 @@ public struct ScenarioDirector: Sendable {
         guard phase == .script, let start else { return phaseDeadline }
         var next = start + min(scenario.limit, scenario.healAt ?? scenario.limit)
         if let step = plan.nextDeadline { next = min(next, start + step) }
+        if let reaction = reactions.nextDeadline { next = min(next, start + reaction) }
         for actor in actors {
             if let change = actor.timeline?.nextDeadline { next = min(next, change) }
         }
         if let end = open.nextEnd(lateness, hasWork: { hasWork($0) }) { next = min(next, start + end) }
         if now < start + lastChange { next = min(next, start + lastChange) }
-        if let quietSince { next = min(next, quietSince + Self.quietMin) }
+        if let quietSince { next = min(next, retryDeadline ?? quietSince + Self.quietMin) }
+        if let stray = strayWrites.values.min() { next = min(next, max(now, stray)) }
         return next
     }
 
@@ -242,10 +286,12 @@ public struct ScenarioDirector: Sendable {
 
     mutating func record(_ event: History.Event) { order(.record(event)) }
 
-    mutating func newAct(step: Int?, _ actor: Int, change: Act.ClientChange? = nil) -> ActID {
+    mutating func newAct(
+        step: Int?, _ actor: Int, change: Act.ClientChange? = nil, isReaction: Bool = false
+    ) -> ActID {
         let id = ActID(number: nextAct)
         nextAct += 1
-        acts[id] = Act(step: step, actor: actor, change: change)
+        acts[id] = Act(step: step, actor: actor, isReaction: isReaction, change: change)
         actors[actor].act = id
         return id
     }
@@ -287,7 +333,9 @@ public struct ScenarioDirector: Sendable {
         if actors[act.actor].act == id { actors[act.actor].act = nil }
         switch act.change {
         case .start?: record(.started(device: actors[act.actor].name))
-        case .stop?: record(.stopped(device: actors[act.actor].name))
+        case .stop?:
+            giveUpActs(act.actor)
+            record(.stopped(device: actors[act.actor].name))
         case nil: break
         }
         if let step = act.step, let mark = scenario.steps[step].mark { set(mark, at: now) }
@@ -306,14 +354,14 @@ public struct ScenarioDirector: Sendable {
         if act.change == .start { actors[act.actor].isRunning = false }
         if let step = act.step {
             fail(step, reason)
+        } else if act.isReaction {
+            // In the meantime, the state to which it reacts has ended.
+            record(.action(actor: actor.name, "does not act: \(reason)"))
         } else {
             record(.aborted("\(actor.name): \(reason)"))
         }
         proceed()
     }
-
-    /// Records that an exchange has ended before the point of its fault, so that the fault can apply to another one.
-    public mutating func faultMissed(_ fault: Int) { faults.missed(fault) }
 
     /// Records an event of the run; also those recorded by the director's order.
     public mutating func recorded(_ event: History.Event, at time: Instant) {
@@ -324,6 +372,7 @@ public struct ScenarioDirector: Sendable {
         switch event {
         case .device(let device, let state):
             plan.stateChanged(device, state, at: scenarioTime)
+            if phase == .script { reactions.stateChanged(device, state, at: scenarioTime) }
             open.stateChanged(device, state)
         case .connectionAttempt(let connection, let device):
             dials[connection] = actorIndex[device] ?? -1
@@ -332,14 +381,23 @@ public struct ScenarioDirector: Sendable {
         case .request(let id, let actor, let method, let row, _, _, let connection):
             if let connection { dials[connection] = nil }
             exchanges[id] = actorIndex[actor] ?? -1
+            if let missed = storedFaults.nothingLeft(actor) { faults.missed(missed) }
             if phase == .script, let fault = faults.requested(by: actor, method: method, row: row) {
-                order(.armFault(fault, exchange: id, scenario.faults[fault].action))
+                arm(fault, exchange: id, of: actor)
             }
             knowledge.requested(id, by: deviceIndex(actor), method: method, row: row)
             attempted(by: actor)
-        case .serverResponded(let id, _, _, _): knowledge.responded(to: id) { actors[$0].isSettled }
-        case .responseReceived(let id, let status): ended(id, isSuccess: status < 400)
-        case .failed(let id): ended(id, isSuccess: false)
+        case .serverResponded(let id, _, _, _):
+            strayWrites[id] = nil
+            knowledge.responded(to: id) { actors[$0].isSettled }
+        case .responseReceived(let id, let status):
+            if let missed = storedFaults.responseReceived(id) { faults.missed(missed) }
+            ended(id, isSuccess: status < 400)
+        case .failed(let id):
+            if let missed = storedFaults.failed(id) { faults.missed(missed) }
+            ended(id, isSuccess: false)
+        case .commit(let device, digest: _): if phase == .script { committed(device) }
+        case .fault(let index, let exchange, let point): faultFired(index, exchange, point)
         case .hostPause, .late: lateness.record(event, at: scenarioTime)
         case .server: if phase == .verify { beginProve() }
         default: break
@@ -369,6 +427,7 @@ public struct ScenarioDirector: Sendable {
         advance(to: time)
         guard let index = actorIndex[device] else { return }
         actors[index].isSettled = true
+        if let missed = storedFaults.nothingLeft(device) { faults.missed(missed) }
         if actors[index].device != nil { knowledge.settled(index) }
         proceed()
     }
@@ -435,24 +494,5 @@ public struct ScenarioDirector: Sendable {
     mutating func recordLateness(planned: Instant, _ actual: Instant) {
         let late = actual - planned
         if late >= Self.lateMin { record(.late(late)) }
-    }
-
-    private mutating func phaseTimedOut() {
-        switch phase {
-        case .setup:
-            let waiting = actors.filter { !$0.isPrepared }.map(\.name).joined(separator: ", ")
-            setupFailed(
-                "\(waiting) did not complete the first sync within \(TimeFormat.short(Self.setupMax))", at: now)
-        case .heal, .quiesce:
-            for actor in actors where actor.device != nil && !(actor.isSettled && actor.act == nil) {
-                record(
-                    .aborted(
-                        "\(actor.name) did not converge within \(TimeFormat.short(Self.quiesceMax)) after its link "
-                            + "was restored"))
-            }
-            beginVerify()
-        case .verify: beginProve()
-        case .script, .prove, .ended: break
-        }
     }
 }

@@ -23,6 +23,9 @@ struct ServerKnowledge {
     /// Returns whether a device learns nothing from the server before the server's notes change.
     func isCurrent(_ device: Int) -> Bool { states[device] == .current }
 
+    /// Returns whether a request that can change the server's notes has had no response of the server.
+    func isPendingWrite(_ exchange: Int) -> Bool { writes.contains(exchange) }
+
     /// Records a request. A device that had nothing to send or fetch reads the index first.
     ///
     /// - Parameter device: The device; `nil` for a writer.

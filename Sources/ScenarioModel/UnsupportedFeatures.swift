@@ -13,7 +13,7 @@ public struct UnsupportedFeature: Hashable, Sendable, CustomStringConvertible {
 /// A world that learns to execute a feature removes the feature from the lists of this file.
 public func unsupportedFeatures(of scenario: Scenario) -> [UnsupportedFeature] {
     var found: [UnsupportedFeature] = []
-    for feature in Feature.top + Feature.devices + Feature.faults + Feature.actions + Feature.expectations {
+    for feature in Feature.devices + Feature.actions + Feature.expectations {
         guard let location = feature.firstUse(scenario) else { continue }
         found.append(UnsupportedFeature(feature: feature.name, location: location))
     }
@@ -31,65 +31,16 @@ private struct Feature {
         self.firstUse = firstUse
     }
 
-    // MARK: Top level
-
-    static var top: [Feature] {
-        [
-            key("'seed: commit'", "seed") { $0.seedOrigin == .commit },
-            key("'fill'", "server") { $0.fill != nil },
-            Feature("'workload' with 'when'") { scenario in
-                scenario.workload.first { if case .when = $0.trigger { true } else { false } }?.location
-            },
-        ]
-    }
-
-    private static func key(_ name: String, _ key: String, _ isUsed: @escaping (Scenario) -> Bool) -> Feature {
-        Feature(name) { isUsed($0) ? $0.locations[key] ?? SourceLocation(file: $0.name) : nil }
-    }
-
-    // MARK: Devices and networks
+    // MARK: Devices
 
     static var devices: [Feature] {
         [
             device("'client: legacy'") { $0.client == .legacy },
-            network("'signalled: sometimes'") { $0.signalling == .sometimes },
-            network("'interface'") { $0.interface != nil },
         ]
     }
 
     private static func device(_ name: String, _ isUse: @escaping (Scenario.Device) -> Bool) -> Feature {
         Feature(name) { $0.devices.first(where: isUse)?.location }
-    }
-
-    private static func network(_ name: String, _ isUse: @escaping (Scenario.NetworkEntry) -> Bool) -> Feature {
-        Feature(name) { scenario in
-            for device in scenario.devices {
-                if let entry = device.network.first(where: isUse) { return entry.location }
-            }
-            return nil
-        }
-    }
-
-    // MARK: Faults
-
-    private static let points: [Scenario.Fault.Point] = [
-        .queued, .partlySent, .stored, .any,
-    ]
-    private static let faultActions = ["kill"]
-
-    static var faults: [Feature] {
-        points.map { point in fault("the fault point '\(point.rawValue)'") { $0.point == point } }
-            + faultActions.map { name in fault("the fault action '\(name)'") { $0.action.name == name } } + [
-                fault("'reply' after the head of the response") { fault in
-                    fault.action.name == "reply"
-                        && [.answerStarted, .partlyAnswered, .answered].contains(fault.point)
-                },
-                fault("'trickle' after the response") { $0.action.name == "trickle" && $0.point == .answered },
-            ]
-    }
-
-    private static func fault(_ name: String, _ isUse: @escaping (Scenario.Fault) -> Bool) -> Feature {
-        Feature(name) { $0.faults.first(where: isUse)?.location }
     }
 
     // MARK: Actions

@@ -114,13 +114,14 @@ public struct Verdict: Sendable {
         self.checks = checks
         let hasEvaluatedNone = !impossible.isEmpty && impossible.count == scenario.expectations.count
         result = Result.worst(
-            of: (hasEvaluatedNone ? [.inconclusive] : []) + checks.map { check -> Result in
-                switch check.outcome {
-                case .pass: .pass
-                case .fail: .fail
-                case .inconclusive: .inconclusive
-                }
-            })
+            of: (hasEvaluatedNone ? [.inconclusive] : [])
+                + checks.map { check -> Result in
+                    switch check.outcome {
+                    case .pass: .pass
+                    case .fail: .fail
+                    case .inconclusive: .inconclusive
+                    }
+                })
     }
 
     /// Returns a check for each step that failed, was not performed, or whose mark was never set.

@@ -70,6 +70,23 @@ extension Scenario {
             }
             return FNV1a.digest(parts.joined(separator: "\u{1F}").utf8)
         }
+
+        /// Returns the prefix of the names of the notes that the entry creates.
+        func rowName(ordinal: Int) -> String {
+            "w" + String(digest & 0xFFFF_FFFF, radix: 16) + (ordinal > 0 ? "x\(ordinal)" : "")
+        }
+
+        /// Draws a kind.
+        static func kind(_ mix: [Share], _ random: inout RandomStream) -> Kind {
+            let total = mix.reduce(Int64(0)) { $0 + Int64($1.weight) }
+            guard total > 0 else { return .sync }
+            var draw = random.integer(below: total)
+            for share in mix {
+                draw -= Int64(share.weight)
+                if draw < 0 { return share.kind }
+            }
+            return .sync
+        }
     }
 
     /// Returns the scenario with the periodic entries of the workload turned into steps. Seed and entry alone determine
@@ -98,7 +115,7 @@ extension Scenario {
 
     private func steps(of entry: Workload, digest: UInt64, ordinal: Int, seed: UInt64) -> [Step] {
         guard case .periodic(let from, _, let every, let jitter) = entry.trigger else { return [] }
-        let name = "w" + String(digest & 0xFFFF_FFFF, radix: 16) + (ordinal > 0 ? "x\(ordinal)" : "")
+        let name = entry.rowName(ordinal: ordinal)
         let end = min(limit, healAt ?? limit)
         let shared = Array((notes.map(\.row) + (fill?.rows ?? [])).prefix(entry.over ?? .max))
         var created: [String: [String]] = [:]
@@ -109,7 +126,7 @@ extension Scenario {
             let delay = Nanoseconds(span > 0 ? random.integer(below: span) : 0)
             let time = from + Nanoseconds(every.count.multipliedSaturating(by: Int64(period))) + delay
             let actor = entry.actors[Int(random.integer(below: Int64(entry.actors.count)))]
-            let kind = Self.kind(entry.mix, &random)
+            let kind = Workload.kind(entry.mix, &random)
             let choice = random.next()
             guard time < end, isWithin(time, entry), !isKilled(actor, at: time) else { continue }
             let own = created[actor] ?? []
@@ -135,17 +152,6 @@ extension Scenario {
                 Step(trigger: .at(time), action: (actor: actor, action: action), mark: nil, location: entry.location))
         }
         return steps
-    }
-
-    private static func kind(_ mix: [Workload.Share], _ random: inout RandomStream) -> Workload.Kind {
-        let total = mix.reduce(Int64(0)) { $0 + Int64($1.weight) }
-        guard total > 0 else { return .sync }
-        var draw = random.integer(below: total)
-        for share in mix {
-            draw -= Int64(share.weight)
-            if draw < 0 { return share.kind }
-        }
-        return .sync
     }
 
     private func isWithin(_ time: Nanoseconds, _ entry: Workload) -> Bool {

@@ -42,7 +42,9 @@ public enum FailureScreen {
         if others.count > tail.count { tail.append("      and \(others.count - tail.count) more") }
         for output in outputs.prefix(Self.outputsMax) {
             tail.append("      standard error of \(output.name):")
-            tail += output.lines.suffix(Self.outputLinesMax).map { fitted("        " + TextTable.singleLine($0), columnsMax) }
+            tail += output.lines.suffix(Self.outputLinesMax).map {
+                fitted("        " + TextTable.singleLine($0), columnsMax)
+            }
         }
         tail += wrapped(repetition, indent: 2, max: 2)
         let replay = ReplayCommand.lines(run, width: columnsMax - 10)
@@ -57,9 +59,11 @@ public enum FailureScreen {
         return head + events + tail
     }
 
-    /// Returns the index of the check to explain: the first that failed, or else the first inconclusive one.
+    /// Returns the index of the check to explain: the end of a program, which explains all others, the first that failed,
+    /// or else the first inconclusive one.
     public static func mainCheck(_ checks: [RunSummary.Check]) -> Int? {
-        checks.firstIndex { $0.outcome == .fail } ?? checks.firstIndex { $0.outcome == .inconclusive }
+        checks.firstIndex { $0.outcome == .fail && $0.reason.contains(Scenario.Program.endedByItself) }
+            ?? checks.firstIndex { $0.outcome == .fail } ?? checks.firstIndex { $0.outcome == .inconclusive }
     }
 
     private static func fitted(_ text: String, _ width: Int) -> String {

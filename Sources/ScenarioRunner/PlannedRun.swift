@@ -44,12 +44,16 @@ public struct PlannedRun: Sendable {
     }
 
     /// Scenario, variant, seed and world in one line.
-    public var title: String { "\(TextTable.singleLine(scenario.fullName)), seed \(seed), \(world.rawValue)" }
+    public var title: String {
+        let origin = scenario.seedOrigin == .commit && seed == scenario.seed ? " (commit)" : ""
+        return "\(TextTable.singleLine(scenario.fullName)), seed \(seed)\(origin), \(world.rawValue)"
+    }
 }
 
 extension ScenarioSelection {
     /// Returns the runs of all selected scenarios in order; those of one scenario in several worlds are adjacent. A file
-    /// that uses features that the worlds do not execute becomes one of ``rejections``.
+    /// that uses features that the worlds do not execute, or needs a commit for its seed where there is none, becomes one
+    /// of ``rejections``.
     ///
     /// - Parameters:
     ///   - variant: The variant's name, `none` for the scenario itself, `nil` for all.
@@ -61,7 +65,7 @@ extension ScenarioSelection {
         clients: [String: Scenario.Program] = [:]
     ) -> [PlannedRun] {
         var plan: [PlannedRun] = []
-        for (source, scenarios) in takeRuns(ofVariant: variant, tags: tags) {
+        for (source, scenarios) in takeRuns(ofVariant: variant, tags: tags, needsSeed: seed == nil) {
             for scenario in scenarios.map({ $0.replacingClients(clients) }) {
                 for world in worlds ?? [scenario.realTimeReason == nil ? .simulated : .live] {
                     plan.append(

@@ -111,9 +111,9 @@ public struct RelevantEvents: Sendable {
                 ? "\(actor)  \(Self.subject(exchange)), exchange \(id)\(link(actor))" : nil
         case .responseReceived(let id, let status): return response(id, "\(status)", time)
         case .failed(let id): return response(id, "no response", time)
-        case .fault(let index, let id, _):
+        case .fault(let index, let id, let point):
             guard let exchange = exchanges[id], concerns(exchange) else { return nil }
-            return "fault \(index) applies to exchange \(id)"
+            return "fault \(index) applies to exchange \(id)" + (point.map { " at \($0.rawValue)" } ?? "")
         case .action(let actor, let action):
             // "edits n1 on the base read before"
             let row = action.split(separator: " ").dropFirst().first.map(String.init)

@@ -116,7 +116,8 @@ public struct RunSession: Sendable {
             return .none(status: RunStatus.usage)
         }
         let plan = selection.plan(
-            variant: options.variant, tags: options.tags, worlds: options.worlds, seed: options.seed, mutant: options.mutant,
+            variant: options.variant, tags: options.tags, worlds: options.worlds, seed: options.seed,
+            mutant: options.mutant,
             clients: options.clients)
         for name in options.clients.keys.sorted()
         where !plan.isEmpty && !plan.contains(where: { $0.scenario.devices.contains { $0.name == name } }) {

@@ -114,7 +114,9 @@ public struct RunSummary: Sendable {
         case .none:
             (errors, isReproducible) = ([], nil)
             repetition =
-                run.scenario.realTimeReason.map { "real time differs from run to run, and virtual time is not possible: \($0)" }
+                run.scenario.realTimeReason.map {
+                    "real time differs from run to run, and virtual time is not possible: \($0)"
+                }
                 ?? ""
         }
         if case .different = finished.repetition {
@@ -128,7 +130,8 @@ public struct RunSummary: Sendable {
         }
         if let index = FailureScreen.mainCheck(checks) {
             let context = FailureContext(result.verdict.checks[index], scenario, history)
-            screen = FailureScreen.lines(run, checks, history, context, texts, repetition: repetition, outputs: result.outputs)
+            screen = FailureScreen.lines(
+                run, checks, history, context, texts, repetition: repetition, outputs: result.outputs)
         } else if self.result == .inconclusive {
             screen = ["?     \(run.title): no expectation could be evaluated"]
         } else {

@@ -79,28 +79,53 @@ public struct ScenarioSelection: Sendable {
 
     /// Returns the runs of each valid file. Files whose runs cannot be made are rejected.
     ///
-    /// - Parameter tags: Only runs with at least one of them; all if empty.
-    mutating func takeRuns(ofVariant variant: String?, tags: [String]) -> [(source: Source, runs: [Scenario])] {
+    /// - Parameters:
+    ///   - tags: Only runs with at least one of them; all if empty.
+    ///   - needsSeed: Whether `seed: commit` applies: no other seed is given.
+    mutating func takeRuns(
+        ofVariant variant: String?, tags: [String], needsSeed: Bool
+    ) -> [(source: Source, runs: [Scenario])] {
         let tags = tags.map { Array($0.utf8) }
         var found: [(source: Source, runs: [Scenario])] = []
         var rejected: [Rejection] = []
         for source in sources {
             do {
                 let runs = try source.file.runs(ofVariant: variant)
-                found.append(
-                    (
-                        source,
-                        runs.filter { run in
-                            tags.isEmpty || run.tags.contains { tags.contains(Array($0.utf8)) }
-                        }
-                    ))
-            } catch {
+                let selected = runs.filter { run in
+                    tags.isEmpty || run.tags.contains { tags.contains(Array($0.utf8)) }
+                }
+                found.append((source, try needsSeed ? Self.seeded(selected, source.name) : selected))
+            } catch let error as ScenarioCatalogue.LookupError {
                 rejected.append(Self.rejection(error, source.name))
+            } catch let error as CommitSeed.Failure {
+                rejected.append(Self.rejection(error, source))
+            } catch {
+                rejected.append(Self.rejection(CommitSeed.Failure(description: "\(error)"), source))
             }
         }
         sources = found.map(\.source)
         rejections += rejected
         return found
+    }
+
+    /// Returns runs with the seed of the current commit where the file asks for it.
+    private static func seeded(_ runs: [Scenario], _ name: String) throws(CommitSeed.Failure) -> [Scenario] {
+        guard runs.contains(where: { $0.seedOrigin == .commit }) else { return runs }
+        let isBuiltIn = ScenarioCatalogue.names.contains(name)
+        let folder = isBuiltIn ? "." : URL(filePath: name).deletingLastPathComponent().path
+        let seed = try CommitSeed.seed(ofFolder: folder)
+        return runs.map { run in
+            var run = run
+            if run.seedOrigin == .commit { run.seed = seed }
+            return run
+        }
+    }
+
+    private static func rejection(_ failure: CommitSeed.Failure, _ source: Source) -> Rejection {
+        let location = source.file.scenario.locations["seed"] ?? SourceLocation(file: source.name)
+        let message = "'seed: commit' needs the commit of a git repository: \(failure); choose a seed with --seed"
+        return Rejection(
+            name: source.name, description: "\(location): \(message)", location: location, message: message)
     }
 
     // MARK: Names

@@ -20,7 +20,8 @@ enum WorldLimits {
 
     private static func live(_ scenario: Scenario) -> [String] {
         var lines = ["times differ from run to run by milliseconds, and by pauses of the host, which are recorded"]
-        if scenario.steps.contains(where: { $0.action?.action == .kill }) {
+        let faultKills = scenario.faults.contains { $0.action.name == "kill" }
+        if faultKills || scenario.steps.contains(where: { $0.action?.action == .kill }) {
             lines.append("kill: between two turns of a client's event loop, not between any two of its actions")
         }
         for device in scenario.devices {
@@ -51,7 +52,7 @@ enum WorldLimits {
         if links.contains(where: \.isOutage) || links.contains(where: { $0.connectionPolicy != .open }) {
             lines.append("\(name): attempts to connect are not seen; 'budget' counts requests only")
         }
-        if links.contains(where: \.isOutage), device.network.contains(where: \.isSignalled) {
+        if device.network.contains(where: { $0.isSignalled && Self.links(of: $0).contains(where: \.isOutage) }) {
             lines.append(
                 device.lacksAdapter
                     ? "\(name): the program is not told that the interface is down"

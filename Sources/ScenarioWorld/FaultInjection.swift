@@ -1,3 +1,4 @@
+internal import Determinism
 public import Impairment
 public import ScenarioModel
 
@@ -7,9 +8,16 @@ public struct FaultInjection: Hashable, Sendable {
     public let action: FaultAction
     /// The point of the exchange.
     public let point: FaultPoint
+    /// Whether the point was drawn.
+    public let isDrawn: Bool
 
-    /// Creates the injection of a fault; `nil` if a link cannot execute it.
-    public init?(_ fault: Scenario.Fault) {
+    /// The longest time for which a connection is held while its client is being killed.
+    private static let killMax = Nanoseconds.seconds(10)
+
+    /// Creates the injection of a fault into an exchange of a device; `nil` if a link does not execute it.
+    ///
+    /// - Parameter point: The point, not `any`.
+    public init?(_ fault: Scenario.Fault, at point: Scenario.Fault.Point, of device: String) {
         switch fault.action {
         case .cut: action = .abort
         case .close: action = .close
@@ -21,9 +29,20 @@ public struct FaultInjection: Hashable, Sendable {
                 FaultReply(
                     status: reply.status, fields: reply.headers.map { FaultReply.Field($0.name, $0.value) },
                     body: Array(reply.body.utf8)))
-        case .kill: return nil
+        // A client that is killed does nothing after the point; the killing of another device does not change the
+        // exchange.
+        case .kill(let killed): action = .report(hold: killed == nil || killed == device ? Self.killMax : .zero)
         }
-        guard let point = FaultPoint(rawValue: fault.point.rawValue) else { return nil }
+        guard let point = FaultPoint(rawValue: point.rawValue) else { return nil }
         self.point = point
+        isDrawn = fault.point == .any
+    }
+}
+
+extension Scenario {
+    /// Whether a fault may apply before the first byte of a request has left its device, so that each request must wait
+    /// for the decision on its faults.
+    public var decidesOnFaultsBeforeRequests: Bool {
+        faults.contains { [.queued, .partlySent, .any].contains($0.point) }
     }
 }

@@ -7,6 +7,9 @@ public struct RunServer: Sendable {
     /// The password of every user.
     public static let password = "secret"
 
+    /// The greatest size of all texts of generated notes.
+    private static let fillBytesMax = 64 << 20
+
     /// The service.
     public let service: NotesService
     /// The names of the notes at the start, and their identifiers.
@@ -27,6 +30,12 @@ public struct RunServer: Sendable {
         guard let contract = APIContract.named[scenario.contract] else {
             throw SetupError("\(scenario.name): the contract '\(scenario.contract.prefix(40))' does not exist")
         }
+        if let fill = scenario.fill,
+            fill.notes.multipliedReportingOverflow(by: fill.bytes).overflow
+                || fill.notes * fill.bytes > Self.fillBytesMax
+        {
+            throw SetupError("\(scenario.name): 'fill' has more than \(Self.fillBytesMax >> 20) MiB of text")
+        }
         let ids = RandomIdentifiers(seed: seed, "server/ids")
         let notes = RandomIdentifiers(seed: seed, "server/notes")
         let epochs = RandomIdentifiers(seed: seed, "server/epochs")
@@ -34,7 +43,7 @@ public struct RunServer: Sendable {
         var names: [(row: String, uuid: String)] = []
         do {
             store = try NotesStore(path: path, contract: contract) { epochs.short() }
-            for note in scenario.notes {
+            for note in scenario.notes + (scenario.fill?.seedNotes(seed: seed) ?? []) {
                 let uuid = notes.uuid()
                 names.append((note.row, uuid))
                 for user in users {

@@ -1,10 +1,8 @@
 internal import Determinism
-internal import HTTPTypes
 internal import HTTPWire
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
-internal import NotesContract
 internal import ScenarioModel
 internal import ScenarioWorld
 internal import SyncEngine
@@ -16,9 +14,9 @@ internal import TCPModel
 final class Device {
     unowned let world: World
     let name: String
-    private let user: String
+    let user: String
     private var store = MemoryStore()
-    private var link: SharedLink
+    var link: SharedLink
     private var isNameResolved = true
     private var interface = NetworkInterface(isUp: true)
 
@@ -27,7 +25,7 @@ final class Device {
     /// Whether there is a machine. To compare the optional with `nil` would copy the machine.
     private(set) var isRunning = false
     /// The number of processes that were started.
-    private var process = 0
+    private(set) var process = 0
     private var connections: [HTTPConnectionID: Connection] = [:]
     private var clientDeadline: Instant?
     private var linkDeadline: Instant?
@@ -39,9 +37,9 @@ final class Device {
     private var isRestarting = false
 
     // Observation.
-    private var flows: [FlowID: Connection] = [:]
+    var flows: [FlowID: Connection] = [:]
     /// The exchanges of the link by their number in the run.
-    private var exchanges: [Int: (id: ExchangeID, flow: FlowID)] = [:]
+    var exchanges: [Int: (id: ExchangeID, flow: FlowID)] = [:]
     private var attemptCount = 0
     private var view = DeviceView()
     private var wasSettled: Bool?
@@ -54,9 +52,9 @@ final class Device {
     /// The shift of the wall clock.
     private var wallShift = Nanoseconds.zero
     /// The connections of requests past the client's queue, and what follows the end of each.
-    private var rawExchanges: [(connection: Connection, finish: () -> Void)] = []
+    var rawExchanges: [(connection: Connection, finish: () -> Void)] = []
     /// The time limits of such a request: to connect, and to get the response.
-    private static let rawTimeout = Nanoseconds.seconds(30)
+    static let rawTimeout = Nanoseconds.seconds(30)
 
     /// Acts of the user that wait for the restart of a killed client.
     private var waitingActs: [() -> Void] = []
@@ -69,11 +67,13 @@ final class Device {
         user = device.user
         ids = RandomIdentifiers(seed: world.seed, "user/\(name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(name)")
-        link = Self.makeLink(name, seed: world.seed)
+        link = Self.makeLink(name, world)
     }
 
-    private static func makeLink(_ name: String, seed: UInt64) -> SharedLink {
-        SharedLink(seed: seed, name: "link/\(name)", exchangeTracking: ExchangeTracking())
+    private static func makeLink(_ name: String, _ world: World) -> SharedLink {
+        SharedLink(
+            seed: world.seed, name: "link/\(name)",
+            exchangeTracking: ExchangeTracking(awaitsDecisions: world.scenario.decidesOnFaultsBeforeRequests))
     }
 
     // MARK: The process
@@ -123,7 +123,7 @@ final class Device {
         exchanges = [:]
         attemptCount = 0
         actionCount = 0
-        link = Self.makeLink(name, seed: world.seed)
+        link = Self.makeLink(name, world)
         linkDeadline = nil
         killAction = world.kill?.device == name ? world.kill?.action : nil
     }
@@ -228,18 +228,25 @@ final class Device {
     }
 
     /// Changes the state of the interface.
-    func setInterface(isUp: Bool) {
-        interface = NetworkInterface(isUp: isUp)
+    func setInterface(isUp: Bool, _ kind: Scenario.NetworkEntry.Interface) {
+        interface = NetworkInterface(isUp: isUp, isMetered: kind == .cell)
         let interface = interface
         input { machine, now in machine.change(at: now) { engine, now in engine.interfaceChanged(interface, at: now) } }
     }
 
     /// Applies a fault to an exchange.
-    func injectFault(_ index: Int, exchange: Int) {
-        guard let (id, flow) = exchanges[exchange], let fault = FaultInjection(world.scenario.faults[index]) else {
-            return
-        }
-        link.injectFault(fault.action, rule: index, into: id, of: flow, at: fault.point, at: world.now)
+    func injectFault(_ index: Int, exchange: Int, at point: Scenario.Fault.Point) {
+        guard let (id, flow) = exchanges[exchange],
+            let fault = FaultInjection(world.scenario.faults[index], at: point, of: name)
+        else { return }
+        link.injectFault(
+            fault.action, rule: index, into: id, of: flow, at: fault.point, isDrawn: fault.isDrawn, at: world.now)
+    }
+
+    /// Aborts or closes the connection of an exchange.
+    func closeConnection(of exchange: Int, isAbort: Bool) {
+        guard let (_, flow) = exchanges[exchange] else { return }
+        link.closeConnection(flow, abortively: isAbort, at: world.now)
     }
 
     /// Withdraws faults that have not applied.
@@ -255,7 +262,7 @@ final class Device {
         connect(connection)
     }
 
-    private func connect(_ connection: Connection) {
+    func connect(_ connection: Connection) {
         func fail(_ reason: HTTPConnectError) {
             world.schedule(.clientSocket(connection, .connectFailed(reason)), after: World.localDelay)
         }
@@ -381,44 +388,6 @@ final class Device {
         world.settled(self, isSettled)
     }
 
-    private func record(_ timed: SharedLink.TimedExchangeEvent) {
-        func number(_ id: ExchangeID) -> Int { world.recorder.exchange(id.number, of: name) }
-        switch timed.event {
-        case .requested(let id, let head, let body, _):
-            let event = world.recorder.request(
-                id.number, of: name, method: head.method, record: RequestSubject.record(head, body),
-                key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: FNV1a.digest(body),
-                connection: flows[timed.flow]?.attempt)
-            exchanges[number(id)] = (id, timed.flow)
-            flows[timed.flow]?.beginExchange(number(id))
-            world.record(event)
-            // The client may have closed its socket while the request waited to be read.
-            if flows[timed.flow]?.client == .closed { flows[timed.flow]?.endExchanges() }
-        case .requestDelivered(let id): world.record(.arrived(number(id)))
-        case .committed(let id, let status, let bytes):
-            world.record(world.recorder.responded(number(id), status: status, bytes: bytes))
-        case .responseDelivered(let id, let status):
-            // Bytes written to a closed socket are not received.
-            guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
-            world.record(.responseReceived(number(id), status: status))
-        case .interrupted(let id):
-            // Of a request that was interrupted itself, nothing has been recorded.
-            guard exchanges[number(id)] != nil else { return }
-            guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
-            world.record(.failed(number(id)))
-        case .faultInjected(let id, let rule, let point, _):
-            world.record(
-                .fault(index: rule, exchange: number(id), point: Scenario.Fault.Point(rawValue: point.rawValue)))
-        case .faultMissed(_, let rule, _): world.faultMissed(rule)
-        case .requestRead(let id, let bytes):
-            if bytes > 0 { world.record(.requestSent(number(id), bytes: Int(clamping: bytes))) }
-        case .responseStarted(let id, let head):
-            world.recorder.responseStarted(number(id), entityTag: head.fields[.eTag])
-        case .requestStarted, .protocolSwitched: break
-        case .notHTTP(let reason): world.record(.action(actor: name, "sends bytes that are not HTTP: \(reason)"))
-        }
-    }
-
     // MARK: Acts of the user
 
     /// Drops acts that wait for a restart: the client was killed by the scenario.
@@ -484,48 +453,5 @@ final class Device {
             recordView()
         }
         if hasCommitted { world.record(.accepted(device: name, row: change.row)) }
-    }
-
-    // MARK: Requests past the client's queue
-
-    /// Sends a request on a connection of its own and calls `finish` when the response or the end of the connection has
-    /// arrived. A kill of the client closes the connection.
-    private func send(_ request: Scenario.RawRequest, finish: @escaping () -> Void) throws(ActionError) {
-        let content = try RawRequest.content(of: request, world.recorder)
-        let connection = Connection(self, process: process, nil, attempt: nil)
-        do {
-            connection.raw = try RawExchange(content, authorization: Server.authorization(of: user))
-        } catch {
-            throw ActionError("\(error)")
-        }
-        rawExchanges.append((connection, finish))
-        world.schedule(.rawDeadline(connection, .connecting), after: Self.rawTimeout)
-        connect(connection)
-    }
-
-    private func receiveRaw(_ event: ClientSocketEvent, on connection: Connection) {
-        switch event {
-        case .connected:
-            connection.client = .open
-            if let bytes = connection.raw?.bytes { connection.write(bytes) }
-            world.schedule(.rawDeadline(connection, .open), after: Self.rawTimeout)
-        case .received(let bytes): if connection.raw?.received(bytes) ?? true { endRaw(connection) }
-        case .connectFailed, .closed: endRaw(connection)
-        case .written, .drained, .reset: break
-        }
-        settle()
-    }
-
-    /// Processes the time limit of a request in a state of its socket.
-    func rawDeadlinePassed(_ connection: Connection, _ state: ClientState) {
-        guard connection.client == state else { return }
-        endRaw(connection)
-        settle()
-    }
-
-    private func endRaw(_ connection: Connection) {
-        connection.closeByClient()
-        guard let index = rawExchanges.firstIndex(where: { $0.connection === connection }) else { return }
-        rawExchanges.remove(at: index).finish()
     }
 }

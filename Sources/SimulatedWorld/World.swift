@@ -177,14 +177,15 @@ final class World {
 
     // MARK: Orders
 
-    /// Takes the director's orders. A fault applies at once: the response must not be read before.
+    /// Takes the director's orders. What concerns faults is executed at once: before anything more happens on the link
+    /// or in the client.
     private func collectOrders() {
         while let order = director.takeAction() {
-            if case .armFault(let index, let exchange, _) = order {
-                // Which device has the exchange is not known here; the others ignore the call.
-                for device in devices { device.injectFault(index, exchange: exchange) }
-            } else {
-                orders.append(order)
+            switch order {
+            case .armFault(let index, let exchange, let name, let point):
+                device(name)?.injectFault(index, exchange: exchange, at: point)
+            case .record(.fault), .killClient(_, device: _, atOnce: true), .closeConnection: execute(order)
+            default: orders.append(order)
             }
         }
     }
@@ -210,14 +211,16 @@ final class World {
         case .prepare(let name): device(name)?.start()
         case .record(let event): record(event)
         case .setConditions(let name, let conditions, link: _): device(name)?.setConditions(conditions)
-        case .setInterface(let name, let isUp): device(name)?.setInterface(isUp: isUp)
+        case .setInterface(let name, let isUp, let kind): device(name)?.setInterface(isUp: isUp, kind)
         case .startClient(let act, let name):
             device(name)?.start()
             finished(act, nil)
-        case .killClient(let act, let name):
+        case .killClient(let act, let name, atOnce: _):
             device(name)?.kill()
             device(name)?.dropWaitingActs()
             finished(act, nil)
+        case .closeConnection(let exchange, let name, let isAbort):
+            device(name)?.closeConnection(of: exchange, isAbort: isAbort)
         case .perform(let act, let actor, let action):
             if let device = device(actor) {
                 device.perform(action) { [unowned self] in finished(act, $0) }

@@ -1,6 +1,6 @@
 internal import Determinism
 public import Foundation
-internal import Impairment
+public import Impairment
 public import LinkModel
 internal import NIOPosix
 public import ProxyServer
@@ -28,8 +28,6 @@ public final class Network: Sendable {
     /// The base URL for HTTP: `http://127.0.0.1:49321`.
     public let url: URL
 
-    private let faults: [FaultRule]
-    private let tally: FaultTally
     private let state: Mutex<State>
 
     private struct State {
@@ -57,17 +55,11 @@ public final class Network: Sendable {
         let text = try await upstream()
         guard let endpoint = Endpoint(text) else { throw NetworkError.invalidUpstream(text) }
         let link = try settings.link?.resolved ?? .conditions(.clear)
-        for rule in settings.faults {
-            if let problem = rule.problem { throw NetworkError.invalidFault(problem) }
-        }
+        let faults = try settings.faults.map { try $0.rule }
         let seed = settings.seed ?? seedDefault
         var configuration = ProxyConfiguration(listen: Endpoint(host: "127.0.0.1", port: 0), upstream: endpoint)
         configuration.seed = seed
-        let tally = FaultTally()
-        if !settings.faults.isEmpty {
-            configuration.exchangeTracking = ExchangeTracking(rules: settings.faults)
-            configuration.onExchange = { tally.record($0) }
-        }
+        configuration.faultRules = faults
         switch link {
         case .conditions(let conditions): configuration.conditions = conditions
         case .timeline(let timeline): configuration.timeline = timeline
@@ -76,28 +68,23 @@ public final class Network: Sendable {
         guard let url = URL(string: "http://\(proxy.address)") else {
             preconditionFailure("the loopback address \(proxy.address) is not a host of a URL")
         }
-        return Network(
-            proxy, upstream: endpoint, url: url, seed: seed, faults: settings.faults, tally,
-            State(link: link, start: .now))
+        return Network(proxy, upstream: endpoint, url: url, seed: seed, State(link: link, start: .now))
     }
 
-    private init(
-        _ proxy: Proxy, upstream: Endpoint, url: URL, seed: UInt64, faults: [FaultRule], _ tally: FaultTally,
-        _ state: State
-    ) {
+    private init(_ proxy: Proxy, upstream: Endpoint, url: URL, seed: UInt64, _ state: State) {
         self.proxy = proxy
         self.upstream = upstream
         self.url = url
         self.seed = seed
-        self.faults = faults
-        self.tally = tally
         self.state = Mutex(state)
     }
 
     func close() async { await proxy.close() }
 
-    /// An error for each declared fault that has fired less often than expected.
-    var unusedFaults: [NetworkError] { tally.unused(of: faults) }
+    /// An error for each fault rule that has fired less often than its `times` states.
+    var unusedFaults: [NetworkError] {
+        get async { await proxy.faultRules().filter { !$0.isSatisfied }.map(NetworkError.unusedFault) }
+    }
 
     // MARK: Conditions
 
@@ -178,4 +165,14 @@ public final class Network: Sendable {
 
     /// Aborts all open connections with a RST to both sockets. New connections are accepted as before.
     public func cut() async { await proxy.abortConnections() }
+
+    // MARK: Faults
+
+    /// Adds a fault of HTTP exchanges on one line, such as `PUT /notes/* committed cut`. It applies to requests on
+    /// connections that are opened from now on, and has to fire before the network ends.
+    public func fault(_ rule: String) async throws { try await fault(DeclaredFault.text(rule).rule) }
+
+    /// Adds a fault of HTTP exchanges. It applies to requests on connections that are opened from now on, and has to
+    /// fire as often as the rule's `times` states before the network ends.
+    public func fault(_ rule: FaultRule) async throws { _ = try await proxy.addFaultRule(rule) }
 }

@@ -20,11 +20,11 @@ public struct NetworkError: Error, Hashable, Sendable, CustomStringConvertible {
         NetworkError(description: "the fault cannot be used: \(problem)")
     }
 
-    static func unusedFault(_ rule: FaultRule, fired: Int) -> NetworkError {
-        let request = [rule.method ?? "any method", rule.path ?? "any path"].joined(separator: ", ")
-        let point = rule.point?.rawValue ?? "any point"
+    static func unusedFault(_ fault: FaultRuleStatus) -> NetworkError {
+        let times = fault.rule.times.lowerBound
         return NetworkError(
-            description: "the fault \(rule.action) at \(point) (\(request)) fired \(fired) of \(rule.times.lowerBound) "
-                + "times; check that the test sends the request through the network")
+            description: "the fault '\(fault.rule)' fired \(fault.fired) of \(times) time\(times == 1 ? "" : "s"), "
+                + "\(fault.matched) request\(fault.matched == 1 ? "" : "s") matched; check that the test sends the "
+                + "request through the network")
     }
 }

@@ -1,3 +1,4 @@
+internal import ConfigFiles
 internal import Impairment
 
 /// The settings of a network, merged from the traits of suites and the test, the innermost last.
@@ -5,7 +6,7 @@ struct NetworkSettings: Sendable {
     /// Returns the address of the server under test, as HOST:PORT.
     var upstream: (@Sendable () async throws -> String)?
     var link: LinkPlan?
-    var faults: [FaultRule] = []
+    var faults: [DeclaredFault] = []
     var seed: UInt64?
     /// The number of traits that have been merged.
     var traitCount = 0
@@ -19,5 +20,25 @@ struct NetworkSettings: Sendable {
         link = inner.link ?? link
         faults += inner.faults
         seed = inner.seed ?? seed
+    }
+}
+
+/// A fault as a test declares it.
+enum DeclaredFault: Sendable {
+    case rule(FaultRule)
+    /// A rule on one line.
+    case text(String)
+
+    /// The rule, which can be used.
+    var rule: FaultRule {
+        get throws {
+            let rule =
+                switch self {
+                case .rule(let rule): rule
+                case .text(let text): try FaultExpression.parse(text)
+                }
+            if let problem = rule.problem { throw NetworkError.invalidFault(problem) }
+            return rule
+        }
     }
 }

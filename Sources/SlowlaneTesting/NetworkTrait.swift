@@ -36,7 +36,7 @@ public struct NetworkTrait: SuiteTrait, TestTrait, TestScoping {
             throw error
         }
         await network.close()
-        for error in network.unusedFaults {
+        for error in await network.unusedFaults {
             Issue.record("\(error)", sourceLocation: sourceLocation)
         }
     }
@@ -97,6 +97,14 @@ extension Trait where Self == NetworkTrait {
     public static func fault(
         _ rule: FaultRule, sourceLocation: SourceLocation = #_sourceLocation
     ) -> NetworkTrait {
-        NetworkTrait(settings: NetworkSettings(faults: [rule]), sourceLocation: sourceLocation)
+        NetworkTrait(settings: NetworkSettings(faults: [.rule(rule)]), sourceLocation: sourceLocation)
+    }
+
+    /// Injects a fault, given on one line, into HTTP exchanges of the test's network: `PUT /notes/* committed cut`. A
+    /// test in which the fault does not fire fails.
+    public static func fault(
+        _ rule: String, sourceLocation: SourceLocation = #_sourceLocation
+    ) -> NetworkTrait {
+        NetworkTrait(settings: NetworkSettings(faults: [.text(rule)]), sourceLocation: sourceLocation)
     }
 }

@@ -35,7 +35,7 @@ public func withNetwork<Value>(
     settings.merge(
         NetworkSettings(
             upstream: upstream.map { text in { @Sendable in text } }, link: LinkPlan(profile, at: changes),
-            faults: faults,
+            faults: faults.map { .rule($0) },
             seed: seed))
     let network = try await Network.start(settings)
     let value: Value
@@ -46,6 +46,6 @@ public func withNetwork<Value>(
         throw error
     }
     await network.close()
-    if let unused = network.unusedFaults.first { throw unused }
+    if let unused = await network.unusedFaults.first { throw unused }
     return value
 }

@@ -33,6 +33,9 @@ public struct SyncClientConfiguration: Sendable {
     public var mutant: Mutant?
     /// Called on the client's own thread with its activity; must not block.
     public var onActivity: (@Sendable (SyncClientActivity) -> Void)?
+    /// Called on the client's own thread after each commit of the store has been reported; if it returns `true`, the
+    /// client ends at once, as ``SyncClient/kill()`` would end it. For tests that kill a client at an exact point.
+    public var mustEnd: (@Sendable () -> Bool)?
     /// Random seed of identifiers and retry delays; random by default. Must differ at each start with the same store.
     public var seed: UInt64 = .random(in: 0...(.max))
 

@@ -185,6 +185,8 @@ final class SyncCore {
             inputs.removeFirst()(&machine, now)
         }
         isRunning = false
+        // The client may have been killed by an action.
+        if isStopped { return inputs.removeAll() }
         setTimer()
         updateState()
         reportSettled()
@@ -196,6 +198,7 @@ final class SyncCore {
     /// the loop's body, and the next one aborts the process. This function is the end of the access.
     @inline(never)
     private func step() -> Bool {
+        if isStopped { return false }
         let action = machine.takeAction()
         if let action {
             execute(action)
@@ -227,6 +230,7 @@ final class SyncCore {
             case .committed:
                 userChange?.isCommitted = true
                 report(.committed(change))
+                if configuration.mustEnd?() == true { return kill() }
                 machine.committed(at: now)
             case .stale(let foreign):
                 if machine.commitWasStale(foreign, at: now) {

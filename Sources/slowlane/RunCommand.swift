@@ -54,7 +54,8 @@ struct RunCommand: AsyncParsableCommand {
 
         static func help(for value: World) -> ArgumentHelp? {
             switch value {
-            case .simulated: "Run in virtual time, without sockets and files. (default, unless a program is part of the run)"
+            case .simulated:
+                "Run in virtual time, without sockets and files. (default, unless a program is part of the run)"
             case .live: "Run in real time over real sockets."
             case .both: "Run in virtual time and in real time, and fail if the verdicts differ."
             }

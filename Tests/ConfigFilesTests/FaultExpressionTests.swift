@@ -51,7 +51,7 @@ import Testing
 
     @Test(arguments: [
         ("", 1, "the rule ends early; expected a method"),
-        ("put /x committed cut", 1, "not 'put'; did you mean 'PUT'?"),
+        ("put /x committed cut", 1, "not 'put'; did you mean 'PUT'"),
         ("GET http://h/x committed cut", 5, "without scheme and host"),
         ("GET /x?y committed cut", 5, "without the query"),
         ("GET comitted cut", 5, "unknown word 'comitted'; did you mean 'committed'?"),

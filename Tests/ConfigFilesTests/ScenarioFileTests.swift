@@ -106,7 +106,7 @@ import Testing
         ),
         (
             "faults: [{ request: any, point: committed, then: eat }]",
-            "6:50: 'eat': expected cut, close or mute, or a mapping with hold, kill, trickle or reply"
+            "6:50: 'eat': expected cut, close, mute or kill, or a mapping with hold, kill, trickle or reply"
         ),
         (
             "faults: [{ request: any, nth: 0, point: committed, then: cut }]",

@@ -1,4 +1,5 @@
 import Determinism
+import HTTPWire
 import LinkModel
 import NIOCore
 import TestSupport
@@ -117,6 +118,8 @@ struct FaultStage {
     let pieces: Pieces
     /// Whether the client is killed when the fault fires.
     var killsOnFault = false
+    /// Whether the kernel of the killed client sends a FIN, not a RST.
+    var killsByFIN = false
     var sockets: VirtualSockets
     let id: FlowID
     private var generator: SeededGenerator
@@ -124,13 +127,21 @@ struct FaultStage {
     private var isKilled = false
 
     init(
-        _ scene: FaultScene, _ pieces: Pieces, _ conditions: Conditions, _ rules: [FaultRule], seed: UInt64 = 1,
-        limits: BufferLimits = BufferLimits()
+        _ scene: FaultScene, _ pieces: Pieces, _ conditions: Conditions, _ rules: [FaultRule], isDecided: Bool = false,
+        seed: UInt64 = 1, limits: BufferLimits = BufferLimits()
     ) {
         self.scene = scene
         self.pieces = pieces
         generator = SeededGenerator(seed: seed)
-        sockets = VirtualSockets(conditions, limits: limits, exchangeTracking: ExchangeTracking(rules: rules))
+        sockets = VirtualSockets(
+            conditions, limits: limits,
+            exchangeTracking: ExchangeTracking(rules: isDecided ? [] : rules, awaitsDecisions: isDecided))
+        if isDecided {
+            sockets.decide = { event in
+                guard case .requested(_, let head, body: _, subject: _) = event else { return nil }
+                return head.target == rules.first?.path ? rules.first : nil
+            }
+        }
         id = sockets.open()
     }
 
@@ -166,7 +177,7 @@ struct FaultStage {
     private mutating func kill() {
         guard killsOnFault, !isKilled, fault != nil else { return }
         isKilled = true
-        sockets.report(.gone(.client), id)
+        sockets.report(killsByFIN ? .inputClosed(.client) : .gone(.client), id)
     }
 
     private mutating func respond() {

@@ -1,5 +1,6 @@
 import Determinism
 import LinkModel
+import NIOCore
 import Testing
 
 @testable import Impairment
@@ -125,5 +126,66 @@ import Testing
         #expect(sockets.allExchangeEvents.map { "\($0.event)" }.first == "0 request started PUT")
         sockets.runToQuiet()
         #expect(sockets.socket(.server, id).received == Self.request)
+    }
+
+    // MARK: Decisions
+
+    private static func deciding() -> (VirtualSockets, FlowID) {
+        var sockets = VirtualSockets(exchangeTracking: ExchangeTracking(awaitsDecisions: true))
+        let id = sockets.open()
+        return (sockets, id)
+    }
+
+    /// Nothing of the request leaves before the decision, and its FIN waits with it.
+    @Test func aRequestWaitsForTheDecisionOnItsFaults() {
+        var (sockets, id) = Self.deciding()
+        let box = sockets.box
+        box.link.receive(.bytes(ByteBuffer(bytes: Self.request + Self.request), from: .client), on: id, at: sockets.now)
+        box.link.receive(.inputClosed(.client), on: id, at: sockets.now)
+        var requested: [Int] = []
+        while let event = box.link.takeExchangeEvent() {
+            if case .requested(let id, _, body: _, subject: _) = event.event { requested.append(id.number) }
+        }
+        #expect(requested == [0], "the next request waits behind the first")
+        let hasActions = box.link.hasActions
+        #expect(!hasActions)
+        box.link.admitRequest(ExchangeID(number: 0), of: id, at: sockets.now)
+        sockets.runToQuiet()
+        sockets.wait(.milliseconds(1))
+        #expect(sockets.socket(.server, id).received == Self.request + Self.request)
+        #expect(sockets.socket(.server, id).gotFin)
+    }
+
+    @Test func aRequestThatIsAdmittedTwiceOrNotWaitingIsNotChanged() {
+        var (sockets, id) = Self.deciding()
+        sockets.box.link.admitRequest(ExchangeID(number: 0), of: id, at: sockets.now)
+        sockets.send(Self.request, from: .client, id)
+        sockets.box.link.admitRequest(ExchangeID(number: 0), of: id, at: sockets.now)
+        sockets.send(Self.response, from: .server, id)
+        #expect(sockets.socket(.server, id).received == Self.request)
+        #expect(sockets.socket(.client, id).received == Self.response)
+    }
+
+    /// A body longer than the sample: the decision is made before its end, and before its first byte has left.
+    @Test func aLongRequestIsDecidedWhenTheSampleIsComplete() {
+        var (sockets, id) = Self.deciding()
+        sockets.decide = { _ in FaultRule(point: .queued, action: .abort) }
+        let head = Array("PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 200000\r\n\r\n".utf8)
+        sockets.send(head, from: .client, id)
+        for _ in 0..<50 where !sockets.ended.contains(id) {
+            sockets.send([UInt8](repeating: 7, count: 4000), from: .client, id)
+        }
+        sockets.runToQuiet()
+        #expect(sockets.socket(.server, id).received.isEmpty)
+        #expect(sockets.socket(.client, id).gotReset && sockets.socket(.server, id).gotReset)
+    }
+
+    /// A fault that cannot apply is reported, so that an observer may apply it to a later exchange.
+    @Test func aFaultThatCannotApplyIsMissed() {
+        var (sockets, id) = Self.sockets(requests: 1)
+        #expect(!Self.inject(.abort, at: .queued, sockets, id))
+        sockets.runToQuiet()
+        sockets.wait(.milliseconds(1))
+        #expect(sockets.allExchangeEvents.contains { "\($0.event)" == "0 fault of rule 7 missed queued" })
     }
 }

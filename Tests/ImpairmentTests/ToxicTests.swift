@@ -643,6 +643,6 @@ private func ms(_ count: Int64) -> Nanoseconds { .milliseconds(count) }
             let id = sockets.open()
             sockets.report(.gone(.client), id)
         }
-        #expect(sockets.box.link.connectionCount == 0 && sockets.box.link.toxicTimerCount < 200)
+        #expect(sockets.box.link.connectionCount == 0 && sockets.box.link.timerCount < 200)
     }
 }

@@ -27,6 +27,9 @@ struct VirtualSockets {
     /// All events of exchanges with their modelled times.
     private(set) var allExchangeEvents: [SharedLink.TimedExchangeEvent] = []
 
+    /// Returns the fault to inject into an exchange whose request has been reported.
+    var decide: ((ExchangeEvent) -> FaultRule?)?
+
     struct Socket {
         var received: [UInt8] = []
         var times: [Nanoseconds] = []
@@ -158,6 +161,7 @@ struct VirtualSockets {
         while let packet = box.link.takePacket() { packets.append(packet) }
         while let event = box.link.takeExchangeEvent() {
             allExchangeEvents.append(event)
+            decide(on: event)
             switch event.event {
             case .requestStarted, .requestRead, .responseStarted, .faultMissed, .protocolSwitched: break
             case .faultInjected(let id, let rule, _, _):
@@ -196,6 +200,15 @@ struct VirtualSockets {
             case .ended: ended.insert(action.flow)
             }
         }
+    }
+
+    private func decide(on event: SharedLink.TimedExchangeEvent) {
+        guard case .requested(let id, _, body: _, subject: _) = event.event else { return }
+        if let fault = decide?(event.event), let point = fault.point {
+            box.link.injectFault(
+                fault.action, rule: 0, into: id, of: event.flow, at: point, side: fault.side, at: now)
+        }
+        box.link.admitRequest(id, of: event.flow, at: now)
     }
 
     private mutating func change(_ side: Side, _ id: FlowID, _ body: (inout Socket) -> Void) {

@@ -123,13 +123,13 @@ import Testing
                 """
                 expect:
                   traffic: [{ request: any, from: A, count: 0 }]
-                  finally: { A: { row: n1, text: two }, agree: [A, server], server: { count: 0 } }
+                  finally: { A: { outbox: 0 }, agree: [A, server], server: { count: 0 } }
                 """))
         #expect(result.verdict.result == .pass)
         #expect(result.verdict.checks.count == 2)
         #expect(result.verdict.impossible.count == 2)
         let nothing = try await LiveRun.run(
-            Self.scenario("exec sleep 100", adapter: "none", "expect: { finally: { A: { row: n1, text: two } } }"))
+            Self.scenario("exec sleep 100", adapter: "none", "expect: { finally: { A: { outbox: 0 } } }"))
         #expect(nothing.verdict.result == .inconclusive)
     }
 
@@ -236,7 +236,10 @@ import Testing
         scenario.server = .run(Scenario.Program(["python3", "-c", Self.python]), ready: "/health")
         let result = try await LiveRun.run(scenario)
         #expect(result.verdict.result == .pass, "\(WorldCase.reasons(result.verdict))")
-        #expect(result.verdict.impossible.map(\.reason) == ["the notes of a server other than the built-in one are not read"])
+        #expect(
+            result.verdict.impossible.map(\.reason) == [
+                "the notes of a server other than the built-in one are not read"
+            ])
     }
 
     @Test func aServerThatEndsBeforeItIsReadyIsReported() async throws {

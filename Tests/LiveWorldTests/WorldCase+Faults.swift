@@ -9,15 +9,79 @@ extension WorldCase {
         "{ reply: { status: 503, headers: { Retry-After: \"1\" }, body: later } }",
     ]
 
+    private static let points = [
+        "queued", "partly-sent", "received", "committed", "answer-started", "partly-answered", "answered", "stored",
+    ]
+
+    /// A kill at every point: whatever the server has executed, the write is executed once, and its retry is the same
+    /// request.
+    static let kills: [WorldCase] =
+        points.map { point in
+            // The server responds to the part of a request with 400.
+            let isRepeated = point != "queued" && point != "stored"
+            return WorldCase(
+                "kill-\(point)", .pass,
+                """
+                faults: [{ request: PUT n1, nth: 1, point: \(point), then: kill }]
+                steps:
+                  - { at: 300ms, A: { edit: n1, text: two }, mark: edited }
+                  - { at: 1200ms, A: { start: again } }
+                expect:
+                  always:
+                    - { A: { row: n1, icon: { not: conflict } } }
+                    - { A: { row: n1, text: two, since: edited } }
+                  traffic:
+                    - { request: PUT n1, from: A, count: \(isRepeated ? "2, same: [body, idempotency-key]" : "1") }
+                  eventually: [{ by: 40s, A: { row: n1, icon: none } }]
+                  finally: { server: { n1: { revision: 2, text: two } }, agree: [A, server] }
+                """)
+        } + [
+            // The exchange of A continues when B is killed.
+            WorldCase(
+                "kill-another-device", .pass,
+                """
+                devices: { A: { user: ada }, B: { user: ada } }
+                network: { A: { 0s: wifi }, B: { 0s: wifi } }
+                faults: [{ request: PUT n1, to: A, point: committed, then: { kill: B } }]
+                steps:
+                  - { at: 300ms, A: { edit: n1, text: two } }
+                  - { at: 1200ms, B: { start: again } }
+                expect:
+                  traffic: [{ request: PUT n1, from: A, answers: [200] }]
+                  eventually: [{ by: 40s, B: { row: n1, text: two } }]
+                  finally: { agree: [A, B, server] }
+                """),
+            // Without a start, the device is killed until the links are restored.
+            WorldCase(
+                "a-killed-device-starts-when-the-links-are-restored", .pass,
+                """
+                faults: [{ request: PUT n1, point: received, then: { kill: A } }]
+                steps: [{ at: 300ms, A: { edit: n1, text: two } }]
+                expect: { finally: { server: { n1: { revision: 2, text: two } }, agree: [A, server] } }
+                """),
+        ]
+
+    /// Faults at points that the seed draws.
+    static let drawn: [WorldCase] = ["cut", "close", "{ hold: 300ms }"].map { effect in
+        WorldCase(
+            "any-\(effect.filter(\.isLetter))", .pass,
+            """
+            faults: [{ request: PUT n1, times: { min: 1, max: 2 }, point: any, then: \(effect) }]
+            steps: [{ at: 300ms, A: { edit: n1, text: two } }]
+            expect:
+              always: [{ A: { row: n1, icon: { not: conflict } } }]
+              finally: { server: { n1: { revision: 2, text: two } }, agree: [A, server] }
+            """)
+    }
+
     /// Every point with every effect: the fault fires, nothing is lost or repeated.
-    static let faults: [WorldCase] = ["received", "committed", "answer-started", "partly-answered", "answered"].flatMap
-    {
-        point in
+    static let faults: [WorldCase] = points.flatMap { point in
         effects.enumerated().compactMap { index, effect in
             let isPossible =
                 switch point {
-                case "received", "committed": true
+                case "queued", "partly-sent", "received", "committed": true
                 case "answered": index < 3
+                case "stored": index < 2
                 default: index < 4
                 }
             guard isPossible else { return nil }

@@ -425,5 +425,6 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
             """)
     }
 
-    static let all = phases + steps + traffic + budgets + faults + repetitions + requests + acts
+    static let all =
+        phases + steps + traffic + budgets + networks + faults + kills + drawn + repetitions + requests + acts
 }

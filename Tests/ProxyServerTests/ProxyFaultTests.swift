@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test func aRuleAppliesToConnectionsOpenedAfterItAndClosesNone() async throws {
-        try await withProxy(.clear) { proxy, listener in
+        try await withProxy(.clear, allowsFastPath: false) { proxy, listener in
             let stopped = Self.serve(listener)
             defer { stopped.set() }
             let port = proxy.address.port
@@ -88,6 +88,23 @@ import Testing
             #expect(try await blocking { try new.ask("GET", "/c").body } == "request 3")
             #expect(try await blocking { try old.ask("GET", "/a").body } == "request 5")
             #expect(await proxy.status().connectionsWithoutFaults == 0)
+        }
+    }
+
+    /// A connection of the fast path moves to the link, which tracks it from then on.
+    @Test(.enabled(if: Proxy.hasFastPath)) func aRuleAppliesToIdleConnectionsOfTheFastPath() async throws {
+        try await withProxy(.clear) { proxy, listener in
+            let stopped = Self.serve(listener)
+            defer { stopped.set() }
+            let peer = HTTPPeer(port: proxy.address.port)
+            #expect(try await blocking { try peer.ask("GET", "/a").body } == "request 1")
+            try await proxy.addFaultRule(
+                FaultRule(nth: 2, point: .queued, action: .reply(FaultReply(status: 503))))
+            #expect(await proxy.status().connectionsWithoutFaults == 0)
+            #expect(try await blocking { try peer.ask("GET", "/a").body } == "request 2")
+            #expect(try await blocking { try peer.ask("GET", "/a").status } == 503)
+            #expect(try await blocking { try peer.ask("GET", "/a").body } == "request 3")
+            #expect(await proxy.status().connectionsAccepted == 1)
         }
     }
 
@@ -141,7 +158,7 @@ import Testing
         let proxy = try await Proxy.start(
             configuration, on: MultiThreadedEventLoopGroup.singleton, logger: messages.logger)
         try await eventually("the change is logged") { !messages.text.isEmpty }
-        #expect(messages.text.first?.hasPrefix("timeline at 0.1 s: second, third in 36") == true, "\(messages.text)")
+        #expect(messages.text.first?.hasPrefix("timeline at 0.1 s: second, third in 3") == true, "\(messages.text)")
         let position = try #require(await proxy.status().link.timeline)
         #expect(position.name == "second" && position.nextName == "third" && position.time >= .milliseconds(50))
         await proxy.stop(grace: .zero)

@@ -51,7 +51,7 @@ final class FakeWorld {
     private var count = 0
     private var clients: [String: Client] = [:]
     private var server: [(row: String, text: String, revision: Int)] = []
-    private var armed: [Int: (fault: Int, action: Scenario.Fault.Action)] = [:]
+    private var armed: [Int: (fault: Int, action: Scenario.Fault.Action, point: Scenario.Fault.Point)] = [:]
     private var nextRequest = 0
     private var nextConnection = 0
 
@@ -131,7 +131,7 @@ final class FakeWorld {
         case .setConditions(let device, let conditions, _):
             clients[device]?.conditions = conditions
             send(device)
-        case .setInterface(let device, let isUp):
+        case .setInterface(let device, let isUp, _):
             clients[device]?.isUp = isUp
             send(device)
         case .startClient(let id, let device):
@@ -145,7 +145,7 @@ final class FakeWorld {
                 director.actFinished(id, at: now)
                 send(device)
             }
-        case .killClient(let id, let device):
+        case .killClient(let id, let device, atOnce: _):
             clients[device]?.isRunning = false
             clients[device]?.isBusy = false
             clients[device]?.epoch += 1
@@ -157,7 +157,9 @@ final class FakeWorld {
             after(behaviour.actTime) { [self] in
                 if clients[actor]?.epoch == epoch { perform(id, actor, action) }
             }
-        case .armFault(let index, let exchange, let action): armed[exchange] = (index, action)
+        case .armFault(let index, let exchange, device: _, let point):
+            if point != .stored { armed[exchange] = (index, scenario.faults[index].action, point) }
+        case .closeConnection: break
         case .disarmFaults: armed = [:]
         case .readServer:
             if behaviour.hangsServer { return }
@@ -289,7 +291,7 @@ final class FakeWorld {
                 accept(next.row, text, next.method)
             }
             if let fault = armed.removeValue(forKey: number) {
-                record(.fault(index: fault.fault, exchange: number))
+                record(.fault(index: fault.fault, exchange: number, point: fault.point))
                 return later(fault.action == .cut ? .zero : behaviour.timeout) { [self] in
                     record(.failed(number))
                     retry()

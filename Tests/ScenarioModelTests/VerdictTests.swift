@@ -299,7 +299,7 @@ private typealias Expectation = ScenarioModel.Expectation
         run.scenario.faults = [fault(mustFire: false)]
         #expect(Verdict(run.scenario, run.history).result == .pass)
         run.scenario.faults = [fault(mustFire: true)]
-        run.history.append(.fault(index: 0, exchange: 0), at: .seconds(2))
+        run.history.append(.fault(index: 0, exchange: 0, point: .committed), at: .seconds(2))
         #expect(Verdict(run.scenario, run.history).result == .pass)
     }
 

@@ -99,15 +99,51 @@ import Testing
 
     @Test func filesWithUnsupportedFeaturesAreRejected() throws {
         let folder = try TemporaryFolder()
-        let other = folder.path("commit.yaml")
-        try Data((Fixture.passing + "seed: commit\n").utf8).write(to: URL(filePath: other))
+        let other = folder.path("legacy.yaml")
+        let text = Fixture.passing.replacing("A: { user: ada }", with: "A: { user: ada, client: legacy }")
+        try Data(text.utf8).write(to: URL(filePath: other))
         try Data(Fixture.passing.utf8).write(to: URL(filePath: folder.path("short.yaml")))
         var selection = try ScenarioSelection([folder.path(".")])
         #expect(selection.sources.count == 2 && selection.rejections.isEmpty)
         #expect(selection.plan(worlds: [.simulated]).map(\.scenario.name) == ["short"])
         #expect(selection.sources.count == 1 && selection.rejections.count == 1)
-        #expect(selection.rejections.first?.location.description.hasSuffix("commit.yaml:9:7") == true)
-        #expect(selection.rejections.first?.message == "'seed: commit' is not supported yet")
+        #expect(selection.rejections.first?.location.description.contains("legacy.yaml:") == true)
+        #expect(selection.rejections.first?.message == "'client: legacy' is not supported yet")
+    }
+
+    @Test func theSeedOfACommitIsTheBeginningOfItsName() throws {
+        let folder = try TemporaryFolder()
+        try Data((Fixture.passing + "seed: commit\n").utf8).write(to: URL(filePath: folder.path("commit.yaml")))
+        func git(_ arguments: String...) throws -> String {
+            let process = Process()
+            process.executableURL = URL(filePath: "/usr/bin/env")
+            let user = ["-c", "user.name=Ada", "-c", "user.email=ada@localhost", "-c", "commit.gpgsign=false"]
+            process.arguments = ["git", "-C", folder.path(".")] + user + arguments
+            let output = Pipe()
+            process.standardOutput = output
+            process.standardError = FileHandle.nullDevice
+            try process.run()
+            process.waitUntilExit()
+            return String(decoding: try output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        }
+        func plan(seed: UInt64? = nil) throws -> ([PlannedRun], ScenarioSelection) {
+            var selection = try ScenarioSelection([folder.path("commit.yaml")])
+            return (selection.plan(worlds: [.simulated], seed: seed), selection)
+        }
+        let (none, selection) = try plan()
+        #expect(none.isEmpty)
+        let rejection = try #require(selection.rejections.first)
+        #expect(rejection.location.description.hasSuffix("commit.yaml:9:7"))
+        #expect(rejection.message.hasPrefix("'seed: commit' needs the commit of a git repository: "))
+        #expect(rejection.message.hasSuffix("; choose a seed with --seed"))
+        #expect(try plan(seed: 5).0.first?.seed == 5, "a given seed needs no commit")
+        _ = try git("init", "-q")
+        #expect(try plan().0.isEmpty, "a repository without commits")
+        _ = try git("commit", "-q", "--allow-empty", "-m", "Start")
+        let name = try git("rev-parse", "HEAD")
+        let run = try #require(try plan().0.first)
+        #expect(run.seed == UInt64(name.prefix(12), radix: 16))
+        #expect(run.title.contains("seed \(run.seed) (commit)"))
     }
 
     @Test func theStepsOfAWorkloadArePlanned() throws {

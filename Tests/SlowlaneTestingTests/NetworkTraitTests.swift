@@ -215,9 +215,9 @@ private func expect(
 
     @Test(.network(.dsl, upstream: { try await Upstream.address })) func itInheritsTheUpstreamOfTheTest() async throws {
         let outer = try Network.current
-        try await withNetwork(.edge) { inner in
+        try await withNetwork(.wifi) { inner in
             #expect(inner.port != outer.port)
-            try await expect("edge", of: inner)
+            try await expect("wifi", of: inner)
             let code = try await status(of: "/", through: inner)
             #expect(code > 0)
         }
@@ -254,6 +254,17 @@ private func expect(
         #expect(try await status(of: "/", through: network) == 418)
     }
 
+    @Test(.fault("GET /notes queued reply 503")) func aFaultMayBeGivenOnOneLine() async throws {
+        #expect(try await status(of: "/notes", through: Network.current) == 503)
+    }
+
+    @Test func aFaultMayBeAddedDuringATest() async throws {
+        let network = try Network.current
+        try await network.fault("any queued reply 503")
+        #expect(try await status(of: "/notes", through: network) == 503)
+        await #expect(throws: (any Error).self) { try await network.fault("any queued replay 503") }
+    }
+
     @Test func aFaultThatHitsNothingIsAnIssueOfTheTrait() async throws {
         let test = try #require(Test.current)
         let trait = NetworkTrait.fault(.abort, method: "POST", path: "/notes")
@@ -264,7 +275,7 @@ private func expect(
             }
         } matching: { issue in
             issue.comments.contains {
-                "\($0)".contains("the fault abort at committed (POST, /notes) fired 0 of 1 times")
+                "\($0)".contains("the fault 'POST /notes committed cut' fired 0 of 1 time, 0 requests matched")
             }
         }
     }

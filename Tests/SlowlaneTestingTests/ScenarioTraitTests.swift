@@ -29,7 +29,7 @@ import Testing
         network:
           A: { 0s: wifi }
         faults:
-          - { request: DELETE any, nth: 1, point: committed, then: mute }
+          - { request: POST any, nth: 2, point: committed, then: mute }
         steps:
           - { at: 1s, A: { create: n1, title: Milk, text: "2 l" } }
         expect:

@@ -145,6 +145,27 @@ def test_toxic_lasts_until_heal(network):
     assert 0.25 <= slow < 0.4 and fast < 0.1
 
 
+def test_a_fault_loses_the_response_of_the_matching_request(network):
+    fault = network.fault("GET /3 nth 2 committed cut")
+    assert request(network, path="/3") == (200, b"xxx")
+    assert request(network) == (200, b"xx")
+    assert fault.fired == 0
+    with pytest.raises(ConnectionResetError):
+        request(network, path="/3")
+    assert (fault.fired, fault.status["matched"]) == (1, 2)
+    assert request(network, path="/3") == (200, b"xxx")
+
+
+def test_a_fault_ends_with_its_block_and_with_heal(network):
+    with network.fault("any times unlimited queued reply 503") as fault:
+        assert [request(network)[0] for _ in range(2)] == [503, 503]
+        assert fault.fired == 2
+    assert request(network) == (200, b"xx")
+    network.fault("any queued reply 503")
+    network.heal()
+    assert request(network) == (200, b"xx")
+
+
 @marked("edge", upstream="127.0.0.1:1")
 def test_a_closed_port_of_the_server_resets(network):
     with pytest.raises((ConnectionResetError, http.client.RemoteDisconnected)):

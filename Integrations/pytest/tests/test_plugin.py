@@ -74,6 +74,33 @@ class TestNearest:
     assert "very-bad-network, seed %s" % seed in again
 
 
+def test_a_fault_that_does_not_fire_fails_the_test(run):
+    result = run("""
+def test_unused(network):
+    network.fault("POST /notes committed cut")
+
+def test_optional(network):
+    network.fault("POST /notes committed cut", must_fire=False)
+    with network.fault("POST /notes committed cut") as fault:
+        fault.remove()
+
+def test_unused_block(network):
+    with network.fault("POST /notes committed cut"):
+        pass
+
+def test_other_failure(network):
+    network.fault("POST /notes committed cut")
+    assert not "reached"
+
+def test_misspelt(network):
+    network.fault("POST /notes comitted cut")
+""")
+    result.assert_outcomes(failed=4, passed=1)
+    text = result.stdout.str()
+    assert text.count("the fault 'POST /notes committed cut' did not fire; 0 requests matched") == 2
+    assert "assert not 'reached'" in text and "did you mean 'committed'" in text
+
+
 def test_a_missing_program_says_what_to_do(run):
     result = run(FAILING, program="./nothing/slowlane")
     result.assert_outcomes(errors=1)

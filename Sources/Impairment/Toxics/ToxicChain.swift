@@ -48,7 +48,7 @@ struct ToxicChain {
     private(set) var losses: [CorrelatedLoss] = []
     /// Whether the link accepts more bytes of this stream.
     var hasRoom: Bool
-    /// The time of the ``ToxicScheduler`` timer that has been set for the chain, if any.
+    /// The time of the ``LinkTimers`` timer that has been set for the chain, if any.
     var timer: Instant?
 
     init(hasRoom: Bool) { self.hasRoom = hasRoom }

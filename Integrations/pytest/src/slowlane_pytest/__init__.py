@@ -11,10 +11,10 @@ import shlex
 
 import pytest
 
-from .network import Network, link_setting
+from .network import Fault, Network, link_setting
 from .server import NetworkError, Server, find_program
 
-__all__ = ["Network", "NetworkError"]
+__all__ = ["Fault", "Network", "NetworkError"]
 
 _state = pytest.StashKey()
 _networks = pytest.StashKey()
@@ -162,7 +162,8 @@ def network(request, make_network):
                 "'slowlane_upstream' in the ini file, or override the fixture 'slowlane_upstream'")
         return _create(request, networks, upstream, link)
     except NetworkError as error:
-        pytest.fail("network: %s" % error, pytrace=False)
+        text = "network: %s" % error
+    pytest.fail(text, pytrace=False)
 
 
 def _create(request, networks, upstream, link):
@@ -175,6 +176,19 @@ def _create(request, networks, upstream, link):
     created = Network(state.running_server(), name, str(upstream), link, seed, state.seed)
     networks.append(created)
     return created
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_call(item):
+    # After the test's function, if that has passed.
+    try:
+        for network in item.stash.get(_networks, []):
+            network.check_faults()
+        return
+    except NetworkError as error:
+        text = "network: %s" % error
+    # Outside of the handler, whose error would be shown too.
+    pytest.fail(text, pytrace=False)
 
 
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)

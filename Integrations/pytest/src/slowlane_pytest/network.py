@@ -29,6 +29,7 @@ class Network:
     def __init__(self, server, name, upstream, setting, seed, session_seed):
         self._server = server
         self._initial = self._setting = setting
+        self._faults = []
         self._start = time.monotonic()
         #: What was done to the network, as pairs of seconds since the start and a text.
         self.log = []
@@ -79,6 +80,8 @@ class Network:
         """Restores the network that the test began with: its conditions, without toxics and faults."""
         for toxic in self._call("GET", "/proxies/%s/toxics"):
             self._call("DELETE", "/proxies/%s/toxics/" + toxic["name"])
+        for fault in list(self._faults):
+            fault.remove()
         self._apply(self._initial, "heal")
 
     def _change(self, setting):
@@ -121,6 +124,25 @@ class Network:
         self._call("DELETE", "/proxies/%s/toxics/" + name)
         self._record("toxic removed: %s" % name)
 
+    # Faults of HTTP exchanges
+
+    def fault(self, rule, *, must_fire=True):
+        """Adds a fault rule, such as "PUT /notes/* committed cut", and returns a Fault.
+
+        The test fails if the fault has not fired by its end; `must_fire=False` permits that. As a context manager, the
+        fault has to fire in the block, and is removed at its end.
+        """
+        __tracebackhide__ = True
+        fault = Fault(self, rule, must_fire)
+        self._faults.append(fault)
+        self._record("fault: %s" % fault.rule)
+        return fault
+
+    def check_faults(self):
+        """Throws a NetworkError if a fault that must fire has not fired."""
+        for fault in self._faults:
+            fault.check()
+
     # Observation
 
     @property
@@ -154,9 +176,9 @@ class Network:
         """Removes the proxy and closes its connections."""
         self._call("DELETE", "/proxies/%s")
 
-    def _call(self, method, path, body=None):
+    def _call(self, method, path, body=None, warnings=None):
         __tracebackhide__ = True
-        return self._server.call(method, path % self._name, body)
+        return self._server.call(method, path % self._name, body, warnings)
 
     def _record(self, text):
         self.log.append((time.monotonic() - self._start, text))
@@ -174,3 +196,56 @@ class _Change:
 
     def __exit__(self, *_):
         self._network._apply(self._earlier, "restore")
+
+
+class Fault:
+    """A fault rule of a network."""
+
+    def __init__(self, network, rule, must_fire):
+        __tracebackhide__ = True
+        self._network = network
+        #: Why the fault may miss requests: connections that were open before.
+        self._warnings = []
+        added = network._call("POST", "/slowlane/v1/proxies/%s/faults", {"rule": rule}, self._warnings)
+        self._path = "/slowlane/v1/proxies/%s/faults/" + added["name"]
+        #: The rule in the server's notation.
+        self.rule = added["rule"]
+        #: Whether the test fails if the fault does not fire.
+        self.must_fire = must_fire
+
+    @property
+    def status(self):
+        """The response of `GET /slowlane/v1/proxies/NAME/faults/FAULT`, with the counts `matched`, `applied` and `fired`."""
+        return self._network._call("GET", self._path)
+
+    @property
+    def fired(self):
+        """How often the fault has fired."""
+        return self.status["fired"]
+
+    def check(self):
+        """Throws a NetworkError if the fault must fire and has not fired."""
+        __tracebackhide__ = True
+        if self.must_fire:
+            status = self.status
+            if status["fired"] == 0:
+                count = "1 request" if status["matched"] == 1 else "%d requests" % status["matched"]
+                raise NetworkError("; ".join(["the fault '%s' did not fire; %s matched" % (self.rule, count)] + self._warnings))
+
+    def remove(self):
+        """Removes the fault, which then need not fire."""
+        if self in self._network._faults:
+            self._network._faults.remove(self)
+            self._network._call("DELETE", self._path)
+            self._network._record("fault removed: %s" % self.rule)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, error, *_):
+        __tracebackhide__ = True
+        try:
+            if error is None and self in self._network._faults:
+                self.check()
+        finally:
+            self.remove()

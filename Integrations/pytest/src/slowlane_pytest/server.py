@@ -108,22 +108,28 @@ class Server:
         ending = "" if status in (-9, 137) else "exit status %d" % status
         return "; ".join(part for part in (ending, text) if part)
 
-    def call(self, method, path, body=None):
-        """Returns the response to a request, decoded from JSON; throws a NetworkError with the server's text."""
+    def call(self, method, path, body=None, warnings=None):
+        """Returns the response to a request, decoded from JSON; throws a NetworkError with the server's text.
+
+        Warnings of the response are errors, or are appended to the list `warnings`.
+        """
         __tracebackhide__ = True
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data=data, method=method, headers={"User-Agent": "slowlane-pytest"})
         try:
             with self._opener.open(request, timeout=_CALL_SECONDS) as response:
-                text, warnings = response.read(), response.headers.get_all("Warning") or []
+                text, found = response.read(), response.headers.get_all("Warning") or []
         except urllib.error.HTTPError as error:
             raise _refusal(method, path, error) from None
         except OSError as error:
             ended = "" if self.is_running else "; the server has ended: " + (self.stop() or "no error output")
             raise NetworkError("%s %s at %s failed: %s%s" % (method, path, self.url, error, ended)) from error
-        # A misspelt field has no effect, so the test would not test what it states.
-        if warnings:
-            raise NetworkError("; ".join(re.sub(r'^\d+ \S+ "(.*)"$', r"\1", text) for text in warnings))
+        found = [re.sub(r'^\d+ \S+ "(.*)"$', r"\1", line) for line in found]
+        if warnings is not None:
+            warnings += found
+        elif found:
+            # A misspelt field has no effect, so the test would not test what it states.
+            raise NetworkError("; ".join(found))
         return json.loads(text) if text else None
 
 

@@ -2,36 +2,47 @@ internal import Determinism
 internal import HeapModule
 internal import LinkModel
 
-/// The times at which a link runs its connections' toxics again, in order.
+/// The times at which a link continues with its connections, in order: runs their toxics again, and ends the waits of
+/// their faults.
 ///
 /// A timer stays in the heap when its connection ends or an earlier one replaces it; the link ignores it when it fires.
-struct ToxicScheduler {
-    /// The time at which one stream's toxics run again.
+struct LinkTimers {
+    /// What continues.
+    enum Purpose {
+        /// The toxics of a stream.
+        case toxics(Direction)
+        /// A hold or a trickle of a fault.
+        case fault
+    }
+
+    /// The time at which a connection continues.
     struct Timer: Comparable {
         let time: Instant
         let flow: FlowID
-        let direction: Direction
+        let purpose: Purpose
         fileprivate let sequence: UInt64
 
         static func < (left: Timer, right: Timer) -> Bool {
             (left.time, left.sequence) < (right.time, right.sequence)
         }
+
+        static func == (left: Timer, right: Timer) -> Bool { left.sequence == right.sequence }
     }
 
     private var timers = Heap<Timer>()
     private var sequence: UInt64 = 0
 
+    var isEmpty: Bool { timers.isEmpty }
+
     /// The number of timers, including stale ones.
     var count: Int { timers.count }
-
-    var isEmpty: Bool { timers.isEmpty }
 
     /// The time of the earliest timer.
     var nextDeadline: Instant { timers.min?.time ?? .never }
 
-    mutating func schedule(_ id: FlowID, _ direction: Direction, at time: Instant) {
+    mutating func schedule(_ id: FlowID, _ purpose: Purpose, at time: Instant) {
         sequence += 1
-        timers.insert(Timer(time: time, flow: id, direction: direction, sequence: sequence))
+        timers.insert(Timer(time: time, flow: id, purpose: purpose, sequence: sequence))
     }
 
     /// Removes and returns the earliest timer if it is due.
@@ -48,8 +59,12 @@ struct ToxicScheduler {
         timers = Heap(current)
     }
 
-    /// Returns whether a timer is the current one of its stream, not a stale one.
+    /// Returns whether a timer is the current one of its purpose, not a stale one.
     static func isCurrent(_ timer: Timer, in conduits: borrowing ConduitTable) -> Bool {
-        conduits.contains(timer.flow) && conduits[timer.flow][timer.direction].toxics?.timer == timer.time
+        guard conduits.contains(timer.flow) else { return false }
+        return switch timer.purpose {
+        case .toxics(let direction): conduits[timer.flow][direction].toxics?.timer == timer.time
+        case .fault: conduits[timer.flow].tracker?.timer == timer.time
+        }
     }
 }

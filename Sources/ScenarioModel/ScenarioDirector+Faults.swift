@@ -1,0 +1,73 @@
+internal import Determinism
+
+/// Faults: their application to exchanges, and their effects that are not the link's.
+extension ScenarioDirector {
+    /// Records that an exchange has ended before the point of its fault, so that the fault can apply to another one.
+    public mutating func faultMissed(_ fault: Int) { faults.missed(fault) }
+
+    /// Applies a fault to the exchange whose request is being recorded.
+    mutating func arm(_ fault: FaultCounters.Application, exchange: Int, of device: String) {
+        faultDevices[exchange] = device
+        if fault.point == .stored { storedFaults.arm(fault.fault, exchange: exchange, of: device) }
+        order(.armFault(fault.fault, exchange: exchange, device: device, point: fault.point))
+    }
+
+    /// Records a commit of a device's store: a fault at `stored` fires.
+    mutating func committed(_ device: String) {
+        guard let entry = storedFaults.committed(device) else { return }
+        record(.fault(index: entry.fault, exchange: entry.exchange, point: .stored))
+    }
+
+    /// Executes the part of a fault that is not the link's.
+    mutating func faultFired(_ index: Int, _ exchange: Int, _ point: Scenario.Fault.Point?) {
+        guard scenario.faults.indices.contains(index), let device = faultDevices.removeValue(forKey: exchange),
+            phase == .script
+        else { return }
+        switch scenario.faults[index].action {
+        // At the other points the link holds the connection until the client has been killed.
+        case .kill(let named): kill(named ?? device, atOnce: point == .stored)
+        case .cut where point == .stored:
+            order(.closeConnection(exchange: exchange, device: device, isAbort: true))
+        case .close where point == .stored:
+            order(.closeConnection(exchange: exchange, device: device, isAbort: false))
+        case .cut, .close, .mute, .hold, .trickle, .reply: break
+        }
+    }
+
+    /// Kills a device's client because of a fault, if it runs.
+    private mutating func kill(_ device: String, atOnce: Bool) {
+        guard let index = actorIndex[device], actors[index].isRunning else { return }
+        giveUp(index)
+        record(.action(actor: device, Scenario.Action.kill.description))
+        // An act whose request has the fault has taken effect: the world reports its end before that of the client.
+        order(.killClient(newAct(step: nil, index, change: .stop), device: device, atOnce: atOnce))
+    }
+
+    /// Gives up the acts of a client that has been killed.
+    mutating func giveUpActs(_ index: Int) {
+        actors[index].act = nil
+        for (id, act) in acts.sorted(by: { $0.key.number < $1.key.number }) where act.actor == index {
+            acts[id] = nil
+            if let step = act.step { miss(step, "\(actors[index].name) was killed before the action had taken effect") }
+        }
+    }
+
+    /// Gives up what else a client that is killed leaves behind.
+    mutating func giveUp(_ index: Int) {
+        let name = actors[index].name
+        for waiting in actors[index].queue {
+            if let step = waiting.step { miss(step, "\(name) was killed before the action started") }
+        }
+        actors[index].queue = []
+        actors[index].isRunning = false
+        actors[index].isBusy = false
+        actors[index].isSettled = false
+        for exchange in exchanges.keys where exchanges[exchange] == index && knowledge.isPendingWrite(exchange) {
+            strayWrites[exchange] = now + Self.strayWriteMax
+        }
+        exchanges = exchanges.filter { $0.value != index }
+        dials = dials.filter { $0.value != index }
+        if let missed = storedFaults.nothingLeft(name) { faults.missed(missed) }
+        if actors[index].device != nil { knowledge.stopped(index) }
+    }
+}

@@ -1,0 +1,143 @@
+import Determinism
+import Impairment
+import NIOCore
+import NIOPosix
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import ProxyServer
+
+/// The table of faults with sockets: a client and a server around a proxy.
+@Suite(.timeLimit(.minutes(1))) struct FaultTableTests {
+    /// What a peer has seen.
+    private struct Seen: Sendable {
+        var bytes: [UInt8] = []
+        var end = FaultTable.End.open
+    }
+
+    /// What the threads of a row share.
+    private final class Progress: Sendable {
+        private let fired = Mutex(false)
+
+        var hasFired: Bool { fired.withLock { $0 } }
+
+        func fire() { fired.withLock { $0 = true } }
+    }
+
+    /// The time after which a connection counts as open; longer than a hold.
+    private static let openMilliseconds = 600
+
+    private static func action(_ name: String) -> FaultAction {
+        switch name {
+        case "cut": .abort
+        case "close": .close
+        case "mute": .mute
+        case "hold": .hold(.milliseconds(100))
+        case "trickle": .trickle(bytesPerSecond: 2000)
+        case "reply": .reply(FaultReply(status: 503, body: Array("later".utf8)))
+        default: .report(hold: .seconds(10))
+        }
+    }
+
+    /// All rows side by side: each waits for most of its time.
+    @Test func aFaultFiresWhereItShould() async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for row in FaultTable.rows { group.addTask { try await Self.check(row) } }
+            try await group.waitForAll()
+        }
+    }
+
+    private static func check(_ row: FaultTable.Row) async throws {
+        let (listener, serverPort) = try TestSocket.listen()
+        var configuration = ProxyConfiguration(
+            listen: Endpoint(host: "127.0.0.1", port: 0), upstream: Endpoint(host: "127.0.0.1", port: serverPort))
+        configuration.exchangeTracking = ExchangeTracking(awaitsDecisions: true)
+        let progress = Progress()
+        configuration.exchangeController = { event, _ in
+            switch event {
+            case .requested:
+                return FaultPoint(rawValue: row.point).map { .init(rule: 0, action: action(row.action), point: $0) }
+            case .faultInjected: progress.fire()
+            default: break
+            }
+            return nil
+        }
+        let proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
+        async let server = blocking { try serve(listener) }
+        let client = try await blocking { [port = proxy.address.port] in
+            let socket = try TestSocket.connect(port: port)
+            try socket.send(FaultTable.request)
+            return socket
+        }
+        var seen = Seen()
+        if row.point == "stored", row.action != "kill" {
+            seen = try await blocking { read(client, until: { $0.bytes == FaultTable.response }) }
+            let connection = try #require(await proxy.connections().first)
+            _ = await proxy.closeConnection(connection.id, abortively: row.action == "cut")
+        }
+        seen = try await blocking { [seen] in
+            read(client, seen) { seen in
+                guard row.client == .killed else { return false }
+                return row.point == "stored" ? seen.bytes == FaultTable.response : progress.hasFired
+            }
+        }
+        if row.client == .killed {
+            // The kernel of a killed process sends a FIN.
+            client.finish()
+            seen.end = .killed
+        }
+        let (received, serverSocket) = try await server
+        let comment = Comment(rawValue: "\(row)")
+        #expect(received.bytes == FaultTable.bytes(row.request, isRequest: true), comment)
+        #expect(seen.bytes == FaultTable.bytes(row.response, isRequest: false), comment)
+        expect(received.end, row.server, comment)
+        expect(seen.end, row.client, comment)
+        // Both sockets stay open until both peers have seen what they wait for.
+        withExtendedLifetime((client, serverSocket)) {}
+        await proxy.stop(grace: .zero)
+    }
+
+    private static func serve(_ listener: TestSocket) throws -> (seen: Seen, socket: TestSocket) {
+        let socket = try listener.accept()
+        let seen = read(socket, settling: 0) { $0.bytes == FaultTable.request }
+        guard seen.end == .open, seen.bytes == FaultTable.request else { return (seen, socket) }
+        try? socket.send(FaultTable.response)
+        return (read(socket, seen), socket)
+    }
+
+    /// Reads until the connection ends, until nothing has arrived for ``openMilliseconds``, or until `isDone` and nothing
+    /// has arrived for some milliseconds.
+    private static func read(
+        _ socket: TestSocket, _ earlier: Seen = Seen(), settling: Int = 50,
+        until isDone: (Seen) -> Bool = { _ in false }
+    ) -> Seen {
+        var seen = earlier
+        var idle = 0
+        while idle < openMilliseconds {
+            if idle >= settling, isDone(seen) { return seen }
+            guard socket.isReadable(within: 10) else {
+                idle += 10
+                continue
+            }
+            idle = 0
+            do {
+                let piece = try socket.receive()
+                seen.bytes += piece
+                if piece.isEmpty { seen.end = .closed }
+            } catch {
+                seen.end = .reset
+            }
+            if seen.end != .open { return seen }
+        }
+        return seen
+    }
+
+    private static func expect(_ seen: FaultTable.End, _ expected: FaultTable.End, _ comment: Comment) {
+        if expected == .ended {
+            #expect(seen == .closed || seen == .reset, comment)
+        } else {
+            #expect(seen == expected, comment)
+        }
+    }
+}
