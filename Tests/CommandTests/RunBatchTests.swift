@@ -257,8 +257,8 @@ extension CommandTests {
             let command = try Command(
                 ["TMPDIR=\(folder.url.path)", Command.binary.path]
                     + [
-                        "run", "create-offline-then-heal", "edit-conflict-after-subway", "--live", "--jobs", "2",
-                        "--tap",
+                        "run", "create-offline-then-heal", "edit-conflict-after-subway", "--variant", "none", "--live",
+                        "--jobs", "2", "--tap",
                     ],
                 binary: URL(filePath: "/usr/bin/env"))
             func folders() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: folder.url.path) }
@@ -276,7 +276,10 @@ extension CommandTests {
         /// A live batch takes 17 s and more, so its progress is printed.
         @Test func theProgressOfALongBatchIsPrinted() async throws {
             let command = try Command(
-                ["run", "create-offline-then-heal", "edit-conflict-after-subway", "--live", "--jobs", "2"])
+                [
+                    "run", "create-offline-then-heal", "edit-conflict-after-subway", "--variant", "none", "--live",
+                    "--jobs", "2",
+                ])
             let line = try await command.errors.line(with: " done, ")
             #expect(line == "0 of 2 done, 0 failed, 2 running")
             command.signal(SIGINT)

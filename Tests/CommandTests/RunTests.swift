@@ -211,7 +211,7 @@ extension CommandTests {
         }
 
         @Test func aSignalEndsARun() async throws {
-            let command = try Command(["run", "create-offline-then-heal", "--live"])
+            let command = try Command(["run", "create-offline-then-heal", "--variant", "none", "--live"])
             _ = try await command.errors.line(with: "2.0 s")
             command.signal(SIGINT)
             #expect(await command.end() == 130)
