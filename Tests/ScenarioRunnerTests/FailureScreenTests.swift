@@ -2,6 +2,7 @@ import ConfigFiles
 import Determinism
 import ScenarioModel
 import SyncEngine
+import TestSupport
 import Testing
 
 @testable import ScenarioRunner
@@ -19,21 +20,20 @@ import Testing
         #expect(lines.contains("  replay: slowlane run short.yaml --variant none --seed 1"))
     }
 
-    /// Every failing run of the built-in scenarios with every mutant and several seeds.
+    /// Every failing run of the built-in scenarios, without their variants, with every mutant.
     @Test func aScreenHas24LinesOf100ColumnsAtMost() throws {
         var count = 0
         for name in ScenarioCatalogue.names {
-            for scenario in try ScenarioCatalogue.scenario(name).runs(ofVariant: nil) {
-                for mutant in Mutant.allCases {
-                    for seed in UInt64(1)...3 {
-                        let run = PlannedRun(
-                            index: 0, source: name, scenario: scenario, world: .simulated, seed: seed, mutant: mutant)
-                        let summary = try Fixture.summary(run)
-                        #expect(summary.screen.isEmpty == summary.hasPassed)
-                        #expect(summary.screen.count <= 24)
-                        #expect(summary.screen.allSatisfy { $0.count <= 100 }, "\(summary.screen)")
-                        count += summary.screen.isEmpty ? 0 : 1
-                    }
+            guard let scenario = try ScenarioCatalogue.scenario(name).runs(ofVariant: nil).first else { continue }
+            for mutant in Mutant.allCases {
+                for seed in randomSeeds(1) {
+                    let run = PlannedRun(
+                        index: 0, source: name, scenario: scenario, world: .simulated, seed: seed + 1, mutant: mutant)
+                    let summary = try Fixture.summary(run)
+                    #expect(summary.screen.isEmpty == summary.hasPassed)
+                    #expect(summary.screen.count <= 24)
+                    #expect(summary.screen.allSatisfy { $0.count <= 100 }, "\(summary.screen)")
+                    count += summary.screen.isEmpty ? 0 : 1
                 }
             }
         }
