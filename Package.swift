@@ -228,9 +228,8 @@ let package = Package(
         .target(
             name: "ScenarioRunner",
             dependencies: [
-                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld",
-                "SimulatedWorld",
-                "CommandSupport", "LiveWorld",
+                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "NotesService",
+                "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld",
             ],
             swiftSettings: settings
         ),
@@ -257,7 +256,8 @@ let package = Package(
                 "Determinism", "LinkModel", "TCPModel", "Impairment", "JSON", "SyncEngine", "ScenarioModel",
                 "LinkWorkload", "ConfigFiles",
                 "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
-                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", "ToxiproxyCLI", nioCore,
+                "LiveMeasurement", "NotesService", "ScenarioWorld", "SyncClient", "SyncStore", "ScenarioRunner",
+                "ToxiproxyCLI", nioCore,
                 nioPosix, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

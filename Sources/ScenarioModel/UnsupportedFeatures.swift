@@ -13,7 +13,7 @@ public struct UnsupportedFeature: Hashable, Sendable, CustomStringConvertible {
 /// A world that learns to execute a feature removes the feature from the lists of this file.
 public func unsupportedFeatures(of scenario: Scenario) -> [UnsupportedFeature] {
     var found: [UnsupportedFeature] = []
-    for feature in Feature.devices + Feature.actions + Feature.expectations {
+    for feature in Feature.actions + Feature.expectations {
         guard let location = feature.firstUse(scenario) else { continue }
         found.append(UnsupportedFeature(feature: feature.name, location: location))
     }
@@ -29,18 +29,6 @@ private struct Feature {
     private init(_ name: String, _ firstUse: @escaping (Scenario) -> SourceLocation?) {
         self.name = name
         self.firstUse = firstUse
-    }
-
-    // MARK: Devices
-
-    static var devices: [Feature] {
-        [
-            device("'client: legacy'") { $0.client == .legacy }
-        ]
-    }
-
-    private static func device(_ name: String, _ isUse: @escaping (Scenario.Device) -> Bool) -> Feature {
-        Feature(name) { $0.devices.first(where: isUse)?.location }
     }
 
     // MARK: Actions

@@ -15,6 +15,7 @@ final class Device {
     unowned let world: World
     let name: String
     let user: String
+    private let mutants: Set<Mutant>
     private var store = MemoryStore()
     var link: SharedLink
     private var isNameResolved = true
@@ -65,6 +66,7 @@ final class Device {
         self.world = world
         name = device.name
         user = device.user
+        mutants = device.mutants(world.mutants)
         ids = RandomIdentifiers(seed: world.seed, "user/\(name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(name)")
         link = Self.makeLink(name, world)
@@ -85,7 +87,7 @@ final class Device {
         process += 1
         let engine = SyncEngine(
             restoring: store.state, account: SyncAccount(user: user, server: Server.host), seed: seeds.bits(),
-            mutant: world.mutant)
+            mutants: mutants)
         var machine = SyncMachine(
             engine: engine, host: Server.host, authorization: Server.authorization(of: user))
         machine.started(interface: interface, at: world.now)

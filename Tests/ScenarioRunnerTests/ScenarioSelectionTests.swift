@@ -99,16 +99,16 @@ import Testing
 
     @Test func filesWithUnsupportedFeaturesAreRejected() throws {
         let folder = try TemporaryFolder()
-        let other = folder.path("legacy.yaml")
-        let text = Fixture.passing.replacing("A: { user: ada }", with: "A: { user: ada, client: legacy }")
+        let other = folder.path("dialog.yaml")
+        let text = Fixture.passing.replacing("finally", with: "sometimes: [{ A: { dialog: x } }], finally")
         try Data(text.utf8).write(to: URL(filePath: other))
         try Data(Fixture.passing.utf8).write(to: URL(filePath: folder.path("short.yaml")))
         var selection = try ScenarioSelection([folder.path(".")])
         #expect(selection.sources.count == 2 && selection.rejections.isEmpty)
         #expect(selection.plan(worlds: [.simulated]).map(\.scenario.name) == ["short"])
         #expect(selection.sources.count == 1 && selection.rejections.count == 1)
-        #expect(selection.rejections.first?.location.description.contains("legacy.yaml:") == true)
-        #expect(selection.rejections.first?.message == "'client: legacy' is not supported yet")
+        #expect(selection.rejections.first?.location.description.contains("dialog.yaml:") == true)
+        #expect(selection.rejections.first?.message == "'dialog' is not supported yet")
     }
 
     @Test func theSeedOfACommitIsTheBeginningOfItsName() throws {
