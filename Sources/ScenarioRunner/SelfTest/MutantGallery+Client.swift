@@ -215,7 +215,7 @@ extension MutantGallery {
                 by: .expectation(
                     scenario: "retry-after",
                     "traffic: any from A at the proxy between 2.1 s and 32.0 s, count 0"),
-                in: ["retry-after", "edit-waits-for-create"])
+                in: ["retry-after", "failing-delete-keeps-tombstone (paused)"])
         case .neverPolls:
             return Entry(
                 .client(mutant),
