@@ -28,6 +28,7 @@ public enum ScenarioCatalogue {
         ("captive-portal-read", PackageResources.captive_portal_read_yaml),
         ("clock-jumps", PackageResources.clock_jumps_yaml),
         ("cold-start-offline", PackageResources.cold_start_offline_yaml),
+        ("commuter-30-minutes", PackageResources.commuter_30_minutes_yaml),
         ("create-delete-collapse", PackageResources.create_delete_collapse_yaml),
         ("create-edit-edit-squash", PackageResources.create_edit_edit_squash_yaml),
         ("create-offline-then-heal", PackageResources.create_offline_then_heal_yaml),

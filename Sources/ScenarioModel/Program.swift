@@ -60,6 +60,13 @@ public struct ImpossibleCheck: Hashable, Sendable {
 }
 
 extension Scenario {
+    /// Returns why a fault never applies because of the programs that are the clients; `nil` if it may apply.
+    public func impossibility(of fault: Fault) -> String? {
+        let targets = devices.filter { fault.device == nil || fault.device == $0.name }
+        guard fault.point == .stored, let first = targets.first, targets.allSatisfy(\.runsProgram) else { return nil }
+        return "the program of \(first.name) does not report what it stores, so no fault is possible at 'stored'"
+    }
+
     /// Returns why an expectation cannot be evaluated; `nil` if it can.
     ///
     /// - Parameter published: The devices whose states are known, with the screen keys that each has published; `nil`

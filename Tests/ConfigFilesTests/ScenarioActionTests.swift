@@ -92,7 +92,7 @@ import Testing
             ("{ control: rety }", "no control 'rety'; did you mean 'retry'?"),
             ("{ dialog: conflict }", "no dialog 'conflict' (known: none)"),
             ("{ toast: { not: no-connections } }", "no toast 'no-connections'; did you mean 'no-connection'?"),
-            ("{ row: n1, opacity: 0.25 }", "no opacity '0.25' (known: 1, 0.5)"),
+            ("{ row: n1, opacity: 0.25 }", "no opacity '0.25'; did you mean '0.5'? (known: 1, 0.5)"),
         ]
         for (state, message) in wrong {
             let found = try problems(state)
@@ -122,12 +122,12 @@ import Testing
         ("{ at: 1s, A: { resolve: n1, with: ours } }", "8:43: 'ours': expected theirs, mine, write or delete"),
         ("{ at: 1s, A: { resolve: n1, with: write } }", "8:43: 'with: write' needs 'title' or 'text'"),
         ("{ at: 1s, A: { resolve: n1, with: mine, text: a } }", "8:43: 'with: mine' has no 'title' and no 'text'"),
-        ("{ at: 1s, A: { call: rety, with: { note: n1 } } }", "8:22: the reference client has no call 'rety'; did you mean 'retry'?"),
-        ("{ at: 1s, A: { call: retry } }", "8:22: 'retry' needs its note"),
-        ("{ at: 1s, A: { call: retry, with: { note: n9 } } }", "8:43: no note is called 'n9'; did you mean 'n1'?"),
-        ("{ at: 1s, A: { call: dismiss, with: { note: n1, now: 1 } } }", "8:55: 'dismiss' has no argument 'now'"),
-        ("{ at: 1s, A: { upgrade: 3 } }", "8:25: the reference client has no version 3; it has 1 and 2"),
-        ("{ at: 1s, A: { open: lst } }", "8:22: no note is called 'lst'"),
+        ("{ at: 1s, A: { call: rety, with: { note: n1 } } }", "8:30: the reference client has no call 'rety'; did you mean 'retry'?"),
+        ("{ at: 1s, A: { call: retry } }", "8:30: 'retry' needs its note"),
+        ("{ at: 1s, A: { call: retry, with: { note: n9 } } }", "8:51: no note is called 'n9'; did you mean 'n1'?"),
+        ("{ at: 1s, A: { call: dismiss, with: { note: n1, now: 1 } } }", "8:57: 'dismiss' has no argument 'now'"),
+        ("{ at: 1s, A: { upgrade: 3 } }", "8:33: the reference client has no version 3; it has 1 and 2"),
+        ("{ at: 1s, A: { open: lst } }", "8:30: no note is called 'lst'"),
         ("{ at: 1s, A: { resolve: n1 } }", "8:22: 'resolve' needs 'title' or 'text', or 'with'"),
     ]) func anInvalidActionIsReportedWithItsLocation(steps: String, problem: String) {
         do {

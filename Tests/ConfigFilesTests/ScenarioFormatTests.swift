@@ -48,6 +48,7 @@ import Testing
         #expect(
             scenario.devices.map(\.client) == [
                 .reference, .legacy, .run(.init(["./app", "--port", "8080"]), adapter: .none),
+                .run(.init(["./app"]), adapter: .lines),
             ])
         #expect(
             scenario.faults.map(\.action) == [

@@ -15,7 +15,7 @@ extension WorldCase {
               always:
                 - { A: { dialog: none } }
                 - { A: { screen: n1, since: opened, until: 1500ms } }
-                - { A: { row: n1, opacity: 0.5, strike: true, since: deleted } }
+                - { A: { row: n1, opacity: 0.5, strike: true, since: deleted, until: 1500ms } }
                 - { A: { row: n1, opacity: 1.0, strike: false, until: deleted } }
                 - { A: { toast: no-connection, since: 400ms, until: 1500ms } }
               eventually:
