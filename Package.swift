@@ -210,7 +210,8 @@ let package = Package(
             name: "LiveWorld",
             dependencies: [
                 "Determinism", "LinkModel", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine",
-                "SyncStore", "ScenarioModel", "ScenarioWorld", "ProxyServer", "NotesService", "NotesServer", "SyncClient",
+                "SyncStore", "ScenarioModel", "ScenarioWorld", "ProxyServer", "NotesService", "NotesServer",
+                "SyncClient",
                 nioCore, nioPosix, logging,
             ],
             swiftSettings: settings

@@ -19,7 +19,8 @@ extension ScenarioReader {
                 hasNote = true
                 if knownRow(value) == nil { return false }
             } else {
-                reader.report("'\(name)' has no argument '\(key.scalar?.string.prefix(40) ?? "")'; it has 'note'", at: key)
+                reader.report(
+                    "'\(name)' has no argument '\(key.scalar?.string.prefix(40) ?? "")'; it has 'note'", at: key)
             }
         }
         if !hasNote { reader.report("'\(name)' needs its note, such as 'with: { note: n1 }'", at: arguments ?? node) }
@@ -40,7 +41,9 @@ extension ScenarioReader {
     /// - Parameter device: The device, or ``Scenario/anyDevice``.
     func checkValue(_ value: String, of key: StateCondition.Check.Key, _ node: Node, on device: String) {
         let isProgram = device == Scenario.anyDevice ? !programNames.isEmpty : programNames.contains(device)
-        guard !isProgram, let known = ReferenceClient.values(of: key, rows: rows), !known.contains(value) else { return }
+        guard !isProgram, let known = ReferenceClient.values(of: key, rows: rows), !known.contains(value) else {
+            return
+        }
         let shown = key == .screen ? ReferenceClient.screens + ["a note"] : known
         reader.report(
             "the reference client has no \(key.rawValue) '\(value.prefix(40))'\(NearestName.hint(value, in: known)) "

@@ -89,7 +89,8 @@ extension ScenarioSelection {
             for fault in scenario.faults {
                 guard let reason = scenario.impossibility(of: fault) else { continue }
                 return Rejection(
-                    name: source, description: "\(fault.location): \(reason)", location: fault.location, message: reason)
+                    name: source, description: "\(fault.location): \(reason)", location: fault.location, message: reason
+                )
             }
         }
         return nil

@@ -69,7 +69,8 @@ enum WorldLimits {
         }
         let keys = screenKeys(name, scenario)
         if !keys.isEmpty, !device.lacksAdapter {
-            lines.append("\(name): checks of \(keys.joined(separator: ", ")) are possible only if the program publishes them")
+            lines.append(
+                "\(name): checks of \(keys.joined(separator: ", ")) are possible only if the program publishes them")
         }
         if device.lacksAdapter {
             lines.append("\(name): without an adapter, one second without requests means that it has settled")

@@ -132,7 +132,8 @@ enum StoreFile {
         let hasJournal = (size(path + "-journal") ?? 0) > 0
         if logSize == 0 && !hasJournal {
             // With `immutable`, SQLite reads the file alone and creates none beside it.
-            return try content(Inspector(path, options: "mode=ro&immutable=1"), name: name, resource: resource,
+            return try content(
+                Inspector(path, options: "mode=ro&immutable=1"), name: name, resource: resource,
                 supported)
         }
         // The file alone may be incomplete: its end is in the log.

@@ -122,7 +122,10 @@ import Testing
         ("{ at: 1s, A: { resolve: n1, with: ours } }", "8:43: 'ours': expected theirs, mine, write or delete"),
         ("{ at: 1s, A: { resolve: n1, with: write } }", "8:43: 'with: write' needs 'title' or 'text'"),
         ("{ at: 1s, A: { resolve: n1, with: mine, text: a } }", "8:43: 'with: mine' has no 'title' and no 'text'"),
-        ("{ at: 1s, A: { call: rety, with: { note: n1 } } }", "8:30: the reference client has no call 'rety'; did you mean 'retry'?"),
+        (
+            "{ at: 1s, A: { call: rety, with: { note: n1 } } }",
+            "8:30: the reference client has no call 'rety'; did you mean 'retry'?"
+        ),
         ("{ at: 1s, A: { call: retry } }", "8:30: 'retry' needs its note"),
         ("{ at: 1s, A: { call: retry, with: { note: n9 } } }", "8:51: no note is called 'n9'; did you mean 'n1'?"),
         ("{ at: 1s, A: { call: dismiss, with: { note: n1, now: 1 } } }", "8:57: 'dismiss' has no argument 'now'"),

@@ -65,7 +65,8 @@ import Testing
 
     /// A program does not report what it stores.
     @Test func aFaultAtStoredIsRefusedForPrograms() throws {
-        let fault = "faults: [{ request: PUT any, point: stored, then: cut }]\nsteps: [{ at: 1s, A: { create: n1 } }, "
+        let fault =
+            "faults: [{ request: PUT any, point: stored, then: cut }]\nsteps: [{ at: 1s, A: { create: n1 } }, "
             + "{ at: 2s, A: { edit: n1, text: a } }]\n" + Self.traffic
         #expect(Self.problems(fault).isEmpty)
         #expect(

@@ -74,7 +74,8 @@ import Testing
         #expect(Self.actions(&machine) == [.view(AdapterView(rows: [first, second], outbox: 0, screen: screen))])
         #expect(screen.toast == nil)
         for wrong in [
-            #""screen":null"#, #""screen":1"#, #""controls":"a""#, #""controls":[1]"#, #""toast":true"#, #""dialog":"""#,
+            #""screen":null"#, #""screen":1"#, #""controls":"a""#, #""controls":[1]"#, #""toast":true"#,
+            #""dialog":"""#,
         ] {
             #expect(throws: AdapterError.self) {
                 _ = try AdapterLine(Array("{\"view\":{\"outbox\":0,\"rows\":[],\(wrong)}}".utf8))

@@ -54,7 +54,8 @@ import Testing
 
     /// A check that could not be evaluated is not a passed one, in any report.
     @Test func checksThatWereNotPossibleAreListed() throws {
-        let text = Fixture.short.replacing("A: { user: ada }", with: "A: { user: ada, client: { run: [app] } }")
+        let text =
+            Fixture.short.replacing("A: { user: ada }", with: "A: { user: ada, client: { run: [app] } }")
             + "expect: { traffic: [{ request: GET any, count: 0 }], finally: { A: { row: n1, strike: false } } }"
         let run = try Fixture.run(text, world: .live)
         let row = History.DeviceState.Row(
@@ -69,7 +70,7 @@ import Testing
             RunReport(runs: [summary], rejections: [], differences: []), timestamp: "2026-01-01T00:00:00Z")
         #expect(summary.hasPassed)
         #expect(junit.contains("<property name=\"not_possible\" value=\"1\"/>"), "\(junit)")
-        #expect(junit.contains("<system-out>finally: A n1 strike 'false': \(reason)"), "\(junit)")
+        #expect(junit.contains("<system-out>finally: A n1 strike false: \(reason)"), "\(junit)")
         let tap = TAPReport.lines(summary, number: 1)
         #expect(tap.count == 5 && tap[0].hasPrefix("ok 1 - ") && tap[1] == "  ---" && tap[4] == "  ...", "\(tap)")
         #expect(tap[2] == "  not_possible:" && tap[3].contains("    - \"finally: A n1 strike"))

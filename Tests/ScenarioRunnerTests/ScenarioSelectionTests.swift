@@ -121,12 +121,13 @@ import Testing
         #expect(selection.plan(worlds: [.simulated]).count == 2 && selection.rejections.isEmpty)
         let plan = selection.plan(worlds: nil, clients: ["A": Scenario.Program(["app"])])
         #expect(plan.map(\.scenario.name) == ["short"] && plan.map(\.world) == [.live])
-        #expect(selection.rejections.map(\.location.line) == [10])
+        #expect(selection.rejections.map(\.location.line) == [9])
         #expect(selection.rejections.first?.message.hasSuffix("no fault is possible at 'stored'") == true)
     }
 
     @Test func aDryRunListsWhatAProgramCannotShow() throws {
-        let text = Fixture.short + "faults: [{ request: PUT any, point: any, then: cut }]\n"
+        let text =
+            Fixture.short + "faults: [{ request: PUT any, point: any, then: cut }]\n"
             + "expect: { always: [{ A: { screen: list, dialog: none } }, { any: { outbox: 0 } }] }"
         let scenario = try Fixture.run(text).scenario.replacingClients(["A": Scenario.Program(["app"])])
         let lines = WorldLimits.lines(PlannedRun(index: 0, source: "s", scenario: scenario, world: .live))

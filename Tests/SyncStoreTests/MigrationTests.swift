@@ -187,6 +187,7 @@ import Testing
         }
         #expect(refusal?.kind == .newer)
         #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path(".")).allSatisfy { $0.hasPrefix("s.db") })
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: folder.path(".")).allSatisfy { $0.hasPrefix("s.db") })
     }
 }
