@@ -90,13 +90,11 @@ public struct ScenarioSelection: Sendable {
         var rejected: [Rejection] = []
         for source in sources {
             do {
-                let runs = try source.file.runs(ofVariant: variant)
+                let runs = source.file.runs(ofVariant: variant)
                 let selected = runs.filter { run in
                     tags.isEmpty || run.tags.contains { tags.contains(Array($0.utf8)) }
                 }
                 found.append((source, try needsSeed ? Self.seeded(selected, source.name) : selected))
-            } catch let error as ScenarioCatalogue.LookupError {
-                rejected.append(Self.rejection(error, source.name))
             } catch let error as CommitSeed.Failure {
                 rejected.append(Self.rejection(error, source))
             } catch {
@@ -106,6 +104,12 @@ public struct ScenarioSelection: Sendable {
         sources = found.map(\.source)
         rejections += rejected
         return found
+    }
+
+    /// Rejects a file after its runs were made.
+    mutating func reject(_ rejection: Rejection) {
+        sources.removeAll { $0.name == rejection.name }
+        rejections.append(rejection)
     }
 
     /// Returns runs with the seed of the current commit where the file asks for it.

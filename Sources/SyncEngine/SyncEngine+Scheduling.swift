@@ -34,7 +34,7 @@ extension SyncEngine {
         if let sequence = schedule.queue.first, let head = entries[sequence] {
             if schedule.mustReconcile { return .reconcile(id, sequence: sequence) }
             let hasConflict = records[id]?.theirs != nil && !mutants.contains(.sendsDuringConflict)
-            if head.parked == nil, !hasConflict { return .push(id, sequence: sequence) }
+            if head.parked == nil, !hasConflict, !version.keeps(head.kind) { return .push(id, sequence: sequence) }
             return nil
         }
         return schedule.wantsFetch ? .fetch(id) : nil

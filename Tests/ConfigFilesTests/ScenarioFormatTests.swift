@@ -48,6 +48,7 @@ import Testing
         #expect(
             scenario.devices.map(\.client) == [
                 .reference, .legacy, .run(.init(["./app", "--port", "8080"]), adapter: .none),
+                .run(.init(["./app"]), adapter: .lines),
             ])
         #expect(
             scenario.faults.map(\.action) == [
@@ -83,28 +84,6 @@ import Testing
             file.variants.map(\.server) == [
                 .url("http://localhost:8000"), .run(.init(["./server", "--quiet"]), ready: "/health"),
             ])
-    }
-
-    /// Each feature that the worlds do not execute is refused once, at its first use, and only when it is run.
-    @Test func whatTheWorldsDoNotExecuteIsRefusedWhenItIsRun() throws {
-        let file = try Self.file("every-key")
-        let features = Set(file.allRuns.flatMap { unsupportedFeatures(of: $0).map(\.feature) })
-        #expect(throws: ScenarioCatalogue.LookupError.self) { try file.runs(ofVariant: nil) }
-        do {
-            _ = try file.runs(ofVariant: "none")
-            Issue.record("accepted")
-        } catch {
-            guard case .invalid(let found) = error else {
-                Issue.record("\(error)")
-                return
-            }
-            let texts = found.problems.map(\.description)
-            #expect(texts.allSatisfy { $0.hasSuffix(" is not supported yet") })
-            #expect(Set(texts).count == texts.count)
-            #expect(found.problems.count > 3)
-        }
-        #expect(features.count > 3)
-        for name in ScenarioCatalogue.names { _ = try ScenarioCatalogue.scenario(name).runs(ofVariant: nil) }
     }
 
     // MARK: Files that extend others

@@ -97,18 +97,28 @@ import Testing
         #expect(try plan(["slo"]).isEmpty)
     }
 
-    @Test func filesWithUnsupportedFeaturesAreRejected() throws {
+    /// Another client than that of the file may make a fault impossible.
+    @Test func aFaultThatTheGivenClientMakesImpossibleIsRejectedWithItsLocation() throws {
         let folder = try TemporaryFolder()
-        let other = folder.path("dialog.yaml")
-        let text = Fixture.passing.replacing("finally", with: "sometimes: [{ A: { dialog: x } }], finally")
-        try Data(text.utf8).write(to: URL(filePath: other))
+        let fault = "faults: [{ request: PUT any, point: stored, then: cut, times: { min: 0 } }]\n"
+        try Data((Fixture.passing + fault).utf8).write(to: URL(filePath: folder.path("fault.yaml")))
         try Data(Fixture.passing.utf8).write(to: URL(filePath: folder.path("short.yaml")))
         var selection = try ScenarioSelection([folder.path(".")])
-        #expect(selection.sources.count == 2 && selection.rejections.isEmpty)
-        #expect(selection.plan(worlds: [.simulated]).map(\.scenario.name) == ["short"])
-        #expect(selection.sources.count == 1 && selection.rejections.count == 1)
-        #expect(selection.rejections.first?.location.description.contains("dialog.yaml:") == true)
-        #expect(selection.rejections.first?.message == "'dialog' is not supported yet")
+        #expect(selection.plan(worlds: [.simulated]).count == 2 && selection.rejections.isEmpty)
+        let plan = selection.plan(worlds: nil, clients: ["A": Scenario.Program(["app"])])
+        #expect(plan.map(\.scenario.name) == ["short"] && plan.map(\.world) == [.live])
+        #expect(selection.rejections.map(\.location.line) == [9])
+        #expect(selection.rejections.first?.message.hasSuffix("no fault is possible at 'stored'") == true)
+    }
+
+    @Test func aDryRunListsWhatAProgramCannotShow() throws {
+        let text =
+            Fixture.short + "faults: [{ request: PUT any, point: any, then: cut }]\n"
+            + "expect: { always: [{ A: { screen: list, dialog: none } }, { any: { outbox: 0 } }] }"
+        let scenario = try Fixture.run(text).scenario.replacingClients(["A": Scenario.Program(["app"])])
+        let lines = WorldLimits.lines(PlannedRun(index: 0, source: "s", scenario: scenario, world: .live))
+        #expect(lines.contains("A: checks of 'screen', 'dialog' are possible only if the program publishes them"))
+        #expect(lines.contains("A: no fault at 'stored' applies, because the program does not report what it stores"))
     }
 
     @Test func theSeedOfACommitIsTheBeginningOfItsName() throws {
