@@ -39,7 +39,8 @@ actor DeviceDriver: LiveDevice {
     private static let prepareMax = Duration.seconds(60)
 
     init(
-        _ device: Scenario.Device, in world: World, mutants: Set<Mutant>, _ folder: RunFolder, server: LiveServer.Address
+        _ device: Scenario.Device, in world: World, mutants: Set<Mutant>, _ folder: RunFolder,
+        server: LiveServer.Address
     ) async throws {
         name = device.name
         user = device.user

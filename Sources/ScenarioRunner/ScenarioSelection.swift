@@ -95,10 +95,8 @@ public struct ScenarioSelection: Sendable {
                     tags.isEmpty || run.tags.contains { tags.contains(Array($0.utf8)) }
                 }
                 found.append((source, try needsSeed ? Self.seeded(selected, source.name) : selected))
-            } catch let error as CommitSeed.Failure {
-                rejected.append(Self.rejection(error, source))
             } catch {
-                rejected.append(Self.rejection(CommitSeed.Failure(description: "\(error)"), source))
+                rejected.append(Self.rejection(error, source))
             }
         }
         sources = found.map(\.source)

@@ -25,7 +25,8 @@ public struct RunServer: Sendable {
     ///   - now: Returns the wall-clock time in milliseconds since 1970.
     ///   - monotonicNow: Returns the monotonic time in milliseconds.
     public init(
-        _ scenario: Scenario, seed: UInt64, path: String? = nil, mutants: Set<ServerMutant> = [], now: (@Sendable () -> Int)? = nil,
+        _ scenario: Scenario, seed: UInt64, path: String? = nil, mutants: Set<ServerMutant> = [],
+        now: (@Sendable () -> Int)? = nil,
         monotonicNow: (@Sendable () -> Int)? = nil
     ) throws(SetupError) {
         guard let contract = APIContract.named[scenario.contract] else {

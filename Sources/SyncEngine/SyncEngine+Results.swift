@@ -187,7 +187,9 @@ extension SyncEngine {
             local.baseContent = remote.content
             let isCurrent = local.edits == entry.edits || mutants.contains(.oldResponseOverwritesView)
             if isCurrent || mutants.contains(.editInFlightMarkedClean) { local.mine = remote.content }
-            if mutants.contains(.editInFlightMarkedClean) { for next in schedules[entry.id]?.queue ?? [] { drop(next) } }
+            if mutants.contains(.editInFlightMarkedClean) {
+                for next in schedules[entry.id]?.queue ?? [] { drop(next) }
+            }
             store(local)
         }
         schedule(entry.id)

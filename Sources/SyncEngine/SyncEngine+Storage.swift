@@ -91,7 +91,8 @@ extension SyncEngine {
     /// Adds a change to the outbox, or merges it into an entry that has never been sent.
     mutating func enqueue(_ kind: OutboxEntry.Kind, _ record: LocalRecord) {
         if kind == .update, let last = schedules[record.id]?.queue.last, var entry = entries[last],
-            entry.attempts == 0 || mutants.contains(.editFoldedIntoSentEntry), entry.kind == .create || entry.kind == .update,
+            entry.attempts == 0 || mutants.contains(.editFoldedIntoSentEntry),
+            entry.kind == .create || entry.kind == .update,
             entry.parked == nil
         {
             entry.content = record.mine

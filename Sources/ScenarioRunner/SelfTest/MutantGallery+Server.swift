@@ -1,6 +1,6 @@
+internal import NotesService
 internal import ScenarioModel
 internal import ScenarioWorld
-internal import NotesService
 
 /// Mutants of the server.
 extension MutantGallery {

@@ -86,7 +86,11 @@ public struct SelfTest: Sendable {
         if options.isJSON { console.print(report.start(program: SlowlaneVersion.current)) }
         let failures = try await unmutated(plan)
         report.unmutated = (failures.map(\.summary), clock.now - start)
-        if options.isJSON { console.print(report.unmutatedJSON) } else { for line in report.unmutatedLines { console.print(line) } }
+        if options.isJSON {
+            console.print(report.unmutatedJSON)
+        } else {
+            for line in report.unmutatedLines { console.print(line) }
+        }
         let failed = Set(failures.map(\.index))
         try await mutated(plan.filter { !failed.contains($0.index) }) { proof in
             report.add(proof)

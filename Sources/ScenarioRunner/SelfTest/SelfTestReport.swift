@@ -93,7 +93,9 @@ struct SelfTestReport {
 
     // MARK: JSON
 
-    private static func milliseconds(_ duration: Duration) -> String { "\(Int64((duration / .milliseconds(1)).rounded()))" }
+    private static func milliseconds(_ duration: Duration) -> String {
+        "\(Int64((duration / .milliseconds(1)).rounded()))"
+    }
 
     func start(program: String) -> String {
         JSONText.object([
