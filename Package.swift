@@ -103,9 +103,8 @@ let package = Package(
         .target(
             name: "ConfigFiles",
             dependencies: [
-                "Yams", "Determinism", "LinkModel", "Impairment", "ScenarioModel",
+                "Yams", "CResources", "Determinism", "LinkModel", "Impairment", "ScenarioModel",
             ],
-            resources: [.embedInCode("profiles"), .embedInCode("timelines"), .embedInCode("scenarios")],
             swiftSettings: settings
         ),
         .target(
@@ -120,6 +119,7 @@ let package = Package(
                 "JSON", "NotesContract", "SyncEngine", grdb, sqlite,
             ],
             swiftSettings: settings),
+        .target(name: "CResources"),
         .target(name: "CRelay"),
         .target(
             name: "SystemSockets",
@@ -177,7 +177,7 @@ let package = Package(
                 "Determinism", "LinkModel", "HTTPWire", "Impairment", "JSON", "HTTPServing", "ProxyServer",
                 "ConfigFiles", httpTypes, nioCore, nioPosix, logging,
             ],
-            resources: [.embedInCode("openapi.json")],
+            exclude: ["openapi.json"],
             swiftSettings: settings
         ),
         .target(

@@ -38,9 +38,10 @@ enum Layers {
             targets: ["Determinism", "LinkModel", "TCPModel", "HTTPWire"],
             packages: ["DequeModule", "HeapModule", "NIOCore"]),
         .init(name: "LinkWorkload", layer: 1, targets: ["Determinism", "LinkModel", "TCPModel"], packages: []),
+        .init(name: "CResources", layer: 1, targets: [], packages: []),
         .init(
             name: "ConfigFiles", layer: 1,
-            targets: ["Determinism", "LinkModel", "Impairment", "ScenarioModel"],
+            targets: ["CResources", "Determinism", "LinkModel", "Impairment", "ScenarioModel"],
             packages: ["Yams"]),
         .init(
             name: "NotesService", layer: 1,
