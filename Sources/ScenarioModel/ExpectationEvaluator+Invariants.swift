@@ -24,9 +24,8 @@ extension RunFacts {
         case .transparentProxy where world?.comparesBytes != true:
             return "the bytes of both ends of the links are not compared"
         case .noLostWrite, .convergence:
-            if serverRows == nil || scenario.server != .builtIn {
-                return "the notes of a server other than the built-in one are not read"
-            }
+            if scenario.server != .builtIn { return "the notes of a server other than the built-in one are not read" }
+            if serverRows == nil { return "the server's notes were not read" }
             if wasAborted { return "the run was aborted" }
         case .crashAtomicity where !scenario.devices.isEmpty && scenario.devices.allSatisfy(\.runsProgram):
             return "the commits of programs are not known"

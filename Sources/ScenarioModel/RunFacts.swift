@@ -191,7 +191,10 @@ struct RunFacts {
                 guard let device = indices[name] else { continue }
                 (devices[device].policy, devices[device].hasPolicy) = (policy, true)
             case .world(let facts): world = facts
-            case .server(let rows): (serverRows, endIndex) = (rows, index)
+            case .server(let rows):
+                endIndex = index
+                // The notes of another server are not read.
+                if scenario.server == .builtIn { serverRows = rows }
             case .bytesChanged(let name, _, _):
                 if firstBytesChanged == nil { firstBytesChanged = (index, name, entry.event.description) }
             default: continue

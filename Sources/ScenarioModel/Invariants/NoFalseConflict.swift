@@ -44,9 +44,7 @@ enum NoFalseConflict: InvariantCheck {
             guard isInConflict, !wasInConflict else { continue }
             let cause = others.contains { other in
                 guard other.sentIndex < change.index, !seen.contains(other.id) else { return false }
-                // A write of the device after the other one has replaced its result.
-                guard let responded = other.respondedIndex else { return true }
-                return !own.contains { $0.sentIndex > responded && ($0.respondedIndex ?? .max) < change.index }
+                return !own.contains { hasReplaced(other, $0, before: change.index) }
             }
             if cause { continue }
             let isFirst = !others.contains { $0.sentIndex < change.index }
@@ -56,5 +54,16 @@ enum NoFalseConflict: InvariantCheck {
                 at: change.index, of: device.name, row)
         }
         return nil
+    }
+
+    /// Returns whether a write of the device has replaced the result of another client's write, or a later one, before an
+    /// entry.
+    private static func hasReplaced(
+        _ other: History.Exchange, _ own: History.Exchange, before index: Int
+    ) -> Bool {
+        guard let responded = other.respondedIndex, own.sentIndex > responded, own.respondedIndex ?? .max < index,
+            let base = own.contents?.base?.number, let result = RunFacts.resultingRevision(other)
+        else { return false }
+        return base >= result
     }
 }

@@ -38,7 +38,10 @@ enum NoLostWrite: InvariantCheck {
         if change.kind == "keeps" || (change.kind == "resolves" && change.action == nil) { return true }
         if case .choose(_, .delete)? = change.action { return onServer == nil }
         if change.kind == "deletes" { return onServer == nil }
-        guard let accepted = device.row(change.row, at: change.acceptedIndex) else { return onServer == nil }
+        guard let accepted = device.row(change.row, at: change.acceptedIndex) else {
+            // A client that was killed at once has not reported the change.
+            return newText(of: change).map { $0 == onServer?.text } ?? (onServer == nil)
+        }
         if accepted.isDeleted { return onServer == nil }
         if let before = device.row(change.row, at: change.startIndex), accepted.title == before.title,
             accepted.text == before.text, accepted.icon == "none"
@@ -54,8 +57,8 @@ enum NoLostWrite: InvariantCheck {
         _ change: ExpectationEvaluator.Change, _ user: String, _ device: RunFacts.Device, _ run: RunFacts
     ) -> Bool {
         let accepted = device.row(change.row, at: change.acceptedIndex)
-        let isDeletion = change.kind == "deletes" || accepted.map(\.isDeleted) ?? true
-        let expected = accepted?.text.map(RequestContents.digest)
+        let expected = (accepted?.text ?? newText(of: change)).map(RequestContents.digest)
+        let isDeletion = change.kind == "deletes" || accepted?.isDeleted ?? (expected == nil)
         for exchange in run.exchanges(of: change.row, user)
         where exchange.sentIndex > change.startIndex && ExpectationEvaluator.writeMethods.contains(exchange.method) {
             let isOwn = exchange.actor == change.device
@@ -68,5 +71,13 @@ enum NoLostWrite: InvariantCheck {
             }
         }
         return false
+    }
+
+    /// Returns the text that the action of a change gives to its note; `nil` if it gives none.
+    private static func newText(of change: ExpectationEvaluator.Change) -> String? {
+        switch change.action {
+        case .create(_, _, let text)?, .edit(_, _, let text)?, .resolve(_, _, let text)?: text
+        default: nil
+        }
     }
 }
