@@ -349,7 +349,7 @@ let package = Package(
         .testTarget(
             name: "ScenarioModelTests",
             dependencies: [
-                "Determinism", "LinkModel", "ScenarioModel",
+                "Determinism", "LinkModel", "ScenarioModel", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -70,8 +70,9 @@ extension ScenarioFormat {
                 Key("to", .name(.device), default: "any", "The device."),
                 Key(
                     "point", .choice(Scenario.Fault.Point.allCases.map(\.rawValue)), required: true,
-                    "The point of the exchange. `queued`: nothing is sent; `partly-sent`; `received`: the server has "
-                        + "not executed the request; `committed`: it has, and nothing of the response is delivered; "
+                    "The point of the exchange. `queued`: nothing is sent; `partly-sent`; `received`: the server lacks "
+                        + "the last byte of the request (with a reply or a trickle it executes it); `committed`: it "
+                        + "has executed it, and nothing of the response is delivered; "
                         + "`answer-started`, `partly-answered`, `answered`: the client has the head, a part or all of "
                         + "the response; `stored`: and has stored it; `any`: one of them at random."),
                 Key(
