@@ -81,7 +81,9 @@ public enum ScenarioText {
     /// Returns the explanation of an invariant.
     private static func invariantLines(_ invariant: Scenario.Invariant) -> [String] {
         let isStandard = Scenario.Invariants.standardMembers.contains(invariant)
-        var lines = ["\(invariant.number) \(invariant.rawValue)\(isStandard ? "" : " (not standard: 'invariants: { add }')")"]
+        var lines = [
+            "\(invariant.number) \(invariant.rawValue)\(isStandard ? "" : " (not standard: 'invariants: { add }')")"
+        ]
         let rule = invariant.rule
         let parts = [
             ("", rule.rule), ("violated if: ", rule.violations), ("worlds: ", rule.worlds),
@@ -181,7 +183,8 @@ public enum ScenarioText {
         for invariant in Scenario.Invariant.allCases {
             let rule = invariant.rule
             lines += [
-                "", "### \(invariant.number) \(invariant.rawValue)", "", rule.rule, "", "- violated if: \(rule.violations)",
+                "", "### \(invariant.number) \(invariant.rawValue)", "", rule.rule, "",
+                "- violated if: \(rule.violations)",
                 "- worlds: \(rule.worlds)", "- cannot see: \(rule.blindSpots)", "- source: \(rule.source)",
             ]
         }

@@ -3,8 +3,8 @@ public import NIOCore
 
 /// The comparison of the bytes that enter one direction of a link with those that leave it.
 ///
-/// Bytes that have entered are kept until they leave; bytes that never leave, such as those of an aborted connection, are
-/// no difference.
+/// Bytes that have entered are kept until they leave; bytes that never leave, such as those of an aborted connection,
+/// are no difference.
 public struct StreamComparison: Sendable {
     private var pending = Deque<ByteBuffer>()
     /// The number of bytes that have left the link.
@@ -25,8 +25,8 @@ public struct StreamComparison: Sendable {
         if !hasEnded, bytes.readableBytes > 0 { pending.append(bytes) }
     }
 
-    /// Records bytes that leave the link. Returns the number of bytes before the piece that differs from what has entered;
-    /// `nil` if none does. The comparison ends with the first difference.
+    /// Records bytes that leave the link. Returns the number of bytes before the piece that differs from what has
+    /// entered; `nil` if none does. The comparison ends with the first difference.
     public mutating func left(_ bytes: ByteBuffer) -> Int? {
         if hasEnded { return nil }
         var rest = bytes

@@ -44,8 +44,8 @@ public struct ClientPolicy: Hashable, Sendable {
         return 2 + doublings + Int(clamping: count) + (remainder > 0 ? 1 : 0)
     }
 
-    /// Returns the number of attempts allowed in one down phase of a flap, besides one for each change: 2 in up to twice
-    /// the first delay, one more for each doubling of that length, and never more than in an outage.
+    /// Returns the number of attempts allowed in one down phase of a flap, besides one for each change: 2 in up to
+    /// twice the first delay, one more for each doubling of that length, and never more than in an outage.
     public func attemptsMax(inDownPhase duration: Nanoseconds) -> Int {
         var allowed = 2
         var length = max(1, firstDelay.count.multipliedSaturating(by: 2))

@@ -25,7 +25,8 @@ public struct FailureContext: Hashable, Sendable {
             found.actors = fault.device.map { [$0] } ?? []
             found.rows = fault.request.row.map { [$0] } ?? []
             found.time = evaluator.healTime
-        } else if let invariant = scenario.invariants.members.first(where: { $0.checkDescription == check.description }) {
+        } else if let invariant = scenario.invariants.members.first(where: { $0.checkDescription == check.description })
+        {
             if let violation = evaluator.violation(of: invariant) { found.set(violation, history) }
         } else if let aborted = history.entries.first(where: { if case .aborted = $0.event { true } else { false } }) {
             found.time = aborted.time
@@ -80,7 +81,9 @@ public struct FailureContext: Hashable, Sendable {
         mutating func set(_ violation: InvariantViolation, _ history: History) {
             actors = violation.actor.map { [$0] } ?? []
             rows = violation.row.map { [$0] } ?? []
-            if let index = violation.index, history.entries.indices.contains(index) { time = history.entries[index].time }
+            if let index = violation.index, history.entries.indices.contains(index) {
+                time = history.entries[index].time
+            }
         }
 
         private mutating func set(_ device: String, _ condition: StateCondition) {

@@ -49,7 +49,8 @@ public struct FinalState: Hashable, Sendable {
                             $0.name,
                             Row(title: $0.title, text: $0.text, icon: $0.icon, isDeleted: $0.isDeleted, kept: $0.kept)
                         )
-                    }) { first, _ in first }
+                    }
+                ) { first, _ in first }
             default: continue
             }
         }

@@ -91,7 +91,9 @@ extension Scenario {
             }
             let left = Set(unchecked.map(\.invariant))
             return line("invariants checked", members.filter { !left.contains($0) })
-                + unchecked.map { "invariant not checked: \($0.invariant.rawValue) (\($0.invariant.number)): \($0.reason)" }
+                + unchecked.map {
+                    "invariant not checked: \($0.invariant.rawValue) (\($0.invariant.number)): \($0.reason)"
+                }
                 + line("invariants dropped by the scenario", Invariant.allCases.filter(dropped.contains))
         }
     }

@@ -166,7 +166,8 @@ struct RunFacts {
                 if let device = indices[name] { devices[device].dials.append(moment) }
             case .action(let name, let text):
                 guard let device = indices[name] else { continue }
-                devices[device].actions.append(UserAction(moment: moment, text: text, words: text.split(separator: " ")))
+                devices[device].actions.append(
+                    UserAction(moment: moment, text: text, words: text.split(separator: " ")))
             case .commit(let name, _): if let device = indices[name] { devices[device].commits.append(index) }
             case .started(let name):
                 guard let device = indices[name] else { continue }

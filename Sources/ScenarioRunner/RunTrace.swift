@@ -124,11 +124,15 @@ public enum RunTrace {
                 ])
         case .interface(let device, let isUp, let isMetered):
             fields(
-                "interface", [("actor", device), ("state", isUp ? "up" : "down"), ("metered", isMetered ? "yes" : "no")])
+                "interface",
+                [("actor", device), ("state", isUp ? "up" : "down"), ("metered", isMetered ? "yes" : "no")])
         case .world(let facts):
             fields(
                 "world",
-                [("time", facts.isVirtual ? "virtual" : "real"), ("bytes", facts.comparesBytes ? "compared" : "unknown")])
+                [
+                    ("time", facts.isVirtual ? "virtual" : "real"),
+                    ("bytes", facts.comparesBytes ? "compared" : "unknown"),
+                ])
         case .bytesChanged(let device, let direction, let offset):
             fields(
                 "changed",

@@ -34,13 +34,18 @@ import Testing
             for event in between { run.add(2, event) }
             run.add(3, .stopped(device: "A"))
             run.add(4, .started(device: "A"))
-            if let after { run.show(4, "A", [("n1", after.0, after.1)], outbox: 1) } else { run.add(4, .device("A", .init(rows: [], outbox: 0))) }
+            if let after {
+                run.show(4, "A", [("n1", after.0, after.1)], outbox: 1)
+            } else {
+                run.add(4, .device("A", .init(rows: [], outbox: 0)))
+            }
             return Self.violation(run, .crashAtomicity)
         }
         #expect(violation(("one", "none")) == "A shows another state of n1 after the restart at 4.0 s")
         #expect(violation(nil) == "A has lost n1 after the restart at 4.0 s")
         #expect(violation(("two", "upload")) == nil)
-        #expect(violation(("two", "none"), between: [.commit(device: "A", digest: 1)]) == nil, "a commit without a report")
+        #expect(
+            violation(("two", "none"), between: [.commit(device: "A", digest: 1)]) == nil, "a commit without a report")
         #expect(violation(("three", "upload"), between: [.action(actor: "A", "edits n1")]) == nil)
     }
 
@@ -62,7 +67,8 @@ import Testing
         #expect(state("two", icon: "upload").differences(from: plain) == ["A shows another state of n1"])
         var empty = HandwrittenRun()
         empty.history.append(.server([]), at: .zero)
-        #expect(FinalState(empty.history).differences(from: plain) == ["the server has lost n1 of ada", "A has lost n1"])
+        #expect(
+            FinalState(empty.history).differences(from: plain) == ["the server has lost n1 of ada", "A has lost n1"])
         #expect(FinalState(History()).differences(from: plain)[0] == "the server's notes were read in one run only")
     }
 
@@ -73,7 +79,8 @@ import Testing
             var run = Self.edit()
             run.reply(200)
             let fault = received.map { _ in History.Event.fault(index: 0, exchange: 0) }
-            run.exchange(2, "GET", key: nil, responded: received == nil ? 200 : nil, received: received ?? 200, fault: fault)
+            run.exchange(
+                2, "GET", key: nil, responded: received == nil ? 200 : nil, received: received ?? 200, fault: fault)
             change(&run)
             return Self.violation(run, .validatedAnswersOnly)
         }
@@ -92,7 +99,8 @@ import Testing
                 $0.write(3, "DELETE", base: "1-a", nil, of: "W", responded: 204)
                 $0.add(3, .device("A", .init(rows: [], outbox: 0)))
             } == nil)
-        let done = "A shows n1 as synchronised at 3.0 s, and has received no response of the server since the change at 1.0 s"
+        let done =
+            "A shows n1 as synchronised at 3.0 s, and has received no response of the server since the change at 1.0 s"
         #expect(violation(200) { $0.show(3, "A", [("n1", "two", "none")]) } == done)
         #expect(
             violation(200) {
@@ -114,7 +122,8 @@ import Testing
         #expect(violation(("A", .user("bo"))) == "A of ada sends PUT n1 at 1.0 s with the credentials of bo")
         #expect(violation(("A", .token(0)), ("W", .token(1)), ("A", .token(0))) == nil)
         #expect(
-            violation(("A", .token(0)), ("W", .token(0))) == "W of bo sends PUT n1 at 1.0 s with an access token of ada")
+            violation(("A", .token(0)), ("W", .token(0))) == "W of bo sends PUT n1 at 1.0 s with an access token of ada"
+        )
     }
 
     @Test func aTextIsShownToItsUserOnly() {
@@ -175,7 +184,8 @@ import Testing
             return Self.violation(run, .noBlocking)
         }
         #expect(
-            violation(500) == "A has not sent the change of n1, pending since 1.0 s, while the server has rejected that of n2 "
+            violation(500)
+                == "A has not sent the change of n1, pending since 1.0 s, while the server has rejected that of n2 "
                 + "3 times up to 5.0 s")
         #expect(violation(422) != nil)
         #expect(violation(503) == nil, "the server rejects nothing")
@@ -224,7 +234,8 @@ import Testing
             return Self.violation(run, .visibleState)
         }
         #expect(
-            violation(422, "upload") == "A shows n1 as pending at the end, although the server has rejected it (422) at 2.0 s")
+            violation(422, "upload")
+                == "A shows n1 as pending at the end, although the server has rejected it (422) at 2.0 s")
         #expect(violation(422, "error") == nil)
         #expect(violation(503, "upload") == nil)
     }
@@ -270,7 +281,9 @@ import Testing
             return Self.violation(run, .economy)
         }
         #expect(violation(isUp: true, isMetered: true) == nil)
-        #expect(violation(isUp: false, isMetered: false) == "A tries to connect at 3.0 s, although its interface is down since 1.0 s")
+        #expect(
+            violation(isUp: false, isMetered: false)
+                == "A tries to connect at 3.0 s, although its interface is down since 1.0 s")
         #expect(
             violation(isUp: true, isMetered: true, false)
                 == "A tries to connect at 3.0 s, although its interface is forbidden since 1.0 s")
@@ -288,7 +301,8 @@ import Testing
         var run = HandwrittenRun()
         run.scenario.devices = [
             .init(
-                name: "A", user: "ada", startsSynced: true, network: [.init(at: .zero, .hold(dead), isSignalled: isSignalled)])
+                name: "A", user: "ada", startsSynced: true,
+                network: [.init(at: .zero, .hold(dead), isSignalled: isSignalled)])
         ]
         run.add(0, .policy(device: "A", ClientPolicy(poll: polls ? .seconds(60) : nil)))
         run.add(0, .started(device: "A"))

@@ -54,7 +54,8 @@ import Testing
             return Self.violation(run, .noDuplicateEffect)
         }
         #expect(
-            violation(1) == "the server has executed 2 writes of n1 by A up to PUT at 3.0 s, and its user has changed n1 once")
+            violation(1)
+                == "the server has executed 2 writes of n1 by A up to PUT at 3.0 s, and its user has changed n1 once")
         #expect(violation(2) == nil)
     }
 
@@ -75,7 +76,8 @@ import Testing
     }
 
     @Test func aReplacedTextWasShownBefore() {
-        func violation(shown: String, kept: [String] = [], written: String = "mine", of actor: String = "A") -> String? {
+        func violation(shown: String, kept: [String] = [], written: String = "mine", of actor: String = "A") -> String?
+        {
             var run = HandwrittenRun()
             run.write(1, base: "1-a", "theirs", of: "W", key: "w", revision: 2)
             run.show(2, "A", [("n1", shown, kept.isEmpty ? "none" : "conflict")], kept: kept)
@@ -135,7 +137,8 @@ import Testing
             }
             return Self.violation(run, .boundedRetries)
         }
-        #expect(violation(4) == "A sends PUT n1 4 times in a row up to 2.0 s, each time less than 500 ms after a failure")
+        #expect(
+            violation(4) == "A sends PUT n1 4 times in a row up to 2.0 s, each time less than 500 ms after a failure")
         #expect(violation(3) == nil)
         #expect(violation(9, status: 200) == nil)
         #expect(violation(4, acts: true) == nil)
@@ -208,7 +211,8 @@ import Testing
             return Self.violation(run, .order)
         }
         #expect(
-            violation("three", "two") == "the server has executed PUT n1 of A at 4.0 s with an older text than a write before it")
+            violation("three", "two")
+                == "the server has executed PUT n1 of A at 4.0 s with an older text than a write before it")
         #expect(violation("two", "three") == nil)
     }
 

@@ -47,10 +47,14 @@ import Testing
                 .contents(
                     7,
                     RequestContents(
-                        account: .user("ada"), base: .init("2-ab"), body: .note(title: nil, text: RequestContents.digest("")))),
+                        account: .user("ada"), base: .init("2-ab"),
+                        body: .note(title: nil, text: RequestContents.digest("")))),
                 "contents exchange=7 account=ada base=2:92f57d6b note=-:84222325"
             ),
-            (.contents(7, RequestContents(account: .token(1), isConditional: true)), "contents exchange=7 token=1 conditional=yes"),
+            (
+                .contents(7, RequestContents(account: .token(1), isConditional: true)),
+                "contents exchange=7 token=1 conditional=yes"
+            ),
             (.interface(device: "A", isUp: false, isMetered: true), "interface actor=A state=down metered=yes"),
             (.world(.init(isVirtual: true, comparesBytes: false)), "world time=virtual bytes=unknown"),
             (

@@ -3,12 +3,15 @@ internal import Determinism
 /// I5: bounded retries.
 enum BoundedRetries: InvariantCheck {
     static let rule = InvariantRule(
-        rule: "A client's attempts in an outage are within the budget of the policy that it publishes, it keeps the delays of "
+        rule:
+            "A client's attempts in an outage are within the budget of the policy that it publishes, it keeps the delays of "
             + "that policy, and it respects Retry-After.",
-        violations: "A device makes more attempts in an outage than its budget, plus 2 for each action of its user and each start of "
+        violations:
+            "A device makes more attempts in an outage than its budget, plus 2 for each action of its user and each start of "
             + "its client; it sends a request before the end of a Retry-After; or it repeats a failed request three times, each "
             + "within half of its first delay, with no action, start or change of the network between.",
-        worlds: "Both. Attempts to connect of programs are not known; for them only requests count, and the reference policy.",
+        worlds:
+            "Both. Attempts to connect of programs are not known; for them only requests count, and the reference policy.",
         blindSpots: "A Retry-After that a server sends by itself: only those of faults are known.",
         source: "story S30, S32, S33; RFC 9110, section 10.2.3; the reference policy R0")
 
@@ -40,9 +43,11 @@ enum BoundedRetries: InvariantCheck {
         for index in device.exchanges where !run.exchanges[index].isFirstOfAttempt {
             attempts.append(run.exchanges[index].sentAt)
         }
-        let actions = device.actions.map(\.moment.time) + run.history.entries.compactMap { entry in
-            if case .started(device.name) = entry.event { entry.time } else { nil }
-        }
+        let actions =
+            device.actions.map(\.moment.time)
+            + run.history.entries.compactMap { entry in
+                if case .started(device.name) = entry.event { entry.time } else { nil }
+            }
         let accepted = run.changes.count { $0.device == device.name }
         let planned = run.scenario.steps.count { $0.action?.actor == device.name && $0.action?.action.isWrite == true }
         var flapping = (count: 0, allowed: accepted > 0 ? accepted : planned)
@@ -94,7 +99,8 @@ enum BoundedRetries: InvariantCheck {
                 let exchange = run.exchanges[later]
                 if exchange.sentAt >= floor { break }
                 // A long request may have been on its way, and a new process does not know the response.
-                if exchange.sentIndex < end.index || exchange.sentAt <= end.time + slack || exchange.bytesUp > 16 << 10 {
+                if exchange.sentIndex < end.index || exchange.sentAt <= end.time + slack || exchange.bytesUp > 16 << 10
+                {
                     continue
                 }
                 if device.starts.contains(where: { $0.index > end.index && $0.index < exchange.sentIndex }) { break }
@@ -110,7 +116,8 @@ enum BoundedRetries: InvariantCheck {
     /// Returns the delay that a response has asked for; `nil` if it has not.
     static func retryAfter(_ exchange: History.Exchange, _ run: RunFacts) -> Nanoseconds? {
         guard let status = exchange.receivedStatus, status == 429 || status == 503, let reply = run.reply(to: exchange),
-            let field = reply.headers.first(where: { $0.name.lowercased() == "retry-after" }), let seconds = Int64(field.value)
+            let field = reply.headers.first(where: { $0.name.lowercased() == "retry-after" }),
+            let seconds = Int64(field.value)
         else { return nil }
         return .seconds(seconds)
     }
@@ -128,7 +135,8 @@ enum BoundedRetries: InvariantCheck {
         let half = Nanoseconds(device.policy.firstDelay.count / 2)
         // Events that entitle a client to another attempt at once.
         let breaks =
-            (device.actions.map(\.moment.index) + device.network.map(\.moment.index) + device.starts.map(\.index)).sorted()
+            (device.actions.map(\.moment.index) + device.network.map(\.moment.index) + device.starts.map(\.index))
+            .sorted()
         var rows: [Subject: (count: Int, last: History.Exchange)] = [:]
         var reads: [String: Int] = [:]
         for index in device.exchanges {

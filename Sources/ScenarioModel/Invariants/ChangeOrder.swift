@@ -3,9 +3,11 @@ internal import Determinism
 /// I7: order.
 enum ChangeOrder: InvariantCheck {
     static let rule = InvariantRule(
-        rule: "Changes of a note reach the server in the order in which its user has made them, and none before the note exists "
+        rule:
+            "Changes of a note reach the server in the order in which its user has made them, and none before the note exists "
             + "there.",
-        violations: "A device sends a change of a note that it has created before the creation was acknowledged, it sends a write of "
+        violations:
+            "A device sends a change of a note that it has created before the creation was acknowledged, it sends a write of "
             + "a note while its earlier one is in flight, or the server has executed an older text of a user after a newer one.",
         worlds: "Both. The order of texts is checked where the contents of requests are recorded, not for programs.",
         blindSpots: "The order of changes of different notes; two changes with the same text.",
@@ -25,9 +27,13 @@ enum ChangeOrder: InvariantCheck {
         for change in run.changes where change.device == device.name && change.kind == "creates" {
             let own = run.exchanges(of: change.row, device.device.user).filter { $0.actor == device.name }
             guard let first = own.first(where: { ["PUT", "PATCH", "DELETE"].contains($0.method) }) else { continue }
-            let isSent = own.contains { $0.method == "POST" && $0.arrivedAt != nil && $0.arrivedIndex < first.sentIndex }
+            let isSent = own.contains {
+                $0.method == "POST" && $0.arrivedAt != nil && $0.arrivedIndex < first.sentIndex
+            }
             let isAcknowledged = own.contains { exchange in
-                guard let end = exchange.end, let status = exchange.receivedStatus, !exchange.isOnPortal else { return false }
+                guard let end = exchange.end, let status = exchange.receivedStatus, !exchange.isOnPortal else {
+                    return false
+                }
                 return (200...299).contains(status) && end.time <= first.sentAt + slack
             }
             if isSent && isAcknowledged { continue }

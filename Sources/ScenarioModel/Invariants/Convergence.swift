@@ -2,7 +2,8 @@
 enum Convergence: InvariantCheck {
     static let rule = InvariantRule(
         rule: "After the quiesce phase, notes without a mark equal the server's, and nothing waits to be sent.",
-        violations: "At the end, a note without a pending change, conflict or error differs between a device and the server, or a "
+        violations:
+            "At the end, a note without a pending change, conflict or error differs between a device and the server, or a "
             + "change is still shown as pending.",
         worlds: "Both. Not decided if the run was aborted or the server's notes were not read.",
         blindSpots: "Differences of notes that are in conflict or have an error at the end.",
@@ -20,7 +21,8 @@ enum Convergence: InvariantCheck {
             for row in state.rows {
                 if row.icon == "upload", hasQuiesced {
                     return InvariantViolation(
-                        "\(device.name) shows \(row.name) as pending at the end", at: run.endIndex, of: device.name, row.name)
+                        "\(device.name) shows \(row.name) as pending at the end", at: run.endIndex, of: device.name,
+                        row.name)
                 }
                 if row.icon != "none" || row.isDeleted { open.insert(row.name) } else { shown[row.name] = row }
             }

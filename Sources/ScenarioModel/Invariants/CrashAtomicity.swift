@@ -2,7 +2,8 @@
 enum CrashAtomicity: InvariantCheck {
     static let rule = InvariantRule(
         rule: "A kill at any point leads to the same end as no kill.",
-        violations: "A device shows, after a restart, other notes, marks or texts than at its last report before the kill, although it "
+        violations:
+            "A device shows, after a restart, other notes, marks or texts than at its last report before the kill, although it "
             + "has committed nothing in between. Two runs, one with a kill and one without, are compared by the tests that "
             + "generate kills.",
         worlds: "Both, for Slowlane's client. One run shows only what is lost by a kill at once.",
@@ -22,7 +23,8 @@ enum CrashAtomicity: InvariantCheck {
                     })
                 else { continue }
                 let change = found.change
-                let what = change.after == nil ? "has lost" : change.before == nil ? "has gained" : "shows another state of"
+                let what =
+                    change.after == nil ? "has lost" : change.before == nil ? "has gained" : "shows another state of"
                 return InvariantViolation(
                     "\(device.name) \(what) \(change.name) after the restart at \(RunFacts.text(start.time))",
                     at: change.index, of: device.name, change.name)

@@ -2,10 +2,12 @@
 enum Isolation: InvariantCheck {
     static let rule = InvariantRule(
         rule: "No byte of one account is sent with the credentials of another, or shown to its user.",
-        violations: "A request has the credentials of another user than its device's, two users share an access token, a device "
+        violations:
+            "A request has the credentials of another user than its device's, two users share an access token, a device "
             + "shows a text that only other users have written, or sends one.",
         worlds: "Both, where the contents of requests are recorded.",
-        blindSpots: "Credentials other than those of Basic and Bearer; texts that users of both accounts have written; attachments.",
+        blindSpots:
+            "Credentials other than those of Basic and Bearer; texts that users of both accounts have written; attachments.",
         source: "story S34; RFC 7235, section 5.1.2")
 
     static func violation(in run: RunFacts) -> InvariantViolation? { ofCredentials(run) ?? ofTexts(run) }
@@ -43,7 +45,8 @@ enum Isolation: InvariantCheck {
         for step in run.scenario.steps {
             guard let (actor, action) = step.action, let user = run.user(of: actor) else { continue }
             switch action {
-            case .create(_, _, let text?), .edit(_, _, let text?), .resolve(_, _, let text?), .editStale(_, _, let text?):
+            case .create(_, _, let text?), .edit(_, _, let text?), .resolve(_, _, let text?),
+                .editStale(_, _, let text?):
                 writers[text, default: []].insert(user)
             default: continue
             }
@@ -54,7 +57,8 @@ enum Isolation: InvariantCheck {
         for (text, users) in writers { digests[RequestContents.digest(text), default: []].formUnion(users) }
         for device in run.devices where !run.hasRawRequests(of: device.device.user) {
             for change in device.changes {
-                guard let text = change.after?.text, let found = writers[text], !found.contains(device.device.user) else {
+                guard let text = change.after?.text, let found = writers[text], !found.contains(device.device.user)
+                else {
                     continue
                 }
                 return InvariantViolation(
@@ -64,7 +68,8 @@ enum Isolation: InvariantCheck {
             }
         }
         for exchange in run.exchanges {
-            guard let text = exchange.contents?.text, let user = run.user(of: exchange.actor), let found = digests[text],
+            guard let text = exchange.contents?.text, let user = run.user(of: exchange.actor),
+                let found = digests[text],
                 !found.contains(user), !run.sendsRequests(exchange.actor)
             else { continue }
             return InvariantViolation(

@@ -2,10 +2,12 @@
 enum MonotonicRevision: InvariantCheck {
     static let rule = InvariantRule(
         rule: "The number of a note's revision on the server only grows, and a client never goes back to a lower one.",
-        violations: "A response names a lower revision of a note than a response before its request, the server has a lower one at "
+        violations:
+            "A response names a lower revision of a note than a response before its request, the server has a lower one at "
             + "the end, or a device shows the text of a lower revision, without a mark, after that of a higher one.",
         worlds: "Both. The view is checked where the contents of requests are recorded.",
-        blindSpots: "Notes that were deleted, repeated results of earlier writes, and texts that several revisions have.",
+        blindSpots:
+            "Notes that were deleted, repeated results of earlier writes, and texts that several revisions have.",
         source: "story S16")
 
     static func violation(in run: RunFacts) -> InvariantViolation? { onServer(run) ?? inViews(run) }
@@ -40,7 +42,8 @@ enum MonotonicRevision: InvariantCheck {
         for (note, revision) in greatest.sorted(by: { $0.key.row < $1.key.row }) {
             guard let row = run.finalRow(note.row, of: note.user), row.revision < revision else { continue }
             return InvariantViolation(
-                "\(note.row) has revision \(row.revision) at the end, after revision \(revision)", at: run.endIndex, of: nil,
+                "\(note.row) has revision \(row.revision) at the end, after revision \(revision)", at: run.endIndex,
+                of: nil,
                 note.row)
         }
         return nil

@@ -2,7 +2,8 @@
 enum NoDuplicateEffect: InvariantCheck {
     static let rule = InvariantRule(
         rule: "Each action of a user changes the server at most once, and each creation leads to one note.",
-        violations: "The server has executed a request of a device that it had executed before, it has executed more writes of a "
+        violations:
+            "The server has executed a request of a device that it had executed before, it has executed more writes of a "
             + "note by a device than the device's user has made changes of the note, or it has two notes of one name.",
         worlds: "Both. Devices whose steps send requests past the client are left out.",
         blindSpots: "Notes that a program creates without telling their names.",
@@ -18,7 +19,8 @@ enum NoDuplicateEffect: InvariantCheck {
         }
         var seen: Set<String> = []
         for row in run.serverRows ?? [] where !seen.insert("\(row.user) \(row.name)").inserted {
-            return InvariantViolation("the server has two notes \(row.name) of \(row.user)", at: run.endIndex, of: nil, row.name)
+            return InvariantViolation(
+                "the server has two notes \(row.name) of \(row.user)", at: run.endIndex, of: nil, row.name)
         }
         for device in run.devices where !run.sendsRequests(device.name) {
             if let found = surplus(of: device, run) { return found }

@@ -1,9 +1,11 @@
 /// I12: only validated responses count.
 enum ValidatedAnswersOnly: InvariantCheck {
     static let rule = InvariantRule(
-        rule: "A response of another origin, of another media type, without its end or about another note changes no note and "
+        rule:
+            "A response of another origin, of another media type, without its end or about another note changes no note and "
             + "completes no change.",
-        violations: "After an invalid or incomplete response, a device shows a text that nobody has written, a note vanishes that "
+        violations:
+            "After an invalid or incomplete response, a device shows a text that nobody has written, a note vanishes that "
             + "nobody has deleted, or the mark of a pending change vanishes although no response of the server has been received "
             + "since the change.",
         worlds: "Both. Not for users with requests past the client.",
@@ -40,7 +42,8 @@ enum ValidatedAnswersOnly: InvariantCheck {
     private static func invention(
         _ change: RunFacts.RowChange, _ device: RunFacts.Device, _ generated: Set<String>, _ run: RunFacts
     ) -> InvariantViolation? {
-        guard let row = change.after, row.text != change.before?.text, let text = row.text, !generated.contains(row.name),
+        guard let row = change.after, row.text != change.before?.text, let text = row.text,
+            !generated.contains(row.name),
             !isWritten(text, row.name, device, run)
         else { return nil }
         return InvariantViolation(
@@ -54,7 +57,8 @@ enum ValidatedAnswersOnly: InvariantCheck {
         if let seed = run.scenario.notes.first(where: { $0.row == name }), seed.text == text { return true }
         for step in run.scenario.steps {
             switch step.action?.action {
-            case .create(name, _, text?)?, .edit(name, _, text?)?, .resolve(name, _, text?)?, .editStale(name, _, text?)?:
+            case .create(name, _, text?)?, .edit(name, _, text?)?, .resolve(name, _, text?)?,
+                .editStale(name, _, text?)?:
                 return true
             default: continue
             }
@@ -93,8 +97,9 @@ enum ValidatedAnswersOnly: InvariantCheck {
             }
         }
         // A note without a name may be the one that another note was replaced by.
-        guard run.scenario.notes.contains(where: { $0.row == before.name })
-            || run.scenario.fill?.rows.contains(before.name) ?? false
+        guard
+            run.scenario.notes.contains(where: { $0.row == before.name })
+                || run.scenario.fill?.rows.contains(before.name) ?? false
         else { return nil }
         return InvariantViolation(
             "\(before.name) vanishes from \(device.name) at \(RunFacts.text(change.time)), and nobody has deleted it",

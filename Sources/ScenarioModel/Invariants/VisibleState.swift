@@ -3,9 +3,11 @@ internal import Determinism
 /// I15: visible state.
 enum VisibleState: InvariantCheck {
     static let rule = InvariantRule(
-        rule: "The mark of a pending change appears with the change and vanishes within 1 s of its acknowledgement; a change that the "
+        rule:
+            "The mark of a pending change appears with the change and vanishes within 1 s of its acknowledgement; a change that the "
             + "server has rejected for good is shown as an error.",
-        violations: "A device accepts a change and shows the note without a mark before it has sent anything; it shows a note as "
+        violations:
+            "A device accepts a change and shows the note without a mark before it has sent anything; it shows a note as "
             + "pending more than 1 s after the response to its last write, which had the text that is shown; it shows one as "
             + "pending while its outbox is empty; or it still shows one as pending at the end that the server has rejected.",
         worlds: "Both. Programs are checked for the first two.",
@@ -58,7 +60,9 @@ enum VisibleState: InvariantCheck {
             else { continue }
             // What comes next: a change of the user, a stop of the client, another write of the note, or the end.
             var next = run.endIndex
-            if let later = writes[(position + 1)...].first(where: { $0.row == row }) { next = min(next, later.sentIndex) }
+            if let later = writes[(position + 1)...].first(where: { $0.row == row }) {
+                next = min(next, later.sentIndex)
+            }
             for action in device.actions where action.moment.index > exchange.sentIndex {
                 if action.changes(row) || action.words.first == "calls" { next = min(next, action.moment.index) }
             }
@@ -90,8 +94,12 @@ enum VisibleState: InvariantCheck {
     private static func missingError(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
         if run.wasAborted || device.isProgram { return nil }
         for row in device.state?.rows ?? [] where row.icon == "upload" {
-            guard let last = device.exchanges.map({ run.exchanges[$0] }).last(where: { $0.row == row.name && RunFacts.isWrite($0) }),
-                let status = last.receivedStatus, [400, 405, 410, 413, 414, 415, 422].contains(status), !last.isOnPortal,
+            guard
+                let last = device.exchanges.map({ run.exchanges[$0] }).last(where: {
+                    $0.row == row.name && RunFacts.isWrite($0)
+                }),
+                let status = last.receivedStatus, [400, 405, 410, 413, 414, 415, 422].contains(status),
+                !last.isOnPortal,
                 !device.actions.contains(where: { $0.moment.index > last.sentIndex && $0.changes(row.name) })
             else { continue }
             return InvariantViolation(
