@@ -71,8 +71,8 @@ public struct History: Sendable {
         case interface(device: String, isUp: Bool, isMetered: Bool)
         /// What the world of the run records.
         case world(WorldFacts)
-        /// The link of a device without faults has delivered a byte that differs from the one sent: the direction, and the
-        /// number of bytes of the connection before it.
+        /// The link of a device without faults has delivered a byte that differs from the one sent: the direction, and
+        /// the number of bytes of the connection before it.
         case bytesChanged(device: String, Direction, offset: Int)
     }
 

@@ -82,8 +82,8 @@ extension Scenario {
             }
         }
 
-        /// Returns the members that were checked, those that were not, and the standard ones that the scenario drops, in a
-        /// line each.
+        /// Returns the members that were checked, those that were not, and the standard ones that the scenario drops, in
+        /// a line each.
         public func summary(unchecked: [UncheckedInvariant]) -> [String] {
             func line(_ title: String, _ invariants: [Invariant]) -> [String] {
                 let names = invariants.map { "\($0.rawValue) (\($0.number))" }

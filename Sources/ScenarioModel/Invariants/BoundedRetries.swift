@@ -3,20 +3,19 @@ internal import Determinism
 /// I5: bounded retries.
 enum BoundedRetries: InvariantCheck {
     static let rule = InvariantRule(
-        rule:
-            "A client's attempts in an outage are within the budget of the policy that it publishes, it keeps the delays of "
-            + "that policy, and it respects Retry-After.",
-        violations:
-            "A device makes more attempts in an outage than its budget, plus 2 for each action of its user and each start of "
-            + "its client; it sends a request before the end of a Retry-After; or it repeats a failed request three times, each "
-            + "within half of its first delay, with no action, start or change of the network between.",
-        worlds:
-            "Both. Attempts to connect of programs are not known; for them only requests count, and the reference policy.",
+        rule: "A client's attempts in an outage are within the budget of the policy that it publishes, it keeps the "
+            + "delays of that policy, and it respects Retry-After.",
+        violations: "A device makes more attempts in an outage than its budget, plus 2 for each action of its user "
+            + "and each start of its client; it sends a request before the end of a Retry-After; or it repeats a "
+            + "failed request three times, each within half of its first delay, with no action, start or change of the "
+            + "network between.",
+        worlds: "Both. Attempts to connect of programs are not known; for them only requests count, and the "
+            + "reference policy.",
         blindSpots: "A Retry-After that a server sends by itself: only those of faults are known.",
         source: "story S30, S32, S33; RFC 9110, section 10.2.3; the reference policy R0")
 
-    /// The number of attempts to which an action of the user entitles a client in an outage: it may interrupt a delay, and
-    /// try another connection.
+    /// The number of attempts to which an action of the user entitles a client in an outage: it may interrupt a delay,
+    /// and try another connection.
     private static let attemptsPerAction = 2
     /// The number of attempts in a row, without a delay between them, that are a storm.
     private static let stormMin = 4

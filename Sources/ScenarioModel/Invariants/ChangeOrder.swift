@@ -3,12 +3,11 @@ internal import Determinism
 /// I7: order.
 enum ChangeOrder: InvariantCheck {
     static let rule = InvariantRule(
-        rule:
-            "Changes of a note reach the server in the order in which its user has made them, and none before the note exists "
-            + "there.",
-        violations:
-            "A device sends a change of a note that it has created before the creation was acknowledged, it sends a write of "
-            + "a note while its earlier one is in flight, or the server has executed an older text of a user after a newer one.",
+        rule: "Changes of a note reach the server in the order in which its user has made them, and none before the "
+            + "note exists there.",
+        violations: "A device sends a change of a note that it has created before the creation was acknowledged, it "
+            + "sends a write of a note while its earlier one is in flight, or the server has executed an older text of "
+            + "a user after a newer one.",
         worlds: "Both. The order of texts is checked where the contents of requests are recorded, not for programs.",
         blindSpots: "The order of changes of different notes; two changes with the same text.",
         source: "story S06, S10, S14")

@@ -2,10 +2,9 @@
 enum CrashAtomicity: InvariantCheck {
     static let rule = InvariantRule(
         rule: "A kill at any point leads to the same end as no kill.",
-        violations:
-            "A device shows, after a restart, other notes, marks or texts than at its last report before the kill, although it "
-            + "has committed nothing in between. Two runs, one with a kill and one without, are compared by the tests that "
-            + "generate kills.",
+        violations: "A device shows, after a restart, other notes, marks or texts than at its last report before the "
+            + "kill, although it has committed nothing in between. Two runs, one with a kill and one without, are "
+            + "compared by the tests that generate kills.",
         worlds: "Both, for Slowlane's client. One run shows only what is lost by a kill at once.",
         blindSpots: "In one run, the effects of a kill that appear later; programs, whose commits are not known.",
         source: "story S35, S36; the 2013 client saved the responses to all writes at once")

@@ -2,10 +2,9 @@
 enum DeletesStick: InvariantCheck {
     static let rule = InvariantRule(
         rule: "A note that a user has deleted returns only by a decision of a user who was asked.",
-        violations:
-            "A note that the server has deleted is on the server at the end, and no client has created it again or resolved a "
-            + "conflict of it; or a note that was deleted on a device appears there again without a conflict or error, and no user "
-            + "has acted on it and no other client has written it.",
+        violations: "A note that the server has deleted is on the server at the end, and no client has created it "
+            + "again or resolved a conflict of it; or a note that was deleted on a device appears there again without "
+            + "a conflict or error, and no user has acted on it and no other client has written it.",
         worlds: "Both. The end is checked only if the server's notes were read.",
         blindSpots: "Notes with requests past the client.",
         source: "story S20, S21, S23; the 2013 client dropped its tombstone whatever the response was")

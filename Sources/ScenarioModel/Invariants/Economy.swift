@@ -3,15 +3,13 @@ internal import Determinism
 /// I16: economy.
 enum Economy: InvariantCheck {
     static let rule = InvariantRule(
-        rule:
-            "A client fetches no body that has not changed, reads one index at a time, and sends nothing on an interface that is "
-            + "down or that its policy forbids.",
-        violations:
-            "A device receives a revision of a note with its body that it had received before, sends two requests for the "
-            + "index at the same time, or tries to connect while its interface is down or forbidden.",
+        rule: "A client fetches no body that has not changed, reads one index at a time, and sends nothing on an "
+            + "interface that is down or that its policy forbids.",
+        violations: "A device receives a revision of a note with its body that it had received before, sends two "
+            + "requests for the index at the same time, or tries to connect while its interface is down or forbidden.",
         worlds: "Both. Attempts of programs to connect are not known.",
-        blindSpots:
-            "Bodies of indexes; revisions of servers without entity tags; requests inside the lifetime of a cache.",
+        blindSpots: "Bodies of indexes; revisions of servers without entity tags; requests inside the lifetime of a "
+            + "cache.",
         source: "story S01, S03, S04, S38, S57; RFC 9111, section 4.3")
 
     /// The time that a client has to notice that its interface has gone down.

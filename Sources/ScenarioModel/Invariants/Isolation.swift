@@ -2,12 +2,11 @@
 enum Isolation: InvariantCheck {
     static let rule = InvariantRule(
         rule: "No byte of one account is sent with the credentials of another, or shown to its user.",
-        violations:
-            "A request has the credentials of another user than its device's, two users share an access token, a device "
-            + "shows a text that only other users have written, or sends one.",
+        violations: "A request has the credentials of another user than its device's, two users share an access "
+            + "token, a device shows a text that only other users have written, or sends one.",
         worlds: "Both, where the contents of requests are recorded.",
-        blindSpots:
-            "Credentials other than those of Basic and Bearer; texts that users of both accounts have written; attachments.",
+        blindSpots: "Credentials other than those of Basic and Bearer; texts that users of both accounts have "
+            + "written; attachments.",
         source: "story S34; RFC 7235, section 5.1.2")
 
     static func violation(in run: RunFacts) -> InvariantViolation? { ofCredentials(run) ?? ofTexts(run) }

@@ -3,15 +3,14 @@ internal import Determinism
 /// I17: liveness.
 enum Liveness: InvariantCheck {
     static let rule = InvariantRule(
-        rule:
-            "Without an action of the user, the next attempt starts within 5 s of the end of an outage that the interface has shown, "
-            + "and within the longest delay of the client's policy and 5 s of the end of any other; a client that polls does so.",
-        violations:
-            "A device whose client runs, whose interface is up and whose link lets exchanges be completed starts no attempt "
-            + "for these times, or for its interval between polls and 5 s. A request in flight counts as an attempt until it ends; "
-            + "a Retry-After, and the time after 401 or 403, do not count.",
-        worlds:
-            "Both. Programs are held to the delays of the reference policy, and only while they show a pending change.",
+        rule: "Without an action of the user, the next attempt starts within 5 s of the end of an outage that the "
+            + "interface has shown, and within the longest delay of the client's policy and 5 s of the end of any "
+            + "other; a client that polls does so.",
+        violations: "A device whose client runs, whose interface is up and whose link lets exchanges be completed "
+            + "starts no attempt for these times, or for its interval between polls and 5 s. A request in flight "
+            + "counts as an attempt until it ends; a Retry-After, and the time after 401 or 403, do not count.",
+        worlds: "Both. Programs are held to the delays of the reference policy, and only while they show a pending "
+            + "change.",
         blindSpots: "Links that alternate faster than these times.",
         source: "story S06, S27, S29, S32; the 2013 client synchronised only on user actions")
 

@@ -1,13 +1,14 @@
 /// I6: revisions grow.
 enum MonotonicRevision: InvariantCheck {
     static let rule = InvariantRule(
-        rule: "The number of a note's revision on the server only grows, and a client never goes back to a lower one.",
-        violations:
-            "A response names a lower revision of a note than a response before its request, the server has a lower one at "
-            + "the end, or a device shows the text of a lower revision, without a mark, after that of a higher one.",
+        rule: "The number of a note's revision on the server only grows, and a client never goes back to a lower "
+            + "one.",
+        violations: "A response names a lower revision of a note than a response before its request, the server has "
+            + "a lower one at the end, or a device shows the text of a lower revision, without a mark, after that of a "
+            + "higher one.",
         worlds: "Both. The view is checked where the contents of requests are recorded.",
-        blindSpots:
-            "Notes that were deleted, repeated results of earlier writes, and texts that several revisions have.",
+        blindSpots: "Notes that were deleted, repeated results of earlier writes, and texts that several revisions "
+            + "have.",
         source: "story S16")
 
     static func violation(in run: RunFacts) -> InvariantViolation? { onServer(run) ?? inViews(run) }

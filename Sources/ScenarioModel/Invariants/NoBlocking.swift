@@ -3,13 +3,11 @@ internal import Determinism
 /// I14: nothing waits for the network or for another note.
 enum NoBlocking: InvariantCheck {
     static let rule = InvariantRule(
-        rule:
-            "Reads and edits never wait for the network, and a change that the server rejects delays only changes that depend on "
-            + "it.",
-        violations:
-            "A device accepts a change more than 50 ms after its user has made it (in real time: more than 1 s, while it is "
-            + "using the network); or the server rejects a change of one note three times, while a change of another note, which "
-            + "was pending all the time, is not sent.",
+        rule: "Reads and edits never wait for the network, and a change that the server rejects delays only changes "
+            + "that depend on it.",
+        violations: "A device accepts a change more than 50 ms after its user has made it (in real time: more than 1 "
+            + "s, while it is using the network); or the server rejects a change of one note three times, while a "
+            + "change of another note, which was pending all the time, is not sent.",
         worlds: "Both, with these two limits.",
         blindSpots: "Screens that are not part of views; in real time, delays below 1 s.",
         source: "story S01, S28, S31")

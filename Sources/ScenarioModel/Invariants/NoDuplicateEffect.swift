@@ -2,9 +2,9 @@
 enum NoDuplicateEffect: InvariantCheck {
     static let rule = InvariantRule(
         rule: "Each action of a user changes the server at most once, and each creation leads to one note.",
-        violations:
-            "The server has executed a request of a device that it had executed before, it has executed more writes of a "
-            + "note by a device than the device's user has made changes of the note, or it has two notes of one name.",
+        violations: "The server has executed a request of a device that it had executed before, it has executed more "
+            + "writes of a note by a device than the device's user has made changes of the note, or it has two notes "
+            + "of one name.",
         worlds: "Both. Devices whose steps send requests past the client are left out.",
         blindSpots: "Notes that a program creates without telling their names.",
         source: "story S09, S20, S33; the 2013 client doubled notes when two syncs ran at once")

@@ -2,9 +2,9 @@
 enum NoFalseConflict: InvariantCheck {
     static let rule = InvariantRule(
         rule: "A device shows a conflict of a note only if another client has really written the note.",
-        violations:
-            "A note of a device gets the mark of a conflict, and every write of the note by another client of the user was "
-            + "rejected, was shown by the device without a mark before, or was replaced by a write of the device itself.",
+        violations: "A note of a device gets the mark of a conflict, and every write of the note by another client "
+            + "of the user was rejected, was shown by the device without a mark before, or was replaced by a write of "
+            + "the device itself.",
         worlds: "Both. Without the contents of requests, any write of another client excuses a conflict.",
         blindSpots: "Two conflicts that one write has caused, if the device has never shown its text.",
         source: "story S13; the 2013 client took its own lost write for a conflict")
@@ -57,8 +57,8 @@ enum NoFalseConflict: InvariantCheck {
         return nil
     }
 
-    /// Returns whether a write of the device has replaced the result of another client's write, or a later one, before an
-    /// entry.
+    /// Returns whether a write of the device has replaced the result of another client's write, or a later one, before
+    /// an entry.
     private static func hasReplaced(
         _ other: History.Exchange, _ own: History.Exchange, before index: Int
     ) -> Bool {

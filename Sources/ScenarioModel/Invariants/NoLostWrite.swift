@@ -1,16 +1,14 @@
 /// I1: no lost acknowledged write.
 enum NoLostWrite: InvariantCheck {
     static let rule = InvariantRule(
-        rule:
-            "A change that a device has accepted from its user is on the server, replaced by a later change of the user, or "
-            + "shown as pending, conflict or error with its text.",
-        violations:
-            "At the end, the last change of a note on a device is neither on the server nor shown by the device, and no "
-            + "request of the device with its text was executed.",
+        rule: "A change that a device has accepted from its user is on the server, replaced by a later change of the "
+            + "user, or shown as pending, conflict or error with its text.",
+        violations: "At the end, the last change of a note on a device is neither on the server nor shown by the "
+            + "device, and no request of the device with its text was executed.",
         worlds: "Both. Not decided if the run was aborted or the server's notes were not read.",
-        blindSpots:
-            "Changes before the last one of a note, which may have been replaced on the device. Without the contents of "
-            + "requests, and for programs, any executed request of the device and any write of another client excuses the loss.",
+        blindSpots: "Changes before the last one of a note, which may have been replaced on the device. Without the "
+            + "contents of requests, and for programs, any executed request of the device and any write of another "
+            + "client excuses the loss.",
         source: "story S22, S35; the 2013 client lost edits made while a PUT was in flight")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {

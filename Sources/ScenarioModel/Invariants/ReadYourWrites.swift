@@ -1,11 +1,11 @@
 /// I8: read your writes.
 enum ReadYourWrites: InvariantCheck {
     static let rule = InvariantRule(
-        rule:
-            "A device never shows an older text of a note than its user's last edit, unless it shows a conflict or an error.",
-        violations:
-            "A device that has shown a pending text shows another one as pending before its user's next change of the note, "
-            + "or shows, without a conflict or error, a text that it had shown before the edit and that nobody has written since.",
+        rule: "A device never shows an older text of a note than its user's last edit, unless it shows a conflict or "
+            + "an error.",
+        violations: "A device that has shown a pending text shows another one as pending before its user's next "
+            + "change of the note, or shows, without a conflict or error, a text that it had shown before the edit and "
+            + "that nobody has written since.",
         worlds: "Both. Programs are checked as far as their adapters print views.",
         blindSpots: "Views between two reports of a client.",
         source: "story S14, S15; the 2013 client replaced newer texts by the response to an older PUT")

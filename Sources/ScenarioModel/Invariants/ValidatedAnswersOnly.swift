@@ -1,15 +1,14 @@
 /// I12: only validated responses count.
 enum ValidatedAnswersOnly: InvariantCheck {
     static let rule = InvariantRule(
-        rule:
-            "A response of another origin, of another media type, without its end or about another note changes no note and "
-            + "completes no change.",
-        violations:
-            "After an invalid or incomplete response, a device shows a text that nobody has written, a note vanishes that "
-            + "nobody has deleted, or the mark of a pending change vanishes although no response of the server has been received "
-            + "since the change.",
+        rule: "A response of another origin, of another media type, without its end or about another note changes no "
+            + "note and completes no change.",
+        violations: "After an invalid or incomplete response, a device shows a text that nobody has written, a note "
+            + "vanishes that nobody has deleted, or the mark of a pending change vanishes although no response of the "
+            + "server has been received since the change.",
         worlds: "Both. Not for users with requests past the client.",
-        blindSpots: "Texts of generated notes; the effects of an invalid response that look like those of a valid one.",
+        blindSpots: "Texts of generated notes; the effects of an invalid response that look like those of a valid "
+            + "one.",
         source: "story S24, S26, S29; RFC 9112, section 8 (incomplete messages)")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {

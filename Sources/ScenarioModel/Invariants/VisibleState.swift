@@ -3,13 +3,12 @@ internal import Determinism
 /// I15: visible state.
 enum VisibleState: InvariantCheck {
     static let rule = InvariantRule(
-        rule:
-            "The mark of a pending change appears with the change and vanishes within 1 s of its acknowledgement; a change that the "
-            + "server has rejected for good is shown as an error.",
-        violations:
-            "A device accepts a change and shows the note without a mark before it has sent anything; it shows a note as "
-            + "pending more than 1 s after the response to its last write, which had the text that is shown; it shows one as "
-            + "pending while its outbox is empty; or it still shows one as pending at the end that the server has rejected.",
+        rule: "The mark of a pending change appears with the change and vanishes within 1 s of its acknowledgement; "
+            + "a change that the server has rejected for good is shown as an error.",
+        violations: "A device accepts a change and shows the note without a mark before it has sent anything; it "
+            + "shows a note as pending more than 1 s after the response to its last write, which had the text that is "
+            + "shown; it shows one as pending while its outbox is empty; or it still shows one as pending at the end "
+            + "that the server has rejected.",
         worlds: "Both. Programs are checked for the first two.",
         blindSpots: "Marks other than those of views: opacity, strikethrough, messages.",
         source: "story S06, S12, S19, S31, S39 to S43")
