@@ -67,7 +67,8 @@ public enum RunTrace {
         case .device(let device, let state):
             fields(
                 "view",
-                [("actor", device), ("outbox", "\(state.outbox)")] + state.rows.map { ("note", row($0)) })
+                [("actor", device), ("outbox", "\(state.outbox)")] + state.rows.map { ("note", row($0)) }
+                    + screen(state.screen))
         case .connectionAttempt(let connection, let device):
             fields("connect", [("actor", device), ("connection", "\(connection)")])
         case .connectionEnded(let connection, let device):
@@ -155,6 +156,15 @@ public enum RunTrace {
             func short(_ digest: UInt64?) -> String { digest.map { String(hexadecimal($0, 16).suffix(8)) } ?? "-" }
             values.append(("note", "\(short(title)):\(short(text))"))
         }
+        return values
+    }
+
+    /// Returns what is shown beside the notes, as far as the client publishes it.
+    private static func screen(_ screen: History.ScreenState) -> [(key: String, value: String)] {
+        var values: [(key: String, value: String)] = screen.name.map { [("screen", $0)] } ?? []
+        for control in screen.controls ?? [] { values.append(("control", control)) }
+        if let dialog = screen.dialog { values.append(("dialog", dialog)) }
+        if let toast = screen.toast { values.append(("toast", toast)) }
         return values
     }
 
