@@ -70,8 +70,33 @@ public enum ScenarioText {
 
     // MARK: Explanations
 
-    /// Returns the explanation of a key; `nil` if no key has that name.
+    /// Returns the explanation of a key or of an invariant; `nil` if none has that name.
     public static func explanation(of name: String) -> [String]? {
+        let invariant = Scenario.Invariant(named: name)
+        let lines = keyExplanation(of: name)
+        guard let invariant else { return lines }
+        return (lines.map { $0 + [""] } ?? []) + invariantLines(invariant)
+    }
+
+    /// Returns the explanation of an invariant.
+    private static func invariantLines(_ invariant: Scenario.Invariant) -> [String] {
+        let isStandard = Scenario.Invariants.standardMembers.contains(invariant)
+        var lines = [
+            "\(invariant.number) \(invariant.rawValue)\(isStandard ? "" : " (not standard: 'invariants: { add }')")"
+        ]
+        let rule = invariant.rule
+        let parts = [
+            ("", rule.rule), ("violated if: ", rule.violations), ("worlds: ", rule.worlds),
+            ("cannot see: ", rule.blindSpots), ("source: ", rule.source),
+        ]
+        for (index, part) in parts.enumerated() {
+            if index > 0 { lines.append("") }
+            lines += indented(TextTable.wrapped(part.0 + part.1, width: 76))
+        }
+        return lines
+    }
+
+    private static func keyExplanation(of name: String) -> [String]? {
         let entries = ScenarioFormat.entries(named: name)
         if entries.isEmpty { return nil }
         var lines: [String] = []
@@ -101,7 +126,11 @@ public enum ScenarioText {
     /// Returns the keys of the whole file.
     public static func overview() -> [String] {
         keys(of: ScenarioFormat.object("scenario"))
-            + ["", "'slowlane explain KEY' explains a key, such as 'faults', 'point' or 'traffic.count'."]
+            + [
+                "",
+                "'slowlane explain KEY' explains a key, such as 'faults', 'point' or 'traffic.count', or an",
+                "invariant, such as I9.",
+            ]
     }
 
     private static func keys(of object: ScenarioFormat.Object) -> [String] {
@@ -140,6 +169,26 @@ public enum ScenarioText {
             }
         }
         return Array(lines.dropFirst())
+    }
+
+    /// Returns the documentation of the invariants in Markdown.
+    public static func invariantsMarkdown() -> [String] {
+        var lines = ["| invariant | standard | rule |", "|---|---|---|"]
+        for invariant in Scenario.Invariant.allCases {
+            let isStandard = Scenario.Invariants.standardMembers.contains(invariant)
+            lines.append(
+                "| [\(invariant.number)](#\(invariant.number.lowercased())-\(invariant.rawValue)) `\(invariant.rawValue)` | "
+                    + "\(isStandard ? "yes" : "no") | \(invariant.rule.rule) |")
+        }
+        for invariant in Scenario.Invariant.allCases {
+            let rule = invariant.rule
+            lines += [
+                "", "### \(invariant.number) \(invariant.rawValue)", "", rule.rule, "",
+                "- violated if: \(rule.violations)",
+                "- worlds: \(rule.worlds)", "- cannot see: \(rule.blindSpots)", "- source: \(rule.source)",
+            ]
+        }
+        return lines
     }
 
     // MARK: Skeleton

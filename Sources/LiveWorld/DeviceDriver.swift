@@ -58,6 +58,7 @@ actor DeviceDriver: LiveDevice {
             awaitsDecisions: world.scenario.decidesOnFaultsBeforeRequests)
         let name = device.name
         configuration.exchangeController = { event, port in world.exchange(of: name, event, port: port) }
+        configuration.onBytesChanged = { world.bytesChanged(of: name, $0, offset: $1) }
         proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
     }
 

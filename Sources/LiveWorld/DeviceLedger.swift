@@ -113,11 +113,12 @@ struct DeviceLedger {
             let request = recorder.request(
                 id.number, of: name, method: head.method, record: RequestSubject.record(head, body),
                 key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: FNV1a.digest(body), connection: attempt)
-            guard let attempt, let connection = connections[attempt] else { return [request] }
+            let contents = RequestFacts.event(head, body, exchange: number, &recorder)
+            guard let attempt, let connection = connections[attempt] else { return [request, contents] }
             // The client may have closed its socket while the request waited to be read.
-            if connection.isClosed { return [request, .failed(number)] }
+            if connection.isClosed { return [request, contents, .failed(number)] }
             connections[attempt]?.exchanges.append(number)
-            return [request]
+            return [request, contents]
         case .requestDelivered(let id): return exchanges[id].map { [.arrived($0.number)] } ?? []
         case .committed(let id, let status, let bytes):
             return exchanges[id].map { [recorder.responded($0.number, status: status, bytes: bytes)] } ?? []

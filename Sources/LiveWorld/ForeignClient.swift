@@ -36,6 +36,7 @@ final class ForeignClient: LiveDevice {
         configuration.exchangeTracking = ExchangeTracking(
             awaitsDecisions: world.scenario.decidesOnFaultsBeforeRequests)
         configuration.exchangeController = { event, _ in relay.report(event) }
+        configuration.onBytesChanged = { world.bytesChanged(of: name, $0, offset: $1) }
         proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
         let variables = [
             ("SLOWLANE_URL", "http://127.0.0.1:\(proxy.address.port)\(server.path)"), ("SLOWLANE_USER", device.user),

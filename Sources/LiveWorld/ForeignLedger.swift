@@ -36,11 +36,13 @@ struct ForeignLedger: Sendable {
     mutating func exchange(_ event: ExchangeEvent, _ recorder: inout HistoryRecorder) -> [History.Event] {
         switch event {
         case .requested(let id, let head, let body, _):
-            numbers[id] = recorder.exchange(id.number, of: name)
+            let number = recorder.exchange(id.number, of: name)
+            numbers[id] = number
             return [
                 recorder.request(
                     id.number, of: name, method: head.method, record: RequestSubject.record(head, body),
-                    key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: FNV1a.digest(body))
+                    key: head.value(of: NotesHTTP.idempotencyKeyName), bodyDigest: FNV1a.digest(body)),
+                RequestFacts.event(head, body, exchange: number, &recorder),
             ]
         case .requestDelivered(let id): return numbers[id].map { [.arrived($0)] } ?? []
         case .requestRead(let id, let bytes):

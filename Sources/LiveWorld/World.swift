@@ -1,5 +1,6 @@
 internal import Determinism
 internal import Impairment
+internal import LinkModel
 internal import NIOCore
 internal import NIOPosix
 internal import ProxyServer
@@ -137,6 +138,15 @@ final class World: Sendable {
             history.continuation.yield(entry)
         }
         state.director.recorded(event, at: now)
+        if case .phase(.script) = event {
+            let facts = WorldFacts(isVirtual: false, comparesBytes: true)
+            for event in scenario.openingEvents(facts) { record(event, &state, now) }
+        }
+    }
+
+    /// Records that the link of a device has changed a byte.
+    func bytesChanged(of device: String, _ direction: Direction, offset: Int) {
+        record(.bytesChanged(device: device, direction, offset: offset))
     }
 
     /// Records an event.
@@ -257,7 +267,7 @@ final class World: Sendable {
         while !state.hasEnded, let order = state.director.takeAction() {
             switch order {
             case .prepare(let device): lanes[device]?.continuation.yield(Order(action: order, time: now))
-            case .record(.network(let device, _, _)):
+            case .record(.network(let device, _, _)), .record(.interface(let device, _, _)):
                 // Recorded when the conditions have taken effect.
                 lanes[device]?.continuation.yield(Order(action: order, time: now))
             case .record(let event): record(event, &state, now)

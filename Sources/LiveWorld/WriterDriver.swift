@@ -8,12 +8,14 @@ internal import SyncEngine
 actor WriterDriver {
     nonisolated let name: String
     private let world: World
+    private let user: String
     private let call: HTTPCall
     private var client: WriterClient
 
     init(_ writer: Scenario.Writer, in world: World, server: LiveServer.Address) {
         name = writer.name
         self.world = world
+        user = writer.user
         let credentials = Base64.encode(Array("\(writer.user):\(RunServer.password)".utf8))
         call = HTTPCall(
             host: server.host, port: server.port, authorization: "Basic \(credentials)")
@@ -46,11 +48,12 @@ actor WriterDriver {
 
     /// Sends a request and records its exchange.
     private func execute(_ request: WriterClient.Request) async throws -> SyncResponse {
-        let id = world.withRecorder { [name] recorder in
+        let id = world.withRecorder { [name, user] recorder in
             let event = recorder.request(
                 request.number, of: name, method: request.content.method, record: request.record, key: request.key,
                 bodyDigest: request.bodyDigest)
-            return (recorder.exchange(request.number, of: name), [event])
+            let id = recorder.exchange(request.number, of: name)
+            return (id, [event, RequestFacts.event(request.content, user: user, exchange: id, &recorder)])
         }
         do {
             let response = try await call.execute(request.content)

@@ -49,6 +49,7 @@ final class LinkDriver {
     private let onExchange: (@Sendable (ExchangeEvent) -> Void)?
     private let exchangeController: (@Sendable (ExchangeEvent, Int) -> ProxyConfiguration.InjectedFault?)?
     private let onPacket: (@Sendable (PacketEvent) -> Void)?
+    private var comparisons: ByteComparisons?
     private let unreachableUpstream: UnreachableUpstream
     /// The clients' ports by flow index, for packet events.
     private var clientPorts: [UInt16] = []
@@ -71,6 +72,7 @@ final class LinkDriver {
         onExchange = configuration.onExchange
         exchangeController = configuration.exchangeController
         onPacket = configuration.onPacket
+        comparisons = configuration.onBytesChanged.map { ByteComparisons($0) }
         onLateness = configuration.onLateness
         unreachableUpstream = configuration.unreachableUpstream
         serverPort = UInt16(truncatingIfNeeded: configuration.upstream.port)
@@ -156,6 +158,7 @@ final class LinkDriver {
         sessions[id.index] = (id, session)
         while clientPorts.count <= id.index { clientPorts.append(0) }
         clientPorts[id.index] = session.clientPort
+        if link.needsUpstream(id) { comparisons?.opened(id) }
         return id
     }
 
@@ -171,6 +174,7 @@ final class LinkDriver {
     /// Passes a socket event to the link. Resulting writes are sent by the next ``flush()``.
     func receive(_ event: SocketEvent, on id: FlowID) {
         if isShutDown { return }
+        comparisons?.received(event, on: id)
         link.receive(event, on: id, at: now)
         process()
     }
@@ -393,6 +397,7 @@ final class LinkDriver {
             if isShutDown { continue }
             guard let session = session(of: timedAction) else { continue }
             budget.spend(timedAction.action)
+            comparisons?.executed(timedAction.action, on: timedAction.flow)
             if session.execute(timedAction.action) {
                 unflushedSessions.append(session)
                 budget.spendFlush()
@@ -423,6 +428,7 @@ final class LinkDriver {
             let fault = exchangeController?(exchange.event, Int(clientPorts[exchange.flow.index]))
             if case .requested(let id, _, _, _) = exchange.event {
                 if let fault {
+                    comparisons?.stop(exchange.flow)
                     link.injectFault(
                         fault.action, rule: fault.rule, into: id, of: exchange.flow, at: fault.point,
                         isDrawn: fault.isDrawn, at: now)

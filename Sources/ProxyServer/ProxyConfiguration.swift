@@ -43,6 +43,11 @@ public struct ProxyConfiguration: Sendable {
     /// Returns the fault to inject into the exchange whose request has just been read.
     public var exchangeController: (@Sendable (ExchangeEvent, _ clientPort: Int) -> InjectedFault?)?
 
+    /// Called on the proxy's event loop if a byte that leaves the link differs from the one that entered it, with the
+    /// direction and the number of bytes of the connection before; must not block. Connections with a fault of
+    /// ``exchangeController`` or a captive portal are left out. Disables the fast path.
+    public var onBytesChanged: (@Sendable (Direction, _ offset: Int) -> Void)?
+
     /// A fault for one exchange.
     public struct InjectedFault: Hashable, Sendable {
         /// The number that the event of the fault reports.
@@ -81,7 +86,7 @@ public struct ProxyConfiguration: Sendable {
     /// Whether nothing observes the link. Connections may use the fast path only then.
     var isUnobserved: Bool {
         exchangeTracking == nil && onExchange == nil && exchangeController == nil && onPacket == nil
-            && onLateness == nil
+            && onLateness == nil && onBytesChanged == nil
     }
 
     /// The default of ``connectionsMax``.

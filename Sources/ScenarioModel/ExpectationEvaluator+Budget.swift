@@ -17,6 +17,7 @@ extension ExpectationEvaluator {
         var total = 0
         var hasOutage = false
         for device in scenario.devices where traffic.from == nil || device.name == traffic.from {
+            let policy = facts.device(device.name)?.policy ?? ClientPolicy()
             let periods = traffic.during.map { self.periods(of: $0, device) }
             let attempts = attempts(of: device.name, traffic).filter { attempt in
                 contains(attempt.index, attempt.time, from: from, to: to)
@@ -33,12 +34,12 @@ extension ExpectationEvaluator {
                 let count = attempts.count { $0.time >= start && $0.time < end }
                 if outage.isFlap {
                     flapping.count += count
-                    flapping.allowed += Self.budget(ofDownPhase: end - start)
+                    flapping.allowed += policy.attemptsMax(inDownPhase: end - start)
                     flapping.start = flapping.start ?? start
-                } else if count > Self.budget(ofOutage: end - start) {
+                } else if count > policy.attemptsMax(inOutage: end - start) {
                     return .fail(
                         "\(Self.attempts(count)) of \(device.name) in the outage at \(TimeFormat.seconds(start)), "
-                            + "\(Self.budget(ofOutage: end - start)) allowed")
+                            + "\(policy.attemptsMax(inOutage: end - start)) allowed")
                 }
             }
             if let start = flapping.start, flapping.count > flapping.allowed {
@@ -50,44 +51,6 @@ extension ExpectationEvaluator {
         if total < least { return .fail("\(Self.attempts(total)), at least \(least) expected") }
         return hasOutage ? .pass : .inconclusive("there was no outage")
     }
-
-    /// Returns the reason why a device's attempts in an outage exceed the budget, with ``attemptsPerAction`` more for each
-    /// action of its user and each start of its client; `nil` if they do not.
-    mutating func excessiveRetries(of device: Scenario.Device) -> String? {
-        let any = Expectation.Traffic(
-            request: RequestPattern(method: nil, row: nil), from: device.name, seen: .proxy, between: nil, count: nil,
-            responses: nil, same: [])
-        let attempts = attempts(of: device.name, any)
-        let actions = history.entries.filter { entry in
-            switch entry.event {
-            case .action(device.name, _), .started(device.name): true
-            default: false
-            }
-        }
-        var flapping = (count: 0, allowed: writes(of: device.name))
-        for outage in outages(of: device, during: nil) {
-            func isWithin(_ time: Nanoseconds) -> Bool { time >= outage.start && time < outage.end }
-            let count = attempts.count { isWithin($0.time) }
-            let extra = Self.attemptsPerAction * actions.count { isWithin($0.time) }
-            if outage.isFlap {
-                flapping.count += count
-                flapping.allowed += extra + Self.budget(ofDownPhase: outage.end - outage.start)
-            } else {
-                let allowed = extra + Self.budget(ofOutage: outage.end - outage.start)
-                if count > allowed {
-                    return "\(Self.attempts(count)) of \(device.name) in the outage at "
-                        + "\(TimeFormat.seconds(outage.start)), \(allowed) allowed"
-                }
-            }
-        }
-        if flapping.count <= flapping.allowed { return nil }
-        return "\(Self.attempts(flapping.count)) of \(device.name) in the down phases of flaps, "
-            + "\(flapping.allowed) allowed"
-    }
-
-    /// The number of attempts to which an action of the user entitles a client in an outage: it may interrupt a delay, and
-    /// try another connection.
-    private static let attemptsPerAction = 2
 
     private static func attempts(_ count: Int) -> String { "\(count) \(count == 1 ? "attempt" : "attempts")" }
 
@@ -140,24 +103,5 @@ extension ExpectationEvaluator {
             }
         }
         return found
-    }
-
-    /// Returns the number of attempts allowed in one outage of D seconds: 2 + ceil(log2(cap / base)) + D / (cap / 2),
-    /// with a cap of 60 s and a base of 1 s.
-    static func budget(ofOutage duration: Nanoseconds) -> Int {
-        let (count, remainder) = duration.count.quotientAndRemainder(dividingBy: 30_000_000_000)
-        return 2 + 6 + Int(count) + (remainder > 0 ? 1 : 0)
-    }
-
-    /// Returns the number of attempts allowed in one down phase of a flap, besides one for each change: 2 in up to 2 s,
-    /// one more for each doubling of that length, and never more than in an outage.
-    static func budget(ofDownPhase duration: Nanoseconds) -> Int {
-        var allowed = 2
-        var length = Nanoseconds.seconds(2)
-        while length < duration && allowed < 64 {
-            length = length + length
-            allowed += 1
-        }
-        return min(allowed + Int(duration.count / 30_000_000_000), budget(ofOutage: duration))
     }
 }

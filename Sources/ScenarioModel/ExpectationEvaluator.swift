@@ -17,6 +17,9 @@ struct ExpectationEvaluator {
     lazy var duplicates = Self.duplicates(exchanges, scenario)
     /// The changes that devices have accepted from their users.
     lazy var changes = Self.changes(history, scenario)
+    /// The facts on which invariants and budgets are decided.
+    lazy var facts = RunFacts(
+        scenario, history, exchanges: exchanges, duplicates: duplicates, changes: changes, lateness: lateness)
 
     init(_ scenario: Scenario, _ history: History) {
         self.scenario = scenario

@@ -25,6 +25,9 @@ public struct FailureContext: Hashable, Sendable {
             found.actors = fault.device.map { [$0] } ?? []
             found.rows = fault.request.row.map { [$0] } ?? []
             found.time = evaluator.healTime
+        } else if let invariant = scenario.invariants.members.first(where: { $0.checkDescription == check.description })
+        {
+            if let violation = evaluator.violation(of: invariant) { found.set(violation, history) }
         } else if let aborted = history.entries.first(where: { if case .aborted = $0.event { true } else { false } }) {
             found.time = aborted.time
         }
@@ -72,6 +75,14 @@ public struct FailureContext: Hashable, Sendable {
             case .agree(let names):
                 actors = Set(names.filter { $0 != "server" })
                 rows = Set(evaluator.disagreement(names)?.rows ?? [])
+            }
+        }
+
+        mutating func set(_ violation: InvariantViolation, _ history: History) {
+            actors = violation.actor.map { [$0] } ?? []
+            rows = violation.row.map { [$0] } ?? []
+            if let index = violation.index, history.entries.indices.contains(index) {
+                time = history.entries[index].time
             }
         }
 

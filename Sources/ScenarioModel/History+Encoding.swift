@@ -1,4 +1,5 @@
 internal import Determinism
+internal import LinkModel
 
 extension History.Entry {
     /// Appends the canonical encoding of the entry: time, kind, and values with their lengths; of the notes of a device
@@ -20,6 +21,11 @@ struct EventEncoder {
     }
 
     mutating func add(_ value: Int?) {
+        add(value == nil ? 0 : 1)
+        add(value ?? 0)
+    }
+
+    mutating func add(_ value: UInt64?) {
         add(value == nil ? 0 : 1)
         add(value ?? 0)
     }
@@ -160,6 +166,28 @@ extension History.Event {
             encoder.begin(27)
             encoder.add(id as Int?)
             encoder.add(bytes as Int?)
+        case .contents(let id, let contents):
+            encoder.begin(40)
+            encoder.add(id as Int?)
+            contents.encode(into: &encoder)
+        case .policy(let device, let policy):
+            encoder.begin(41)
+            encoder.add(device)
+            policy.encode(into: &encoder)
+        case .interface(let device, let isUp, let isMetered):
+            encoder.begin(42)
+            encoder.add(device)
+            encoder.add(isUp)
+            encoder.add(isMetered)
+        case .world(let facts):
+            encoder.begin(43)
+            encoder.add(facts.isVirtual)
+            encoder.add(facts.comparesBytes)
+        case .bytesChanged(let device, let direction, let offset):
+            encoder.begin(44)
+            encoder.add(device)
+            encoder.add(direction == .up)
+            encoder.add(offset as Int?)
         }
     }
 }
@@ -230,6 +258,16 @@ extension History.Event: CustomStringConvertible {
         case .server(let rows): "server" + rows.map { " \($0.name)=\($0.revision)" }.joined()
         case .hostPause(let span): "host paused for \(TimeFormat.duration(span))"
         case .aborted(let reason): "aborted: \(reason)"
+        case .contents(let id, let contents): "request \(id) says \(contents)"
+        case .policy(let device, let policy):
+            "\(device) policy: delays \(TimeFormat.duration(policy.firstDelay)) to "
+                + "\(TimeFormat.duration(policy.longestDelay)), poll \(policy.poll.map { TimeFormat.duration($0) } ?? "none")"
+        case .interface(let device, let isUp, let isMetered):
+            "\(device) interface \(isUp ? "up" : "down")\(isMetered ? ", metered" : "")"
+        case .world(let facts):
+            "\(facts.isVirtual ? "virtual" : "real") time\(facts.comparesBytes ? ", bytes are compared" : "")"
+        case .bytesChanged(let device, let direction, let offset):
+            "\(device) \(direction == .up ? "upload" : "download") changed after \(offset) B"
         }
     }
 }

@@ -1,4 +1,5 @@
 public import Determinism
+public import LinkModel
 
 /// The events of a run in order; times count from the scenario's start.
 public struct History: Sendable {
@@ -62,6 +63,17 @@ public struct History: Sendable {
         case hostPause(Nanoseconds)
         /// The run was aborted, for this reason.
         case aborted(String)
+        /// What an earlier request says.
+        case contents(Int, RequestContents)
+        /// The policy that a device's client publishes.
+        case policy(device: String, ClientPolicy)
+        /// A device's client has been told of its interface.
+        case interface(device: String, isUp: Bool, isMetered: Bool)
+        /// What the world of the run records.
+        case world(WorldFacts)
+        /// The link of a device without faults has delivered a byte that differs from the one sent: the direction, and
+        /// the number of bytes of the connection before it.
+        case bytesChanged(device: String, Direction, offset: Int)
     }
 
     /// An event with its time.
@@ -222,6 +234,8 @@ public struct History: Sendable {
         var row: String?
         let key: String?
         let bodyDigest: UInt64
+        /// What the request says; `nil` if the world does not record it.
+        var contents: RequestContents?
         let sentAt: Nanoseconds
         /// The index of the request's entry.
         let sentIndex: Int
@@ -232,7 +246,11 @@ public struct History: Sendable {
         var arrivedAt: Nanoseconds?
         var arrivedIndex = 0
         var serverStatus: Int?
+        /// The index of the entry of the server's response; `nil` if there is none.
+        var respondedIndex: Int?
         var receivedStatus: Int?
+        /// The time and the index of the entry with which the exchange ended for the client; `nil` if it did not.
+        var end: (index: Int, time: Nanoseconds)?
         /// The number of bytes of the request's body.
         var bytesUp = 0
         /// The number of bytes of the body of the server's response.
@@ -263,6 +281,7 @@ public struct History: Sendable {
                     sentIndex: index, isFirstOfAttempt: connection.map { attempts.remove($0) != nil } ?? false,
                     isOnPortal: portals.contains(actor))
             case .named(let id, let row): found[id]?.row = row
+            case .contents(let id, let contents): found[id]?.contents = contents
             case .requestSent(let id, let bytes): found[id]?.bytesUp = bytes
             case .fault(let index, let id, let point): found[id]?.fault = (index, point)
             case .arrived(let id):
@@ -270,6 +289,7 @@ public struct History: Sendable {
                 found[id]?.arrivedIndex = index
             case .serverResponded(let id, let status, let bytes, let revision):
                 found[id]?.serverStatus = status
+                found[id]?.respondedIndex = index
                 found[id]?.bytesDown = bytes
                 found[id]?.revision = revision
                 // A response implies an arrived request, even if no arrival was recorded.
@@ -277,7 +297,10 @@ public struct History: Sendable {
                     found[id]?.arrivedAt = entry.time
                     found[id]?.arrivedIndex = index
                 }
-            case .responseReceived(let id, let status): found[id]?.receivedStatus = status
+            case .responseReceived(let id, let status):
+                found[id]?.receivedStatus = status
+                found[id]?.end = (index, entry.time)
+            case .failed(let id): found[id]?.end = (index, entry.time)
             default: break
             }
         }

@@ -24,6 +24,8 @@ public struct HistoryRecorder: Sendable {
     private var states: [String: History.DeviceState] = [:]
     /// The revisions of responses that have begun, by their exchanges.
     private var revisions: [Int: Int] = [:]
+    /// The numbers of access tokens.
+    private var tokens: [[UInt8]: Int] = [:]
     /// The number of names assigned; names of notes are the same as long as it is.
     public private(set) var namings = 0
 
@@ -158,6 +160,18 @@ public struct HistoryRecorder: Sendable {
         known[source] = number
         return number
     }
+
+    /// Returns the number in the run of an access token; numbers count from 0 in the order of the calls.
+    public mutating func token(_ token: [UInt8]) -> Int {
+        if let number = tokens[token] { return number }
+        guard tokens.count < Self.tokensMax else { return Self.tokensMax }
+        let number = tokens.count
+        tokens[token] = number
+        return number
+    }
+
+    /// The maximum number of access tokens that are told apart.
+    private static let tokensMax = 4096
 
     /// Remembers the entity tag of a response that has begun.
     ///

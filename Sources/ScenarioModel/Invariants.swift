@@ -41,16 +41,8 @@ extension Scenario {
         /// The short name, `I1` to `I18`.
         public var number: String { "I\((Self.allCases.firstIndex(of: self) ?? 0) + 1)" }
 
-        /// The invariants that a history can violate for certain. The others need what a history does not contain: base
-        /// revisions, credentials, or another run to compare with.
-        public static let decidable: Set<Invariant> = [
-            .noLostWrite, .noDuplicateEffect, .convergence, .boundedRetries, .monotonicRevision, .order,
-            .readYourWrites,
-            .noFalseConflict, .deletesStick,
-        ]
-
-        /// Whether runs are checked for violations of the invariant.
-        public var isDecidable: Bool { Self.decidable.contains(self) }
+        /// The description of the check in a verdict.
+        public var checkDescription: String { "invariant: \(rawValue) (\(number))" }
 
         /// Returns the invariant with a name or a short name; `nil` if there is none.
         public init?(named name: String) {
@@ -90,14 +82,18 @@ extension Scenario {
             }
         }
 
-        /// The members that are checked, those that are not, and the standard ones that the scenario drops, in a line each.
-        public var summary: [String] {
+        /// Returns the members that were checked, those that were not, and the standard ones that the scenario drops, in
+        /// a line each.
+        public func summary(unchecked: [UncheckedInvariant]) -> [String] {
             func line(_ title: String, _ invariants: [Invariant]) -> [String] {
                 let names = invariants.map { "\($0.rawValue) (\($0.number))" }
                 return names.isEmpty ? [] : ["\(title): \(names.joined(separator: ", "))"]
             }
-            return line("invariants checked", members.filter(\.isDecidable))
-                + line("invariants not checked yet", members.filter { !$0.isDecidable })
+            let left = Set(unchecked.map(\.invariant))
+            return line("invariants checked", members.filter { !left.contains($0) })
+                + unchecked.map {
+                    "invariant not checked: \($0.invariant.rawValue) (\($0.invariant.number)): \($0.reason)"
+                }
                 + line("invariants dropped by the scenario", Invariant.allCases.filter(dropped.contains))
         }
     }

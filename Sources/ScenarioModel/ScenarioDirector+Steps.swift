@@ -23,6 +23,7 @@ extension ScenarioDirector {
         actors[index].interface = interface
         if kindHasChanged { record(.action(actor: device.name, "uses \(interface.kind.rawValue)")) }
         order(.setInterface(device: device.name, isUp: interface.isUp, interface.kind))
+        record(.interface(device: device.name, isUp: interface.isUp, isMetered: interface.kind == .cell))
     }
 
     // MARK: Steps

@@ -49,6 +49,8 @@ public struct Verdict: Sendable {
     public let result: Result
     /// The expectations that were not evaluated, in order.
     public let impossible: [ImpossibleCheck]
+    /// The invariants that were not checked, although the scenario does not drop them.
+    public let unchecked: [UncheckedInvariant]
 
     /// The limit on lateness as an excuse. An expectation that holds only with bounds moved by the lateness passes if
     /// the lateness is below the limit, and is inconclusive otherwise.
@@ -96,10 +98,10 @@ public struct Verdict: Sendable {
         }
         checks += Self.steps(scenario, history)
         for invariant in scenario.invariants.members {
-            guard let reason = evaluator.violation(of: invariant) else { continue }
+            guard let reason = evaluator.violation(of: invariant)?.reason else { continue }
             checks.append(
                 Check(
-                    description: "invariant: \(invariant.rawValue) (\(invariant.number))",
+                    description: invariant.checkDescription,
                     location: scenario.locations["invariants"]
                         ?? SourceLocation(file: scenario.name, line: 1, column: 1),
                     outcome: wasAborted ? Self.excused(.fail(reason), scenario, evaluator.lateness) : .fail(reason)))
@@ -112,6 +114,7 @@ public struct Verdict: Sendable {
                     outcome: Self.excused(.fail(reason), scenario, evaluator.lateness)))
         }
         self.checks = checks
+        unchecked = evaluator.facts.unchecked
         let hasEvaluatedNone = !impossible.isEmpty && impossible.count == scenario.expectations.count
         result = Result.worst(
             of: (hasEvaluatedNone ? [.inconclusive] : [])

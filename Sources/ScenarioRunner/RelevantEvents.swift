@@ -134,7 +134,10 @@ public struct RelevantEvents: Sendable {
             let shown = found.prefix(3).map { "\($0.name) revision \($0.revision), text \(texts.display($0.text))" }
             let more = found.count > shown.count ? ["\(found.count - shown.count) more"] : []
             return "server: " + (found.isEmpty ? "no such note" : (shown + more).joined(separator: "; "))
-        case .named, .requestSent, .arrived, .serverResponded, .commit, .accepted, .phase, .step, .late: return nil
+        case .bytesChanged(let device, _, _): return concerns(device) ? event.description : nil
+        case .named, .requestSent, .arrived, .serverResponded, .commit, .accepted, .phase, .step, .late, .contents,
+            .policy, .interface, .world:
+            return nil
         }
     }
 

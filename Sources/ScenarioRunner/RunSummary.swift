@@ -39,6 +39,8 @@ public struct RunSummary: Sendable {
     public let checks: [Check]
     /// The expectations that could not be evaluated, which do not count as passed.
     public let impossible: [ImpossibleCheck]
+    /// The invariants that were not checked, although the scenario does not drop them.
+    public let unchecked: [UncheckedInvariant]
     /// The digest of all events; `nil` if the run did not take place.
     public let digest: String?
     /// The number of events that the world has executed.
@@ -75,7 +77,7 @@ public struct RunSummary: Sendable {
             case .result: (reason, exitStatus) = ("", RunStatus.passed)
             }
             self.result = exitStatus == RunStatus.inconclusive ? .inconclusive : .error
-            impossible = []
+            (impossible, unchecked) = ([], [])
             (checks, screen, trace, errors) = ([], [], [], reason.split(separator: "\n").map(String.init))
             (digest, eventCount, duration, isReproducible) = (nil, 0, .zero, nil)
             return
@@ -86,6 +88,7 @@ public struct RunSummary: Sendable {
         let scenario = run.scenario
         checks = result.verdict.checks.map { Self.check($0, scenario, history, texts, world) }
         impossible = result.verdict.impossible
+        unchecked = result.verdict.unchecked
         digest = result.digestText
         eventCount = result.eventCount
         duration = history.entries.last?.time ?? .zero
@@ -182,7 +185,7 @@ public struct RunSummary: Sendable {
             lines.append("  --    \(check.description)")
             lines.append("        not possible: \(check.reason) (\(check.location))")
         }
-        return lines + run.scenario.invariants.summary.map { "  -     \($0)" }
+        return lines + run.scenario.invariants.summary(unchecked: unchecked).map { "  -     \($0)" }
     }
 
     /// The expectations that could not be evaluated, in one line each, for reports.

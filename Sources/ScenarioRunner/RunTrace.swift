@@ -1,6 +1,7 @@
 internal import CommandSupport
 internal import Determinism
 internal import JSON
+internal import LinkModel
 public import ScenarioModel
 
 /// The trace of a run: one line per event, in a format that programs can read.
@@ -113,7 +114,48 @@ public enum RunTrace {
                 })
         case .hostPause(let span): fields("host-pause", [("seconds", time(span))])
         case .aborted(let reason): fields("aborted", [("reason", reason)])
+        case .contents(let id, let contents): fields("contents", [("exchange", "\(id)")] + values(of: contents))
+        case .policy(let device, let policy):
+            fields(
+                "policy",
+                [
+                    ("actor", device), ("first", time(policy.firstDelay)), ("longest", time(policy.longestDelay)),
+                    ("poll", policy.poll.map(time) ?? "none"),
+                ])
+        case .interface(let device, let isUp, let isMetered):
+            fields(
+                "interface",
+                [("actor", device), ("state", isUp ? "up" : "down"), ("metered", isMetered ? "yes" : "no")])
+        case .world(let facts):
+            fields(
+                "world",
+                [
+                    ("time", facts.isVirtual ? "virtual" : "real"),
+                    ("bytes", facts.comparesBytes ? "compared" : "unknown"),
+                ])
+        case .bytesChanged(let device, let direction, let offset):
+            fields(
+                "changed",
+                [("actor", device), ("direction", direction == .up ? "up" : "down"), ("offset", "\(offset)")])
         }
+    }
+
+    private static func values(of contents: RequestContents) -> [(key: String, value: String)] {
+        var values: [(key: String, value: String)] = []
+        switch contents.account {
+        case .user(let name)?: values.append(("account", name))
+        case .token(let number)?: values.append(("token", "\(number)"))
+        case nil: break
+        }
+        if let base = contents.base {
+            values.append(("base", "\(base.number.map(String.init) ?? "-"):\(hexadecimal(base.digest, 16).suffix(8))"))
+        }
+        if contents.isConditional { values.append(("conditional", "yes")) }
+        if case .note(let title, let text) = contents.body {
+            func short(_ digest: UInt64?) -> String { digest.map { String(hexadecimal($0, 16).suffix(8)) } ?? "-" }
+            values.append(("note", "\(short(title)):\(short(text))"))
+        }
+        return values
     }
 
     /// Returns what is shown beside the notes, as far as the client publishes it.

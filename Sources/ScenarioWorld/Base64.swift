@@ -17,4 +17,21 @@ public enum Base64 {
         }
         return String(decoding: text, as: UTF8.self)
     }
+
+    /// Returns the bytes of a text; `nil` if it is not Base64. Padding at the end is optional.
+    public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var (bits, count) = (UInt32(0), 0)
+        for byte in text {
+            if byte == UInt8(ascii: "=") { break }
+            guard let value = alphabet.firstIndex(of: byte) else { return nil }
+            bits = bits << 6 | UInt32(value)
+            count += 6
+            if count < 8 { continue }
+            count -= 8
+            bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+            bits &= (1 << UInt32(count)) - 1
+        }
+        return bytes
+    }
 }

@@ -46,6 +46,8 @@ final class Connection {
         case end
     }
 
+    /// The comparison of the bytes of both ends.
+    private var comparison = PerDirection(up: StreamComparison(), down: StreamComparison())
     private var machine: HTTPServerMachine?
     private var isServerClosed = false
     /// The deadline for which an event is scheduled.
@@ -105,7 +107,20 @@ final class Connection {
     }
 
     private func report(_ event: SocketEvent) {
-        if let flow { device.report(event, on: flow) }
+        guard let flow else { return }
+        if case .bytes(let bytes, from: let side) = event { comparison[side.sendDirection].entered(bytes) }
+        device.report(event, on: flow)
+    }
+
+    /// Ends the comparison of the bytes of both ends: a fault, or a response of the link itself, may change them.
+    func stopComparing() {
+        comparison.up.stop()
+        comparison.down.stop()
+    }
+
+    private func compare(_ bytes: ByteBuffer, _ direction: Direction) {
+        guard let offset = comparison[direction].left(bytes) else { return }
+        world.record(.bytesChanged(device: device.name, direction, offset: offset))
     }
 
     // MARK: The client's socket
@@ -144,6 +159,7 @@ final class Connection {
 
     /// Executes an action of the link.
     func execute(_ action: SocketAction) {
+        if case .write(let bytes, to: let side) = action { compare(bytes, side.opposite.sendDirection) }
         switch action {
         case .write(let bytes, to: .client):
             // A closed socket responds with a RST.

@@ -20,6 +20,7 @@ extension Device {
             exchanges[number(id)] = (id, timed.flow)
             flows[timed.flow]?.beginExchange(number(id))
             world.record(event)
+            world.record(RequestFacts.event(head, body, exchange: number(id), &world.recorder))
             link.admitRequest(id, of: timed.flow, at: world.now)
             // The client may have closed its socket while the request waited to be read.
             if flows[timed.flow]?.client == .closed { flows[timed.flow]?.endExchanges() }
@@ -36,6 +37,7 @@ extension Device {
             guard flows[timed.flow]?.endExchange(number(id)) == true else { return }
             world.record(.failed(number(id)))
         case .faultInjected(let id, let rule, let point, _):
+            flows[timed.flow]?.stopComparing()
             world.record(
                 .fault(index: rule, exchange: number(id), point: Scenario.Fault.Point(rawValue: point.rawValue)))
         case .faultMissed(_, let rule, _): world.faultMissed(rule)

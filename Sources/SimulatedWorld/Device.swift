@@ -236,6 +236,7 @@ final class Device {
     /// Applies conditions to the link.
     func setConditions(_ conditions: Conditions) {
         isNameResolved = conditions.connectionPolicy != .dns
+        if conditions.connectionPolicy == .portal { for (_, connection) in flows { connection.stopComparing() } }
         link.setConditions(conditions, at: world.now)
         settle()
     }
@@ -301,7 +302,11 @@ final class Device {
             connection.flow = flow
             flows[flow] = connection
             world.schedule(.clientSocket(connection, .connected), after: .zero)
-            if link.needsUpstream(flow) { world.schedule(.serverSocket(connection, .accepted), after: .zero) }
+            if link.needsUpstream(flow) {
+                world.schedule(.serverSocket(connection, .accepted), after: .zero)
+            } else {
+                connection.stopComparing()
+            }
         }
         settle()
     }

@@ -145,6 +145,9 @@ final class World {
         if recorder.record(event, at: now), let entry = recorder.history.entries.last { onEvent?(entry) }
         director.recorded(event, at: now)
         collectOrders()
+        if case .phase(.script) = event {
+            for event in scenario.openingEvents(WorldFacts(isVirtual: true, comparesBytes: true)) { record(event) }
+        }
     }
 
     /// Assigns a note its name.

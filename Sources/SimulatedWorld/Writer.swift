@@ -8,12 +8,14 @@ internal import SyncEngine
 final class Writer {
     let name: String
     private unowned let world: World
+    private let user: String
     private let authorization: String
     private var client: WriterClient
 
     init(_ writer: Scenario.Writer, in world: World) {
         name = writer.name
         self.world = world
+        user = writer.user
         authorization = Server.authorization(of: writer.user)
         client = WriterClient(name, seed: world.seed)
     }
@@ -50,6 +52,7 @@ final class Writer {
             world.recorder.request(
                 content.number, of: name, method: content.content.method, record: content.record, key: content.key,
                 bodyDigest: content.bodyDigest))
+        world.record(RequestFacts.event(content.content, user: user, exchange: id, &world.recorder))
         if !content.content.body.isEmpty { world.record(.requestSent(id, bytes: content.content.body.count)) }
         world.record(.arrived(id))
         let response = world.server.respond(to: request, content.content.body, at: world.now)

@@ -106,17 +106,18 @@ struct ScenariosCommand: ParsableCommand {
 struct ExplainCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explain",
-        abstract: "Explain a key of scenario files.",
+        abstract: "Explain a key of scenario files, or an invariant.",
         discussion: """
             Examples:
               slowlane explain
               slowlane explain point
               slowlane explain expect.traffic.count
+              slowlane explain I9
 
-            Exit status: 0 success; 64 no key has that name.
+            Exit status: 0 success; 64 no key or invariant has that name.
             """)
 
-    @Argument(help: "A key, or its position in the file. (default: list the keys of a file)")
+    @Argument(help: "A key, its position in the file, or an invariant. (default: list the keys of a file)")
     var key: String?
 
     func run() throws {

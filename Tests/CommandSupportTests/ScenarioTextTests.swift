@@ -20,6 +20,31 @@ import Testing
         #expect(text[start..<end] == tables, "run SLOWLANE_WRITE_DOCS=1 scripts/test --filter ScenarioTextTests")
     }
 
+    @Test func theDocumentationHasTheInvariants() throws {
+        let page = URL(filePath: #filePath).appending(path: "../../../docs/invariants.md").standardizedFileURL
+        let text = try String(contentsOf: page, encoding: .utf8)
+        let start = try #require(text.range(of: "--filter ScenarioTextTests -->\n")).upperBound
+        let found = "\n" + ScenarioText.invariantsMarkdown().joined(separator: "\n") + "\n"
+        if ProcessInfo.processInfo.environment["SLOWLANE_WRITE_DOCS"] != nil {
+            return try Data((text[..<start] + found).utf8).write(to: page)
+        }
+        #expect(text[start...] == found, "run SLOWLANE_WRITE_DOCS=1 scripts/test --filter ScenarioTextTests")
+    }
+
+    @Test func everyInvariantIsExplainedOnOneScreen() throws {
+        for invariant in Scenario.Invariant.allCases {
+            let lines = try #require(ScenarioText.explanation(of: invariant.number))
+            #expect(lines.count <= 40 && lines.allSatisfy { $0.count <= 100 }, "\(invariant)")
+            #expect(lines[0].hasPrefix("\(invariant.number) \(invariant.rawValue)"))
+            #expect(lines.contains { $0.hasPrefix("  cannot see: ") })
+            #expect(try #require(ScenarioText.explanation(of: invariant.rawValue)).suffix(lines.count) == lines[...])
+        }
+        // A key of that name is explained, too.
+        let both = try #require(ScenarioText.explanation(of: "order"))
+        #expect(both.first?.contains("traffic.order") ?? false)
+        #expect(both.contains { $0.hasPrefix("I7 order") })
+    }
+
     @Test func everyKeyIsExplainedOnOneScreen() throws {
         #expect(ScenarioFormat.keyNames.count > 90)
         for key in ScenarioFormat.keyNames where key != "not" {

@@ -208,8 +208,8 @@ private typealias Expectation = ScenarioModel.Expectation
 
     @Test func aDownPhaseOfAFlapHasASmallerBudget() {
         let seconds: [Int64] = [1, 2, 4, 12, 60, 600]
-        #expect(seconds.map { ExpectationEvaluator.budget(ofDownPhase: .seconds($0)) } == [2, 2, 3, 5, 9, 28])
-        #expect(ExpectationEvaluator.budget(ofDownPhase: Nanoseconds(.max)) > 0)
+        #expect(seconds.map { ClientPolicy().attemptsMax(inDownPhase: .seconds($0)) } == [2, 2, 3, 5, 9, 28])
+        #expect(ClientPolicy().attemptsMax(inDownPhase: Nanoseconds(.max)) > 0)
     }
 
     @Test func theResponseOfAPortalIsNotThatOfTheServer() {

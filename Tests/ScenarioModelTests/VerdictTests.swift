@@ -228,10 +228,10 @@ private typealias Expectation = ScenarioModel.Expectation
 
     @Test func anOutageHasARetryBudget() {
         // 2 + log2(60) + D / 30.
-        #expect(ExpectationEvaluator.budget(ofOutage: .seconds(15)) == 9)
-        #expect(ExpectationEvaluator.budget(ofOutage: .seconds(200)) == 15)
+        #expect(ClientPolicy().attemptsMax(inOutage: .seconds(15)) == 9)
+        #expect(ClientPolicy().attemptsMax(inOutage: .seconds(200)) == 15)
         // The longest possible outage.
-        #expect(ExpectationEvaluator.budget(ofOutage: Nanoseconds(.max)) == 8 + 307_445_735)
+        #expect(ClientPolicy().attemptsMax(inOutage: Nanoseconds(.max)) == 8 + 307_445_735)
         var run = Run()
         var nothing = DirectionConditions.clear
         nothing.loss = .one

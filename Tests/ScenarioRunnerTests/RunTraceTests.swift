@@ -1,4 +1,5 @@
 import Determinism
+import LinkModel
 import ScenarioModel
 import Testing
 
@@ -42,6 +43,25 @@ import Testing
             (.late(.milliseconds(12)), "late seconds=0.012000000"),
             (.hostPause(.seconds(2)), "host-pause seconds=2.000000000"),
             (.action(actor: "A", "is killed"), "action actor=A action=\"is killed\""),
+            (
+                .contents(
+                    7,
+                    RequestContents(
+                        account: .user("ada"), base: .init("2-ab"),
+                        body: .note(title: nil, text: RequestContents.digest("")))),
+                "contents exchange=7 account=ada base=2:92f57d6b note=-:84222325"
+            ),
+            (
+                .contents(7, RequestContents(account: .token(1), isConditional: true)),
+                "contents exchange=7 token=1 conditional=yes"
+            ),
+            (.interface(device: "A", isUp: false, isMetered: true), "interface actor=A state=down metered=yes"),
+            (.world(.init(isVirtual: true, comparesBytes: false)), "world time=virtual bytes=unknown"),
+            (
+                .policy(device: "A", ClientPolicy(poll: .seconds(60))),
+                "policy actor=A first=1.000000000 longest=60.000000000 poll=60.000000000"
+            ),
+            (.bytesChanged(device: "A", .down, offset: 9), "changed actor=A direction=down offset=9"),
             (.aborted("over \"limit\""), "aborted reason=\"over \\\"limit\\\"\""),
             (
                 .device(

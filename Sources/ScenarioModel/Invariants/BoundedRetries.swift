@@ -1,0 +1,171 @@
+internal import Determinism
+
+/// I5: bounded retries.
+enum BoundedRetries: InvariantCheck {
+    static let rule = InvariantRule(
+        rule: "A client's attempts in an outage are within the budget of the policy that it publishes, it keeps the "
+            + "delays of that policy, and it respects Retry-After.",
+        violations: "A device makes more attempts in an outage than its budget, plus 2 for each action of its user "
+            + "and each start of its client; it sends a request before the end of a Retry-After; or it repeats a "
+            + "failed request three times, each within half of its first delay, with no action, start or change of the "
+            + "network between.",
+        worlds: "Both. Attempts to connect of programs are not known; for them only requests count, and the "
+            + "reference policy.",
+        blindSpots: "A Retry-After that a server sends by itself: only those of faults are known.",
+        source: "story S30, S32, S33; RFC 9110, section 10.2.3; the reference policy R0")
+
+    /// The number of attempts to which an action of the user entitles a client in an outage: it may interrupt a delay,
+    /// and try another connection.
+    private static let attemptsPerAction = 2
+    /// The number of attempts in a row, without a delay between them, that are a storm.
+    private static let stormMin = 4
+    /// The lateness of a request that was on its way when the response arrived.
+    private static let slack = Nanoseconds.milliseconds(100)
+
+    static func violation(in run: RunFacts) -> InvariantViolation? {
+        for device in run.devices where !run.sendsRequests(device.name) {
+            if let found = overBudget(device, run) ?? early(device, run) ?? storm(device, run) { return found }
+        }
+        return nil
+    }
+
+    // MARK: The budget
+
+    private struct Outage {
+        let start: RunFacts.Moment
+        var end = Nanoseconds(.max)
+        let isFlap: Bool
+    }
+
+    private static func overBudget(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
+        var attempts = device.dials.map(\.time)
+        for index in device.exchanges where !run.exchanges[index].isFirstOfAttempt {
+            attempts.append(run.exchanges[index].sentAt)
+        }
+        let actions =
+            device.actions.map(\.moment.time)
+            + run.history.entries.compactMap { entry in
+                if case .started(device.name) = entry.event { entry.time } else { nil }
+            }
+        let accepted = run.changes.count { $0.device == device.name }
+        let planned = run.scenario.steps.count { $0.action?.actor == device.name && $0.action?.action.isWrite == true }
+        var flapping = (count: 0, allowed: accepted > 0 ? accepted : planned)
+        for outage in outages(device) {
+            func isWithin(_ time: Nanoseconds) -> Bool { time >= outage.start.time && time < outage.end }
+            let count = attempts.count(where: isWithin)
+            let extra = attemptsPerAction * actions.count(where: isWithin)
+            let length = outage.end - outage.start.time
+            if outage.isFlap {
+                flapping.count += count
+                flapping.allowed += extra + device.policy.attemptsMax(inDownPhase: length)
+                continue
+            }
+            let allowed = extra + device.policy.attemptsMax(inOutage: length)
+            if count <= allowed { continue }
+            return InvariantViolation(
+                "\(text(count)) of \(device.name) in the outage at \(RunFacts.text(outage.start.time)), \(allowed) allowed",
+                at: outage.start.index, of: device.name)
+        }
+        if flapping.count <= flapping.allowed { return nil }
+        return InvariantViolation(
+            "\(text(flapping.count)) of \(device.name) in the down phases of flaps, \(flapping.allowed) allowed",
+            of: device.name)
+    }
+
+    private static func text(_ count: Int) -> String { "\(count) \(count == 1 ? "attempt" : "attempts")" }
+
+    private static func outages(_ device: RunFacts.Device) -> [Outage] {
+        var found: [Outage] = []
+        var isDown = false
+        for state in device.network {
+            // Starts of the client and its interface do not divide an outage.
+            if isDown, !state.isOpen, found.last?.isFlap == state.isFlap { continue }
+            if isDown { found[found.count - 1].end = state.moment.time }
+            isDown = !state.isOpen
+            if isDown { found.append(Outage(start: state.moment, isFlap: state.isFlap)) }
+        }
+        return found
+    }
+
+    // MARK: Retry-After
+
+    private static func early(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
+        for index in device.exchanges {
+            let first = run.exchanges[index]
+            guard let end = first.end, let seconds = retryAfter(first, run) else { continue }
+            let floor = end.time + seconds
+            for later in device.exchanges where later > index {
+                let exchange = run.exchanges[later]
+                if exchange.sentAt >= floor { break }
+                // A long request may have been on its way, and a new process does not know the response.
+                if exchange.sentIndex < end.index || exchange.sentAt <= end.time + slack || exchange.bytesUp > 16 << 10
+                {
+                    continue
+                }
+                if device.starts.contains(where: { $0.index > end.index && $0.index < exchange.sentIndex }) { break }
+                return InvariantViolation(
+                    "\(device.name) sends \(exchange.method) \(exchange.row ?? "index") at \(RunFacts.text(exchange.sentAt)), "
+                        + "before the end of the Retry-After of \(RunFacts.text(end.time))",
+                    at: exchange.sentIndex, of: device.name, exchange.row)
+            }
+        }
+        return nil
+    }
+
+    /// Returns the delay that a response has asked for; `nil` if it has not.
+    static func retryAfter(_ exchange: History.Exchange, _ run: RunFacts) -> Nanoseconds? {
+        guard let status = exchange.receivedStatus, status == 429 || status == 503, let reply = run.reply(to: exchange),
+            let field = reply.headers.first(where: { $0.name.lowercased() == "retry-after" }),
+            let seconds = Int64(field.value)
+        else { return nil }
+        return .seconds(seconds)
+    }
+
+    // MARK: Delays
+
+    /// Requests that are attempts of the same thing.
+    private struct Subject: Hashable {
+        let method: String
+        let row: String?
+        let key: String?
+    }
+
+    private static func storm(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
+        let half = Nanoseconds(device.policy.firstDelay.count / 2)
+        // Events that entitle a client to another attempt at once.
+        let breaks =
+            (device.actions.map(\.moment.index) + device.network.map(\.moment.index) + device.starts.map(\.index))
+            .sorted()
+        var rows: [Subject: (count: Int, last: History.Exchange)] = [:]
+        var reads: [String: Int] = [:]
+        for index in device.exchanges {
+            let exchange = run.exchanges[index]
+            let subject = Subject(method: exchange.method, row: exchange.row, key: exchange.key)
+            var count = 1
+            if let (before, last) = rows[subject], hasFailed(last), let end = last.end, end.index < exchange.sentIndex,
+                exchange.sentAt - end.time < half, !hasBreak(breaks, last.sentIndex, exchange.sentIndex),
+                exchange.row.flatMap({ reads[$0] }).map({ $0 < last.sentIndex }) ?? true
+            {
+                count = before + 1
+            }
+            rows[subject] = (count, exchange)
+            if exchange.method == "GET", let row = exchange.row { reads[row] = exchange.sentIndex }
+            if count < stormMin { continue }
+            return InvariantViolation(
+                "\(device.name) sends \(exchange.method) \(exchange.row ?? "index") \(count) times in a row up to "
+                    + "\(RunFacts.text(exchange.sentAt)), each time less than \(TimeFormat.duration(half)) after a failure",
+                at: exchange.sentIndex, of: device.name, exchange.row)
+        }
+        return nil
+    }
+
+    private static func hasFailed(_ exchange: History.Exchange) -> Bool {
+        guard exchange.end != nil else { return false }
+        guard let status = exchange.receivedStatus else { return true }
+        return status >= 500 || status == 429 || status == 408 || status == 425
+    }
+
+    private static func hasBreak(_ breaks: [Int], _ from: Int, _ to: Int) -> Bool {
+        breaks.contains { $0 > from && $0 < to }
+    }
+}

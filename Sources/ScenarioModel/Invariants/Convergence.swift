@@ -1,0 +1,46 @@
+/// I4: convergence.
+enum Convergence: InvariantCheck {
+    static let rule = InvariantRule(
+        rule: "After the quiesce phase, notes without a mark equal the server's, and nothing waits to be sent.",
+        violations: "At the end, a note without a pending change, conflict or error differs between a device and the "
+            + "server, or a change is still shown as pending.",
+        worlds: "Both. Not decided if the run was aborted or the server's notes were not read.",
+        blindSpots: "Differences of notes that are in conflict or have an error at the end.",
+        source: "all stories; the end of each is a comparison of devices and server")
+
+    static func violation(in run: RunFacts) -> InvariantViolation? {
+        guard let rows = run.serverRows, !run.wasAborted else { return nil }
+        let hasQuiesced = run.history.entries.contains {
+            if case .phase(.verify) = $0.event { true } else { false }
+        }
+        for device in run.devices {
+            guard let state = device.state else { continue }
+            var open: Set<String> = []
+            var shown: [String: RunFacts.Row] = [:]
+            for row in state.rows {
+                if row.icon == "upload", hasQuiesced {
+                    return InvariantViolation(
+                        "\(device.name) shows \(row.name) as pending at the end", at: run.endIndex, of: device.name,
+                        row.name)
+                }
+                if row.icon != "none" || row.isDeleted { open.insert(row.name) } else { shown[row.name] = row }
+            }
+            let user = device.device.user
+            let stored = rows.filter { $0.user == user && !open.contains($0.name) }
+            let byName = Dictionary(stored.map { ($0.name, $0) }) { first, _ in first }
+            for row in state.rows where shown[row.name] != nil {
+                let found = byName[row.name]
+                if let found, found.title == row.title, found.text == row.text { continue }
+                return InvariantViolation(
+                    "\(device.name) shows \(row.name) at the end, unlike the server", at: run.endIndex, of: device.name,
+                    row.name)
+            }
+            if let missing = stored.first(where: { shown[$0.name] == nil }) {
+                return InvariantViolation(
+                    "\(device.name) does not show \(missing.name) at the end, and the server has it", at: run.endIndex,
+                    of: device.name, missing.name)
+            }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,63 @@
+/// I11: crash atomicity.
+enum CrashAtomicity: InvariantCheck {
+    static let rule = InvariantRule(
+        rule: "A kill at any point leads to the same end as no kill.",
+        violations: "A device shows, after a restart, other notes, marks or texts than at its last report before the "
+            + "kill, although it has committed nothing in between. Two runs, one with a kill and one without, are "
+            + "compared by the tests that generate kills.",
+        worlds: "Both, for Slowlane's client. One run shows only what is lost by a kill at once.",
+        blindSpots: "In one run, the effects of a kill that appear later; programs, whose commits are not known.",
+        source: "story S35, S36; the 2013 client saved the responses to all writes at once")
+
+    static func violation(in run: RunFacts) -> InvariantViolation? {
+        for device in run.devices where !device.isProgram {
+            for stop in device.stops {
+                guard let start = device.starts.first(where: { $0.index > stop.index }) else { continue }
+                // What was committed after the last report is unknown, and the user may act at once.
+                guard let found = firstChange(of: device, after: start.index, run),
+                    !device.commits.contains(where: { $0 < stop.index && $0 > found.lastReport }),
+                    !device.commits.contains(where: { $0 > stop.index && $0 < found.change.index }),
+                    !device.actions.contains(where: {
+                        $0.moment.index > found.lastReport && $0.moment.index < found.change.index && !isRestart($0)
+                    })
+                else { continue }
+                let change = found.change
+                let what =
+                    change.after == nil ? "has lost" : change.before == nil ? "has gained" : "shows another state of"
+                return InvariantViolation(
+                    "\(device.name) \(what) \(change.name) after the restart at \(RunFacts.text(start.time))",
+                    at: change.index, of: device.name, change.name)
+            }
+        }
+        return nil
+    }
+
+    private static func isRestart(_ action: RunFacts.UserAction) -> Bool {
+        ["is", "starts"].contains(action.words.first)
+    }
+
+    /// Returns the first difference of the first view after a start, and the last report before.
+    private static func firstChange(
+        of device: RunFacts.Device, after start: Int, _ run: RunFacts
+    ) -> (change: RunFacts.RowChange, lastReport: Int)? {
+        guard let first = firstView(of: device.name, after: start, run) else { return nil }
+        guard let change = device.changes.first(where: { $0.index == first }) else { return nil }
+        var last = -1
+        for (index, entry) in run.history.entries[..<min(start, run.history.entries.count)].enumerated() {
+            if case .device(device.name, _) = entry.event { last = index }
+        }
+        return (change, last)
+    }
+
+    /// Returns the index of the first view that a process reports, before it has received anything.
+    private static func firstView(of device: String, after start: Int, _ run: RunFacts) -> Int? {
+        for (index, entry) in run.history.entries.enumerated() where index > start {
+            switch entry.event {
+            case .device(device, _): return index
+            case .responseReceived, .stopped(device): return nil
+            default: continue
+            }
+        }
+        return nil
+    }
+}

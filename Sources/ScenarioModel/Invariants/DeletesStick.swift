@@ -1,0 +1,83 @@
+/// I10: deletions stick.
+enum DeletesStick: InvariantCheck {
+    static let rule = InvariantRule(
+        rule: "A note that a user has deleted returns only by a decision of a user who was asked.",
+        violations: "A note that the server has deleted is on the server at the end, and no client has created it "
+            + "again or resolved a conflict of it; or a note that was deleted on a device appears there again without "
+            + "a conflict or error, and no user has acted on it and no other client has written it.",
+        worlds: "Both. The end is checked only if the server's notes were read.",
+        blindSpots: "Notes with requests past the client.",
+        source: "story S20, S21, S23; the 2013 client dropped its tombstone whatever the response was")
+
+    static func violation(in run: RunFacts) -> InvariantViolation? { onServer(run) ?? inViews(run) }
+
+    private static func onServer(_ run: RunFacts) -> InvariantViolation? {
+        var seen: Set<RunFacts.Note> = []
+        for deletion in run.exchanges
+        where deletion.method == "DELETE" && RunFacts.isWrite(deletion) && RunFacts.isExecuted(deletion) {
+            // A repeated deletion may be that of a note with the same name that was deleted before.
+            guard let note = run.note(of: deletion), seen.insert(note).inserted,
+                run.finalRow(note.row, of: note.user) != nil,
+                !hasDecision(note, after: deletion.arrivedIndex, run)
+            else { continue }
+            return InvariantViolation(
+                "\(note.row) was deleted at \(RunFacts.text(deletion.sentAt)), and is on the server at the end",
+                at: deletion.arrivedIndex, of: deletion.actor, note.row)
+        }
+        return nil
+    }
+
+    /// Returns whether a user has decided after an entry that a deleted note returns.
+    private static func hasDecision(_ note: RunFacts.Note, after index: Int, _ run: RunFacts) -> Bool {
+        for entry in run.history.entries[min(index, run.history.entries.count)...] {
+            guard case .action(let actor, let text) = entry.event, run.user(of: actor) == note.user else { continue }
+            let words = text.split(separator: " ")
+            if words.first == "sends" { return true }
+            if words.count > 1, words[1] == note.row, words[0] == "creates" || words[0] == "resolves" { return true }
+        }
+        return false
+    }
+
+    private static func inViews(_ run: RunFacts) -> InvariantViolation? {
+        for device in run.devices where !device.isProgram && !run.hasRawRequests(of: device.device.user) {
+            for change in run.changes where change.device == device.name && change.kind == "deletes" {
+                guard let found = revival(change, device, run) else { continue }
+                return InvariantViolation(
+                    "\(device.name) shows \(change.row) again at \(RunFacts.text(found.time)), after its deletion at "
+                        + "\(RunFacts.text(change.start))",
+                    at: found.index, of: device.name, change.row)
+            }
+        }
+        return nil
+    }
+
+    private static func revival(
+        _ deletion: ExpectationEvaluator.Change, _ device: RunFacts.Device, _ run: RunFacts
+    ) -> RunFacts.RowChange? {
+        guard let changes = device.rows[deletion.row] else { return nil }
+        let user = device.device.user
+        guard
+            let found = changes.first(where: { change in
+                change.index > deletion.acceptedIndex
+                    && change.after.map { !$0.isDeleted && $0.icon != "conflict" && $0.icon != "error" } ?? false
+            })
+        else { return nil }
+        for other in run.devices where other.device.user == user {
+            for action in other.actions
+            where action.moment.index > deletion.startIndex && action.moment.index <= found.index {
+                if action.changes(deletion.row) && action.words[0] != "deletes" || action.words.first == "calls" {
+                    return nil
+                }
+            }
+        }
+        let hasOtherWriter = run.exchanges(of: deletion.row, user).contains {
+            $0.actor != device.name && RunFacts.mayBeExecuted($0) && $0.method != "DELETE" && $0.sentIndex < found.index
+        }
+        // A rejected deletion is announced, and then taken back.
+        let wasAnnounced = changes.contains { change in
+            change.index > deletion.acceptedIndex && change.index < found.index
+                && ["conflict", "error"].contains(change.after?.icon)
+        }
+        return hasOtherWriter || wasAnnounced ? nil : found
+    }
+}

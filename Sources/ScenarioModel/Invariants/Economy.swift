@@ -1,0 +1,95 @@
+internal import Determinism
+
+/// I16: economy.
+enum Economy: InvariantCheck {
+    static let rule = InvariantRule(
+        rule: "A client fetches no body that has not changed, reads one index at a time, and sends nothing on an "
+            + "interface that is down or that its policy forbids.",
+        violations: "A device receives a revision of a note with its body that it had received before, sends two "
+            + "requests for the index at the same time, or tries to connect while its interface is down or forbidden.",
+        worlds: "Both. Attempts of programs to connect are not known.",
+        blindSpots: "Bodies of indexes; revisions of servers without entity tags; requests inside the lifetime of a "
+            + "cache.",
+        source: "story S01, S03, S04, S38, S57; RFC 9111, section 4.3")
+
+    /// The time that a client has to notice that its interface has gone down.
+    private static let noticeMax = Nanoseconds.seconds(1)
+    /// The time by which two reports of one connection may be out of order in real time.
+    private static let slack = Nanoseconds.milliseconds(100)
+
+    static func violation(in run: RunFacts) -> InvariantViolation? {
+        for device in run.devices where !run.sendsRequests(device.name) {
+            if let found = refetch(device, run) ?? parallelIndex(device, run) ?? forbidden(device, run) { return found }
+        }
+        return nil
+    }
+
+    private static func refetch(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
+        var received: [String: (revision: Int, index: Int)] = [:]
+        for index in device.exchanges {
+            let exchange = run.exchanges[index]
+            guard let row = exchange.row, let end = exchange.end else { continue }
+            if exchange.method != "GET" {
+                // The response to a write may leave the client with another revision.
+                received[row] = nil
+                continue
+            }
+            guard exchange.receivedStatus == 200, run.isAnswered(exchange), exchange.fault == nil,
+                let revision = exchange.revision
+            else { continue }
+            if let before = received[row], before.revision == revision,
+                !device.starts.contains(where: { $0.index > before.index && $0.index < end.index })
+            {
+                return InvariantViolation(
+                    "\(device.name) fetches revision \(revision) of \(row) at \(RunFacts.text(exchange.sentAt)) again",
+                    at: exchange.sentIndex, of: device.name, row)
+            }
+            received[row] = (revision, end.index)
+        }
+        return nil
+    }
+
+    private static func parallelIndex(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
+        var last: History.Exchange?
+        for index in device.exchanges {
+            let exchange = run.exchanges[index]
+            guard exchange.method == "GET", exchange.row == nil, exchange.contents != nil else { continue }
+            if let last, !device.starts.contains(where: { $0.index > last.sentIndex && $0.index < exchange.sentIndex }),
+                last.end?.time ?? Nanoseconds(.max) > exchange.sentAt + slack
+            {
+                return InvariantViolation(
+                    "\(device.name) sends GET index at \(RunFacts.text(exchange.sentAt)), while that of "
+                        + "\(RunFacts.text(last.sentAt)) is in flight",
+                    at: exchange.sentIndex, of: device.name)
+            }
+            last = exchange
+        }
+        return nil
+    }
+
+    private static func forbidden(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
+        guard device.hasPolicy, !device.isProgram else { return nil }
+        var states = device.network[...]
+        var state: RunFacts.NetworkState?
+        var since = Nanoseconds.zero
+        for dial in device.dials {
+            while let next = states.first, next.moment.index < dial.index {
+                states.removeFirst()
+                if isForbidden(next, device) != state.map({ isForbidden($0, device) }) { since = next.moment.time }
+                state = next
+            }
+            guard let state, isForbidden(state, device) else { continue }
+            let notice = run.world?.isVirtual == true ? Nanoseconds.zero : noticeMax
+            guard run.span(from: since, to: dial.time) > notice else { continue }
+            return InvariantViolation(
+                "\(device.name) tries to connect at \(RunFacts.text(dial.time)), although its interface is "
+                    + "\(state.isUp ? "forbidden" : "down") since \(RunFacts.text(since))",
+                at: dial.index, of: device.name)
+        }
+        return nil
+    }
+
+    private static func isForbidden(_ state: RunFacts.NetworkState, _ device: RunFacts.Device) -> Bool {
+        !state.isUp || state.isMetered && !device.policy.usesMeteredInterfaces
+    }
+}

@@ -1,0 +1,135 @@
+internal import Determinism
+
+/// I17: liveness.
+enum Liveness: InvariantCheck {
+    static let rule = InvariantRule(
+        rule: "Without an action of the user, the next attempt starts within 5 s of the end of an outage that the "
+            + "interface has shown, and within the longest delay of the client's policy and 5 s of the end of any "
+            + "other; a client that polls does so.",
+        violations: "A device whose client runs, whose interface is up and whose link lets exchanges be completed "
+            + "starts no attempt for these times, or for its interval between polls and 5 s. A request in flight "
+            + "counts as an attempt until it ends; a Retry-After, and the time after 401 or 403, do not count.",
+        worlds: "Both. Programs are held to the delays of the reference policy, and only while they show a pending "
+            + "change.",
+        blindSpots: "Links that alternate faster than these times.",
+        source: "story S06, S27, S29, S32; the 2013 client synchronised only on user actions")
+
+    /// The time within which an attempt follows the end of an outage that the interface has shown.
+    private static let edgeMax = Nanoseconds.seconds(5)
+
+    static func violation(in run: RunFacts) -> InvariantViolation? {
+        for device in run.devices where !run.sendsRequests(device.name) {
+            if let found = violation(device, run) { return found }
+        }
+        return nil
+    }
+
+    /// A span in which a device can reach the server.
+    private struct Span {
+        let start: RunFacts.Moment
+        /// Whether the interface has come up at the start.
+        let isEdge: Bool
+        var end: RunFacts.Moment
+    }
+
+    private static func spans(_ device: RunFacts.Device, _ run: RunFacts) -> [Span] {
+        let last = RunFacts.Moment(
+            index: min(run.endIndex, run.history.entries.count),
+            time: run.time(min(run.endIndex, run.history.entries.count)))
+        var found: [Span] = []
+        var before: RunFacts.NetworkState?
+        for state in device.network where state.moment.index < last.index {
+            let wasUsable = before.map { $0.isUsable && isAllowed($0, device) } ?? false
+            let isUsable = state.isUsable && isAllowed(state, device)
+            if wasUsable, !isUsable { found[found.count - 1].end = state.moment }
+            if isUsable, !wasUsable {
+                let isEdge = before.map { $0.isRunning && !$0.isUp } ?? false
+                found.append(Span(start: state.moment, isEdge: isEdge, end: last))
+            }
+            before = state
+        }
+        return found
+    }
+
+    private static func isAllowed(_ state: RunFacts.NetworkState, _ device: RunFacts.Device) -> Bool {
+        !state.isMetered || device.policy.usesMeteredInterfaces
+    }
+
+    /// A span of time in which a request is in flight, or a new one is not to be expected.
+    private struct Busy {
+        let start: Nanoseconds
+        var end: Nanoseconds
+    }
+
+    private static func violation(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
+        var busy = device.dials.map { Busy(start: $0.time, end: $0.time) }
+        var pause: Nanoseconds?
+        for index in device.exchanges {
+            let exchange = run.exchanges[index]
+            var end = exchange.end?.time ?? Nanoseconds(.max)
+            if let floor = BoundedRetries.retryAfter(exchange, run) { end = end + floor }
+            if exchange.receivedStatus == 401 || exchange.receivedStatus == 403 { pause = pause ?? end }
+            busy.append(Busy(start: exchange.sentAt, end: end))
+        }
+        busy.sort { $0.start < $1.start }
+        for span in spans(device, run) {
+            let limit = span.isEdge && !device.isProgram ? edgeMax : longest(device) + edgeMax
+            var idleSince = span.start
+            var allowed = limit
+            var end = span.start.time
+            for attempt in busy where attempt.end >= span.start.time {
+                if attempt.start >= span.end.time { break }
+                if attempt.start > end,
+                    let found = check(idleSince.time, attempt.start, allowed, span, device, pause, run)
+                {
+                    return found
+                }
+                if attempt.end > end {
+                    end = attempt.end
+                    idleSince = RunFacts.Moment(index: span.start.index, time: end)
+                    allowed = longest(device) + edgeMax
+                }
+            }
+            if end < span.end.time, let found = check(idleSince.time, span.end.time, allowed, span, device, pause, run)
+            {
+                return found
+            }
+        }
+        return nil
+    }
+
+    /// The longest time between two attempts.
+    private static func longest(_ device: RunFacts.Device) -> Nanoseconds {
+        max(device.policy.longestDelay, device.policy.poll ?? .zero)
+    }
+
+    private static func check(
+        _ from: Nanoseconds, _ to: Nanoseconds, _ allowed: Nanoseconds, _ span: Span, _ device: RunFacts.Device,
+        _ pause: Nanoseconds?, _ run: RunFacts
+    ) -> InvariantViolation? {
+        guard run.span(from: from, to: to) > allowed, pause.map({ $0 > from + allowed }) ?? true else { return nil }
+        // A client that does not poll has nothing to do without a change.
+        let pending = pendingRow(device, from: from, to: from + allowed)
+        if device.policy.poll == nil, pending == nil { return nil }
+        return InvariantViolation(
+            "\(device.name) starts no attempt in the \(TimeFormat.short(allowed)) after \(RunFacts.text(from)), "
+                + "although it can reach the server" + (pending.map { " and \($0) is pending" } ?? ""),
+            at: lastIndex(run, to), of: device.name, pending)
+    }
+
+    /// Returns the index of the last entry up to a time.
+    private static func lastIndex(_ run: RunFacts, _ time: Nanoseconds) -> Int {
+        (run.history.entries.firstIndex { $0.time > time } ?? run.history.entries.count) - 1
+    }
+
+    /// Returns a note that is shown as pending during the whole of a span of time.
+    private static func pendingRow(_ device: RunFacts.Device, from: Nanoseconds, to: Nanoseconds) -> String? {
+        for (name, changes) in device.rows.sorted(by: { $0.key < $1.key }) {
+            guard let state = changes.last(where: { $0.time <= from })?.after, state.icon == "upload",
+                !changes.contains(where: { $0.time > from && $0.time <= to && $0.after?.icon != "upload" })
+            else { continue }
+            return name
+        }
+        return nil
+    }
+}

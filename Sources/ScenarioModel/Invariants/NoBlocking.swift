@@ -1,0 +1,105 @@
+internal import Determinism
+
+/// I14: nothing waits for the network or for another note.
+enum NoBlocking: InvariantCheck {
+    static let rule = InvariantRule(
+        rule: "Reads and edits never wait for the network, and a change that the server rejects delays only changes "
+            + "that depend on it.",
+        violations: "A device accepts a change more than 50 ms after its user has made it (in real time: more than 1 "
+            + "s, while it is using the network); or the server rejects a change of one note three times, while a "
+            + "change of another note, which was pending all the time, is not sent.",
+        worlds: "Both, with these two limits.",
+        blindSpots: "Screens that are not part of views; in real time, delays below 1 s.",
+        source: "story S01, S28, S31")
+
+    /// The number of attempts of a rejected change by which every other pending change must have been sent.
+    private static let rejectionsMax = 3
+
+    static func violation(in run: RunFacts) -> InvariantViolation? { ofUser(run) ?? ofQueue(run) }
+
+    // MARK: The user
+
+    private static func ofUser(_ run: RunFacts) -> InvariantViolation? {
+        for change in run.changes {
+            let accepted = run.time(change.acceptedIndex)
+            guard run.span(from: change.start, to: accepted) > run.promptMax, let device = run.device(change.device),
+                !(device.stops + device.starts).contains(where: {
+                    $0.index > change.startIndex && $0.index < change.acceptedIndex
+                })
+            else { continue }
+            let usesNetwork =
+                run.world?.isVirtual == true
+                || device.dials.contains { $0.index > change.startIndex && $0.index < change.acceptedIndex }
+                || device.exchanges.contains { index in
+                    let exchange = run.exchanges[index]
+                    return exchange.sentIndex < change.acceptedIndex
+                        && (exchange.end.map { $0.index > change.startIndex } ?? true)
+                }
+            if !usesNetwork { continue }
+            return InvariantViolation(
+                "\(change.device) accepts that its user \(change.kind) \(change.row) only "
+                    + "\(TimeFormat.duration(accepted - change.start)) later, at \(RunFacts.text(accepted))",
+                at: change.acceptedIndex, of: change.device, change.row)
+        }
+        return nil
+    }
+
+    // MARK: The queue
+
+    private static func ofQueue(_ run: RunFacts) -> InvariantViolation? {
+        for device in run.devices where !run.sendsRequests(device.name) {
+            // The number of rejections of each note's writes, and that at which each other note became pending.
+            var rejections: [String: Int] = [:]
+            var pending: [String: (since: Int, before: [String: Int])] = [:]
+            var changes = device.changes[...]
+            for index in device.exchanges {
+                let exchange = run.exchanges[index]
+                while let change = changes.first, change.index < exchange.sentIndex {
+                    changes.removeFirst()
+                    if change.after?.icon != "upload" {
+                        pending[change.name] = nil
+                    } else if pending[change.name] == nil {
+                        pending[change.name] = (change.index, rejections)
+                    }
+                }
+                guard let row = exchange.row, ExpectationEvaluator.writeMethods.contains(exchange.method) else {
+                    continue
+                }
+                // Its own attempt ends the wait of a note.
+                if let entry = pending[row] { pending[row] = (entry.since, rejections) }
+                if let found = blocked(by: row, rejections, pending, device, exchange) { return found }
+                if isRejected(exchange) {
+                    rejections[row, default: 0] += 1
+                    pending[row]?.before = rejections
+                }
+            }
+        }
+        return nil
+    }
+
+    private static func blocked(
+        by row: String, _ rejections: [String: Int], _ pending: [String: (since: Int, before: [String: Int])],
+        _ device: RunFacts.Device, _ exchange: History.Exchange
+    ) -> InvariantViolation? {
+        guard let count = rejections[row] else { return nil }
+        for (other, entry) in pending.sorted(by: { $0.value.since < $1.value.since }) where other != row {
+            if count - (entry.before[row] ?? 0) < rejectionsMax { continue }
+            return InvariantViolation(
+                "\(device.name) has not sent the change of \(other), pending since "
+                    + "\(RunFacts.text(time(of: other, entry.since, device))), while the server has rejected that of \(row) "
+                    + "\(count - (entry.before[row] ?? 0)) times up to \(RunFacts.text(exchange.sentAt))",
+                at: exchange.sentIndex, of: device.name, other)
+        }
+        return nil
+    }
+
+    private static func time(of row: String, _ index: Int, _ device: RunFacts.Device) -> Nanoseconds {
+        device.rows[row]?.first { $0.index == index }?.time ?? .zero
+    }
+
+    /// Whether a response rejects the change of this request alone.
+    private static func isRejected(_ exchange: History.Exchange) -> Bool {
+        guard let status = exchange.receivedStatus, !exchange.isOnPortal else { return false }
+        return status == 500 || (400...499).contains(status) && ![401, 403, 408, 409, 412, 425, 429].contains(status)
+    }
+}

@@ -1,0 +1,54 @@
+/// I2: no duplicate effect.
+enum NoDuplicateEffect: InvariantCheck {
+    static let rule = InvariantRule(
+        rule: "Each action of a user changes the server at most once, and each creation leads to one note.",
+        violations: "The server has executed a request of a device that it had executed before, it has executed more "
+            + "writes of a note by a device than the device's user has made changes of the note, or it has two notes "
+            + "of one name.",
+        worlds: "Both. Devices whose steps send requests past the client are left out.",
+        blindSpots: "Notes that a program creates without telling their names.",
+        source: "story S09, S20, S33; the 2013 client doubled notes when two syncs ran at once")
+
+    static func violation(in run: RunFacts) -> InvariantViolation? {
+        for exchange in run.exchanges where run.duplicates.contains(exchange.id) {
+            guard run.isDevice(exchange.actor), !run.sendsRequests(exchange.actor) else { continue }
+            return InvariantViolation(
+                "the server has executed \(exchange.method) \(exchange.row ?? "of an unknown note") of "
+                    + "\(exchange.actor) at \(RunFacts.text(exchange.sentAt)) once more",
+                at: exchange.sentIndex, of: exchange.actor, exchange.row)
+        }
+        var seen: Set<String> = []
+        for row in run.serverRows ?? [] where !seen.insert("\(row.user) \(row.name)").inserted {
+            return InvariantViolation(
+                "the server has two notes \(row.name) of \(row.user)", at: run.endIndex, of: nil, row.name)
+        }
+        for device in run.devices where !run.sendsRequests(device.name) {
+            if let found = surplus(of: device, run) { return found }
+        }
+        return nil
+    }
+
+    /// Returns the first write of a device for which its user has made no change.
+    private static func surplus(of device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
+        var executed: [String: Set<ExpectationEvaluator.Write>] = [:]
+        for index in device.exchanges {
+            let exchange = run.exchanges[index]
+            guard let row = exchange.row, RunFacts.isWrite(exchange), exchange.contents != nil,
+                RunFacts.isExecuted(exchange),
+                executed[row, default: []].insert(ExpectationEvaluator.Write(exchange)).inserted
+            else { continue }
+            let writes = executed[row]?.count ?? 0
+            // The actions that name no note, such as a call, may concern this one.
+            let actions = device.actions.count { action in
+                action.moment.index < exchange.sentIndex && (action.changes(row) || action.words.first == "calls")
+            }
+            if writes <= actions { continue }
+            return InvariantViolation(
+                "the server has executed \(writes) \(writes == 1 ? "write" : "writes") of \(row) by \(device.name) up to "
+                    + "\(exchange.method) at \(RunFacts.text(exchange.sentAt)), and its user has changed \(row) "
+                    + "\(actions == 1 ? "once" : "\(actions) times")",
+                at: exchange.sentIndex, of: device.name, row)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,86 @@
+/// I3: no silent overwrite.
+enum NoSilentOverwrite: InvariantCheck {
+    static let rule = InvariantRule(
+        rule: "The executed writes of a note form one chain: each replaces the result of the one before, and a text "
+            + "that a write drops was shown to a user before.",
+        violations: "The server has executed two writes that replace the same revision, or a write that names no "
+            + "revision, or a device's write has replaced the text of another client, which the device has never shown "
+            + "or kept.",
+        worlds: "Both. The contents of requests are needed; those of a body above 64 KiB are not read.",
+        blindSpots: "Whether a merged text contains the text that it replaces; texts without a change of the text, "
+            + "such as new titles; what the user of a program has seen.",
+        source: "story S12, S21; RFC 9110, section 13.1.1 (lost updates)")
+
+    static func violation(in run: RunFacts) -> InvariantViolation? {
+        for (note, indices) in run.exchangesByNote.sorted(by: { ($0.value.first ?? 0) < ($1.value.first ?? 0) }) {
+            let writes = indices.map { run.exchanges[$0] }
+                .filter { RunFacts.isWrite($0) && RunFacts.isExecuted($0) && $0.contents != nil }
+            if let found = fork(note, writes, run) ?? unseen(note, writes, run) { return found }
+        }
+        return nil
+    }
+
+    private static func fork(
+        _ note: RunFacts.Note, _ writes: [History.Exchange], _ run: RunFacts
+    ) -> InvariantViolation? {
+        // A note that was created again may have the same revisions again.
+        if writes.count(where: { $0.method == "POST" }) > 1 { return nil }
+        var replaced: [UInt64: (exchange: History.Exchange, write: ExpectationEvaluator.Write)] = [:]
+        for exchange in writes where exchange.method == "PUT" || exchange.method == "DELETE" {
+            guard let contents = exchange.contents else { continue }
+            guard let base = contents.base else {
+                if run.scenario.server != .builtIn { continue }
+                return InvariantViolation(
+                    "the server has executed \(exchange.method) \(note.row) of \(exchange.actor) at "
+                        + "\(RunFacts.text(exchange.sentAt)), which names no revision",
+                    at: exchange.sentIndex, of: exchange.actor, note.row)
+            }
+            let write = ExpectationEvaluator.Write(exchange)
+            guard let first = replaced[base.digest] else {
+                replaced[base.digest] = (exchange, write)
+                continue
+            }
+            // A request with the same key is an attempt of the same write.
+            if first.write == write { continue }
+            return InvariantViolation(
+                "\(first.exchange.method) of \(first.exchange.actor) at \(RunFacts.text(first.exchange.sentAt)) and "
+                    + "\(exchange.method) of \(exchange.actor) at \(RunFacts.text(exchange.sentAt)) have both replaced revision "
+                    + "\(base.number.map(String.init) ?? "") of \(note.row)",
+                at: exchange.sentIndex, of: exchange.actor, note.row)
+        }
+        return nil
+    }
+
+    private static func unseen(
+        _ note: RunFacts.Note, _ writes: [History.Exchange], _ run: RunFacts
+    ) -> InvariantViolation? {
+        var results: [Int: History.Exchange] = [:]
+        for exchange in writes {
+            if let base = exchange.contents?.base?.number, exchange.method == "PUT" || exchange.method == "DELETE",
+                let lost = results[base], lost.actor != exchange.actor, lost.method != "DELETE",
+                let device = run.device(exchange.actor), !device.isProgram, !run.sendsRequests(device.name),
+                let text = lost.contents?.text, text != exchange.contents?.text,
+                !hasShown(text, of: note.row, device, before: exchange.sentIndex)
+            {
+                return InvariantViolation(
+                    "\(device.name) replaces the text of \(note.row) by \(lost.actor) with \(exchange.method) at "
+                        + "\(RunFacts.text(exchange.sentAt)), and has never shown it",
+                    at: exchange.sentIndex, of: device.name, note.row)
+            }
+            if let number = RunFacts.resultingRevision(exchange) { results[number] = exchange }
+        }
+        return nil
+    }
+
+    /// Returns whether a device has shown or kept a text of a note before an entry.
+    private static func hasShown(
+        _ text: UInt64, of row: String, _ device: RunFacts.Device, before index: Int
+    ) -> Bool {
+        for change in device.rows[row] ?? [] where change.index < index {
+            guard let shown = change.after else { continue }
+            if let found = shown.text, RequestContents.digest(found) == text { return true }
+            if shown.kept.contains(where: { RequestContents.digest($0) == text }) { return true }
+        }
+        return false
+    }
+}

@@ -1,0 +1,111 @@
+internal import Determinism
+
+/// I15: visible state.
+enum VisibleState: InvariantCheck {
+    static let rule = InvariantRule(
+        rule: "The mark of a pending change appears with the change and vanishes within 1 s of its acknowledgement; "
+            + "a change that the server has rejected for good is shown as an error.",
+        violations: "A device accepts a change and shows the note without a mark before it has sent anything; it "
+            + "shows a note as pending more than 1 s after the response to its last write, which had the text that is "
+            + "shown; it shows one as pending while its outbox is empty; or it still shows one as pending at the end "
+            + "that the server has rejected.",
+        worlds: "Both. Programs are checked for the first two.",
+        blindSpots: "Marks other than those of views: opacity, strikethrough, messages.",
+        source: "story S06, S12, S19, S31, S39 to S43")
+
+    /// The longest time for which a mark stays after the response.
+    private static let markMax = Nanoseconds.seconds(1)
+
+    static func violation(in run: RunFacts) -> InvariantViolation? {
+        for device in run.devices where !device.device.lacksAdapter && !run.sendsRequests(device.name) {
+            if let found = missingMark(device, run) ?? staleMark(device, run) ?? emptyOutbox(device, run)
+                ?? missingError(device, run)
+            {
+                return found
+            }
+        }
+        return nil
+    }
+
+    private static func missingMark(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
+        for change in run.changes
+        where change.device == device.name && (change.kind == "creates" || change.kind == "edits") {
+            guard let row = device.row(change.row, at: change.acceptedIndex), row.icon == "none", !row.isDeleted else {
+                continue
+            }
+            let before = device.row(change.row, at: change.startIndex)
+            if let before, before.text == row.text, before.title == row.title { continue }
+            // In real time, the change may have been acknowledged meanwhile.
+            let isSent = device.exchanges.contains { index in
+                let exchange = run.exchanges[index]
+                return exchange.row == change.row && exchange.sentIndex > change.startIndex
+                    && exchange.sentIndex < change.acceptedIndex
+            }
+            if isSent || device.isProgram { continue }
+            return InvariantViolation(
+                "\(device.name) shows \(change.row) without a mark at \(run.text(at: change.acceptedIndex)), although its user "
+                    + "\(change.kind) it and nothing was sent",
+                at: change.acceptedIndex, of: device.name, change.row)
+        }
+        return nil
+    }
+
+    private static func staleMark(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
+        let writes = device.exchanges.map { run.exchanges[$0] }.filter { $0.row != nil && RunFacts.isWrite($0) }
+        for (position, exchange) in writes.enumerated() {
+            guard let row = exchange.row, let end = exchange.end, let status = exchange.receivedStatus,
+                (200...299).contains(status), run.isAnswered(exchange), exchange.fault == nil,
+                let text = exchange.contents?.text
+            else { continue }
+            // What comes next: a change of the user, a stop of the client, another write of the note, or the end.
+            var next = run.endIndex
+            if let later = writes[(position + 1)...].first(where: { $0.row == row }) {
+                next = min(next, later.sentIndex)
+            }
+            for action in device.actions where action.moment.index > exchange.sentIndex {
+                if action.changes(row) || action.words.first == "calls" { next = min(next, action.moment.index) }
+            }
+            for stop in device.stops where stop.index > end.index { next = min(next, stop.index) }
+            guard run.span(from: end.time, to: run.time(next)) > markMax else { continue }
+            let limit = end.time + markMax + run.lateness.delay(from: end.time, to: end.time + markMax)
+            let shown = device.rows[row]?.last { $0.time <= limit && $0.index < next }
+            guard let state = shown?.after, state.icon == "upload", !state.isDeleted,
+                state.text.map({ RequestContents.digest($0) == text }) ?? false
+            else { continue }
+            return InvariantViolation(
+                "\(device.name) shows \(row) as pending at \(RunFacts.text(limit)), 1 s after the response to its "
+                    + "\(exchange.method)",
+                at: end.index, of: device.name, row)
+        }
+        return nil
+    }
+
+    private static func emptyOutbox(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
+        if device.isProgram { return nil }
+        for change in device.changes where change.outbox == 0 && change.after?.icon == "upload" {
+            return InvariantViolation(
+                "\(device.name) shows \(change.name) as pending at \(RunFacts.text(change.time)), and its outbox is empty",
+                at: change.index, of: device.name, change.name)
+        }
+        return nil
+    }
+
+    private static func missingError(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
+        if run.wasAborted || device.isProgram { return nil }
+        for row in device.state?.rows ?? [] where row.icon == "upload" {
+            guard
+                let last = device.exchanges.map({ run.exchanges[$0] }).last(where: {
+                    $0.row == row.name && RunFacts.isWrite($0)
+                }),
+                let status = last.receivedStatus, [400, 405, 410, 413, 414, 415, 422].contains(status),
+                !last.isOnPortal,
+                !device.actions.contains(where: { $0.moment.index > last.sentIndex && $0.changes(row.name) })
+            else { continue }
+            return InvariantViolation(
+                "\(device.name) shows \(row.name) as pending at the end, although the server has rejected it (\(status)) at "
+                    + "\(RunFacts.text(last.sentAt))",
+                at: run.endIndex, of: device.name, row.name)
+        }
+        return nil
+    }
+}

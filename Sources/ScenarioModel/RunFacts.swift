@@ -1,0 +1,347 @@
+internal import Determinism
+internal import LinkModel
+
+/// The facts of a run on which invariants are decided, collected in one pass over its history.
+struct RunFacts {
+    typealias Row = History.DeviceState.Row
+
+    /// A change of one note in the view of a device.
+    struct RowChange {
+        let index: Int
+        let time: Nanoseconds
+        let name: String
+        /// The note before and after; `nil` if it was or is absent.
+        let before: Row?
+        let after: Row?
+        /// Whether the view is the first of a process of the client.
+        let isFirst: Bool
+        /// The number of pending changes of the whole view.
+        let outbox: Int
+    }
+
+    /// A moment of the run.
+    struct Moment {
+        let index: Int
+        let time: Nanoseconds
+    }
+
+    /// An action of a user.
+    struct UserAction {
+        let moment: Moment
+        let text: String
+        /// The words of the text: a verb, and mostly the name of a note.
+        let words: [Substring]
+
+        /// Whether it changes the note with this name.
+        func changes(_ row: String) -> Bool {
+            words.count > 1 && words[1] == row
+                && ["creates", "edits", "deletes", "resolves", "keeps", "pins"].contains(words[0])
+        }
+    }
+
+    /// A state of a device's network: its link, its interface, and whether its client runs.
+    struct NetworkState {
+        let moment: Moment
+        var isRunning: Bool
+        var isUp: Bool
+        var isMetered: Bool
+        /// Whether the link lets exchanges with the server be completed.
+        var isOpen: Bool
+        var isFlap: Bool
+
+        /// Whether the client can reach the server, as far as the network is concerned.
+        var isUsable: Bool { isRunning && isUp && isOpen }
+    }
+
+    /// The facts of a device.
+    struct Device {
+        let device: Scenario.Device
+        var policy = ClientPolicy()
+        /// Whether the client has published its policy.
+        var hasPolicy = false
+        /// The changes of its view, in order, and those of each note.
+        var changes: [RowChange] = []
+        var rows: [String: [RowChange]] = [:]
+        /// The last view; `nil` if there is none.
+        var state: History.DeviceState?
+        /// Attempts to connect.
+        var dials: [Moment] = []
+        var actions: [UserAction] = []
+        /// The starts and stops of its client after the first start.
+        var starts: [Moment] = []
+        var stops: [Moment] = []
+        var commits: [Int] = []
+        var network: [NetworkState] = []
+        /// Its exchanges, as indices of ``RunFacts/exchanges``.
+        var exchanges: [Int] = []
+
+        var name: String { device.name }
+        var isProgram: Bool { device.client.isProgram }
+
+        /// Returns the note as it is shown at an entry.
+        func row(_ name: String, at index: Int) -> Row? { change(of: name, at: index)?.after }
+
+        /// Returns the last change of a note up to an entry.
+        func change(of name: String, at index: Int) -> RowChange? {
+            guard let changes = rows[name] else { return nil }
+            return changes.last { $0.index <= index }
+        }
+    }
+
+    let scenario: Scenario
+    let history: History
+    let exchanges: [History.Exchange]
+    /// The numbers of requests with which the server has executed a write once more.
+    let duplicates: Set<Int>
+    /// The changes that devices have accepted from their users.
+    let changes: [ExpectationEvaluator.Change]
+    let lateness: Lateness
+    let wasAborted: Bool
+    /// What the world records; `nil` if that is not known.
+    private(set) var world: WorldFacts?
+    private(set) var devices: [Device]
+    /// The notes on the server at the end; `nil` if they were not read.
+    private(set) var serverRows: [History.ServerRow]?
+    /// The index of the entry with which the notes were read; that of the end without one.
+    private(set) var endIndex: Int
+    private(set) var firstBytesChanged: (index: Int, device: String, text: String)?
+    private let users: [String: String]
+    /// Actors that send requests past their clients' queues.
+    private let senders: Set<String>
+    /// The exchanges that concern each note of each user, as indices of ``exchanges``.
+    private(set) var exchangesByNote: [Note: [Int]] = [:]
+
+    /// A note of a user.
+    struct Note: Hashable {
+        let user: String
+        let row: String
+    }
+
+    init(
+        _ scenario: Scenario, _ history: History, exchanges: [History.Exchange], duplicates: Set<Int>,
+        changes: [ExpectationEvaluator.Change], lateness: Lateness
+    ) {
+        self.scenario = scenario
+        self.history = history
+        self.exchanges = exchanges
+        self.duplicates = duplicates
+        self.changes = changes
+        self.lateness = lateness
+        wasAborted = history.wasAborted
+        endIndex = history.entries.count
+        var users: [String: String] = [:]
+        for writer in scenario.writers { users[writer.name] = writer.user }
+        for device in scenario.devices { users[device.name] = device.user }
+        self.users = users
+        var senders: Set<String> = []
+        for step in scenario.steps {
+            if case (let actor, .send)? = step.action { senders.insert(actor) }
+        }
+        self.senders = senders
+        devices = scenario.devices.map { Device(device: $0) }
+        collect()
+        for (index, exchange) in exchanges.enumerated() {
+            if let device = devices.firstIndex(where: { $0.name == exchange.actor }) {
+                devices[device].exchanges.append(index)
+            }
+            if let note = note(of: exchange) { exchangesByNote[note, default: []].append(index) }
+        }
+    }
+
+    // MARK: Collection
+
+    private mutating func collect() {
+        var indices: [String: Int] = [:]
+        for (index, device) in devices.enumerated() { indices[device.name] = index }
+        // The first view of a process, until it is recorded.
+        var isFirst = [Bool](repeating: false, count: devices.count)
+        for (index, entry) in history.entries.enumerated() {
+            let moment = Moment(index: index, time: entry.time)
+            switch entry.event {
+            case .device(let name, let state):
+                guard let device = indices[name] else { continue }
+                devices[device].show(state, at: moment, isFirst: isFirst[device])
+                isFirst[device] = false
+            case .connectionAttempt(_, let name):
+                if let device = indices[name] { devices[device].dials.append(moment) }
+            case .action(let name, let text):
+                guard let device = indices[name] else { continue }
+                devices[device].actions.append(
+                    UserAction(moment: moment, text: text, words: text.split(separator: " ")))
+            case .commit(let name, _): if let device = indices[name] { devices[device].commits.append(index) }
+            case .started(let name):
+                guard let device = indices[name] else { continue }
+                if !devices[device].stops.isEmpty { devices[device].starts.append(moment) }
+                isFirst[device] = true
+                devices[device].networkChanged(at: moment) { $0.isRunning = true }
+            case .stopped(let name):
+                guard let device = indices[name] else { continue }
+                devices[device].stops.append(moment)
+                devices[device].networkChanged(at: moment) { $0.isRunning = false }
+            case .network(let name, let link, let isOnline):
+                guard let device = indices[name] else { continue }
+                let isOpen = !(scenario.conditions(of: name, named: link)?.preventsExchanges ?? false)
+                let isFlap = devices[device].device.isFlapping(at: entry.time)
+                devices[device].networkChanged(at: moment) {
+                    ($0.isOpen, $0.isFlap, $0.isUp) = (isOpen, isFlap, isOnline)
+                }
+            case .interface(let name, let isUp, let isMetered):
+                guard let device = indices[name] else { continue }
+                devices[device].networkChanged(at: moment) { ($0.isUp, $0.isMetered) = (isUp, isMetered) }
+            case .policy(let name, let policy):
+                guard let device = indices[name] else { continue }
+                (devices[device].policy, devices[device].hasPolicy) = (policy, true)
+            case .world(let facts): world = facts
+            case .server(let rows):
+                endIndex = index
+                // The notes of another server are not read.
+                if scenario.server == .builtIn { serverRows = rows }
+            case .bytesChanged(let name, _, _):
+                if firstBytesChanged == nil { firstBytesChanged = (index, name, entry.event.description) }
+            default: continue
+            }
+        }
+    }
+
+    // MARK: Actors
+
+    /// Returns the user of a device or writer.
+    func user(of actor: String) -> String? { users[actor] }
+
+    /// Returns the facts of a device; `nil` for a writer.
+    func device(_ name: String) -> Device? { devices.first { $0.name == name } }
+
+    func isDevice(_ actor: String) -> Bool { scenario.devices.contains { $0.name == actor } }
+
+    /// Whether an actor sends requests past its client's queue, so that they are no requests of the client.
+    func sendsRequests(_ actor: String) -> Bool { senders.contains(actor) }
+
+    /// Whether any actor of a user sends requests past a queue.
+    func hasRawRequests(of user: String) -> Bool { senders.contains { users[$0] == user } }
+
+    /// The longest time that a client needs without waiting for the network.
+    var promptMax: Nanoseconds { world?.isVirtual == true ? .milliseconds(50) : .seconds(1) }
+
+    // MARK: Exchanges
+
+    /// Returns the note that an exchange concerns.
+    func note(of exchange: History.Exchange) -> Note? {
+        guard let row = exchange.row, let user = users[exchange.actor] else { return nil }
+        return Note(user: user, row: row)
+    }
+
+    /// Returns the exchanges that concern a note, in the order of their requests.
+    func exchanges(of row: String, _ user: String) -> [History.Exchange] {
+        (exchangesByNote[Note(user: user, row: row)] ?? []).map { exchanges[$0] }
+    }
+
+    /// Whether an exchange is a write of a note: not of an attachment, and not a read.
+    static func isWrite(_ exchange: History.Exchange) -> Bool {
+        ExpectationEvaluator.writeMethods.contains(exchange.method) && exchange.contents?.body != .other
+    }
+
+    /// Whether the server has executed an exchange: its response is a success.
+    static func isExecuted(_ exchange: History.Exchange) -> Bool {
+        !exchange.isOnPortal && exchange.serverStatus.map { (200...299).contains($0) } ?? false
+    }
+
+    /// Whether the server has executed a write, or may have: its response is not known.
+    static func mayBeExecuted(_ exchange: History.Exchange) -> Bool {
+        isWrite(exchange) && !exchange.isOnPortal
+            && exchange.serverStatus.map { (200...299).contains($0) } ?? (exchange.arrivedAt != nil)
+    }
+
+    /// Returns the response that a fault of the scenario gives to an exchange; `nil` if none does.
+    func reply(to exchange: History.Exchange) -> Scenario.Fault.Reply? {
+        guard let fault = exchange.fault, scenario.faults.indices.contains(fault.index),
+            case .reply(let reply) = scenario.faults[fault.index].action
+        else { return nil }
+        return reply
+    }
+
+    /// Whether the client has received the server's own response.
+    func isAnswered(_ exchange: History.Exchange) -> Bool {
+        exchange.receivedStatus != nil && !exchange.isOnPortal && reply(to: exchange) == nil
+    }
+
+    /// Returns the number of the revision that an executed write has led to; `nil` if it is not known.
+    static func resultingRevision(_ exchange: History.Exchange) -> Int? {
+        if let revision = exchange.revision { return revision }
+        if exchange.method == "POST" { return 1 }
+        return exchange.contents?.base?.number.map { $0.addingReportingOverflow(1).partialValue }
+    }
+
+    /// Returns a note on the server at the end.
+    func finalRow(_ name: String, of user: String) -> History.ServerRow? {
+        serverRows?.first { $0.user == user && $0.name == name }
+    }
+
+    // MARK: Time
+
+    func time(_ index: Int) -> Nanoseconds {
+        history.entries.indices.contains(index) ? history.entries[index].time : history.entries.last?.time ?? .zero
+    }
+
+    /// Returns a time as it is printed.
+    static func text(_ time: Nanoseconds) -> String { TimeFormat.seconds(time) }
+
+    func text(at index: Int) -> String { TimeFormat.seconds(time(index)) }
+
+    /// Returns the part of a span that the run's own lateness does not explain.
+    func span(from: Nanoseconds, to: Nanoseconds) -> Nanoseconds {
+        to - from - lateness.delay(from: from, to: to)
+    }
+}
+
+extension RunFacts.Device {
+    /// Records a view: the notes that differ from those of the view before.
+    fileprivate mutating func show(_ new: History.DeviceState, at moment: RunFacts.Moment, isFirst: Bool) {
+        let old = state?.rows ?? []
+        state = new
+        if old.count == new.rows.count {
+            // Mostly, the notes are the same and in the same order.
+            var isAligned = true
+            for position in old.indices where isAligned {
+                let (left, right) = (old[position], new.rows[position])
+                if left.digest == right.digest { continue }
+                isAligned = left.name == right.name
+            }
+            if isAligned {
+                for position in old.indices where old[position].digest != new.rows[position].digest {
+                    append(old[position], new.rows[position], moment, isFirst, new.outbox)
+                }
+                return
+            }
+        }
+        var before = Dictionary(old.map { ($0.name, $0) }) { first, _ in first }
+        for row in new.rows {
+            let left = before.removeValue(forKey: row.name)
+            if left?.digest != row.digest { append(left, row, moment, isFirst, new.outbox) }
+        }
+        for row in old where before.removeValue(forKey: row.name) != nil {
+            append(row, nil, moment, isFirst, new.outbox)
+        }
+    }
+
+    private mutating func append(
+        _ before: RunFacts.Row?, _ after: RunFacts.Row?, _ moment: RunFacts.Moment, _ isFirst: Bool, _ outbox: Int
+    ) {
+        guard let name = (after ?? before)?.name else { return }
+        let change = RunFacts.RowChange(
+            index: moment.index, time: moment.time, name: name, before: before, after: after, isFirst: isFirst,
+            outbox: outbox)
+        changes.append(change)
+        rows[name, default: []].append(change)
+    }
+
+    fileprivate mutating func networkChanged(
+        at moment: RunFacts.Moment, _ change: (inout RunFacts.NetworkState) -> Void
+    ) {
+        let last = network.last
+        var state = RunFacts.NetworkState(
+            moment: moment, isRunning: last?.isRunning ?? false, isUp: last?.isUp ?? true,
+            isMetered: last?.isMetered ?? false, isOpen: last?.isOpen ?? true, isFlap: last?.isFlap ?? false)
+        change(&state)
+        network.append(state)
+    }
+}

@@ -1,0 +1,372 @@
+import Determinism
+import LinkModel
+import Testing
+
+@testable import ScenarioModel
+
+/// The invariants I11 to I18: each with a run that violates it, and a near miss.
+@Suite struct BehaviourInvariantTests {
+    private static func violation(_ run: HandwrittenRun, _ invariant: Scenario.Invariant) -> String? {
+        var evaluator = ExpectationEvaluator(run.scenario, run.history)
+        return evaluator.violation(of: invariant)?.reason
+    }
+
+    /// A run whose scenario has n1, and in which A has edited it at 1 s.
+    private static func edit(acceptedAt: Int64 = 1, icon: String = "upload", isVirtual: Bool = true) -> HandwrittenRun {
+        var run = HandwrittenRun()
+        run.scenario.notes = [.init(row: "n1", title: nil, text: "one", revision: 1)]
+        run.step(.edit(row: "n1", title: nil, text: "two"))
+        run.add(0, .phase(.script))
+        run.add(0, .world(.init(isVirtual: isVirtual, comparesBytes: false)))
+        run.show(0, "A", [("n1", "one", "none")])
+        run.add(1, .step(0))
+        run.add(1, .action(actor: "A", "edits n1"))
+        run.show(acceptedAt, "A", [("n1", "two", icon)], outbox: 1)
+        run.add(acceptedAt, .accepted(device: "A", row: "n1"))
+        return run
+    }
+
+    // MARK: I11
+
+    @Test func aKillChangesNoView() {
+        func violation(_ after: (String, String)?, between: [History.Event] = []) -> String? {
+            var run = Self.edit()
+            for event in between { run.add(2, event) }
+            run.add(3, .stopped(device: "A"))
+            run.add(4, .started(device: "A"))
+            if let after {
+                run.show(4, "A", [("n1", after.0, after.1)], outbox: 1)
+            } else {
+                run.add(4, .device("A", .init(rows: [], outbox: 0)))
+            }
+            return Self.violation(run, .crashAtomicity)
+        }
+        #expect(violation(("one", "none")) == "A shows another state of n1 after the restart at 4.0 s")
+        #expect(violation(nil) == "A has lost n1 after the restart at 4.0 s")
+        #expect(violation(("two", "upload")) == nil)
+        #expect(
+            violation(("two", "none"), between: [.commit(device: "A", digest: 1)]) == nil, "a commit without a report")
+        #expect(violation(("three", "upload"), between: [.action(actor: "A", "edits n1")]) == nil)
+    }
+
+    @Test func runsWithAndWithoutAKillHaveOneEnd() {
+        func state(_ text: String, revision: Int = 2, icon: String = "none") -> FinalState {
+            var run = HandwrittenRun()
+            run.show(1, "A", [("n1", text, icon)])
+            run.server(2, [("n1", revision, text)])
+            return FinalState(run.history)
+        }
+        let plain = state("two")
+        #expect(plain.differences(from: state("two")).isEmpty)
+        #expect(state("two", revision: 3).differences(from: plain) == ["the server has revision 3 of n1 of ada, not 2"])
+        #expect(state("two", revision: 3).differences(from: plain, comparesRevisions: false).isEmpty)
+        #expect(
+            state("one").differences(from: plain) == [
+                "the server has another content of n1 of ada", "A shows another state of n1",
+            ])
+        #expect(state("two", icon: "upload").differences(from: plain) == ["A shows another state of n1"])
+        var empty = HandwrittenRun()
+        empty.history.append(.server([]), at: .zero)
+        #expect(
+            FinalState(empty.history).differences(from: plain) == ["the server has lost n1 of ada", "A has lost n1"])
+        #expect(FinalState(History()).differences(from: plain)[0] == "the server's notes were read in one run only")
+    }
+
+    // MARK: I12
+
+    @Test func anInvalidResponseChangesNothing() {
+        func violation(_ received: Int?, _ change: (inout HandwrittenRun) -> Void) -> String? {
+            var run = Self.edit()
+            run.reply(200)
+            let fault = received.map { _ in History.Event.fault(index: 0, exchange: 0) }
+            run.exchange(
+                2, "GET", key: nil, responded: received == nil ? 200 : nil, received: received ?? 200, fault: fault)
+            change(&run)
+            return Self.violation(run, .validatedAnswersOnly)
+        }
+        let ghost = "A shows a text of n1 at 3.0 s that nobody has written"
+        #expect(violation(200) { $0.show(3, "A", [("n1", "<html>", "none")]) } == ghost)
+        #expect(violation(nil) { $0.show(3, "A", [("n1", "<html>", "none")]) } == nil, "no response was invalid")
+        #expect(
+            violation(200) {
+                $0.write(3, base: "1-a", "<html>", of: "W")
+                $0.show(4, "A", [("n1", "<html>", "conflict")])
+            } == nil, "another client has written it")
+        let absence = "n1 vanishes from A at 3.0 s, and nobody has deleted it"
+        #expect(violation(200) { $0.add(3, .device("A", .init(rows: [], outbox: 0))) } == absence)
+        #expect(
+            violation(200) {
+                $0.write(3, "DELETE", base: "1-a", nil, of: "W", responded: 204)
+                $0.add(3, .device("A", .init(rows: [], outbox: 0)))
+            } == nil)
+        let done =
+            "A shows n1 as synchronised at 3.0 s, and has received no response of the server since the change at 1.0 s"
+        #expect(violation(200) { $0.show(3, "A", [("n1", "two", "none")]) } == done)
+        #expect(
+            violation(200) {
+                $0.exchange(3)
+                $0.show(3, "A", [("n1", "two", "none")])
+            } == nil)
+    }
+
+    // MARK: I13
+
+    @Test func accountsAreIsolated() {
+        func violation(_ accounts: (String, RequestContents.Account)...) -> String? {
+            var run = HandwrittenRun()
+            run.scenario.writers = [.init(name: "W", user: "bo")]
+            for (actor, account) in accounts { run.write(1, base: "1-a", nil, of: actor, account: account) }
+            return Self.violation(run, .isolation)
+        }
+        #expect(violation(("A", .user("ada")), ("W", .user("bo"))) == nil)
+        #expect(violation(("A", .user("bo"))) == "A of ada sends PUT n1 at 1.0 s with the credentials of bo")
+        #expect(violation(("A", .token(0)), ("W", .token(1)), ("A", .token(0))) == nil)
+        #expect(
+            violation(("A", .token(0)), ("W", .token(0))) == "W of bo sends PUT n1 at 1.0 s with an access token of ada"
+        )
+    }
+
+    @Test func aTextIsShownToItsUserOnly() {
+        func violation(_ shown: String, _ sent: String) -> String? {
+            var run = Self.edit()
+            run.scenario.writers = [.init(name: "W", user: "bo")]
+            run.step(.edit(row: "n1", title: nil, text: "secret"), of: "W")
+            run.show(3, "A", [("n1", shown, "none")])
+            run.write(4, base: "1-a", sent)
+            return Self.violation(run, .isolation)
+        }
+        #expect(violation("one", "two") == nil)
+        #expect(violation("secret", "two") == "A of ada shows a text of bo at 3.0 s")
+        #expect(violation("one", "secret") == "A of ada sends a text of bo at 4.0 s")
+    }
+
+    // MARK: I14
+
+    @Test func anEditDoesNotWaitForTheNetwork() {
+        #expect(Self.violation(Self.edit(), .noBlocking) == nil)
+        let reason = "A accepts that its user edits n1 only 2.0 s later, at 3.0 s"
+        #expect(Self.violation(Self.edit(acceptedAt: 3), .noBlocking) == reason)
+        // In real time, only an exchange meanwhile shows what the client waits for.
+        func live(_ change: (inout HandwrittenRun) -> Void) -> String? {
+            var run = HandwrittenRun()
+            run.step(.edit(row: "n1", title: nil, text: "two"))
+            run.add(1, .step(0))
+            run.add(1, .action(actor: "A", "edits n1"))
+            change(&run)
+            run.add(3, .accepted(device: "A", row: "n1"))
+            return Self.violation(run, .noBlocking)
+        }
+        #expect(live { _ in } == nil)
+        #expect(live { $0.add(2, .connectionAttempt(0, device: "A")) } == reason)
+        #expect(
+            live {
+                $0.add(2, .connectionAttempt(0, device: "A"))
+                $0.add(3, .hostPause(.seconds(2)))
+            } == nil)
+        #expect(
+            live {
+                $0.add(2, .stopped(device: "A"))
+                $0.add(2, .connectionAttempt(0, device: "A"))
+            } == nil)
+    }
+
+    @Test func aRejectedChangeBlocksNoOther() {
+        func violation(_ status: Int, sends: Bool = false, since: Int64 = 1) -> String? {
+            var run = HandwrittenRun()
+            run.show(0, "A", [("n1", "one", "none"), ("n2", "one", "none")])
+            run.show(1, "A", [("n1", "one", "none"), ("n2", "two", "upload")])
+            if since == 1 { run.show(1, "A", [("n1", "two", "upload"), ("n2", "two", "upload")]) }
+            for second in 2...5 as ClosedRange<Int64> {
+                if sends && second == 4 { run.exchange(4, row: "n1") }
+                if second == since { run.show(second, "A", [("n1", "two", "upload"), ("n2", "two", "upload")]) }
+                run.exchange(second, row: "n2", responded: status, received: status)
+            }
+            return Self.violation(run, .noBlocking)
+        }
+        #expect(
+            violation(500)
+                == "A has not sent the change of n1, pending since 1.0 s, while the server has rejected that of n2 "
+                + "3 times up to 5.0 s")
+        #expect(violation(422) != nil)
+        #expect(violation(503) == nil, "the server rejects nothing")
+        #expect(violation(500, sends: true) == nil)
+        #expect(violation(500, since: 4) == nil)
+    }
+
+    // MARK: I15
+
+    @Test func aPendingChangeHasAMark() {
+        #expect(Self.violation(Self.edit(), .visibleState) == nil)
+        #expect(
+            Self.violation(Self.edit(icon: "none"), .visibleState)
+                == "A shows n1 without a mark at 1.0 s, although its user edits it and nothing was sent")
+    }
+
+    @Test func aMarkVanishesWithTheAcknowledgement() {
+        func violation(_ text: String, shownUntil second: Int64, action: Int64? = nil) -> String? {
+            var run = Self.edit()
+            run.write(2, base: "1-a", text, revision: 2)
+            if let action { run.add(action, .action(actor: "A", "edits n1")) }
+            run.show(second, "A", [("n1", "two", "none")])
+            run.add(9, .phase(.verify))
+            return Self.violation(run, .visibleState)
+        }
+        #expect(violation("two", shownUntil: 4) == "A shows n1 as pending at 3.0 s, 1 s after the response to its PUT")
+        #expect(violation("two", shownUntil: 3) == nil)
+        #expect(violation("other", shownUntil: 4) == nil, "the text that is shown is still to be sent")
+        #expect(violation("two", shownUntil: 4, action: 2) == nil)
+    }
+
+    @Test func aMarkNeedsAPendingChange() {
+        var run = HandwrittenRun()
+        run.show(1, "A", [("n1", "two", "upload")], outbox: 1)
+        #expect(Self.violation(run, .visibleState) == nil)
+        run.show(2, "A", [("n1", "three", "upload")], outbox: 0)
+        #expect(Self.violation(run, .visibleState) == "A shows n1 as pending at 2.0 s, and its outbox is empty")
+    }
+
+    @Test func aRejectionIsShown() {
+        func violation(_ status: Int, _ icon: String) -> String? {
+            var run = Self.edit()
+            run.exchange(2, responded: status, received: status)
+            run.show(3, "A", [("n1", "two", icon)], outbox: 1)
+            run.server(9, [("n1", 1, "one")])
+            return Self.violation(run, .visibleState)
+        }
+        #expect(
+            violation(422, "upload")
+                == "A shows n1 as pending at the end, although the server has rejected it (422) at 2.0 s")
+        #expect(violation(422, "error") == nil)
+        #expect(violation(503, "upload") == nil)
+    }
+
+    // MARK: I16
+
+    @Test func anUnchangedNoteIsNotFetchedAgain() {
+        func violation(_ status: Int, _ revision: Int, write: Bool = false) -> String? {
+            var run = HandwrittenRun()
+            run.exchange(1, "GET", key: nil, revision: 2)
+            if write { run.exchange(2) }
+            run.exchange(3, "GET", key: nil, responded: status, received: status, revision: revision)
+            return Self.violation(run, .economy)
+        }
+        #expect(violation(200, 2) == "A fetches revision 2 of n1 at 3.0 s again")
+        #expect(violation(304, 2) == nil)
+        #expect(violation(200, 3) == nil)
+        #expect(violation(200, 2, write: true) == nil)
+    }
+
+    @Test func oneIndexIsReadAtATime() {
+        func violation(_ end: Int64) -> String? {
+            var run = HandwrittenRun()
+            for second in 1...2 as ClosedRange<Int64> {
+                let id = Int(second)
+                if second == 2, end == 2 { run.add(2, .responseReceived(1, status: 200)) }
+                run.add(second, .request(id, actor: "A", method: "GET", row: nil, key: nil, bodyDigest: 0))
+                run.add(second, .contents(id, .init()))
+            }
+            if end > 2 { run.add(end, .responseReceived(1, status: 200)) }
+            return Self.violation(run, .economy)
+        }
+        #expect(violation(3) == "A sends GET index at 2.0 s, while that of 1.0 s is in flight")
+        #expect(violation(2) == nil)
+    }
+
+    @Test func nothingIsSentOnAForbiddenInterface() {
+        func violation(isUp: Bool, isMetered: Bool, _ usesMetered: Bool = true) -> String? {
+            var run = HandwrittenRun()
+            run.add(0, .policy(device: "A", ClientPolicy(usesMeteredInterfaces: usesMetered)))
+            run.add(1, .interface(device: "A", isUp: isUp, isMetered: isMetered))
+            run.add(3, .connectionAttempt(0, device: "A"))
+            return Self.violation(run, .economy)
+        }
+        #expect(violation(isUp: true, isMetered: true) == nil)
+        #expect(
+            violation(isUp: false, isMetered: false)
+                == "A tries to connect at 3.0 s, although its interface is down since 1.0 s")
+        #expect(
+            violation(isUp: true, isMetered: true, false)
+                == "A tries to connect at 3.0 s, although its interface is forbidden since 1.0 s")
+    }
+
+    // MARK: I17
+
+    /// A run in which A is in an outage until 100 s, and makes an attempt at a time after it.
+    private static func outage(
+        _ attempt: Int64?, isSignalled: Bool, until end: Int64 = 300, polls: Bool = true, inFlight: Int64? = nil
+    ) -> HandwrittenRun {
+        var nothing = DirectionConditions.clear
+        nothing.loss = .one
+        let dead = Timeline.NamedConditions("dead", Conditions(up: nothing, down: nothing))
+        var run = HandwrittenRun()
+        run.scenario.devices = [
+            .init(
+                name: "A", user: "ada", startsSynced: true,
+                network: [.init(at: .zero, .hold(dead), isSignalled: isSignalled)])
+        ]
+        run.add(0, .policy(device: "A", ClientPolicy(poll: polls ? .seconds(60) : nil)))
+        run.add(0, .started(device: "A"))
+        run.add(0, .network(device: "A", link: "dead", isOnline: !isSignalled))
+        run.show(0, "A", [("n1", "two", polls ? "none" : "upload")])
+        if inFlight != nil { run.add(99, .request(7, actor: "A", method: "GET", row: nil, key: nil, bodyDigest: 0)) }
+        run.add(100, .network(device: "A", link: "clear", isOnline: true))
+        if let inFlight { run.add(inFlight, .failed(7)) }
+        if let attempt { run.add(attempt, .connectionAttempt(0, device: "A")) }
+        run.add(end, .phase(.verify))
+        return run
+    }
+
+    @Test func anAttemptFollowsTheEndOfAnOutage() {
+        func violation(_ run: HandwrittenRun) -> String? { Self.violation(run, .liveness) }
+        let edge = "A starts no attempt in the 5 s after 100.0 s, although it can reach the server"
+        #expect(violation(Self.outage(106, isSignalled: true, until: 110)) == edge)
+        #expect(violation(Self.outage(105, isSignalled: true, until: 110)) == nil)
+        let blind = "A starts no attempt in the 65 s after 100.0 s, although it can reach the server"
+        #expect(violation(Self.outage(166, isSignalled: false, until: 170)) == blind)
+        #expect(violation(Self.outage(165, isSignalled: false, until: 170)) == nil)
+        #expect(violation(Self.outage(nil, isSignalled: false, until: 165)) == nil, "the run ends before")
+        #expect(violation(Self.outage(180, isSignalled: false, until: 190, inFlight: 120)) == nil)
+        #expect(violation(Self.outage(105, isSignalled: true, until: 171)) != nil, "it does not poll")
+    }
+
+    @Test func aClientThatDoesNotPollIsHeldToPendingChanges() {
+        var run = Self.outage(nil, isSignalled: false, polls: false)
+        #expect(
+            Self.violation(run, .liveness)
+                == "A starts no attempt in the 65 s after 100.0 s, although it can reach the server and n1 is pending")
+        run = Self.outage(nil, isSignalled: false, until: 160, polls: false)
+        run.show(161, "A", [("n1", "two", "none")])
+        run.add(300, .phase(.verify))
+        #expect(Self.violation(run, .liveness) == nil)
+    }
+
+    @Test func aPausedClientMayWait() {
+        var run = Self.outage(101, isSignalled: true, until: 101)
+        run.exchange(101, "GET", row: nil, responded: 401, received: 401)
+        run.add(300, .phase(.verify))
+        #expect(Self.violation(run, .liveness) == nil)
+    }
+
+    // MARK: I18
+
+    @Test func aProxyChangesNoByte() {
+        var run = HandwrittenRun()
+        run.add(0, .world(.init(isVirtual: true, comparesBytes: true)))
+        #expect(Self.violation(run, .transparentProxy) == nil)
+        #expect(Verdict(run.scenario, run.history).unchecked.allSatisfy { $0.invariant != .transparentProxy })
+        run.add(1, .bytesChanged(device: "A", .down, offset: 17))
+        #expect(Self.violation(run, .transparentProxy) == "A download changed after 17 B at 1.0 s")
+    }
+}
+
+extension HandwrittenRun {
+    mutating func show(
+        _ second: Int64, _ device: String, _ rows: [(name: String, text: String, icon: String)], outbox: Int
+    ) {
+        let rows = rows.map { row in
+            History.DeviceState.Row(
+                name: row.name, title: nil, text: row.text, icon: row.icon, isDeleted: false, kept: [])
+        }
+        add(second, .device(device, .init(rows: rows, outbox: outbox)))
+    }
+}
