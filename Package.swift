@@ -103,9 +103,8 @@ let package = Package(
         .target(
             name: "ConfigFiles",
             dependencies: [
-                "Yams", "Determinism", "LinkModel", "Impairment", "ScenarioModel",
+                "Yams", "CResources", "Determinism", "LinkModel", "Impairment", "ScenarioModel",
             ],
-            resources: [.embedInCode("profiles"), .embedInCode("timelines"), .embedInCode("scenarios")],
             swiftSettings: settings
         ),
         .target(
@@ -120,6 +119,7 @@ let package = Package(
                 "JSON", "NotesContract", "SyncEngine", grdb, sqlite,
             ],
             swiftSettings: settings),
+        .target(name: "CResources"),
         .target(name: "CRelay"),
         .target(
             name: "SystemSockets",
@@ -177,7 +177,7 @@ let package = Package(
                 "Determinism", "LinkModel", "HTTPWire", "Impairment", "JSON", "HTTPServing", "ProxyServer",
                 "ConfigFiles", httpTypes, nioCore, nioPosix, logging,
             ],
-            resources: [.embedInCode("openapi.json")],
+            exclude: ["openapi.json"],
             swiftSettings: settings
         ),
         .target(
@@ -229,9 +229,8 @@ let package = Package(
         .target(
             name: "ScenarioRunner",
             dependencies: [
-                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld",
-                "SimulatedWorld",
-                "CommandSupport", "LiveWorld",
+                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "NotesService",
+                "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld",
             ],
             swiftSettings: settings
         ),
@@ -258,7 +257,8 @@ let package = Package(
                 "Determinism", "LinkModel", "TCPModel", "Impairment", "JSON", "SyncEngine", "ScenarioModel",
                 "LinkWorkload", "ConfigFiles",
                 "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
-                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", "ToxiproxyCLI", nioCore,
+                "LiveMeasurement", "NotesService", "ScenarioWorld", "SyncClient", "SyncStore", "ScenarioRunner",
+                "ToxiproxyCLI", nioCore,
                 nioPosix, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

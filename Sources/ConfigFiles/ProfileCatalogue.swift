@@ -32,18 +32,18 @@ public enum ProfileCatalogue {
     }
 
     /// The built-in profiles.
-    public static let builtIn: [Profile] = sources.map { id, bytes in
+    public static let builtIn: [Profile] = EmbeddedFile.all(in: "profiles").map { file in
         do {
-            return try Profile(parsing: String(decoding: bytes, as: UTF8.self), id: id, file: "\(id).yaml")
+            return try Profile(parsing: file.text, id: file.name, file: "\(file.name).yaml")
         } catch {
             preconditionFailure("invalid built-in profile: \(error)")
         }
     }
 
     /// The built-in timelines.
-    public static let timelines: [TimelineFile] = timelineSources.map { id, bytes in
+    public static let timelines: [TimelineFile] = EmbeddedFile.all(in: "timelines").map { file in
         do {
-            return try TimelineFile(parsing: String(decoding: bytes, as: UTF8.self), id: id, file: "\(id).yaml")
+            return try TimelineFile(parsing: file.text, id: file.name, file: "\(file.name).yaml")
         } catch {
             preconditionFailure("invalid built-in timeline: \(error)")
         }
@@ -117,63 +117,6 @@ public enum ProfileCatalogue {
 
     /// Alternative names of built-in profiles.
     public static let aliases = ["loss100": "100-loss", "verybad": "very-bad-network"]
-
-    /// The built-in files. SwiftPM drops characters that cannot start an identifier from the beginning of their names.
-    private static let sources: [(id: String, bytes: [UInt8])] = [
-        ("100-loss", PackageResources._00_loss_yaml),
-        ("very-bad-network", PackageResources.very_bad_network_yaml),
-        ("edge", PackageResources.edge_yaml),
-        ("3g", PackageResources._g_yaml),
-        ("dsl", PackageResources.dsl_yaml),
-        ("lte", PackageResources.lte_yaml),
-        ("wifi", PackageResources.wifi_yaml),
-        ("wifi-802.11ac", PackageResources.wifi_802_11ac_yaml),
-        ("high-latency-dns", PackageResources.high_latency_dns_yaml),
-        ("refuse", PackageResources.refuse_yaml),
-        ("dns", PackageResources.dns_yaml),
-        ("portal", PackageResources.portal_yaml),
-        ("updead", PackageResources.updead_yaml),
-        ("downdead", PackageResources.downdead_yaml),
-        ("3g-good", PackageResources._g_good_yaml),
-        ("3g-lossy", PackageResources._g_lossy_yaml),
-        ("edge-good", PackageResources.edge_good_yaml),
-        ("edge-lossy", PackageResources.edge_lossy_yaml),
-        ("cable", PackageResources.cable_yaml),
-        ("wifi-good", PackageResources.wifi_good_yaml),
-        ("2g-rural", PackageResources._g_rural_yaml),
-        ("2g-urban", PackageResources._g_urban_yaml),
-        ("wpt-cable", PackageResources.wpt_cable_yaml),
-        ("wpt-dsl", PackageResources.wpt_dsl_yaml),
-        ("wpt-3g-slow", PackageResources.wpt_3g_slow_yaml),
-        ("wpt-3g", PackageResources.wpt_3g_yaml),
-        ("wpt-3g-fast", PackageResources.wpt_3g_fast_yaml),
-        ("wpt-4g", PackageResources.wpt_4g_yaml),
-        ("wpt-lte", PackageResources.wpt_lte_yaml),
-        ("wpt-edge", PackageResources.wpt_edge_yaml),
-        ("wpt-2g", PackageResources.wpt_2g_yaml),
-        ("wpt-dial", PackageResources.wpt_dial_yaml),
-        ("wpt-fios", PackageResources.wpt_fios_yaml),
-        ("chrome-slow-3g", PackageResources.chrome_slow_3g_yaml),
-        ("chrome-slow-4g", PackageResources.chrome_slow_4g_yaml),
-        ("chrome-fast-4g", PackageResources.chrome_fast_4g_yaml),
-        ("lighthouse-slow-4g", PackageResources.lighthouse_slow_4g_yaml),
-        ("lighthouse-3g", PackageResources.lighthouse_3g_yaml),
-        ("firefox-gprs", PackageResources.firefox_gprs_yaml),
-        ("firefox-2g", PackageResources.firefox_2g_yaml),
-        ("firefox-2g-good", PackageResources.firefox_2g_good_yaml),
-        ("firefox-3g", PackageResources.firefox_3g_yaml),
-        ("firefox-3g-good", PackageResources.firefox_3g_good_yaml),
-        ("firefox-4g", PackageResources.firefox_4g_yaml),
-        ("firefox-dsl", PackageResources.firefox_dsl_yaml),
-        ("firefox-wifi", PackageResources.firefox_wifi_yaml),
-    ]
-
-    private static let timelineSources: [(id: String, bytes: [UInt8])] = [
-        ("3g-moving", PackageResources._g_moving_yaml),
-        ("subway", PackageResources.subway_yaml),
-        ("train", PackageResources.train_yaml),
-        ("elevator", PackageResources.elevator_yaml),
-    ]
 
     /// Returns the profile given by a built-in name or the path of a file.
     ///

@@ -22,46 +22,11 @@ public enum ScenarioCatalogue {
         }
     }
 
-    /// The built-in files. SwiftPM drops characters that cannot start an identifier from the beginning of their names.
-    private static let sources: [(id: String, bytes: [UInt8])] = [
-        ("burst-on-edge", PackageResources.burst_on_edge_yaml),
-        ("captive-portal-read", PackageResources.captive_portal_read_yaml),
-        ("clock-jumps", PackageResources.clock_jumps_yaml),
-        ("cold-start-offline", PackageResources.cold_start_offline_yaml),
-        ("commuter-30-minutes", PackageResources.commuter_30_minutes_yaml),
-        ("create-delete-collapse", PackageResources.create_delete_collapse_yaml),
-        ("create-edit-edit-squash", PackageResources.create_edit_edit_squash_yaml),
-        ("create-offline-then-heal", PackageResources.create_offline_then_heal_yaml),
-        ("create-retried-after-lost-response", PackageResources.create_retried_after_lost_response_yaml),
-        ("delete-answer-lost", PackageResources.delete_answer_lost_yaml),
-        ("delete-offline", PackageResources.delete_offline_yaml),
-        ("delete-vs-remote-edit", PackageResources.delete_vs_remote_edit_yaml),
-        ("edit-conflict-after-subway", PackageResources.edit_conflict_after_subway_yaml),
-        ("edit-offline-simple", PackageResources.edit_offline_simple_yaml),
-        ("edit-vs-edit", PackageResources.edit_vs_edit_yaml),
-        ("edit-vs-remote-delete", PackageResources.edit_vs_remote_delete_yaml),
-        ("edit-waits-for-create", PackageResources.edit_waits_for_create_yaml),
-        ("edit-while-in-flight", PackageResources.edit_while_in_flight_yaml),
-        ("failing-delete-keeps-tombstone", PackageResources.failing_delete_keeps_tombstone_yaml),
-        ("flapping", PackageResources.flapping_yaml),
-        ("half-open", PackageResources.half_open_yaml),
-        ("kill-everywhere", PackageResources.kill_everywhere_yaml),
-        ("outage-30-min", PackageResources.outage_30_min_yaml),
-        ("poison-entry", PackageResources.poison_entry_yaml),
-        ("post-answer-lost", PackageResources.post_answer_lost_yaml),
-        ("precondition-discipline", PackageResources.precondition_discipline_yaml),
-        ("put-answer-lost", PackageResources.put_answer_lost_yaml),
-        ("remote-delete-propagates", PackageResources.remote_delete_propagates_yaml),
-        ("retry-after", PackageResources.retry_after_yaml),
-        ("single-flight", PackageResources.single_flight_yaml),
-        ("trickle-at-edge", PackageResources.trickle_at_edge_yaml),
-        ("upgrade-with-queue", PackageResources.upgrade_with_queue_yaml),
-        ("upload-cut-halfway", PackageResources.upload_cut_halfway_yaml),
-        ("warm-read-offline", PackageResources.warm_read_offline_yaml),
-    ]
+    /// The built-in files.
+    private static let sources = EmbeddedFile.all(in: "scenarios")
 
     /// The names of the built-in scenarios.
-    public static let names = sources.map(\.id)
+    public static let names = sources.map(\.name)
 
     /// Returns whether the file at a path claims to be a scenario: whether a line begins with the key `scenario`.
     public static func isScenario(atPath path: String) -> Bool {
@@ -77,8 +42,8 @@ public enum ScenarioCatalogue {
             } catch {
                 throw .unreadable(path: nameOrPath, reason: error.reason)
             }
-        } else if let source = sources.first(where: { $0.id == nameOrPath }) {
-            text = String(decoding: source.bytes, as: UTF8.self)
+        } else if let source = sources.first(where: { $0.name == nameOrPath }) {
+            text = source.text
         } else {
             throw .unknown(name: String(nameOrPath.prefix(60)), nearest: NearestName.of(nameOrPath, in: names))
         }

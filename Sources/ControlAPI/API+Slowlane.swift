@@ -43,7 +43,7 @@ extension API {
     }
 
     /// The OpenAPI document of these routes.
-    static let openAPI = String(decoding: PackageResources.openapi_json, as: UTF8.self)
+    static let openAPI = EmbeddedFile.openAPI
 
     private static let profiles = JSONText.object([
         ("profiles", JSONText.array(ProfileCatalogue.builtIn.map { entry($0.id, $0.name, $0.about) })),

@@ -3,7 +3,6 @@ internal import Determinism
 internal import JSON
 internal import LinkModel
 public import ScenarioModel
-internal import SyncEngine
 
 /// The trace of a run: one line per event, in a format that programs can read.
 ///
@@ -18,7 +17,7 @@ public enum RunTrace {
                 ("scenario", run.scenario.name), ("variant", run.scenario.variant ?? "none"), ("seed", "\(run.seed)"),
                 ("world", run.world.rawValue),
             ] + run.scenario.parameters.map { ("parameter", "\($0.name)=\($0.value)") }
-                + (run.mutant.map { [("mutant", $0.rawValue)] } ?? []))
+                + (run.mutantNames.map { [("mutant", $0)] } ?? []))
     }
 
     /// Returns the last line of a run.

@@ -21,10 +21,12 @@ public struct RunServer: Sendable {
     ///
     /// - Parameters:
     ///   - path: The database; `nil` keeps it in memory.
+    ///   - mutants: Deliberate defects.
     ///   - now: Returns the wall-clock time in milliseconds since 1970.
     ///   - monotonicNow: Returns the monotonic time in milliseconds.
     public init(
-        _ scenario: Scenario, seed: UInt64, path: String? = nil, now: (@Sendable () -> Int)? = nil,
+        _ scenario: Scenario, seed: UInt64, path: String? = nil, mutants: Set<ServerMutant> = [],
+        now: (@Sendable () -> Int)? = nil,
         monotonicNow: (@Sendable () -> Int)? = nil
     ) throws(SetupError) {
         guard let contract = APIContract.named[scenario.contract] else {
@@ -59,7 +61,7 @@ public struct RunServer: Sendable {
         self.names = names
         service = NotesService(
             store: store, users: Dictionary(uniqueKeysWithValues: users.map { ($0, Self.password) }), now: now,
-            monotonicNow: monotonicNow, makeUUID: { ids.uuid() })
+            monotonicNow: monotonicNow, makeUUID: { ids.uuid() }, mutants: mutants)
     }
 
     /// Returns the notes of all users by their names in the scenario.

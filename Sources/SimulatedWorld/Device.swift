@@ -15,6 +15,7 @@ final class Device {
     unowned let world: World
     let name: String
     let user: String
+    private let mutants: Set<Mutant>
     var store: MemoryStore
     /// The version of the client.
     var version: ClientVersion
@@ -69,6 +70,7 @@ final class Device {
         self.world = world
         name = device.name
         user = device.user
+        mutants = device.mutants(world.mutants)
         ids = RandomIdentifiers(seed: world.seed, "user/\(name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(name)")
         upgradeIDs = RandomIdentifiers(seed: world.seed, "upgrade/\(name)")
@@ -94,7 +96,7 @@ final class Device {
         process += 1
         let engine = SyncEngine(
             restoring: store.state, account: SyncAccount(user: user, server: Server.host), seed: seeds.bits(),
-            mutant: world.mutant, version: version)
+            mutants: mutants, version: version)
         var machine = SyncMachine(
             engine: engine, host: Server.host, authorization: Server.authorization(of: user))
         machine.started(interface: interface, at: world.now)

@@ -38,9 +38,10 @@ enum Layers {
             targets: ["Determinism", "LinkModel", "TCPModel", "HTTPWire"],
             packages: ["DequeModule", "HeapModule", "NIOCore"]),
         .init(name: "LinkWorkload", layer: 1, targets: ["Determinism", "LinkModel", "TCPModel"], packages: []),
+        .init(name: "CResources", layer: 1, targets: [], packages: []),
         .init(
             name: "ConfigFiles", layer: 1,
-            targets: ["Determinism", "LinkModel", "Impairment", "ScenarioModel"],
+            targets: ["CResources", "Determinism", "LinkModel", "Impairment", "ScenarioModel"],
             packages: ["Yams"]),
         .init(
             name: "NotesService", layer: 1,
@@ -119,9 +120,8 @@ enum Layers {
         .init(
             name: "ScenarioRunner", layer: 3,
             targets: [
-                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld",
-                "SimulatedWorld",
-                "CommandSupport", "LiveWorld",
+                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "NotesService",
+                "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld",
             ],
             packages: []),
         .init(
@@ -137,7 +137,7 @@ enum Layers {
             targets: [
                 "Determinism", "LinkModel", "TCPModel", "Impairment", "JSON", "SyncEngine", "ScenarioModel",
                 "LinkWorkload", "ConfigFiles", "NotesService", "ProxyServer", "PacketCapture", "NotesServer",
-                "SyncStore", "SyncClient", "ControlAPI",
+                "SyncStore", "SyncClient", "ControlAPI", "ScenarioWorld",
                 "LiveMeasurement", "CommandSupport", "ScenarioRunner", "ToxiproxyCLI",
             ],
             packages: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix"]),

@@ -1,0 +1,286 @@
+#include "CResources.h"
+
+// An extension before C23.
+#pragma clang diagnostic ignored "-Wc23-extensions"
+
+static const struct cresources_file files[] = {
+    {"profiles/100-loss.yaml", (const char[]){
+#embed "../../profiles/100-loss.yaml" suffix(, 0)
+    }},
+    {"profiles/very-bad-network.yaml", (const char[]){
+#embed "../../profiles/very-bad-network.yaml" suffix(, 0)
+    }},
+    {"profiles/edge.yaml", (const char[]){
+#embed "../../profiles/edge.yaml" suffix(, 0)
+    }},
+    {"profiles/3g.yaml", (const char[]){
+#embed "../../profiles/3g.yaml" suffix(, 0)
+    }},
+    {"profiles/dsl.yaml", (const char[]){
+#embed "../../profiles/dsl.yaml" suffix(, 0)
+    }},
+    {"profiles/lte.yaml", (const char[]){
+#embed "../../profiles/lte.yaml" suffix(, 0)
+    }},
+    {"profiles/wifi.yaml", (const char[]){
+#embed "../../profiles/wifi.yaml" suffix(, 0)
+    }},
+    {"profiles/wifi-802.11ac.yaml", (const char[]){
+#embed "../../profiles/wifi-802.11ac.yaml" suffix(, 0)
+    }},
+    {"profiles/high-latency-dns.yaml", (const char[]){
+#embed "../../profiles/high-latency-dns.yaml" suffix(, 0)
+    }},
+    {"profiles/refuse.yaml", (const char[]){
+#embed "../../profiles/refuse.yaml" suffix(, 0)
+    }},
+    {"profiles/dns.yaml", (const char[]){
+#embed "../../profiles/dns.yaml" suffix(, 0)
+    }},
+    {"profiles/portal.yaml", (const char[]){
+#embed "../../profiles/portal.yaml" suffix(, 0)
+    }},
+    {"profiles/updead.yaml", (const char[]){
+#embed "../../profiles/updead.yaml" suffix(, 0)
+    }},
+    {"profiles/downdead.yaml", (const char[]){
+#embed "../../profiles/downdead.yaml" suffix(, 0)
+    }},
+    {"profiles/3g-good.yaml", (const char[]){
+#embed "../../profiles/3g-good.yaml" suffix(, 0)
+    }},
+    {"profiles/3g-lossy.yaml", (const char[]){
+#embed "../../profiles/3g-lossy.yaml" suffix(, 0)
+    }},
+    {"profiles/edge-good.yaml", (const char[]){
+#embed "../../profiles/edge-good.yaml" suffix(, 0)
+    }},
+    {"profiles/edge-lossy.yaml", (const char[]){
+#embed "../../profiles/edge-lossy.yaml" suffix(, 0)
+    }},
+    {"profiles/cable.yaml", (const char[]){
+#embed "../../profiles/cable.yaml" suffix(, 0)
+    }},
+    {"profiles/wifi-good.yaml", (const char[]){
+#embed "../../profiles/wifi-good.yaml" suffix(, 0)
+    }},
+    {"profiles/2g-rural.yaml", (const char[]){
+#embed "../../profiles/2g-rural.yaml" suffix(, 0)
+    }},
+    {"profiles/2g-urban.yaml", (const char[]){
+#embed "../../profiles/2g-urban.yaml" suffix(, 0)
+    }},
+    {"profiles/wpt-cable.yaml", (const char[]){
+#embed "../../profiles/wpt-cable.yaml" suffix(, 0)
+    }},
+    {"profiles/wpt-dsl.yaml", (const char[]){
+#embed "../../profiles/wpt-dsl.yaml" suffix(, 0)
+    }},
+    {"profiles/wpt-3g-slow.yaml", (const char[]){
+#embed "../../profiles/wpt-3g-slow.yaml" suffix(, 0)
+    }},
+    {"profiles/wpt-3g.yaml", (const char[]){
+#embed "../../profiles/wpt-3g.yaml" suffix(, 0)
+    }},
+    {"profiles/wpt-3g-fast.yaml", (const char[]){
+#embed "../../profiles/wpt-3g-fast.yaml" suffix(, 0)
+    }},
+    {"profiles/wpt-4g.yaml", (const char[]){
+#embed "../../profiles/wpt-4g.yaml" suffix(, 0)
+    }},
+    {"profiles/wpt-lte.yaml", (const char[]){
+#embed "../../profiles/wpt-lte.yaml" suffix(, 0)
+    }},
+    {"profiles/wpt-edge.yaml", (const char[]){
+#embed "../../profiles/wpt-edge.yaml" suffix(, 0)
+    }},
+    {"profiles/wpt-2g.yaml", (const char[]){
+#embed "../../profiles/wpt-2g.yaml" suffix(, 0)
+    }},
+    {"profiles/wpt-dial.yaml", (const char[]){
+#embed "../../profiles/wpt-dial.yaml" suffix(, 0)
+    }},
+    {"profiles/wpt-fios.yaml", (const char[]){
+#embed "../../profiles/wpt-fios.yaml" suffix(, 0)
+    }},
+    {"profiles/chrome-slow-3g.yaml", (const char[]){
+#embed "../../profiles/chrome-slow-3g.yaml" suffix(, 0)
+    }},
+    {"profiles/chrome-slow-4g.yaml", (const char[]){
+#embed "../../profiles/chrome-slow-4g.yaml" suffix(, 0)
+    }},
+    {"profiles/chrome-fast-4g.yaml", (const char[]){
+#embed "../../profiles/chrome-fast-4g.yaml" suffix(, 0)
+    }},
+    {"profiles/lighthouse-slow-4g.yaml", (const char[]){
+#embed "../../profiles/lighthouse-slow-4g.yaml" suffix(, 0)
+    }},
+    {"profiles/lighthouse-3g.yaml", (const char[]){
+#embed "../../profiles/lighthouse-3g.yaml" suffix(, 0)
+    }},
+    {"profiles/firefox-gprs.yaml", (const char[]){
+#embed "../../profiles/firefox-gprs.yaml" suffix(, 0)
+    }},
+    {"profiles/firefox-2g.yaml", (const char[]){
+#embed "../../profiles/firefox-2g.yaml" suffix(, 0)
+    }},
+    {"profiles/firefox-2g-good.yaml", (const char[]){
+#embed "../../profiles/firefox-2g-good.yaml" suffix(, 0)
+    }},
+    {"profiles/firefox-3g.yaml", (const char[]){
+#embed "../../profiles/firefox-3g.yaml" suffix(, 0)
+    }},
+    {"profiles/firefox-3g-good.yaml", (const char[]){
+#embed "../../profiles/firefox-3g-good.yaml" suffix(, 0)
+    }},
+    {"profiles/firefox-4g.yaml", (const char[]){
+#embed "../../profiles/firefox-4g.yaml" suffix(, 0)
+    }},
+    {"profiles/firefox-dsl.yaml", (const char[]){
+#embed "../../profiles/firefox-dsl.yaml" suffix(, 0)
+    }},
+    {"profiles/firefox-wifi.yaml", (const char[]){
+#embed "../../profiles/firefox-wifi.yaml" suffix(, 0)
+    }},
+    {"timelines/3g-moving.yaml", (const char[]){
+#embed "../../timelines/3g-moving.yaml" suffix(, 0)
+    }},
+    {"timelines/subway.yaml", (const char[]){
+#embed "../../timelines/subway.yaml" suffix(, 0)
+    }},
+    {"timelines/train.yaml", (const char[]){
+#embed "../../timelines/train.yaml" suffix(, 0)
+    }},
+    {"timelines/elevator.yaml", (const char[]){
+#embed "../../timelines/elevator.yaml" suffix(, 0)
+    }},
+    {"scenarios/burst-on-edge.yaml", (const char[]){
+#embed "../../scenarios/burst-on-edge.yaml" suffix(, 0)
+    }},
+    {"scenarios/captive-portal-read.yaml", (const char[]){
+#embed "../../scenarios/captive-portal-read.yaml" suffix(, 0)
+    }},
+    {"scenarios/captive-portal-write.yaml", (const char[]){
+#embed "../../scenarios/captive-portal-write.yaml" suffix(, 0)
+    }},
+    {"scenarios/clock-jumps.yaml", (const char[]){
+#embed "../../scenarios/clock-jumps.yaml" suffix(, 0)
+    }},
+    {"scenarios/cold-start-offline.yaml", (const char[]){
+#embed "../../scenarios/cold-start-offline.yaml" suffix(, 0)
+    }},
+    {"scenarios/commuter-30-minutes.yaml", (const char[]){
+#embed "../../scenarios/commuter-30-minutes.yaml" suffix(, 0)
+    }},
+    {"scenarios/conflicts-survive-restart.yaml", (const char[]){
+#embed "../../scenarios/conflicts-survive-restart.yaml" suffix(, 0)
+    }},
+    {"scenarios/create-delete-collapse.yaml", (const char[]){
+#embed "../../scenarios/create-delete-collapse.yaml" suffix(, 0)
+    }},
+    {"scenarios/create-edit-edit-squash.yaml", (const char[]){
+#embed "../../scenarios/create-edit-edit-squash.yaml" suffix(, 0)
+    }},
+    {"scenarios/create-offline-then-heal.yaml", (const char[]){
+#embed "../../scenarios/create-offline-then-heal.yaml" suffix(, 0)
+    }},
+    {"scenarios/create-retried-after-lost-response.yaml", (const char[]){
+#embed "../../scenarios/create-retried-after-lost-response.yaml" suffix(, 0)
+    }},
+    {"scenarios/delete-answer-lost.yaml", (const char[]){
+#embed "../../scenarios/delete-answer-lost.yaml" suffix(, 0)
+    }},
+    {"scenarios/delete-offline.yaml", (const char[]){
+#embed "../../scenarios/delete-offline.yaml" suffix(, 0)
+    }},
+    {"scenarios/delete-vs-remote-edit.yaml", (const char[]){
+#embed "../../scenarios/delete-vs-remote-edit.yaml" suffix(, 0)
+    }},
+    {"scenarios/deleted-stays-deleted.yaml", (const char[]){
+#embed "../../scenarios/deleted-stays-deleted.yaml" suffix(, 0)
+    }},
+    {"scenarios/edit-conflict-after-subway.yaml", (const char[]){
+#embed "../../scenarios/edit-conflict-after-subway.yaml" suffix(, 0)
+    }},
+    {"scenarios/edit-offline-simple.yaml", (const char[]){
+#embed "../../scenarios/edit-offline-simple.yaml" suffix(, 0)
+    }},
+    {"scenarios/edit-vs-edit.yaml", (const char[]){
+#embed "../../scenarios/edit-vs-edit.yaml" suffix(, 0)
+    }},
+    {"scenarios/edit-vs-remote-delete.yaml", (const char[]){
+#embed "../../scenarios/edit-vs-remote-delete.yaml" suffix(, 0)
+    }},
+    {"scenarios/edit-waits-for-create.yaml", (const char[]){
+#embed "../../scenarios/edit-waits-for-create.yaml" suffix(, 0)
+    }},
+    {"scenarios/edit-while-in-flight.yaml", (const char[]){
+#embed "../../scenarios/edit-while-in-flight.yaml" suffix(, 0)
+    }},
+    {"scenarios/failing-delete-keeps-tombstone.yaml", (const char[]){
+#embed "../../scenarios/failing-delete-keeps-tombstone.yaml" suffix(, 0)
+    }},
+    {"scenarios/flapping.yaml", (const char[]){
+#embed "../../scenarios/flapping.yaml" suffix(, 0)
+    }},
+    {"scenarios/half-open.yaml", (const char[]){
+#embed "../../scenarios/half-open.yaml" suffix(, 0)
+    }},
+    {"scenarios/kill-everywhere.yaml", (const char[]){
+#embed "../../scenarios/kill-everywhere.yaml" suffix(, 0)
+    }},
+    {"scenarios/kill-while-reading.yaml", (const char[]){
+#embed "../../scenarios/kill-while-reading.yaml" suffix(, 0)
+    }},
+    {"scenarios/operation-ids.yaml", (const char[]){
+#embed "../../scenarios/operation-ids.yaml" suffix(, 0)
+    }},
+    {"scenarios/outage-30-min.yaml", (const char[]){
+#embed "../../scenarios/outage-30-min.yaml" suffix(, 0)
+    }},
+    {"scenarios/poison-entry.yaml", (const char[]){
+#embed "../../scenarios/poison-entry.yaml" suffix(, 0)
+    }},
+    {"scenarios/post-answer-lost.yaml", (const char[]){
+#embed "../../scenarios/post-answer-lost.yaml" suffix(, 0)
+    }},
+    {"scenarios/precondition-discipline.yaml", (const char[]){
+#embed "../../scenarios/precondition-discipline.yaml" suffix(, 0)
+    }},
+    {"scenarios/put-answer-lost.yaml", (const char[]){
+#embed "../../scenarios/put-answer-lost.yaml" suffix(, 0)
+    }},
+    {"scenarios/remote-delete-propagates.yaml", (const char[]){
+#embed "../../scenarios/remote-delete-propagates.yaml" suffix(, 0)
+    }},
+    {"scenarios/restart-with-queue.yaml", (const char[]){
+#embed "../../scenarios/restart-with-queue.yaml" suffix(, 0)
+    }},
+    {"scenarios/retry-after.yaml", (const char[]){
+#embed "../../scenarios/retry-after.yaml" suffix(, 0)
+    }},
+    {"scenarios/single-flight.yaml", (const char[]){
+#embed "../../scenarios/single-flight.yaml" suffix(, 0)
+    }},
+    {"scenarios/trickle-at-edge.yaml", (const char[]){
+#embed "../../scenarios/trickle-at-edge.yaml" suffix(, 0)
+    }},
+    {"scenarios/two-device-soak.yaml", (const char[]){
+#embed "../../scenarios/two-device-soak.yaml" suffix(, 0)
+    }},
+    {"scenarios/upgrade-with-queue.yaml", (const char[]){
+#embed "../../scenarios/upgrade-with-queue.yaml" suffix(, 0)
+    }},
+    {"scenarios/upload-cut-halfway.yaml", (const char[]){
+#embed "../../scenarios/upload-cut-halfway.yaml" suffix(, 0)
+    }},
+    {"scenarios/warm-read-offline.yaml", (const char[]){
+#embed "../../scenarios/warm-read-offline.yaml" suffix(, 0)
+    }},
+    {"openapi.json", (const char[]){
+#embed "../ControlAPI/openapi.json" suffix(, 0)
+    }},
+    {0, 0},
+};
+
+const struct cresources_file *cresources_file_at(long index) { return &files[index]; }
