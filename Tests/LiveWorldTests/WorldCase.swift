@@ -295,6 +295,7 @@ struct WorldCase: Sendable, CustomTestStringConvertible {
               traffic:
                 - { request: any, from: A, between: [0s, 2s], count: 0 }
                 - { request: any, from: A, seen: proxy, between: [0s, 2s], count: { min: 1 } }
+              eventually: [{ by: 10s, A: { row: n1, icon: none } }]
               finally: { server: { n1: { revision: 2, text: two } } }
             """),
         WorldCase(
