@@ -242,18 +242,23 @@ actor DeviceDriver: LiveDevice {
             client = nil
             world.record(.stopped(device: name))
         }
+        if let refusal = try refusal(of: next, number) { return world.record(.action(actor: name, refusal)) }
+        try await start()
+        world.record(.started(device: name))
+    }
+
+    /// Prepares the store for another version of the client, and returns the reason why that version refuses it; `nil` if
+    /// it opens it.
+    private func refusal(of next: ClientVersion, _ number: Int) throws -> String? {
         version = next
         if next > storeVersion {
             // Version 1 is emulated: its store gets its layout now. This version migrates it when it opens it.
             try SyncStore.rewriteAsVersion1(path: storePath)
             storeVersion = next
         }
-        if let refusal = StoreVersions.refusal(of: next, store: storeVersion) {
-            guard isStoreNewer(than: next) else { throw ActionError("version \(number) opens a newer store") }
-            return world.record(.action(actor: name, refusal))
-        }
-        try await start()
-        world.record(.started(device: name))
+        guard let refusal = StoreVersions.refusal(of: next, store: storeVersion) else { return nil }
+        guard isStoreNewer(than: next) else { throw ActionError("version \(number) opens a newer store") }
+        return refusal
     }
 
     /// Returns whether the store's file refuses a version of the client.
