@@ -42,7 +42,10 @@ public enum ScenarioCatalogue {
         ("failing-delete-keeps-tombstone", PackageResources.failing_delete_keeps_tombstone_yaml),
         ("flapping", PackageResources.flapping_yaml),
         ("half-open", PackageResources.half_open_yaml),
+        ("index-diff-on-edge", PackageResources.index_diff_on_edge_yaml),
         ("kill-everywhere", PackageResources.kill_everywhere_yaml),
+        ("late-answer", PackageResources.late_answer_yaml),
+        ("list-cut-midway", PackageResources.list_cut_midway_yaml),
         ("outage-30-min", PackageResources.outage_30_min_yaml),
         ("post-answer-lost", PackageResources.post_answer_lost_yaml),
         ("precondition-discipline", PackageResources.precondition_discipline_yaml),
@@ -52,6 +55,7 @@ public enum ScenarioCatalogue {
         ("single-flight", PackageResources.single_flight_yaml),
         ("trickle-at-edge", PackageResources.trickle_at_edge_yaml),
         ("upload-cut-halfway", PackageResources.upload_cut_halfway_yaml),
+        ("validators", PackageResources.validators_yaml),
     ]
 
     /// The names of the built-in scenarios.

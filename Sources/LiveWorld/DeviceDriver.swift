@@ -192,15 +192,13 @@ actor DeviceDriver: LiveDevice {
             return (change, recorder.assign(row: change.row, to: Array(record.text.utf8)))
         }
         guard let change else { return try await client.sync() }
-        let kept = try await client.change { engine, now in try change.apply(to: &engine, at: now) }
-        world.client(of: name) { [name] ledger, recorder in
-            var events: [History.Event] = []
-            if kept != change.record {
-                events = recorder.assign(row: change.row, to: Array(kept.text.utf8))
-                events += ledger.viewEvents(&recorder)
-            }
-            return events + [.accepted(device: name, row: change.row)]
+        try await client.change { [world] engine, now in
+            let kept = try change.apply(to: &engine, at: now)
+            guard kept != change.record else { return }
+            // A note that is restored under another identifier has its name before it is visible.
+            world.withRecorder { recorder in ((), recorder.assign(row: change.row, to: Array(kept.text.utf8))) }
         }
+        world.client(of: name) { [name] _, _ in [.accepted(device: name, row: change.row)] }
     }
 
     /// Sends a request past the client's queue, on a connection of its own. Later orders do not wait for it; a kill closes
@@ -210,7 +208,7 @@ actor DeviceDriver: LiveDevice {
         do {
             guard client != nil else { throw ActionError("\(name) is not running") }
             content = try world.withRecorder { recorder throws(ActionError) in
-                (try RawRequest.content(of: request, recorder), [])
+                (try RawRequest.content(of: request, recorder, from: name), [])
             }
         } catch {
             return world.finished(act, error)

@@ -447,11 +447,9 @@ final class Device {
 
     private func make(_ change: UserChange) throws {
         let kept = try machine?.change(at: world.now) { engine, now in try change.apply(to: &engine, at: now) }
+        // A note that is restored under another identifier has its name before it is visible.
+        if let kept, kept != change.record { world.assign(row: change.row, to: kept.text) }
         settle()
-        if let kept, kept != change.record {
-            world.assign(row: change.row, to: kept.text)
-            recordView()
-        }
         if hasCommitted { world.record(.accepted(device: name, row: change.row)) }
     }
 }

@@ -34,7 +34,7 @@ extension SyncEngine {
         case .probe: handleProbe(reply.result)
         case .index: handleIndex(reply.result, exchange)
         case .push(let id, let sequence): handlePush(reply.result, id, sequence, exchange)
-        case .reconcile(let id, let sequence): handleReconciliation(reply.result, id, sequence)
+        case .reconcile(let id, let sequence): handleReconciliation(reply.result, id, sequence, exchange)
         case .fetch(let id): handleFetch(reply.result, id)
         }
     }
@@ -122,6 +122,7 @@ extension SyncEngine {
             if let problem = problem(of: remote, as: entry) { return handleInvalid(problem, entry) }
             acknowledge(entry, as: remote)
         case .done where entry.kind == .delete, .missing where entry.kind == .delete:
+            indexWork.written.insert(id)
             forget(id)
         case .missing where entry.kind == .update:
             restoreMayBeCommitted(sequence, exchange)
@@ -180,6 +181,8 @@ extension SyncEngine {
     private mutating func acknowledge(_ entry: OutboxEntry, as remote: RemoteRecord) {
         drop(entry.sequence)
         setQuarantine(entry.id, nil)
+        indexWork.written.insert(entry.id)
+        if let listed = schedules[entry.id]?.listedRevision, listed == remote.revision { finishFetch(of: entry.id) }
         if var local = records[entry.id] {
             local.base = remote.revision
             local.baseContent = remote.content
@@ -189,11 +192,14 @@ extension SyncEngine {
         schedule(entry.id)
     }
 
-    private mutating func handleReconciliation(_ result: SyncResult, _ id: RecordID, _ sequence: Int) {
+    private mutating func handleReconciliation(
+        _ result: SyncResult, _ id: RecordID, _ sequence: Int, _ exchange: Exchange
+    ) {
         guard let entry = entries[sequence] else { return schedule(id) }
         switch result {
         case .record(let remote) where remote.id == id && !isOlder(remote, than: entry.base):
             setQuarantine(id, nil)
+            finishFetch(of: id, by: exchange)
             if entry.kind != .delete, resource.areEqual(remote.content, entry.content) {
                 acknowledge(entry, as: remote)  // stored by an earlier attempt
             } else if remote.revision == entry.base {
@@ -205,6 +211,7 @@ extension SyncEngine {
             }
         case .missing:
             setQuarantine(id, nil)
+            finishFetch(of: id, by: exchange)
             switch entry.kind {
             case .create where entry.parked == nil: park(entry, because: "the server rejects it")
             case .create: reconciliationFoundNothing(entry)
@@ -303,7 +310,10 @@ extension SyncEngine {
         if indexWork.isComplete {
             setQuarantine(RecordID(""), nil)
             if let listed = indexWork.listed {
-                for id in records.keys.sorted() where !listed.contains(id) { recordAbsence(of: id) }
+                for id in records.keys.sorted() where !listed.contains(id) {
+                    // A page may be older than a change that was acknowledged meanwhile.
+                    if indexWork.written.contains(id) { fetch(id) } else { recordAbsence(of: id) }
+                }
             }
             let isWhole = indexWork.listed != nil
             let isAdopting = index.isAdopting && !(isWhole && indexWork.adoptions.isEmpty)
@@ -325,7 +335,8 @@ extension SyncEngine {
     private mutating func handle(_ entry: RemoteIndex.Entry) {
         indexWork.listed?.insert(entry.id)
         guard let local = records[entry.id] else {
-            if !entry.isDeleted { fetch(entry.id) }
+            // A page may be older than the deletion of a record.
+            if !entry.isDeleted, !indexWork.written.contains(entry.id) { fetch(entry.id, listed: entry.revision) }
             return
         }
         let hasChanges = !(schedules[entry.id]?.queue.isEmpty ?? true)
@@ -339,7 +350,7 @@ extension SyncEngine {
         if index.isAdopting && !hasChanges { indexWork.adoptions.insert(entry.id) }
         // The record's changes are sent before this fetch: the response to a repeated change may have an earlier
         // revision than this one.
-        fetch(entry.id)
+        fetch(entry.id, listed: entry.revision)
     }
 
     /// Records that the server no longer has a record: an unchanged one is deleted, a conflict becomes one with a
@@ -353,12 +364,14 @@ extension SyncEngine {
         }
     }
 
-    private mutating func fetch(_ id: RecordID) {
-        requestFetch(of: id)
+    private mutating func fetch(_ id: RecordID, listed: RecordRevision? = nil) {
+        requestFetch(of: id, listed: listed)
         schedule(id)
     }
 
     private mutating func handleFetch(_ result: SyncResult, _ id: RecordID) {
+        // The response may be older than a change that was sent meanwhile. The record is read again after its changes.
+        guard let work = schedules[id], !work.isFetchStale, work.queue.isEmpty else { return schedule(id) }
         switch result {
         case .record(let remote) where remote.id == id:
             finishFetch(id)
@@ -408,10 +421,20 @@ extension SyncEngine {
 
     private mutating func finishFetch(_ id: RecordID) {
         resetFailures(of: id)
-        schedules[id]?.wantsFetch = false
-        indexWork.awaited.remove(id)
+        endFetchRequest(of: id)
         schedule(id)
         storeIndex()
+    }
+
+    /// Ends the request for a record that another exchange has shown. One that began before the request may be older
+    /// than the reason for it.
+    private mutating func finishFetch(of id: RecordID, by exchange: Exchange? = nil) {
+        guard let work = schedules[id], work.wantsFetch, exchange?.id.number ?? .max >= work.fetchRequestedAt else {
+            return
+        }
+        endFetchRequest(of: id)
+        storeIndex()
+        finishAdoption(of: id)
     }
 
     /// Ends the attempts to read a record until the next index.

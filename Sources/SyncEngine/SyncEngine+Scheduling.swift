@@ -36,7 +36,7 @@ extension SyncEngine {
             if head.parked == nil, records[id]?.theirs == nil { return .push(id, sequence: sequence) }
             return nil
         }
-        return schedule.wantsFetch ? .fetch(id) : nil
+        return schedule.wantsFetch && !schedule.isFetching ? .fetch(id) : nil
     }
 
     /// Enters a record's next exchange into the queues; to be called after each change of its work.
@@ -46,7 +46,7 @@ extension SyncEngine {
             return
         }
         guard let activity = nextActivity(of: id) else {
-            if !work.isInFlight { active.remove(id) }
+            if !work.isInFlight && !work.isFetching { active.remove(id) }
             // Invalidates the record's ticket.
             schedules[id]?.ticket = -1
             if work.isEmpty { schedules[id] = nil }
@@ -110,17 +110,22 @@ extension SyncEngine {
         guard now >= path.floor ?? .start else { return }
         path.floor = nil
         if let probeAt = path.probeAt {
-            if exchanges[SyncRequest.Lane.small.rawValue] == nil, now >= probeAt {
+            if isIdle(.small), isIdle(.bypass), now >= probeAt {
                 // The index is the probe, unless its own last attempt failed.
                 start(indexWork.failures == 0 ? .index : .probe, in: .small)
+            } else if path.isTrusted {
+                promoteDelayed()
+                startBesideRead()
             }
         } else {
             promoteDelayed()
-            if exchanges[SyncRequest.Lane.small.rawValue] == nil, let activity = nextSmallActivity() {
+            if !isIdle(.small) {
+                startBesideRead()
+            } else if isIdle(.bypass), let activity = nextSmallActivity() {
                 start(activity, in: .small)
             }
             // Smaller first: a large change starts while no small one is ready.
-            if exchanges[SyncRequest.Lane.large.rawValue] == nil,
+            if isIdle(.large),
                 firstTicket(.small).map({ $0.priority != .change }) ?? true,
                 let ticket = firstTicket(.large), let activity = nextActivity(of: ticket.id)
             {
@@ -128,6 +133,17 @@ extension SyncEngine {
             }
         }
         if pendingChange.isEmpty { sendWithheld() }
+    }
+
+    func isIdle(_ lane: SyncRequest.Lane) -> Bool { exchanges[lane.rawValue] == nil }
+
+    /// Starts the next small change beside a read in flight. Changes themselves are sent one after the other.
+    private mutating func startBesideRead() {
+        guard isIdle(.bypass), let current = exchanges[SyncRequest.Lane.small.rawValue], current.isSent,
+            current.activity.isRead, let ticket = firstTicket(.small), ticket.priority < .read,
+            let activity = nextActivity(of: ticket.id)
+        else { return }
+        start(activity, in: .bypass)
     }
 
     private mutating func nextSmallActivity() -> Activity? {
@@ -147,7 +163,7 @@ extension SyncEngine {
         nextExchange += 1
         if case .index = activity { indexWork.pushesInRow = 0 }
         if let record = activity.recordID {
-            schedules[record]?.isInFlight = true
+            setInFlight(activity, of: record, true)
             schedules[record]?.ticket = -1
         }
         exchanges[lane.rawValue] = Exchange(
@@ -161,6 +177,7 @@ extension SyncEngine {
         case .index:
             let cursor = indexWork.page ?? index.cursor
             if cursor == nil { indexWork.listed = [] }
+            if indexWork.page == nil { indexWork.written = [] }
             return (.index(cursor: cursor, entityTag: cursor == nil ? index.entityTag : nil), false)
         case .fetch(let id), .reconcile(let id, _): return (.fetch(id), false)
         case .push(let id, let sequence):
@@ -212,8 +229,19 @@ extension SyncEngine {
             return nil
         }
         exchanges[lane] = nil
-        if let record = exchange.activity.recordID { schedules[record]?.isInFlight = false }
+        if let record = exchange.activity.recordID { setInFlight(exchange.activity, of: record, false) }
         return exchange
+    }
+
+    /// Records that an exchange of a record has begun or ended. A read that a change overtakes is stale.
+    mutating func setInFlight(_ activity: Activity, of id: RecordID, _ isInFlight: Bool) {
+        if activity.isRead {
+            schedules[id]?.isFetching = isInFlight
+            if isInFlight { schedules[id]?.isFetchStale = false }
+        } else {
+            schedules[id]?.isInFlight = isInFlight
+            if isInFlight { schedules[id]?.isFetchStale = true }
+        }
     }
 
     /// Cancels the exchanges in flight; their outcomes are unknown.
@@ -257,6 +285,7 @@ extension SyncEngine {
                 applyMutant(afterLostResponseTo: entry)
             }
             delay(id, hasFailedOnPath: true)
+        case .fetch(let id) where schedules[id]?.isFetchStale == true: schedule(id)
         case .reconcile(let id, _), .fetch(let id): delay(id, hasFailedOnPath: true)
         }
         let needsDelay = path.recordFailure()

@@ -181,16 +181,16 @@ public struct SyncEngine: Sendable {
         if let retryAt = commit.retryAt { return retryAt }
         guard mayTransmit else { return nil }
         let floor = path.floor ?? .start
-        guard let probeAt = path.probeAt else {
+        guard let probeAt = path.probeAt, isIdle(.small) && isIdle(.bypass) || !path.isTrusted else {
             var deadline = delayed.min?.at
             let indexAt = indexWork.isWanted ? indexWork.retryAt : indexWork.fetchedAt.map { $0 + policy.poll }
-            if let indexAt, exchanges[SyncRequest.Lane.small.rawValue] == nil || !indexWork.isWanted {
+            if let indexAt, (isIdle(.small) && isIdle(.bypass)) || !indexWork.isWanted {
                 deadline = min(deadline ?? .never, indexAt)
             }
             if floor > now && (!active.isEmpty || indexWork.isWanted) { deadline = min(deadline ?? .never, floor) }
             return deadline.map { max($0, floor) }
         }
-        return exchanges[SyncRequest.Lane.small.rawValue] == nil ? max(probeAt, floor) : nil
+        return isIdle(.small) && isIdle(.bypass) ? max(probeAt, floor) : nil
     }
 
     // MARK: Inputs

@@ -52,7 +52,7 @@ public struct SyncMachine: Sendable {
         self.engine = engine
         self.attachments = attachments
         self.authorization = authorization
-        http = HTTPClientMachine(host: host, timeouts: timeouts)
+        http = HTTPClientMachine(host: host, timeouts: timeouts, connectionsMax: 2)
     }
 
     /// The time of the next ``advance(to:)``; `nil` until another input changes it.
@@ -207,7 +207,7 @@ public struct SyncMachine: Sendable {
         let id = http.start(
             HTTPClientRequest(
                 method: request.content.method, target: request.content.target, fields: fields,
-                body: request.content.body), pool: request.lane.rawValue, at: now)
+                body: request.content.body), pool: request.lane.pool, at: now)
         exchanges[id] = request.id
     }
 
