@@ -53,6 +53,7 @@ public enum ScenarioCatalogue {
         ("remote-delete-propagates", PackageResources.remote_delete_propagates_yaml),
         ("retry-after", PackageResources.retry_after_yaml),
         ("single-flight", PackageResources.single_flight_yaml),
+        ("token-expires-offline", PackageResources.token_expires_offline_yaml),
         ("trickle-at-edge", PackageResources.trickle_at_edge_yaml),
         ("upload-cut-halfway", PackageResources.upload_cut_halfway_yaml),
         ("validators", PackageResources.validators_yaml),

@@ -24,6 +24,8 @@ actor DeviceDriver: LiveDevice {
     private var client: SyncClient?
     private var isStopped = false
     private var interface = NetworkInterface(isUp: true)
+    /// The tokens that the device keeps for the next start of its client; `nil` if it has none.
+    private nonisolated let tokens = Mutex<SyncTokens?>(nil)
     /// The shift of the wall clock.
     private var wallShift = Nanoseconds.zero
     /// The request that is being sent past the client's queue.
@@ -121,13 +123,15 @@ actor DeviceDriver: LiveDevice {
     /// Fetches the server's notes into the store, and ends the client. Nothing of it is recorded.
     private func prepare() async {
         do {
-            let client = try await SyncClient.start(configuration())
+            let client = try await SyncClient.start(try configuration())
             self.client = client
             // The run may have been cancelled meanwhile.
             if isStopped { return await client.kill() }
             let completion = try await client.waitUntilComplete(timeout: Self.prepareMax)
             await client.kill()
             self.client = nil
+            // The life of the tokens begins with the scenario.
+            tokens.withLock { $0 = nil }
             await proxy.abortConnections()
             // The next connection has number 0.
             await proxy.reseed(world.seed)
@@ -139,9 +143,14 @@ actor DeviceDriver: LiveDevice {
 
     // MARK: The client
 
-    private func configuration() -> SyncClientConfiguration {
+    private func configuration() throws -> SyncClientConfiguration {
+        let tokens = try tokens.withLock { tokens throws(SetupError) in
+            if tokens == nil { tokens = try world.signIn(user) }
+            return tokens
+        }
         var configuration = SyncClientConfiguration(
             host: "127.0.0.1", port: proxy.address.port, user: user, password: RunServer.password, storePath: storePath)
+        if let tokens { configuration.credentials = .tokens(tokens) }
         configuration.mutant = mutant
         configuration.seed = seeds.bits()
         configuration.mustEnd = { [world, name] in world.mustEnd(name) }
@@ -155,7 +164,7 @@ actor DeviceDriver: LiveDevice {
             process = ledger.begin()
             return []
         }
-        var configuration = configuration()
+        var configuration = try configuration()
         configuration.onActivity = { [world, name, process] activity in
             world.client(of: name) { ledger, recorder in
                 ledger.activity(activity, process: process, &recorder)
@@ -166,7 +175,9 @@ actor DeviceDriver: LiveDevice {
             case .connectionAttempted, .connected, .connectionEnded, .committed: break
             }
         }
-        client = try await SyncClient.start(configuration, interface: interface) { [world, name, process] event, _ in
+        client = try await SyncClient.start(configuration, interface: interface) {
+            [weak self, world, name, process] event, _ in
+            if case .refreshed(let tokens) = event { self?.tokens.withLock { $0 = tokens } }
             guard case .view(let change) = event else { return }
             world.client(of: name) { ledger, recorder in
                 ledger.viewChanged(change, process: process, &recorder)

@@ -16,6 +16,8 @@ final class Device {
     let name: String
     let user: String
     private var store = MemoryStore()
+    /// The tokens that the device keeps for the next start of its client; `nil` if it has none.
+    private var tokens: SyncTokens?
     var link: SharedLink
     private var isNameResolved = true
     private var interface = NetworkInterface(isUp: true)
@@ -31,6 +33,8 @@ final class Device {
     private var linkDeadline: Instant?
     /// The number of actions of clients since 0 s.
     private(set) var actionCount = 0
+    /// The numbers of the actions that were commits.
+    private(set) var commitActions: [Int] = []
     /// The action before which the client is killed.
     private var killAction: Int?
     /// Whether the client starts again after a kill between two of its actions.
@@ -83,9 +87,10 @@ final class Device {
         isRestarting = false
         guard !isRunning else { return }
         process += 1
+        if tokens == nil { tokens = world.signIn(user) }
         let engine = SyncEngine(
-            restoring: store.state, account: SyncAccount(user: user, server: Server.host), seed: seeds.bits(),
-            mutant: world.mutant)
+            restoring: store.state, account: SyncAccount(user: user, server: Server.host), tokens: tokens,
+            seed: seeds.bits(), mutant: world.mutant)
         var machine = SyncMachine(
             engine: engine, host: Server.host, authorization: Server.authorization(of: user))
         machine.started(interface: interface, at: world.now)
@@ -123,6 +128,9 @@ final class Device {
         exchanges = [:]
         attemptCount = 0
         actionCount = 0
+        commitActions = []
+        // The life of the tokens begins with the scenario.
+        tokens = nil
         link = Self.makeLink(name, world)
         linkDeadline = nil
         killAction = world.kill?.device == name ? world.kill?.action : nil
@@ -144,7 +152,7 @@ final class Device {
         isRestarting = true
         world.settled(self, false)
         world.record(.stopped(device: name))
-        world.schedule(.restart(self), after: World.restartDelay)
+        world.schedule(.restart(self), after: world.kill?.restartsAfter ?? .zero)
     }
 
     // MARK: Inputs
@@ -307,6 +315,7 @@ final class Device {
             } else if isRunning, hasAction {
                 if killAction == actionCount { return killBetweenActions() }
                 guard let action = takeClientAction() else { continue }
+                if case .commit = action { commitActions.append(actionCount) }
                 actionCount += 1
                 execute(action)
             } else {
@@ -354,6 +363,7 @@ final class Device {
             let belief = view.apply(change, of: name)
             recordView()
             if let belief { world.record(belief) }
+        case .report(.refreshed(let tokens)): self.tokens = tokens
         case .report: break
         }
     }

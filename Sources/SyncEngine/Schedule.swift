@@ -68,6 +68,7 @@ struct Schedule: Sendable {
 /// The purpose of an exchange.
 enum Activity: Hashable, Sendable {
     case probe
+    case refresh
     case index
     case push(RecordID, sequence: Int)
     case reconcile(RecordID, sequence: Int)
@@ -75,7 +76,7 @@ enum Activity: Hashable, Sendable {
 
     var recordID: RecordID? {
         switch self {
-        case .probe, .index: nil
+        case .probe, .refresh, .index: nil
         case .push(let id, _), .reconcile(let id, _), .fetch(let id): id
         }
     }
@@ -84,7 +85,7 @@ enum Activity: Hashable, Sendable {
     var isRead: Bool {
         switch self {
         case .probe, .index, .fetch: true
-        case .push, .reconcile: false
+        case .refresh, .push, .reconcile: false
         }
     }
 }
@@ -96,8 +97,11 @@ struct Exchange: Sendable {
     let operation: SyncOperation
     /// Whether an earlier attempt of the entry may have been executed.
     var mayHaveBeenCommitted = false
-    /// Whether the request was returned to the driver. It is withheld until the attempt is committed.
-    var isSent = false
+    /// The generation of the credentials with which it was sent.
+    var generation = 0
+    /// The time at which the request was returned to the driver. It is withheld until the attempt is committed.
+    var sentAt: Instant?
+    var isSent: Bool { sentAt != nil }
 }
 
 /// The progress of reading the index.

@@ -10,13 +10,14 @@ extension SyncEngine {
         case .foreign(let error):
             path.foreignServer = error
             return handlePathFailure(of: exchange, isOutcomeUnknown: true)
+        case _ where exchange.activity == .refresh: return handleRefresh(reply.result, of: exchange)
         case .unauthorized(let status):
             // A response without a history says nothing about the account.
             recordContact()
             restoreMayBeCommitted(exchange)
             if case .index = exchange.activity { indexWork.want() }
             if let id = exchange.activity.recordID { schedule(id) }
-            return pause(because: "the server rejects the credentials (\(status))")
+            return credentialsRejected(status: status, generation: exchange.generation)
         default: break
         }
         if let mismatch = mismatch(of: reply) {
@@ -30,8 +31,10 @@ extension SyncEngine {
         }
         storeAccount()
         recordContact()
+        if exchange.generation == token.generation { token.isAccepted = true }
         switch exchange.activity {
         case .probe: handleProbe(reply.result)
+        case .refresh: break
         case .index: handleIndex(reply.result, exchange)
         case .push(let id, let sequence): handlePush(reply.result, id, sequence, exchange)
         case .reconcile(let id, let sequence): handleReconciliation(reply.result, id, sequence, exchange)

@@ -109,7 +109,9 @@ extension SyncEngine {
         sendWithheld()
         guard now >= path.floor ?? .start else { return }
         path.floor = nil
-        if let probeAt = path.probeAt {
+        if token.isRefreshNeeded {
+            if let refreshAt, refreshAt <= now { start(.refresh, in: .small) }
+        } else if let probeAt = path.probeAt {
             if isIdle(.small), isIdle(.bypass), now >= probeAt {
                 // The index is the probe, unless its own last attempt failed.
                 start(indexWork.failures == 0 ? .index : .probe, in: .small)
@@ -137,10 +139,18 @@ extension SyncEngine {
 
     func isIdle(_ lane: SyncRequest.Lane) -> Bool { exchanges[lane.rawValue] == nil }
 
-    /// Starts the next small change beside a read in flight. Changes themselves are sent one after the other.
+    /// The time from which a small change is sent beside the read in flight; `nil` if no read is in flight, or a change
+    /// is sent beside it already.
+    var besideReadAt: Instant? {
+        guard isIdle(.bypass), let current = exchanges[SyncRequest.Lane.small.rawValue], current.activity.isRead else {
+            return nil
+        }
+        return current.sentAt.map { $0 + policy.readPatience }
+    }
+
+    /// Starts the next small change beside a slow read. Changes themselves are sent one after the other.
     private mutating func startBesideRead() {
-        guard isIdle(.bypass), let current = exchanges[SyncRequest.Lane.small.rawValue], current.isSent,
-            current.activity.isRead, let ticket = firstTicket(.small), ticket.priority < .read,
+        guard let besideReadAt, besideReadAt <= now, let ticket = firstTicket(.small), ticket.priority < .read,
             let activity = nextActivity(of: ticket.id)
         else { return }
         start(activity, in: .bypass)
@@ -174,6 +184,7 @@ extension SyncEngine {
     private mutating func prepare(_ activity: Activity) -> (SyncOperation, mayHaveBeenCommitted: Bool)? {
         switch activity {
         case .probe: return (.probe, false)
+        case .refresh: return token.tokens.map { (.refresh(token: $0.refresh), false) }
         case .index:
             let cursor = indexWork.page ?? index.cursor
             if cursor == nil { indexWork.listed = [] }
@@ -214,7 +225,8 @@ extension SyncEngine {
         guard pendingChange.isEmpty, !commit.isPending else { return }
         for lane in SyncRequest.Lane.allCases {
             guard let exchange = exchanges[lane.rawValue], !exchange.isSent else { continue }
-            exchanges[lane.rawValue]?.isSent = true
+            exchanges[lane.rawValue]?.sentAt = now
+            exchanges[lane.rawValue]?.generation = token.generation
             outputs.append(
                 .send(
                     SyncRequest(
@@ -276,7 +288,7 @@ extension SyncEngine {
     /// Records an exchange that ended without a response of the server.
     mutating func handlePathFailure(of exchange: Exchange, isOutcomeUnknown: Bool) {
         switch exchange.activity {
-        case .probe: break
+        case .probe, .refresh: break
         case .index: delayIndex()
         case .push(let id, let sequence):
             if !isOutcomeUnknown {
