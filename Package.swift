@@ -199,7 +199,7 @@ let package = Package(
             name: "SimulatedWorld",
             dependencies: [
                 "Determinism", "LinkModel", "TCPModel", "HTTPWire", "Impairment", "NotesContract", "SyncEngine",
-                "ScenarioModel", "ScenarioWorld", "NotesService", httpTypes, nioCore,
+                "SyncStore", "ScenarioModel", "ScenarioWorld", "NotesService", httpTypes, nioCore,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
@@ -210,8 +210,9 @@ let package = Package(
             name: "LiveWorld",
             dependencies: [
                 "Determinism", "LinkModel", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine",
-                "ScenarioModel", "ScenarioWorld", "ProxyServer", "NotesService", "NotesServer", "SyncClient", nioCore,
-                nioPosix, logging,
+                "SyncStore", "ScenarioModel", "ScenarioWorld", "ProxyServer", "NotesService", "NotesServer",
+                "SyncClient",
+                nioCore, nioPosix, logging,
             ],
             swiftSettings: settings
         ),
@@ -349,7 +350,7 @@ let package = Package(
         .testTarget(
             name: "ScenarioModelTests",
             dependencies: [
-                "Determinism", "LinkModel", "ScenarioModel",
+                "Determinism", "LinkModel", "ScenarioModel", "TestSupport",
             ],
             swiftSettings: settings),
         .testTarget(

@@ -25,13 +25,16 @@ public enum ScenarioCatalogue {
     /// The built-in files. SwiftPM drops characters that cannot start an identifier from the beginning of their names.
     private static let sources: [(id: String, bytes: [UInt8])] = [
         ("burst-on-edge", PackageResources.burst_on_edge_yaml),
+        ("captive-portal-read", PackageResources.captive_portal_read_yaml),
         ("clock-jumps", PackageResources.clock_jumps_yaml),
         ("cold-start-offline", PackageResources.cold_start_offline_yaml),
+        ("commuter-30-minutes", PackageResources.commuter_30_minutes_yaml),
         ("create-delete-collapse", PackageResources.create_delete_collapse_yaml),
         ("create-edit-edit-squash", PackageResources.create_edit_edit_squash_yaml),
         ("create-offline-then-heal", PackageResources.create_offline_then_heal_yaml),
         ("create-retried-after-lost-response", PackageResources.create_retried_after_lost_response_yaml),
         ("delete-answer-lost", PackageResources.delete_answer_lost_yaml),
+        ("delete-offline", PackageResources.delete_offline_yaml),
         ("delete-vs-remote-edit", PackageResources.delete_vs_remote_edit_yaml),
         ("edit-conflict-after-subway", PackageResources.edit_conflict_after_subway_yaml),
         ("edit-offline-simple", PackageResources.edit_offline_simple_yaml),
@@ -47,6 +50,7 @@ public enum ScenarioCatalogue {
         ("late-answer", PackageResources.late_answer_yaml),
         ("list-cut-midway", PackageResources.list_cut_midway_yaml),
         ("outage-30-min", PackageResources.outage_30_min_yaml),
+        ("poison-entry", PackageResources.poison_entry_yaml),
         ("post-answer-lost", PackageResources.post_answer_lost_yaml),
         ("precondition-discipline", PackageResources.precondition_discipline_yaml),
         ("put-answer-lost", PackageResources.put_answer_lost_yaml),
@@ -55,8 +59,10 @@ public enum ScenarioCatalogue {
         ("single-flight", PackageResources.single_flight_yaml),
         ("token-expires-offline", PackageResources.token_expires_offline_yaml),
         ("trickle-at-edge", PackageResources.trickle_at_edge_yaml),
+        ("upgrade-with-queue", PackageResources.upgrade_with_queue_yaml),
         ("upload-cut-halfway", PackageResources.upload_cut_halfway_yaml),
         ("validators", PackageResources.validators_yaml),
+        ("warm-read-offline", PackageResources.warm_read_offline_yaml),
     ]
 
     /// The names of the built-in scenarios.

@@ -74,8 +74,9 @@ extension ScenarioFormat {
                 Key("to", .name(.device), default: "any", "The device."),
                 Key(
                     "point", .choice(Scenario.Fault.Point.allCases.map(\.rawValue)), required: true,
-                    "The point of the exchange. `queued`: nothing is sent; `partly-sent`; `received`: the server has "
-                        + "not executed the request; `committed`: it has, and nothing of the response is delivered; "
+                    "The point of the exchange. `queued`: nothing is sent; `partly-sent`; `received`: the server lacks "
+                        + "the last byte of the request (with a reply or a trickle it executes it); `committed`: it "
+                        + "has executed it, and nothing of the response is delivered; "
                         + "`answer-started`, `partly-answered`, `answered`: the client has the head, a part or all of "
                         + "the response; `stored`: and has stored it; `any`: one of them at random."),
                 Key(
@@ -125,17 +126,29 @@ extension ScenarioFormat {
             actionKeys + [
                 Key("resolve", .name(.row), "Resolves a conflict, with `title` or `text`, or `with`."),
                 Key("keep", .name(.row), "Keeps a note whose deletion is in conflict with a change."),
-                Key("pin", .name(.row), "Pins a note."),
-                Key("open", .either([.choice(["list"]), .name(.row)]), "Opens the list, or a note."),
+                Key(
+                    "pin", .name(.row),
+                    "Pins a note. Of the reference client, version 1 has pins: it keeps them in its outbox and sends none."
+                ),
+                Key(
+                    "open", .either([.choice(["list"]), .name(.row)]),
+                    "Opens the list, or a note. The reference client draws both from its store, and sends nothing."),
                 Key("sync", .choice(["now"]), "Requests a sync."),
                 Key(
                     "send", .object("request"),
                     "Sends a request over the device's link, past the client's queue. Every response is a result."),
                 Key("kill", .choice(["now"]), "Kills the client."),
                 Key("start", .choice(["now", "again"]), "Starts the client again."),
-                Key("upgrade", .integer(1...1000), "Replaces the client by this version of it, on the same store."),
+                Key(
+                    "upgrade", .integer(1...1000),
+                    "Replaces the client by this version of it, on the same store. The reference client has versions 1 and "
+                        + "2, and a device with `upgrade` or `pin` starts with version 1. Version 2 migrates the store of "
+                        + "version 1; version 1 does not open that of version 2, and does not run then."),
                 Key("clock", .object("clock"), "Shifts the wall clock, on which only the dates of changes depend."),
-                Key("call", .text, "Calls a function of the app under test, with the arguments `with`."),
+                Key(
+                    "call", .text,
+                    "Calls a function of the app under test, with the arguments `with`. The reference client has `retry` "
+                        + "(sends a parked change again) and `dismiss` (discards it), each with `note`."),
             ] + contentKeys + [
                 Key(
                     "with",
@@ -295,14 +308,26 @@ extension ScenarioFormat {
                 Key(
                     "outbox", .either([.integer(0...numberMax), .object("not-number")]),
                     "The number of pending changes."),
-                Key("screen", .either([.text, .object("not-text")]), "The name of the visible screen."),
-                Key("control", .either([.text, .object("not-text")]), "The name of a control that can be used."),
+                Key(
+                    "screen", .either([.text, .object("not-text")]),
+                    "The name of the visible screen. That of the reference client is `list`, or the name of the open note."
+                ),
+                Key(
+                    "control", .either([.text, .object("not-text")]),
+                    "The name of a control that can be used on the visible screen. See [screens](#screens)."),
                 Key(
                     "dialog", .either([.text, .object("not-text")]),
-                    "The text of a visible dialog; `none` for no dialog."),
-                Key("toast", .either([.text, .object("not-text")]), "The text of a message that vanishes by itself."),
-                Key("opacity", .either([.fraction, .object("not-fraction")]), "The opacity of the note."),
-                Key("strike", .either([.boolean, .object("not-boolean")]), "Whether the note is struck through."),
+                    "The name of the visible dialog; `none` for no dialog. The reference client has no dialogs."),
+                Key(
+                    "toast", .either([.text, .object("not-text")]),
+                    "The name of a message that vanishes by itself; `none` for no message. The reference client has "
+                        + "`no-connection`."),
+                Key(
+                    "opacity", .either([.fraction, .object("not-fraction")]),
+                    "The opacity of the note. In the reference client 0.5 while its deletion is pending, otherwise 1."),
+                Key(
+                    "strike", .either([.boolean, .object("not-boolean")]),
+                    "Whether the note is struck through. In the reference client, while its deletion is pending."),
                 Key(
                     "since", .timeOrMark, default: "0s",
                     "The start of the period; a mark stands for the effect of its action."),

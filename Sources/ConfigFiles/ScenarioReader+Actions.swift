@@ -25,11 +25,16 @@ extension ScenarioReader {
         case "kill": return oneOf(value, ["now"]).map { _ in .kill }
         case "start": return oneOf(value, ["now", "again"]).map { _ in .start }
         case "raw", "send": return request(value).map { .send($0) }
-        case "upgrade": return fields.integer("upgrade").map { .upgrade(version: $0) }
+        case "upgrade":
+            guard let version = fields.integer("upgrade"), isVersion(version, value, of: actor) else { return nil }
+            return .upgrade(version: version)
         case "clock":
             guard let clock = self.fields(value, "clock") else { return nil }
             return clock["wall"].flatMap(signedTime).map { .clock(shift: $0) }
-        default: return text(value).map { .call(name: $0, arguments: arguments(fields["with"], isHeader: false)) }
+        default:
+            let arguments = arguments(fields["with"], isHeader: false)
+            guard let name = text(value), isCall(name, value, fields["with"], of: actor) else { return nil }
+            return .call(name: name, arguments: arguments)
         }
     }
 

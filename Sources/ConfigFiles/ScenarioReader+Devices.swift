@@ -75,10 +75,12 @@ extension ScenarioReader {
             if networks[device.name] == nil, let parent = network ?? node {
                 reader.report("'network' has no entry for \(device.name)", at: parent)
             }
+            let client = client(device.fields["client"])
+            if case .run = client { programNames.insert(device.name) }
             scenario.devices.append(
                 Scenario.Device(
                     name: device.name, user: device.fields.text("user") ?? "",
-                    startsSynced: device.fields.choice("starts") != "empty", client: client(device.fields["client"]),
+                    startsSynced: device.fields.choice("starts") != "empty", client: client,
                     network: networks[device.name] ?? [], location: location(device.key)))
         }
         return true

@@ -231,7 +231,7 @@ extension ScenarioReader {
                         text: parts.text("text")), location: location(key)))
         }
         for device in deviceNames {
-            if let state = fields[device], let condition = condition(state, isOfAny: false) {
+            if let state = fields[device], let condition = condition(state, of: device) {
                 found.append(Expectation(.finally(device: device, condition), location: location(state)))
             }
         }

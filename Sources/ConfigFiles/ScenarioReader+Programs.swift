@@ -35,6 +35,9 @@ extension ScenarioReader {
                 reader.report("the program of \(name) has no adapter, so its state is not known", at: step.location)
             }
         }
+        for fault in scenario.faults {
+            if let reason = scenario.impossibility(of: fault) { reader.report(reason, at: fault.location) }
+        }
         if scenario.server != .builtIn, !scenario.notes.isEmpty || scenario.fill != nil,
             let location = scenario.locations["server"]
         {

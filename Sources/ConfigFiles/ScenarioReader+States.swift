@@ -17,14 +17,15 @@ extension ScenarioReader {
             reader.report("\(context) needs a device, or any", at: fields.node)
         }
         return names.compactMap { name in
-            fields[name].flatMap { condition($0, isOfAny: name == Scenario.anyDevice) }.map { (name, $0) }
+            fields[name].flatMap { condition($0, of: name) }.map { (name, $0) }
         }
     }
 
     /// Reads a condition.
     ///
-    /// - Parameter isOfAny: Whether it is one of any device; then `icon` may be that of any note.
-    func condition(_ node: Node, isOfAny: Bool = false) -> StateCondition? {
+    /// - Parameter device: The device. In a condition of any device, `icon` may be that of any note.
+    func condition(_ node: Node, of device: String) -> StateCondition? {
+        let isOfAny = device == Scenario.anyDevice
         guard let fields = fields(node, "state") else { return nil }
         let row = fields["row"].flatMap(knownRow)
         if fields["row"] != nil && row == nil { return nil }
@@ -38,7 +39,7 @@ extension ScenarioReader {
                 hasErrors = true
                 continue
             }
-            if let check = check(key, value) { found.append(check) } else { hasErrors = true }
+            if let check = check(key, value, of: device) { found.append(check) } else { hasErrors = true }
         }
         if found.count > 1, found.contains(where: { $0.key == .present && ($0.value == "true") == $0.isNegated }) {
             reader.report("an absent note has no other state", at: node)
@@ -55,7 +56,9 @@ extension ScenarioReader {
             until: fields["until"].flatMap(reference))
     }
 
-    private func check(_ key: StateCondition.Check.Key, _ node: Node) -> StateCondition.Check? {
+    private func check(
+        _ key: StateCondition.Check.Key, _ node: Node, of device: String
+    ) -> StateCondition.Check? {
         var value = node
         var isNegated = false
         if node.mapping != nil {
@@ -79,6 +82,7 @@ extension ScenarioReader {
         case .opacity: text = fraction(value)
         case .text, .title, .keeps, .screen, .control, .dialog, .toast: text = self.text(value)
         }
+        if let text { checkValue(text, of: key, value, on: device) }
         return text.map { StateCondition.Check(key: key, value: $0, isNegated: isNegated) }
     }
 
@@ -93,6 +97,8 @@ extension ScenarioReader {
             reader.report("'\(text.prefix(40))': expected \(expected)", at: node)
             return nil
         }
-        return text
+        // "0.50" is "0.5", and "1.0" is "1".
+        let decimals = parts.count == 2 ? parts[1].reversed().drop { $0 == "0" }.reversed() : []
+        return (value < 1 ? "0" : "1") + (decimals.isEmpty ? "" : "." + String(decimals))
     }
 }

@@ -8,6 +8,8 @@ final class ScenarioReader {
     let reader: YAMLReader
     var deviceNames: [String] = []
     var writerNames: [String] = []
+    /// The devices whose clients are programs, which take every act and may show any value.
+    var programNames: Set<String> = []
     var rows: Set<String> = []
     var marks: Set<String> = []
     /// The names of the links of all networks.

@@ -44,6 +44,7 @@ struct AdapterAct: Sendable {
         case .clock(let shift): members.append(("shift_ms", "\(shift.count / 1_000_000)"))
         case .call(let name, let arguments):
             add("name", name)
+            if let note = action.subject, identifier(note) != nil { addNote(note) }
             members.append(("args", JSONText.object(arguments.map { ($0.name, JSONText.string($0.value)) })))
         case .sync, .kill, .start: break
         }

@@ -1,4 +1,5 @@
 internal import JSON
+internal import ScenarioModel
 
 /// A line that a program has printed for the runner.
 enum AdapterLine: Hashable, Sendable {
@@ -79,19 +80,26 @@ struct AdapterView: Hashable, Sendable {
         let isDeleted: Bool
         /// Every text that the program has stored for the note.
         let kept: [String]
+        /// The opacity and whether the note is struck through; `nil` if the program does not tell.
+        var opacity: String?
+        var isStruck: Bool?
     }
 
     let rows: [Row]
     let outbox: Int
+    /// What the program shows beside the notes.
+    let screen: History.ScreenState
 
-    /// The maximum number of notes, and of stored texts of a note.
+    /// The maximum number of notes, of stored texts of a note, and of controls.
     static let rowsMax = 10_000
     static let keptMax = 100
+    static let controlsMax = 100
     static let icons = ["none", "upload", "conflict", "error"]
 
-    init(rows: [Row], outbox: Int) {
+    init(rows: [Row], outbox: Int, screen: History.ScreenState = History.ScreenState()) {
         self.rows = rows
         self.outbox = outbox
+        self.screen = screen
     }
 
     init(_ value: JSONValue) throws(AdapterError) {
@@ -102,7 +110,46 @@ struct AdapterView: Hashable, Sendable {
         }
         var found: [Row] = []
         for row in rows { found.append(try Self.row(row)) }
-        self.init(rows: found, outbox: outbox)
+        self.init(rows: found, outbox: outbox, screen: try Self.screen(value))
+    }
+
+    /// Reads an opacity as it is written in scenario files.
+    private static func opacity(_ value: JSONValue?) throws(AdapterError) -> String? {
+        guard let value else { return nil }
+        guard let number = value.number, (0...1).contains(number) else {
+            throw AdapterError("'opacity' must be a number from 0 to 1")
+        }
+        let text = "\(number)"
+        return text.hasSuffix(".0") ? String(text.dropLast(2)) : text
+    }
+
+    private static func strike(_ value: JSONValue?) throws(AdapterError) -> Bool? {
+        guard let value else { return nil }
+        guard case .bool(let truth) = value else { throw AdapterError("'strike' must be true or false") }
+        return truth
+    }
+
+    /// Reads what is shown beside the notes. `null` is the absence of a dialog or message; a missing key is not known.
+    private static func screen(_ value: JSONValue) throws(AdapterError) -> History.ScreenState {
+        let members = value.object ?? [:]
+        func name(_ key: String, isOptional: Bool = true) throws(AdapterError) -> String? {
+            guard let member = members[key] else { return nil }
+            if member == .null, isOptional { return "none" }
+            guard let text = member.text, !text.isEmpty else { throw AdapterError("'\(key)' must be a name") }
+            return text
+        }
+        var controls: [String]?
+        if let member = members["controls"] {
+            guard case .array(let values) = member, values.count <= controlsMax else {
+                throw AdapterError("'controls' must be a list of at most \(controlsMax) names")
+            }
+            let names = values.compactMap(\.text)
+            guard names.count == values.count else { throw AdapterError("'controls' must be a list of names") }
+            controls = names
+        }
+        return History.ScreenState(
+            name: try name("screen", isOptional: false), controls: controls, dialog: try name("dialog"),
+            toast: try name("toast"))
     }
 
     private static func row(_ value: JSONValue) throws(AdapterError) -> Row {
@@ -136,6 +183,7 @@ struct AdapterView: Hashable, Sendable {
             guard kept.count == values.count else { throw AdapterError("'kept' must be a list of texts") }
         }
         return Row(
-            id: id, note: note, title: try text("title"), text: body, icon: icon, isDeleted: isDeleted, kept: kept)
+            id: id, note: note, title: try text("title"), text: body, icon: icon, isDeleted: isDeleted, kept: kept,
+            opacity: try opacity(members["opacity"]), isStruck: try strike(members["strike"]))
     }
 }

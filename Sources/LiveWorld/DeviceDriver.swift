@@ -8,6 +8,7 @@ internal import ScenarioModel
 internal import ScenarioWorld
 internal import SyncClient
 internal import SyncEngine
+internal import SyncStore
 internal import Synchronization
 
 /// A device in real time: the proxy that is its link, its store's file, and its client while that runs.
@@ -30,6 +31,9 @@ actor DeviceDriver: LiveDevice {
     private var wallShift = Nanoseconds.zero
     /// The request that is being sent past the client's queue.
     private var rawTask: Task<Void, Never>?
+    /// The versions of the client, and of the client that has written the store.
+    private var version: ClientVersion
+    private var storeVersion: ClientVersion
     private let ids: RandomIdentifiers
     private let seeds: RandomIdentifiers
 
@@ -44,6 +48,8 @@ actor DeviceDriver: LiveDevice {
         self.world = world
         self.mutant = mutant
         storePath = folder.path("\(device.name).db")
+        version = ClientVersion(rawValue: world.scenario.initialVersion(of: device.name)) ?? .current
+        storeVersion = version
         ids = RandomIdentifiers(seed: world.seed, "user/\(device.name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(device.name)")
         var configuration = ProxyConfiguration(listen: Endpoint(host: "127.0.0.1", port: 0), upstream: server.endpoint)
@@ -101,6 +107,7 @@ actor DeviceDriver: LiveDevice {
             do {
                 try await perform(action)
                 world.finished(act)
+                if StoreVersions.refusal(of: version, store: storeVersion) != nil { return world.refused(name) }
                 // After each act the director expects a report, even if the state is the one reported before.
                 try await client?.reportActivity()
             } catch {
@@ -152,6 +159,7 @@ actor DeviceDriver: LiveDevice {
             host: "127.0.0.1", port: proxy.address.port, user: user, password: RunServer.password, storePath: storePath)
         if let tokens { configuration.credentials = .tokens(tokens) }
         configuration.mutant = mutant
+        configuration.version = version
         configuration.seed = seeds.bits()
         configuration.mustEnd = { [world, name] in world.mustEnd(name) }
         configuration.isHostResolvable = { [weak self] in self?.isNameResolved.withLock { $0 } ?? false }
@@ -159,9 +167,11 @@ actor DeviceDriver: LiveDevice {
     }
 
     private func start() async throws {
+        if let refusal = StoreVersions.refusal(of: version, store: storeVersion) { throw ActionError(refusal) }
         var process = 0
+        let version = version
         world.client(of: name) { ledger, _ in
-            process = ledger.begin()
+            process = ledger.begin(version)
             return []
         }
         var configuration = try configuration()
@@ -190,11 +200,13 @@ actor DeviceDriver: LiveDevice {
     // MARK: Acts of the user
 
     private func perform(_ action: Scenario.Action) async throws {
+        if case .upgrade(let version) = action { return try await upgrade(to: version) }
         guard let client else { throw ActionError("\(name) is not running") }
         if case .clock(let shift) = action {
             wallShift = wallShift + shift
             return
         }
+        if case .open(let row) = action { return try await open(row, client) }
         let wallShift = wallShift
         let change = try world.withRecorder { recorder throws(ActionError) in
             let change = try UserChange(action, recorder, ids: ids, date: SyncClient.date(shiftedBy: wallShift))
@@ -203,13 +215,65 @@ actor DeviceDriver: LiveDevice {
             return (change, recorder.assign(row: change.row, to: Array(record.text.utf8)))
         }
         guard let change else { return try await client.sync() }
-        try await client.change { [world] engine, now in
+        try await client.change { [world, name] engine, now in
             let kept = try change.apply(to: &engine, at: now)
             guard kept != change.record else { return }
             // A note that is restored under another identifier has its name before it is visible.
-            world.withRecorder { recorder in ((), recorder.assign(row: change.row, to: Array(kept.text.utf8))) }
+            world.client(of: name) { ledger, recorder in
+                ledger.renamed(change.record, to: kept)
+                return recorder.assign(row: change.row, to: Array(kept.text.utf8))
+            }
         }
+        guard change.isAccepted else { return }
         world.client(of: name) { [name] _, _ in [.accepted(device: name, row: change.row)] }
+    }
+
+    /// Opens a note, or the list, from the store.
+    private func open(_ row: String?, _ client: SyncClient) async throws {
+        var record: RecordID?
+        if let row {
+            let found = try world.withRecorder { recorder throws(ActionError) in
+                (try UserChange.record(row, recorder), [])
+            }
+            guard try await client.row(found) != nil else { throw ActionError("\(name) does not show \(row)") }
+            record = found
+        } else {
+            _ = try await client.rows()
+        }
+        world.client(of: name) { [record] ledger, recorder in ledger.open(record, &recorder) }
+    }
+
+    /// Replaces the client by another version, which opens the same store.
+    private func upgrade(to number: Int) async throws {
+        let next = try StoreVersions.version(number)
+        rawTask?.cancel()
+        if let running = client {
+            await running.kill()
+            client = nil
+            world.record(.stopped(device: name))
+        }
+        version = next
+        if next > storeVersion {
+            // Version 1 is emulated: its store gets its layout now. This version migrates it when it opens it.
+            try SyncStore.rewriteAsVersion1(path: storePath)
+            storeVersion = next
+        }
+        if let refusal = StoreVersions.refusal(of: next, store: storeVersion) {
+            guard isStoreNewer(than: next) else { throw ActionError("version \(number) opens a newer store") }
+            return world.record(.action(actor: name, refusal))
+        }
+        try await start()
+        world.record(.started(device: name))
+    }
+
+    /// Returns whether the store's file refuses a version of the client.
+    private func isStoreNewer(than version: ClientVersion) -> Bool {
+        do {
+            try SyncStore.check(path: storePath, canBeOpenedBy: version)
+            return false
+        } catch {
+            return error.kind == .newer
+        }
     }
 
     /// Sends a request past the client's queue, on a connection of its own. Later orders do not wait for it; a kill closes

@@ -38,9 +38,10 @@ struct DeviceLedger {
     // MARK: The client
 
     /// Begins a process of the client; returns its number.
-    mutating func begin() -> Int {
+    mutating func begin(_ version: ClientVersion) -> Int {
         process += 1
         attempts = [:]
+        view.version = version
         view.removeAll()
         return process
     }
@@ -49,6 +50,15 @@ struct DeviceLedger {
     mutating func viewEvents(_ recorder: inout HistoryRecorder) -> [History.Event] {
         view.event(of: name, &recorder).map { [$0] } ?? []
     }
+
+    /// Returns the events of opening a note, or the list.
+    mutating func open(_ record: RecordID?, _ recorder: inout HistoryRecorder) -> [History.Event] {
+        view.open(record)
+        return viewEvents(&recorder)
+    }
+
+    /// Keeps a note open that has got another identifier.
+    mutating func renamed(_ record: RecordID, to other: RecordID) { view.renamed(record, to: other) }
 
     /// Records a change of the view.
     mutating func viewChanged(_ change: ViewChange, process: Int, _ recorder: inout HistoryRecorder) -> [History.Event]

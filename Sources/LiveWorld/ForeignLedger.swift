@@ -96,8 +96,8 @@ struct ForeignLedger: Sendable {
             rows.append(
                 HistoryRecorder.Row(
                     record: record, title: row.title, text: row.text, icon: row.icon, isDeleted: row.isDeleted,
-                    kept: row.kept))
+                    kept: row.kept, opacity: row.opacity, isStruck: row.isStruck))
         }
-        return events + (recorder.view(rows, outbox: view.outbox, of: name).map { [$0] } ?? [])
+        return events + (recorder.view(rows, outbox: view.outbox, screen: view.screen, of: name).map { [$0] } ?? [])
     }
 }

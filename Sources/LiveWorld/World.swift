@@ -238,6 +238,11 @@ final class World: Sendable {
         }
     }
 
+    /// Reports that the version of a device's client cannot open the store.
+    func refused(_ device: String) {
+        fact { state, now in state.director.clientRefused(device, at: now) }
+    }
+
     /// Reports whether a device has nothing to send or fetch.
     func settled(_ device: String, _ isSettled: Bool) {
         fact { state, now in

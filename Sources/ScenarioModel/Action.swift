@@ -142,6 +142,15 @@ extension Scenario.Action {
 
     /// Whether the action changes a note.
     var isWrite: Bool { row != nil }
+
+    /// The name of the note that the action changes or shows; `nil` if there is none.
+    public var subject: String? {
+        switch self {
+        case .open(let row): row
+        case .call(_, let arguments): arguments.first { $0.name == "note" }?.value
+        default: row
+        }
+    }
 }
 
 extension Scenario.Action: CustomStringConvertible {
@@ -163,7 +172,8 @@ extension Scenario.Action: CustomStringConvertible {
         case .start: "starts again"
         case .upgrade(let version): "is upgraded to version \(version)"
         case .clock(let shift): "has its clock shifted by \(TimeFormat.signed(shift))"
-        case .call(let name, _): "calls \(name)"
+        case .call(let name, let arguments):
+            "calls \(name)" + (arguments.first { $0.name == "note" }.map { " of \($0.value)" } ?? "")
         }
     }
 }

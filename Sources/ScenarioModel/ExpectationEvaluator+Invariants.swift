@@ -75,6 +75,8 @@ extension ExpectationEvaluator {
         if row.map({ $0.icon != "none" }) ?? false { return true }
         // The server's side of a conflict was chosen, so there is nothing to keep.
         if case .choose(_, .theirs)? = change.action { return true }
+        // The user has discarded the change.
+        if case .call? = change.action { return true }
         if change.kind == "keeps" || (change.kind == "resolves" && change.action == nil) { return true }
         if case .choose(_, .delete)? = change.action { return onServer == nil }
         if change.kind == "deletes" { return onServer == nil }

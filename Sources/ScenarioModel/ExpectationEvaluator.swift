@@ -124,7 +124,10 @@ struct ExpectationEvaluator {
             case .pending: found = [row.map { $0.icon == "upload" } ?? (state.outbox > 0) ? "true" : "false"]
             case .outbox: found = ["\(state.outbox)"]
             case .screen, .control, .dialog, .toast, .opacity, .strike:
-                return "\(check.key.rawValue) is not recorded"
+                guard let values = state.publishedValues(of: check.key, row) else {
+                    return "the client does not publish '\(check.key.rawValue)'"
+                }
+                found = values
             }
             if found.contains(check.value) == check.isNegated {
                 let shown = found.map { $0.isEmpty ? "empty" : "'\($0)'" }.joined(separator: ", ")
@@ -234,7 +237,7 @@ struct ExpectationEvaluator {
             Self.isBefore(from, entry.index, entry.time) && (condition.row == nil || index(in: entry.state) != nil)
         }
         // A note that has not changed satisfies the condition still, unless the condition is about the device too.
-        let isAboutRowOnly = !condition.checks.contains { $0.key == .outbox }
+        let isAboutRowOnly = condition.isAboutRowOnly
         var last: History.DeviceState.Row?
         var isChecked = false
         for seen in states {

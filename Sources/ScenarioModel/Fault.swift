@@ -10,7 +10,7 @@ extension Scenario {
             case queued
             /// A part of the request has been forwarded.
             case partlySent = "partly-sent"
-            /// The request is complete, and the server has not executed it.
+            /// The server has the request except its last byte; with a trickle or a reply, all of it.
             case received
             /// The server has executed the request, and no byte of the response has been forwarded.
             case committed

@@ -16,6 +16,8 @@ public struct FaultCounters: Sendable {
 
     private let faults: [Scenario.Fault]
     private let devices: Set<String>
+    /// The devices whose clients are programs: nobody knows when they store a result.
+    private let programs: Set<String>
     private var matches: [Int]
     private var applied: [Int]
     /// A stream for each fault.
@@ -28,6 +30,7 @@ public struct FaultCounters: Sendable {
     public init(_ scenario: Scenario, seed: UInt64) {
         faults = scenario.faults
         devices = Set(scenario.devices.map(\.name))
+        programs = Set(scenario.devices.filter(\.runsProgram).map(\.name))
         matches = faults.map { _ in 0 }
         applied = matches
         streams = faults.indices.map { RandomStream(seed: seed, "fault/\($0)") }
@@ -41,7 +44,8 @@ public struct FaultCounters: Sendable {
         for (index, fault) in faults.enumerated() {
             guard fault.device == nil || fault.device == actor,
                 fault.request.method == nil || fault.request.method == method,
-                fault.request.row == nil || fault.request.row == row
+                fault.request.row == nil || fault.request.row == row,
+                fault.point != .stored || !programs.contains(actor)
             else { continue }
             matches[index] += 1
             // Drawn for each match, so that other faults do not change what this one draws.
@@ -53,13 +57,13 @@ public struct FaultCounters: Sendable {
                 applied[index] += 1
             }
         }
-        return found.map { Application(fault: $0, point: point(of: $0)) }
+        return found.map { Application(fault: $0, point: point(of: $0, isProgram: programs.contains(actor))) }
     }
 
     /// Returns the point of a fault, drawn if it may be any.
-    private mutating func point(of fault: Int) -> Scenario.Fault.Point {
+    private mutating func point(of fault: Int, isProgram: Bool) -> Scenario.Fault.Point {
         guard faults[fault].point == .any else { return faults[fault].point }
-        let possible = faults[fault].action.points
+        let possible = faults[fault].action.points.filter { $0 != .stored || !isProgram }
         return possible[Int(points[fault].integer(below: Int64(possible.count)))]
     }
 

@@ -1,5 +1,5 @@
-/// The state at the end of a run: the server's notes, and what each device shows. Two runs that differ by a kill alone must
-/// have the same (I11).
+/// The state at the end of a run: the server's notes, and what each device shows. Two runs that differ by a kill alone
+/// must have the same (I11).
 public struct FinalState: Hashable, Sendable {
     /// A note of a device without the digest of its values.
     public struct Row: Hashable, Sendable {

@@ -55,6 +55,7 @@ extension History.Event {
             encoder.add(state.outbox)
             encoder.add(state.rows.count)
             for row in state.rows { encoder.add(row.digest) }
+            state.screen.encode(into: &encoder)
         case .connectionAttempt(let connection, let device):
             encoder.begin(3)
             encoder.add(connection as Int?)
@@ -199,7 +200,7 @@ extension History.Event: CustomStringConvertible {
         case .network(let device, let link, let isOnline):
             "\(device) network \(link)\(isOnline ? "" : ", interface down")"
         case .device(let device, let state):
-            "\(device) view outbox \(state.outbox)"
+            "\(device) view outbox \(state.outbox)\(state.screen.text)"
                 + state.rows.map { " \($0.name)=\($0.icon)\($0.isDeleted ? "/deleted" : "")" }.joined()
         case .connectionAttempt(let connection, let device): "\(device) connects, connection \(connection)"
         case .connectionEnded(let connection, let device): "\(device) connection \(connection) ended"

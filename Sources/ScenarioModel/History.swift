@@ -104,15 +104,24 @@ public struct History: Sendable {
             public let isDeleted: Bool
             /// Every text stored for the note.
             public let kept: [String]
+            /// The opacity, from 0 to 1, as in scenario files; `nil` if the client does not publish it.
+            public let opacity: String?
+            /// Whether the note is struck through; `nil` if the client does not publish it.
+            public let isStruck: Bool?
 
             /// Creates a row.
-            public init(name: String, title: String?, text: String?, icon: String, isDeleted: Bool, kept: [String]) {
+            public init(
+                name: String, title: String?, text: String?, icon: String, isDeleted: Bool, kept: [String],
+                opacity: String? = nil, isStruck: Bool? = nil
+            ) {
                 self.name = name
                 self.title = title
                 self.text = text
                 self.icon = icon
                 self.isDeleted = isDeleted
                 self.kept = kept
+                self.opacity = opacity
+                self.isStruck = isStruck
                 var encoder = EventEncoder()
                 encoder.add(name)
                 encoder.add(title)
@@ -121,6 +130,8 @@ public struct History: Sendable {
                 encoder.add(isDeleted)
                 encoder.add(kept.count)
                 for text in kept { encoder.add(text) }
+                encoder.add(opacity)
+                encoder.add(isStruck.map { $0 ? 1 : 0 })
                 digest = FNV1a.digest(encoder.bytes)
             }
         }
@@ -129,11 +140,14 @@ public struct History: Sendable {
         public let rows: [Row]
         /// The number of pending changes.
         public let outbox: Int
+        /// What is shown beside the notes.
+        public let screen: ScreenState
 
         /// Creates a state.
-        public init(rows: [Row], outbox: Int) {
+        public init(rows: [Row], outbox: Int, screen: ScreenState = ScreenState()) {
             self.rows = rows
             self.outbox = outbox
+            self.screen = screen
         }
 
         /// Returns whether the state satisfies a condition.

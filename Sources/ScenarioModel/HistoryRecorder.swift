@@ -68,15 +68,17 @@ public struct HistoryRecorder: Sendable {
     }
 
     /// Returns the event of a device's view; `nil` if the view has not changed. The caller records it.
-    public mutating func view(_ rows: [Row], outbox: Int, of device: String) -> History.Event? {
-        view(History.DeviceState(rows: rows.map { state(of: $0) }, outbox: outbox), of: device)
+    public mutating func view(
+        _ rows: [Row], outbox: Int, screen: History.ScreenState = History.ScreenState(), of device: String
+    ) -> History.Event? {
+        view(History.DeviceState(rows: rows.map { state(of: $0) }, outbox: outbox, screen: screen), of: device)
     }
 
     /// Returns a note of a device's view with its name.
     public func state(of row: Row) -> History.DeviceState.Row {
         History.DeviceState.Row(
             name: name(of: row.record), title: row.title, text: row.text, icon: row.icon, isDeleted: row.isDeleted,
-            kept: row.kept)
+            kept: row.kept, opacity: row.opacity, isStruck: row.isStruck)
     }
 
     /// Returns whether the name of a record for output is `name`.
@@ -103,10 +105,15 @@ public struct HistoryRecorder: Sendable {
         public var isDeleted: Bool
         /// Every text stored for the note.
         public var kept: [String]
+        /// The opacity, from 0 to 1, as in scenario files; `nil` if the client does not publish it.
+        public var opacity: String?
+        /// Whether the note is struck through; `nil` if the client does not publish it.
+        public var isStruck: Bool?
 
         /// Creates a row.
         public init(
-            record: [UInt8], title: String?, text: String?, icon: String, isDeleted: Bool = false, kept: [String] = []
+            record: [UInt8], title: String?, text: String?, icon: String, isDeleted: Bool = false, kept: [String] = [],
+            opacity: String? = nil, isStruck: Bool? = nil
         ) {
             self.record = record
             self.title = title
@@ -114,6 +121,8 @@ public struct HistoryRecorder: Sendable {
             self.icon = icon
             self.isDeleted = isDeleted
             self.kept = kept
+            self.opacity = opacity
+            self.isStruck = isStruck
         }
     }
 

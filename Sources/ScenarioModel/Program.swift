@@ -60,21 +60,32 @@ public struct ImpossibleCheck: Hashable, Sendable {
 }
 
 extension Scenario {
+    /// Returns why a fault never applies because of the programs that are the clients; `nil` if it may apply.
+    public func impossibility(of fault: Fault) -> String? {
+        let targets = devices.filter { fault.device == nil || fault.device == $0.name }
+        guard fault.point == .stored, let first = targets.first, targets.allSatisfy(\.runsProgram) else { return nil }
+        return "the program of \(first.name) does not report what it stores, so no fault is possible at 'stored'"
+    }
+
     /// Returns why an expectation cannot be evaluated; `nil` if it can.
     ///
-    /// - Parameter reporting: The devices whose states are known; `nil` for all that have an adapter.
-    public func impossibility(of expectation: Expectation, reporting: Set<String>? = nil) -> String? {
+    /// - Parameter published: The devices whose states are known, with the screen keys that each has published; `nil`
+    ///   for all that have an adapter, and all keys.
+    public func impossibility(
+        of expectation: Expectation, published: [String: Set<StateCondition.Check.Key>]? = nil
+    ) -> String? {
         switch expectation.kind {
-        case .always(let device, _), .sometimes(let device, _), .eventually(let device, _, _), .finally(let device, _):
+        case .always(let device, let condition), .sometimes(let device, let condition),
+            .eventually(let device, let condition, _), .finally(let device, let condition):
             if device == Self.anyDevice {
-                let reasons = devices.map { missingView($0.name, reporting) }
+                let reasons = devices.map { missingState($0.name, condition, published) }
                 return reasons.contains(nil) ? nil : reasons.first ?? nil
             }
-            return missingView(device, reporting)
+            return missingState(device, condition, published)
         case .serverRow, .serverCount: return missingServer
         case .agree(let names):
             for name in names {
-                if let reason = name == "server" ? missingServer : missingView(name, reporting) { return reason }
+                if let reason = name == "server" ? missingServer : missingView(name, published) { return reason }
             }
             return nil
         case .traffic, .sometimesTraffic, .sometimesFault, .threshold: return nil
@@ -85,21 +96,35 @@ extension Scenario {
         server == .builtIn ? nil : "the notes of a server other than the built-in one are not read"
     }
 
-    private func missingView(_ name: String, _ reporting: Set<String>?) -> String? {
+    private func missingState(
+        _ name: String, _ condition: StateCondition, _ published: [String: Set<StateCondition.Check.Key>]?
+    ) -> String? {
+        if let reason = missingView(name, published) { return reason }
+        guard let keys = published?[name], devices.contains(where: { $0.name == name && $0.runsProgram }) else {
+            return nil
+        }
+        let missing = condition.checks.first { StateCondition.screenKeys.contains($0.key) && !keys.contains($0.key) }
+        return missing.map { "the program of \(name) has published no '\($0.key.rawValue)'" }
+    }
+
+    private func missingView(_ name: String, _ published: [String: Set<StateCondition.Check.Key>]?) -> String? {
         guard let device = devices.first(where: { $0.name == name }), device.runsProgram else { return nil }
         if device.lacksAdapter { return "the program of \(name) has no adapter, so its view is not known" }
-        if let reporting, !reporting.contains(name) { return "the program of \(name) has printed no view" }
+        if let published, published[name] == nil { return "the program of \(name) has printed no view" }
         return nil
     }
 
     /// Returns the expectations that a run has not evaluated.
     func impossibleChecks(_ history: History) -> [Int: ImpossibleCheck] {
         guard realTimeReason != nil else { return [:] }
-        var reporting: Set<String> = []
-        for entry in history.entries { if case .device(let name, _) = entry.event { reporting.insert(name) } }
+        var published: [String: Set<StateCondition.Check.Key>] = [:]
+        for entry in history.entries {
+            guard case .device(let name, let state) = entry.event else { continue }
+            published[name, default: []].formUnion(state.publishedKeys)
+        }
         var found: [Int: ImpossibleCheck] = [:]
         for (index, expectation) in expectations.enumerated() {
-            guard let reason = impossibility(of: expectation, reporting: reporting) else { continue }
+            guard let reason = impossibility(of: expectation, published: published) else { continue }
             found[index] = ImpossibleCheck(
                 description: expectation.description, location: expectation.location, reason: reason)
         }

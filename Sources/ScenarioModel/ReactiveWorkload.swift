@@ -91,7 +91,7 @@ struct ReactiveWorkload {
             return state.satisfies(condition) ? [condition.row] : []
         }
         return state.rows.filter { row in
-            History.DeviceState(rows: [row], outbox: state.outbox)
+            History.DeviceState(rows: [row], outbox: state.outbox, screen: state.screen)
                 .satisfies(StateCondition(row: row.name, checks: condition.checks))
         }.map(\.name)
     }

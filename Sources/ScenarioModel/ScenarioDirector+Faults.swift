@@ -1,4 +1,4 @@
-internal import Determinism
+public import Determinism
 
 /// Faults: their application to exchanges, and their effects that are not the link's.
 extension ScenarioDirector {
@@ -43,6 +43,14 @@ extension ScenarioDirector {
         order(.killClient(newAct(step: nil, index, change: .stop), device: device, atOnce: atOnce))
     }
 
+    /// Records that a device's client does not run: a version of it cannot open the store. Another version may.
+    public mutating func clientRefused(_ device: String, at time: Instant) {
+        advance(to: time)
+        guard let index = actorIndex[device] else { return }
+        giveUp(index)
+        proceed()
+    }
+
     /// Gives up the acts of a client that has been killed.
     mutating func giveUpActs(_ index: Int) {
         actors[index].act = nil
@@ -60,6 +68,12 @@ extension ScenarioDirector {
         }
         actors[index].queue = []
         actors[index].isRunning = false
+        clientStopped(index)
+    }
+
+    /// Gives up the exchanges of a client that has stopped.
+    mutating func clientStopped(_ index: Int) {
+        let name = actors[index].name
         actors[index].isBusy = false
         actors[index].isSettled = false
         for exchange in exchanges.keys where exchanges[exchange] == index && knowledge.isPendingWrite(exchange) {

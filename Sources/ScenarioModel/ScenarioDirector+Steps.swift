@@ -106,14 +106,18 @@ extension ScenarioDirector {
                 recordStart(of: waiting, name, start, actual)
                 order(.startClient(newAct(step: waiting.step, index, change: .start), device: name))
             } else {
-                guard actors[index].isRunning else {
+                var isUpgrade = false
+                if case .upgrade = waiting.action { isUpgrade = true }
+                guard actors[index].isRunning || isUpgrade else {
                     if let step = waiting.step { fail(step, "\(name) is not running") }
                     continue
                 }
+                actors[index].isRunning = true
                 // The action makes work.
                 actors[index].isSettled = false
                 recordStart(of: waiting, name, start, actual)
-                let act = newAct(step: waiting.step, index, isReaction: waiting.step == nil)
+                let act = newAct(
+                    step: waiting.step, index, change: isUpgrade ? .replace : nil, isReaction: waiting.step == nil)
                 order(.perform(act, actor: name, waiting.action))
             }
         }

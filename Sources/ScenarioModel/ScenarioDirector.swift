@@ -150,10 +150,10 @@ public struct ScenarioDirector: Sendable {
         let actor: Int
         /// Whether it is a reaction of the workload, whose failure has no consequences.
         let isReaction: Bool
-        /// Whether a client is started or stopped.
+        /// Whether a client is started, stopped, or replaced by another version.
         let change: ClientChange?
 
-        enum ClientChange { case start, stop }
+        enum ClientChange { case start, stop, replace }
     }
 
     var actors: [Actor]
@@ -331,7 +331,7 @@ public struct ScenarioDirector: Sendable {
         case .stop?:
             giveUpActs(act.actor)
             record(.stopped(device: actors[act.actor].name))
-        case nil: break
+        case .replace?, nil: break
         }
         if let step = act.step, let mark = scenario.steps[step].mark { set(mark, at: now) }
         // Facts about an earlier sync do not count.
@@ -346,7 +346,7 @@ public struct ScenarioDirector: Sendable {
         isIdle = false
         let actor = actors[act.actor]
         if actor.act == id { actors[act.actor].act = nil }
-        if act.change == .start { actors[act.actor].isRunning = false }
+        if act.change == .start || act.change == .replace { actors[act.actor].isRunning = false }
         if let step = act.step {
             fail(step, reason)
         } else if act.isReaction {
@@ -393,6 +393,10 @@ public struct ScenarioDirector: Sendable {
             ended(id, isSuccess: false)
         case .commit(let device, digest: _): if phase == .script { committed(device) }
         case .fault(let index, let exchange, let point): faultFired(index, exchange, point)
+        case .stopped(let device):
+            if let index = actorIndex[device], actors[index].act.flatMap({ acts[$0]?.change }) == .replace {
+                clientStopped(index)
+            }
         case .hostPause, .late: lateness.record(event, at: scenarioTime)
         case .server: if phase == .verify { beginProve() }
         default: break

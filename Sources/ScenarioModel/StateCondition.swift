@@ -38,8 +38,18 @@ public struct StateCondition: Hashable, Sendable, CustomStringConvertible {
         self.until = until
     }
 
-    /// The checks of values that only an app with screens has.
+    /// The checks of values that a client publishes only if it has screens.
     public static let screenKeys: [Check.Key] = [.screen, .control, .dialog, .toast, .opacity, .strike]
+
+    /// Those of ``screenKeys`` that are values of a note.
+    public static let rowKeys: Set<Check.Key> = [.opacity, .strike]
+
+    /// Whether the checks are about the note only, so that they hold as long as the note is the same.
+    var isAboutRowOnly: Bool {
+        checks.allSatisfy { check in
+            check.key != .outbox && (!Self.screenKeys.contains(check.key) || Self.rowKeys.contains(check.key))
+        }
+    }
 
     /// Whether the note's presence is one of the checks.
     var asksForPresence: Bool { checks.contains { $0.key == .present } }

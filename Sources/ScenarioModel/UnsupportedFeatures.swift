@@ -13,7 +13,7 @@ public struct UnsupportedFeature: Hashable, Sendable, CustomStringConvertible {
 /// A world that learns to execute a feature removes the feature from the lists of this file.
 public func unsupportedFeatures(of scenario: Scenario) -> [UnsupportedFeature] {
     var found: [UnsupportedFeature] = []
-    for feature in Feature.devices + Feature.actions + Feature.expectations {
+    for feature in Feature.devices {
         guard let location = feature.firstUse(scenario) else { continue }
         found.append(UnsupportedFeature(feature: feature.name, location: location))
     }
@@ -41,57 +41,5 @@ private struct Feature {
 
     private static func device(_ name: String, _ isUse: @escaping (Scenario.Device) -> Bool) -> Feature {
         Feature(name) { $0.devices.first(where: isUse)?.location }
-    }
-
-    // MARK: Actions
-
-    static var actions: [Feature] {
-        [
-            action("'pin'") { _, action in if case .pin = action { true } else { false } },
-            action("'open'") { _, action in if case .open = action { true } else { false } },
-            action("'upgrade'") { _, action in if case .upgrade = action { true } else { false } },
-            action("'call'") { _, action in if case .call = action { true } else { false } },
-        ]
-    }
-
-    private static func action(_ name: String, _ isUse: @escaping (Bool, Scenario.Action) -> Bool) -> Feature {
-        Feature(name) { scenario in
-            for step in scenario.steps {
-                guard let (actor, action) = step.action else { continue }
-                let device = scenario.devices.first { $0.name == actor }
-                // The adapter of a program takes every action.
-                if device?.runsProgram ?? false { continue }
-                if isUse(device != nil, action) { return step.location }
-            }
-            return nil
-        }
-    }
-
-    // MARK: Expectations and states
-
-    static var expectations: [Feature] {
-        StateCondition.screenKeys.map { key in
-            state("'\(key.rawValue)'") { _, condition in condition.checks.contains { $0.key == key } }
-        }
-    }
-
-    /// A feature of states, which expectations and the triggers of steps have.
-    private static func state(_ name: String, _ isUse: @escaping (String, StateCondition) -> Bool) -> Feature {
-        Feature(name) { scenario in
-            for step in scenario.steps {
-                if case .when(let device, let condition, _) = step.trigger, isUse(device, condition) {
-                    return step.location
-                }
-            }
-            for expectation in scenario.expectations {
-                switch expectation.kind {
-                case .always(let device, let condition), .sometimes(let device, let condition),
-                    .eventually(let device, let condition, _), .finally(let device, let condition):
-                    if isUse(device, condition) { return expectation.location }
-                default: break
-                }
-            }
-            return nil
-        }
     }
 }

@@ -66,7 +66,12 @@ extension ScenarioSelection {
     ) -> [PlannedRun] {
         var plan: [PlannedRun] = []
         for (source, scenarios) in takeRuns(ofVariant: variant, tags: tags, needsSeed: seed == nil) {
-            for scenario in scenarios.map({ $0.replacingClients(clients) }) {
+            let scenarios = scenarios.map { $0.replacingClients(clients) }
+            if let problem = Self.problem(scenarios, source.name) {
+                reject(problem)
+                continue
+            }
+            for scenario in scenarios {
                 for world in worlds ?? [scenario.realTimeReason == nil ? .simulated : .live] {
                     plan.append(
                         PlannedRun(
@@ -76,5 +81,18 @@ extension ScenarioSelection {
             }
         }
         return plan
+    }
+
+    /// Returns the first fault that other clients than those of the file make impossible.
+    private static func problem(_ scenarios: [Scenario], _ source: String) -> Rejection? {
+        for scenario in scenarios {
+            for fault in scenario.faults {
+                guard let reason = scenario.impossibility(of: fault) else { continue }
+                return Rejection(
+                    name: source, description: "\(fault.location): \(reason)", location: fault.location, message: reason
+                )
+            }
+        }
+        return nil
     }
 }

@@ -115,8 +115,9 @@ public struct RelevantEvents: Sendable {
             guard let exchange = exchanges[id], concerns(exchange) else { return nil }
             return "fault \(index) applies to exchange \(id)" + (point.map { " at \($0.rawValue)" } ?? "")
         case .action(let actor, let action):
-            // "edits n1 on the base read before"
-            let row = action.split(separator: " ").dropFirst().first.map(String.init)
+            // "edits n1 on the base read before", "calls retry of n1"
+            let words = action.split(separator: " ").map(String.init)
+            let row = words.first == "calls" ? words.last : words.dropFirst().first
             let isOfDevice = ["is killed", "starts again", "syncs"].contains(action)
             let isRelevant = isOfDevice ? concerns(actor) : context.rows.isEmpty ? concerns(actor) : concerns(row: row)
             return isRelevant ? "\(actor)  \(action)" : nil
@@ -167,6 +168,12 @@ public struct RelevantEvents: Sendable {
             if !after.rows.contains(where: { $0.name == row.name }) { parts.append("\(row.name) disappears") }
         }
         if before?.outbox != after.outbox { parts.append("outbox \(after.outbox)") }
+        let (old, new) = (before?.screen, after.screen)
+        for (name, old, new) in [
+            ("screen", old?.name, new.name), ("dialog", old?.dialog, new.dialog), ("toast", old?.toast, new.toast),
+        ] {
+            if let new, old.map({ $0 != new }) ?? false { parts.append("\(name) \(new)") }
+        }
         return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 }

@@ -186,6 +186,11 @@ public struct RunSummary: Sendable {
         return lines + run.scenario.invariants.summary.map { "  -     \($0)" }
     }
 
+    /// The expectations that could not be evaluated, in one line each, for reports.
+    var impossibleLines: [String] {
+        impossible.map { "\($0.description): not possible: \($0.reason) (\($0.location))" }
+    }
+
     /// The result in one line, for a batch.
     public var line: String {
         var text = "\(run.scenario.fullName): \(result.rawValue), seed \(run.seed), \(run.world.rawValue)"

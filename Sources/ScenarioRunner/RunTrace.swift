@@ -66,7 +66,8 @@ public enum RunTrace {
         case .device(let device, let state):
             fields(
                 "view",
-                [("actor", device), ("outbox", "\(state.outbox)")] + state.rows.map { ("note", row($0)) })
+                [("actor", device), ("outbox", "\(state.outbox)")] + state.rows.map { ("note", row($0)) }
+                    + screen(state.screen))
         case .connectionAttempt(let connection, let device):
             fields("connect", [("actor", device), ("connection", "\(connection)")])
         case .connectionEnded(let connection, let device):
@@ -114,6 +115,15 @@ public enum RunTrace {
         case .hostPause(let span): fields("host-pause", [("seconds", time(span))])
         case .aborted(let reason): fields("aborted", [("reason", reason)])
         }
+    }
+
+    /// Returns what is shown beside the notes, as far as the client publishes it.
+    private static func screen(_ screen: History.ScreenState) -> [(key: String, value: String)] {
+        var values: [(key: String, value: String)] = screen.name.map { [("screen", $0)] } ?? []
+        for control in screen.controls ?? [] { values.append(("control", control)) }
+        if let dialog = screen.dialog { values.append(("dialog", dialog)) }
+        if let toast = screen.toast { values.append(("toast", toast)) }
+        return values
     }
 
     /// Returns a note of a view: name, icon, deletion, and the digests of title, text and stored texts.

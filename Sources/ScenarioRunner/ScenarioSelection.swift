@@ -108,6 +108,12 @@ public struct ScenarioSelection: Sendable {
         return found
     }
 
+    /// Rejects a file after its runs were made.
+    mutating func reject(_ rejection: Rejection) {
+        sources.removeAll { $0.name == rejection.name }
+        rejections.append(rejection)
+    }
+
     /// Returns runs with the seed of the current commit where the file asks for it.
     private static func seeded(_ runs: [Scenario], _ name: String) throws(CommitSeed.Failure) -> [Scenario] {
         guard runs.contains(where: { $0.seedOrigin == .commit }) else { return runs }

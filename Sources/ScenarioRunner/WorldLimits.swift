@@ -61,10 +61,35 @@ enum WorldLimits {
         if scenario.steps.contains(where: { $0.action?.actor == name && isClock($0.action?.action) }) {
             lines.append("\(name): 'clock' is an act; the clock of the system does not change")
         }
+        let mayStore = scenario.faults.contains { fault in
+            (fault.point == .stored || fault.point == .any) && (fault.device == nil || fault.device == name)
+        }
+        if mayStore {
+            lines.append("\(name): no fault at 'stored' applies, because the program does not report what it stores")
+        }
+        let keys = screenKeys(name, scenario)
+        if !keys.isEmpty, !device.lacksAdapter {
+            lines.append(
+                "\(name): checks of \(keys.joined(separator: ", ")) are possible only if the program publishes them")
+        }
         if device.lacksAdapter {
             lines.append("\(name): without an adapter, one second without requests means that it has settled")
         }
         return lines
+    }
+
+    /// Returns the values that only some programs publish, and that checks of a device need.
+    private static func screenKeys(_ device: String, _ scenario: Scenario) -> [String] {
+        var found: Set<StateCondition.Check.Key> = []
+        for expectation in scenario.expectations {
+            switch expectation.kind {
+            case .always(let name, let condition), .sometimes(let name, let condition),
+                .eventually(let name, let condition, _), .finally(let name, let condition):
+                if name == device || name == Scenario.anyDevice { found.formUnion(condition.checks.map(\.key)) }
+            default: break
+            }
+        }
+        return StateCondition.screenKeys.filter(found.contains).map { "'\($0.rawValue)'" }
     }
 
     private static func isClock(_ action: Scenario.Action?) -> Bool { if case .clock? = action { true } else { false } }

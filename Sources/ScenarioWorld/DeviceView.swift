@@ -22,6 +22,13 @@ public struct DeviceView: Sendable {
     private var rows: [RecordID: NotesView.Row] = [:]
     private var outbox = 0
     private var belief: Connectivity?
+    /// The belief of the client that runs.
+    private var connectivity = Connectivity.unknown
+    /// The note that the user has opened; `nil` for the list.
+    private var opened: RecordID?
+    private var lastScreen: (screen: NotesScreen, state: History.ScreenState)?
+    /// The version of the client.
+    public var version = ClientVersion.current
     /// The recorder's number of names at the last event.
     private var namings = 0
 
@@ -39,7 +46,15 @@ public struct DeviceView: Sendable {
     public mutating func removeAll() {
         entries = []
         rows = [:]
+        opened = nil
+        connectivity = .unknown
     }
+
+    /// Opens a note, or the list.
+    public mutating func open(_ id: RecordID?) { opened = id }
+
+    /// Keeps a note open that has got another identifier.
+    public mutating func renamed(_ id: RecordID, to other: RecordID) { if opened == id { opened = other } }
 
     /// Applies a change of the view. Returns the event of the client's new belief about connectivity, if it has changed.
     public mutating func apply(_ change: ViewChange, of device: String) -> History.Event? {
@@ -49,6 +64,7 @@ public struct DeviceView: Sendable {
         }
         for id in change.removed { remove(id) }
         outbox = change.outbox
+        connectivity = change.connectivity
         guard change.connectivity != belief else { return nil }
         belief = change.connectivity
         return .belief(device: device, Self.text(change.connectivity))
@@ -100,13 +116,26 @@ public struct DeviceView: Sendable {
             entries[index].state = state
             return state
         }
-        return recorder.view(History.DeviceState(rows: states, outbox: outbox), of: device)
+        return recorder.view(
+            History.DeviceState(rows: states, outbox: outbox, screen: screen(recorder)), of: device)
+    }
+
+    /// Returns what the client shows beside the notes.
+    private mutating func screen(_ recorder: HistoryRecorder) -> History.ScreenState {
+        let screen = NotesScreen(note: opened.flatMap { rows[$0] }, connectivity: connectivity, version: version)
+        let name = screen.note.map { recorder.name(of: Array($0.utf8)) } ?? "list"
+        if let last = lastScreen, last.screen == screen, last.state.name == name { return last.state }
+        let state = History.ScreenState(
+            name: name, controls: screen.controls.map(\.rawValue), dialog: "none", toast: screen.toast.rawValue)
+        lastScreen = (screen, state)
+        return state
     }
 
     private static func state(of row: NotesView.Row, _ recorder: HistoryRecorder) -> History.DeviceState.Row {
         recorder.state(
             of: HistoryRecorder.Row(
                 record: Array(row.uuid.utf8), title: row.title, text: row.text, icon: row.icon.rawValue,
-                isDeleted: row.isDeleted, kept: row.kept))
+                isDeleted: row.isDeleted, kept: row.kept,
+                opacity: row.isGrey ? "0.5" : "1", isStruck: row.isStruck))
     }
 }

@@ -38,13 +38,28 @@ public struct UserChange: Sendable {
         case .edit(let row, _, _), .delete(let row), .resolve(let row, _, _), .choose(let row, _), .keep(let row):
             self.row = row
             record = try Self.record(row, recorder)
+        case .pin(let row):
+            self.row = row
+            record = try Self.record(row, recorder)
+        case .call(let name, let arguments):
+            guard ReferenceClient.Call(rawValue: name) != nil else {
+                throw ActionError("the reference client has no call '\(name)'")
+            }
+            row = arguments.first { $0.name == "note" }?.value ?? ""
+            record = try Self.record(row, recorder)
         case .sync, .kill, .start: return nil
-        case .editStale, .deleteStale, .pin, .open, .send, .upgrade, .clock, .call:
-            throw ActionError("the action is not supported by devices")
+        case .editStale, .deleteStale, .open, .send, .upgrade, .clock:
+            throw ActionError("the action is not a change of a note")
         }
     }
 
-    static func record(_ row: String, _ recorder: HistoryRecorder) throws(ActionError) -> RecordID {
+    /// Whether the change replaces the user's earlier changes of the note. A repetition does not.
+    public var isAccepted: Bool {
+        if case .call(let name, _) = action { name != ReferenceClient.Call.retry.rawValue } else { true }
+    }
+
+    /// Returns the identifier of a note.
+    public static func record(_ row: String, _ recorder: HistoryRecorder) throws(ActionError) -> RecordID {
         guard let record = recorder.record(of: row) else { throw ActionError("no note is called '\(row)'") }
         return RecordID(String(decoding: record, as: UTF8.self))
     }
@@ -76,8 +91,17 @@ public struct UserChange: Sendable {
                 throw ActionError("the deletion is not in conflict with a change of another client")
             }
             return try engine.resolve(record, .theirs, at: time)
-        case .editStale, .deleteStale, .pin, .open, .sync, .send, .kill, .start, .upgrade, .clock, .call:
+        case .pin:
+            try engine.pin(record, at: time)
             return record
+        case .call(let name, _):
+            switch ReferenceClient.Call(rawValue: name) {
+            case .retry: try engine.retry(record, at: time)
+            case .dismiss: try engine.dismiss(record, at: time)
+            case nil: break
+            }
+            return record
+        case .editStale, .deleteStale, .open, .sync, .send, .kill, .start, .upgrade, .clock: return record
         }
     }
 

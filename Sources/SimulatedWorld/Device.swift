@@ -15,9 +15,11 @@ final class Device {
     unowned let world: World
     let name: String
     let user: String
-    private var store = MemoryStore()
+    var store: MemoryStore
     /// The tokens that the device keeps for the next start of its client; `nil` if it has none.
     private var tokens: SyncTokens?
+    /// The version of the client.
+    var version: ClientVersion
     var link: SharedLink
     private var isNameResolved = true
     private var interface = NetworkInterface(isUp: true)
@@ -45,13 +47,15 @@ final class Device {
     /// The exchanges of the link by their number in the run.
     var exchanges: [Int: (id: ExchangeID, flow: FlowID)] = [:]
     private var attemptCount = 0
-    private var view = DeviceView()
+    var view = DeviceView()
     private var wasSettled: Bool?
 
     /// Random identifiers of the user's notes.
     private let ids: RandomIdentifiers
     /// Random seeds of the processes.
     private let seeds: RandomIdentifiers
+    /// Random identifiers of migrated changes.
+    let upgradeIDs: RandomIdentifiers
 
     /// The shift of the wall clock.
     private var wallShift = Nanoseconds.zero
@@ -61,7 +65,7 @@ final class Device {
     static let rawTimeout = Nanoseconds.seconds(30)
 
     /// Acts of the user that wait for the restart of a killed client.
-    private var waitingActs: [() -> Void] = []
+    var waitingActs: [() -> Void] = []
     /// Whether the changes of the current act were committed.
     private var hasCommitted = false
 
@@ -71,7 +75,10 @@ final class Device {
         user = device.user
         ids = RandomIdentifiers(seed: world.seed, "user/\(name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(name)")
+        upgradeIDs = RandomIdentifiers(seed: world.seed, "upgrade/\(name)")
         link = Self.makeLink(name, world)
+        version = ClientVersion(rawValue: world.scenario.initialVersion(of: name)) ?? .current
+        store = MemoryStore(version: version)
     }
 
     private static func makeLink(_ name: String, _ world: World) -> SharedLink {
@@ -82,23 +89,27 @@ final class Device {
 
     // MARK: The process
 
-    /// Starts the client with what is committed.
-    func start() {
+    /// Starts the client with what is committed. Returns the reason if the client's version cannot open the store.
+    @discardableResult
+    func start() -> String? {
         isRestarting = false
-        guard !isRunning else { return }
+        guard !isRunning else { return nil }
+        if let refusal = StoreVersions.refusal(of: version, store: store.version) { return refusal }
         process += 1
         if tokens == nil { tokens = world.signIn(user) }
         let engine = SyncEngine(
             restoring: store.state, account: SyncAccount(user: user, server: Server.host), tokens: tokens,
-            seed: seeds.bits(), mutant: world.mutant)
+            seed: seeds.bits(), mutant: world.mutant, version: version)
         var machine = SyncMachine(
             engine: engine, host: Server.host, authorization: Server.authorization(of: user))
         machine.started(interface: interface, at: world.now)
         self.machine = machine
         isRunning = true
+        view.version = version
         view.restart(engine)
         recordView()
         settle()
+        return nil
     }
 
     /// Kills the client: its kernel closes its connections, and the store keeps what is committed.
@@ -164,7 +175,7 @@ final class Device {
     }
 
     /// Returns a value of the machine; `nil` if no client runs. In place, because a copy of the machine is expensive.
-    private func value<Value>(_ body: (inout SyncMachine) -> Value?) -> Value? {
+    func value<Value>(_ body: (inout SyncMachine) -> Value?) -> Value? {
         isRunning ? body(&machine!) : nil
     }
 
@@ -381,7 +392,7 @@ final class Device {
 
     // MARK: Observation
 
-    private func recordView() {
+    func recordView() {
         // A state recorded now would be dropped, and would later count as unchanged.
         if world.isSettingUp { return }
         if let event = view.event(of: name, &world.recorder) { world.record(event) }
@@ -411,6 +422,8 @@ final class Device {
                 wallShift = wallShift + shift
                 return finishAct(finish)
             case .send(let request): return try send(request) { [self] in finishAct(finish) }
+            case .open(let row): return try open(row, finish)
+            case .upgrade(let version): return try upgrade(to: version, finish)
             default: break
             }
             let date = Server.date(at: world.now + wallShift)
@@ -449,7 +462,7 @@ final class Device {
     }
 
     /// Ends an act. The director expects a report after it, even if the state is the one reported before.
-    private func finishAct(_ finish: (String?) -> Void) {
+    func finishAct(_ finish: (String?) -> Void) {
         wasSettled = nil
         finish(nil)
         reportSettled()
@@ -458,8 +471,11 @@ final class Device {
     private func make(_ change: UserChange) throws {
         let kept = try machine?.change(at: world.now) { engine, now in try change.apply(to: &engine, at: now) }
         // A note that is restored under another identifier has its name before it is visible.
-        if let kept, kept != change.record { world.assign(row: change.row, to: kept.text) }
+        if let kept, kept != change.record {
+            world.assign(row: change.row, to: kept.text)
+            view.renamed(change.record, to: kept)
+        }
         settle()
-        if hasCommitted { world.record(.accepted(device: name, row: change.row)) }
+        if hasCommitted, change.isAccepted { world.record(.accepted(device: name, row: change.row)) }
     }
 }

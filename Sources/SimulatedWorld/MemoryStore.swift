@@ -1,4 +1,6 @@
+internal import ScenarioWorld
 internal import SyncEngine
+internal import SyncStore
 
 /// The store of a device in memory. A kill of the client leaves what was committed.
 struct MemoryStore {
@@ -7,8 +9,10 @@ struct MemoryStore {
     private var quarantine: [RecordID: String] = [:]
     private var account: SyncAccount?
     private var index = IndexState()
+    /// The version of the client that has written the store.
+    private(set) var version: ClientVersion
 
-    init() {}
+    init(version: ClientVersion) { self.version = version }
 
     /// The content, in an order that is the same in every process.
     var state: StoredState {
@@ -25,5 +29,15 @@ struct MemoryStore {
         for (id, reason) in change.quarantine { quarantine[id] = reason }
         account = change.account ?? account
         index = change.index ?? index
+    }
+
+    /// Migrates the store of the first version.
+    mutating func migrate(_ ids: RandomIdentifiers) throws {
+        guard version == .first else { return }
+        let migrated = try SyncStore.migrate(version1: state) { ids.uuid() }
+        self = MemoryStore(version: .current)
+        for record in migrated.records { records[record.id] = record }
+        for entry in migrated.entries { entries[entry.sequence] = entry }
+        (quarantine, account, index) = (migrated.quarantine, migrated.account, migrated.index)
     }
 }

@@ -172,6 +172,12 @@ final class World {
         collectOrders()
     }
 
+    /// Reports that the version of a device's client cannot open the store.
+    func refused(_ device: Device) {
+        director.clientRefused(device.name, at: now)
+        collectOrders()
+    }
+
     /// Reports that an exchange has not reached the point of its fault.
     func faultMissed(_ fault: Int) { director.faultMissed(fault) }
 
@@ -221,9 +227,7 @@ final class World {
         case .record(let event): record(event)
         case .setConditions(let name, let conditions, link: _): device(name)?.setConditions(conditions)
         case .setInterface(let name, let isUp, let kind): device(name)?.setInterface(isUp: isUp, kind)
-        case .startClient(let act, let name):
-            device(name)?.start()
-            finished(act, nil)
+        case .startClient(let act, let name): finished(act, device(name)?.start())
         case .killClient(let act, let name, atOnce: _):
             device(name)?.kill()
             device(name)?.dropWaitingActs()

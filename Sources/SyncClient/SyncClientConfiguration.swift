@@ -34,6 +34,8 @@ public struct SyncClientConfiguration: Sendable {
     public var policy = SyncPolicy()
     /// A deliberate defect, to prove that a scenario detects it.
     public var mutant: Mutant?
+    /// The version of the client that is emulated.
+    public var version = ClientVersion.current
     /// Called on the client's own thread with its activity; must not block.
     public var onActivity: (@Sendable (SyncClientActivity) -> Void)?
     /// Called on the client's own thread after each commit of the store has been reported; if it returns `true`, the

@@ -56,6 +56,17 @@ extension SyncEngine {
         schedule(id)
     }
 
+    /// Pins a record: a change that only the first version of the client knows, and that stays in its outbox.
+    public mutating func pin(_ id: RecordID, at now: Instant) throws(RecordError) {
+        guard version == .first else { throw .noPins }
+        guard let record = records[id], !record.isDeleted else { throw .unknown }
+        tick(now)
+        beginUserChange()
+        store(record)
+        enqueue(.unknown(ClientVersion.pin), record)
+        schedule(id)
+    }
+
     /// Resolves a conflict and returns the record's identifier, which is new if the server's side was a deletion.
     @discardableResult
     public mutating func resolve(
@@ -100,7 +111,7 @@ extension SyncEngine {
         return record.id
     }
 
-    /// Sends a record's parked change again, as the same operation.
+    /// Sends a record's parked change again, as the same operation. The next server error parks it again.
     public mutating func retry(_ id: RecordID, at now: Instant) throws(RecordError) {
         guard let head = schedules[id]?.queue.first, var entry = entries[head], entry.parked != nil else {
             throw records[id] == nil ? .unknown : .notParked
@@ -110,6 +121,8 @@ extension SyncEngine {
         entry.parked = nil
         store(entry)
         resetFailures(of: id)
+        let errorsBefore = policy.serverErrorsMax - 1
+        schedules[id]?.serverErrors = errorsBefore
         schedule(id)
     }
 

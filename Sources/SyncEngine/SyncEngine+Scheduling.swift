@@ -33,7 +33,9 @@ extension SyncEngine {
         guard let schedule = schedules[id], !schedule.isInFlight else { return nil }
         if let sequence = schedule.queue.first, let head = entries[sequence] {
             if schedule.mustReconcile { return .reconcile(id, sequence: sequence) }
-            if head.parked == nil, records[id]?.theirs == nil { return .push(id, sequence: sequence) }
+            if head.parked == nil, records[id]?.theirs == nil, !version.keeps(head.kind) {
+                return .push(id, sequence: sequence)
+            }
             return nil
         }
         return schedule.wantsFetch && !schedule.isFetching ? .fetch(id) : nil

@@ -5,7 +5,9 @@ extension SyncEngine {
     /// Adds a stored entry to its record's queue.
     mutating func insert(_ entry: OutboxEntry) {
         var entry = entry
-        if case .unknown(let name) = entry.kind, entry.parked == nil {
+        if version.keeps(entry.kind) {
+            entry.parked = nil
+        } else if case .unknown(let name) = entry.kind, entry.parked == nil {
             entry.parked = "a change of the kind '\(name.prefix(40))' needs a newer version"
         }
         entries[entry.sequence] = entry
@@ -88,7 +90,7 @@ extension SyncEngine {
     /// Adds a change to the outbox, or merges it into an entry that has never been sent.
     mutating func enqueue(_ kind: OutboxEntry.Kind, _ record: LocalRecord) {
         if kind == .update, let last = schedules[record.id]?.queue.last, var entry = entries[last],
-            entry.attempts == 0, entry.kind != .delete, entry.parked == nil
+            entry.attempts == 0, entry.kind == .create || entry.kind == .update, entry.parked == nil
         {
             entry.content = record.mine
             entry.edits = record.edits

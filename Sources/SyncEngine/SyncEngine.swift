@@ -56,6 +56,8 @@ public struct SyncEngine: Sendable {
         case notInConflict
         /// The record has no parked change.
         case notParked
+        /// This version has no pins.
+        case noPins
 
         public var description: String {
             switch self {
@@ -63,6 +65,7 @@ public struct SyncEngine: Sendable {
             case .exists: "the identifier is in use"
             case .notInConflict: "the record is not in conflict"
             case .notParked: "no change of the record was rejected"
+            case .noPins: "this version has no pins"
             }
         }
     }
@@ -82,6 +85,7 @@ public struct SyncEngine: Sendable {
     let resource: any SyncResource
     let policy: SyncPolicy
     let mutant: Mutant?
+    let version: ClientVersion
     /// The account of the client's configuration.
     let configured: SyncAccount?
 
@@ -129,15 +133,17 @@ public struct SyncEngine: Sendable {
     ///   - tokens: The access token and the refresh token of the user; `nil` for other credentials.
     ///   - seed: The random seed of identifiers and retry delays; must differ each time a client starts.
     ///   - mutant: A deliberate defect.
+    ///   - version: The version of the client that is emulated.
     public init(
         resource: any SyncResource = NotesResource(), restoring state: StoredState = StoredState(),
         account: SyncAccount? = nil, policy: SyncPolicy = SyncPolicy(), tokens: SyncTokens? = nil, seed: UInt64,
-        mutant: Mutant? = nil
+        mutant: Mutant? = nil, version: ClientVersion = .current
     ) {
         token.tokens = tokens
         self.resource = resource
         self.policy = mutant == .noBackoff ? policy.withoutDelays : policy
         self.mutant = mutant
+        self.version = version
         configured = account
         self.account = state.account
         index = state.index

@@ -85,12 +85,16 @@ enum StoreFile {
     // MARK: Content
 
     /// Returns the content of a file. Throws if it is not a store of this resource in a known version.
-    static func inspect(_ resolved: String, name: String, resource: String) throws(SyncStoreError) -> Content {
+    ///
+    /// - Parameter supported: The latest version that is known.
+    static func inspect(
+        _ resolved: String, name: String, resource: String, supporting supported: Int = SyncStore.schemaVersion
+    ) throws(SyncStoreError) -> Content {
         var attempt = 1
         while true {
             let hadSidecars = hasSidecars(resolved)
             do {
-                return try look(resolved, name: name, resource: resource)
+                return try look(resolved, name: name, resource: resource, supported)
             } catch let error as DatabaseError {
                 guard attempt < attemptsMax, hadSidecars || hasSidecars(resolved) else {
                     throw SyncStoreError(error, path: name)
@@ -112,7 +116,9 @@ enum StoreFile {
         ["-wal", "-shm", "-journal"].contains { size(path + $0) != nil }
     }
 
-    private static func look(_ path: String, name: String, resource: String) throws -> Content {
+    private static func look(
+        _ path: String, name: String, resource: String, _ supported: Int
+    ) throws -> Content {
         let logSize = size(path + "-wal") ?? 0
         guard let fileSize = size(path), fileSize > 0 else {
             guard logSize == 0 else {
@@ -126,11 +132,13 @@ enum StoreFile {
         let hasJournal = (size(path + "-journal") ?? 0) > 0
         if logSize == 0 && !hasJournal {
             // With `immutable`, SQLite reads the file alone and creates none beside it.
-            return try content(Inspector(path, options: "mode=ro&immutable=1"), name: name, resource: resource)
+            return try content(
+                Inspector(path, options: "mode=ro&immutable=1"), name: name, resource: resource,
+                supported)
         }
         // The file alone may be incomplete: its end is in the log.
         if !hasJournal && size(path + "-shm") != nil {
-            return try content(Inspector(path, options: "mode=ro"), name: name, resource: resource)
+            return try content(Inspector(path, options: "mode=ro"), name: name, resource: resource, supported)
         }
         // A process ended during a transaction, or a store of version 1 was not closed. Reading the file would create
         // others or change it; a copy is read.
@@ -142,10 +150,12 @@ enum StoreFile {
         for suffix in ["", "-wal", "-journal"] where size(path + suffix) != nil {
             try FileManager.default.copyItem(atPath: path + suffix, toPath: copy + suffix)
         }
-        return try content(Inspector(copy, options: "mode=rw"), name: name, resource: resource)
+        return try content(Inspector(copy, options: "mode=rw"), name: name, resource: resource, supported)
     }
 
-    private static func content(_ file: Inspector, name: String, resource: String) throws -> Content {
+    private static func content(
+        _ file: Inspector, name: String, resource: String, _ supported: Int
+    ) throws -> Content {
         let id = try file.integer("PRAGMA application_id")
         let version = try file.integer("PRAGMA user_version")
         let tables = try file.texts(
@@ -160,7 +170,7 @@ enum StoreFile {
             try check(resourceOfVersion1, resource, name)
             return .version1
         }
-        guard version <= SyncStore.schemaVersion else { throw newer(name, version) }
+        guard version <= supported else { throw newer(name, version, supported) }
         guard version == SyncStore.schemaVersion, tables.contains("store"),
             let stored = try file.texts("SELECT resource FROM store").first
         else { throw SyncStoreError(.unreadable, "cannot open \(name): the store is damaged (version \(version))") }
@@ -179,11 +189,13 @@ enum StoreFile {
     }
 
     /// Returns the error of a newer schema version.
-    static func newer(_ name: String, _ version: Int) -> SyncStoreError {
+    static func newer(
+        _ name: String, _ version: Int, _ supported: Int = SyncStore.schemaVersion
+    ) -> SyncStoreError {
         SyncStoreError(
             .newer,
             "cannot open \(name): written by a newer version (\(version); this program supports "
-                + "\(SyncStore.schemaVersion)); update slowlane")
+                + "\(supported)); update slowlane")
     }
 
     /// Returns the error of another program's file.

@@ -161,7 +161,8 @@ extension OutboxEntry.Kind {
         }
     }
 
-    fileprivate var name: String {
+    /// The stored name.
+    var name: String {
         switch self {
         case .create: "create"
         case .update: "update"

@@ -50,6 +50,29 @@ extension SyncStore {
         try database.execute(sql: "INSERT INTO store VALUES (1, ?, 0)", arguments: [Data(resource.utf8)])
     }
 
+    /// Creates or migrates the schema, unless another process has done so since the inspection.
+    static func prepareSchema(_ database: Database, name: String, resource: String) throws {
+        var isMigrated = false
+        try database.inTransaction(.immediate) {
+            let id = try Int.fetchOne(database, sql: "PRAGMA application_id") ?? 0
+            let version = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
+            switch (id, version) {
+            case (0, 0): try createSchema(database, resource: resource)
+            case (0, 1):
+                try migrateVersion1(database)
+                isMigrated = true
+            case (StoreFile.applicationID, schemaVersion):
+                let stored = try Data.fetchOne(database, sql: "SELECT resource FROM store") ?? Data()
+                try StoreFile.check(String(decoding: stored, as: UTF8.self), resource, name)
+                try database.execute(sql: attachmentTable)
+            case (StoreFile.applicationID, (schemaVersion + 1)...): throw StoreFile.newer(name, version)
+            default: throw StoreFile.foreign(name, "application_id \(id), version \(version)")
+            }
+            return .commit
+        }
+        if isMigrated { try database.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
+    }
+
     /// Attachments whose bytes are in the folder beside the file.
     static let attachmentTable = """
         CREATE TABLE IF NOT EXISTS attachment (
@@ -63,7 +86,11 @@ extension SyncStore {
     ///
     /// Version 1 knew no account. Until a whole index has been read, an absent note is a conflict and is not deleted,
     /// because the server may be another one.
-    static func migrateVersion1(_ database: Database) throws {
+    ///
+    /// - Parameter makeOperation: Returns the operation id of a change that version 1 has removed from its outbox.
+    static func migrateVersion1(
+        _ database: Database, makeOperation: () -> String = { UUID().uuidString.lowercased() }
+    ) throws {
         try database.execute(
             sql: "ALTER TABLE note RENAME TO note1; ALTER TABLE outbox RENAME TO outbox1")
         try createSchema(database, resource: StoreFile.resourceOfVersion1)
@@ -103,7 +130,7 @@ extension SyncStore {
                         revision: RecordRevision(version1: row["theirs"]), content: content("theirs_")) : nil)
             try record.save(database)
             if let problem: String = row["problem"] {
-                try park(record, because: problem, database, after: &sequence)
+                try park(record, because: problem, database, after: &sequence, makeOperation)
             }
         }
         try database.execute(
@@ -117,7 +144,8 @@ extension SyncStore {
 
     /// Parks the change that the server rejected. Version 1 removed such a change from the outbox.
     private static func park(
-        _ record: LocalRecord, because problem: String, _ database: Database, after sequence: inout Int
+        _ record: LocalRecord, because problem: String, _ database: Database, after sequence: inout Int,
+        _ makeOperation: () -> String
     ) throws {
         let count = try Int.fetchOne(
             database, sql: "SELECT count(*) FROM outbox WHERE id = ?", arguments: [record.id.data])
@@ -136,7 +164,7 @@ extension SyncStore {
             sequence += 1
             let isFirst = index == 0
             try OutboxEntry(
-                operation: UUID().uuidString.lowercased(), sequence: sequence, id: record.id, kind: kind,
+                operation: makeOperation(), sequence: sequence, id: record.id, kind: kind,
                 content: record.mine, edits: record.edits, base: isFirst ? record.base : nil,
                 attempts: isFirst ? 1 : 0, mayBeCommitted: isFirst, parked: isFirst ? problem : nil
             ).save(database)

@@ -56,27 +56,38 @@ public final class SyncStore: Sendable {
     ///   - resource: The name of the ``SyncResource``.
     public init(path: String?, resource: String) throws(SyncStoreError) {
         name = path ?? "memory"
+        guard let path else {
+            resolved = nil
+            queue = try Self.memory { try Self.createSchema($0, resource: resource) }
+            return
+        }
         var configuration = Configuration()
         configuration.label = "slowlane.sync-store"
         configuration.busyMode = .timeout(Self.busySeconds)
-        guard let path else {
-            resolved = nil
-            do {
-                queue = try DatabaseQueue(configuration: configuration)
-                try queue.write { try Self.createSchema($0, resource: resource) }
-            } catch {
-                throw SyncStoreError(error, path: "memory")
-            }
-            return
-        }
         let resolved = try StoreFile.resolve(path)
         self.resolved = resolved
-        let opened = Self.opening.withLock { _ in
+        let opened = Self.opening.withLock { [configuration] _ in
             Result { () throws(SyncStoreError) in
                 try Self.open(resolved, name: path, resource: resource, configuration)
             }
         }
         queue = try opened.get()
+    }
+
+    /// Creates a store in memory.
+    init(_ prepare: (Database) throws -> Void) throws(SyncStoreError) {
+        (name, resolved) = ("memory", nil)
+        queue = try Self.memory(prepare)
+    }
+
+    private static func memory(_ prepare: (Database) throws -> Void) throws(SyncStoreError) -> DatabaseQueue {
+        do {
+            let queue = try DatabaseQueue()
+            try queue.write(prepare)
+            return queue
+        } catch {
+            throw SyncStoreError(error, path: "memory")
+        }
     }
 
     private static func open(
@@ -110,29 +121,6 @@ public final class SyncStore: Sendable {
         } catch {
             throw SyncStoreError(error, systemError: systemError.withLock { $0 }, path: name)
         }
-    }
-
-    /// Creates or migrates the schema, unless another process has done so since the inspection.
-    private static func prepareSchema(_ database: Database, name: String, resource: String) throws {
-        var isMigrated = false
-        try database.inTransaction(.immediate) {
-            let id = try Int.fetchOne(database, sql: "PRAGMA application_id") ?? 0
-            let version = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
-            switch (id, version) {
-            case (0, 0): try createSchema(database, resource: resource)
-            case (0, 1):
-                try migrateVersion1(database)
-                isMigrated = true
-            case (StoreFile.applicationID, schemaVersion):
-                let stored = try Data.fetchOne(database, sql: "SELECT resource FROM store") ?? Data()
-                try StoreFile.check(String(decoding: stored, as: UTF8.self), resource, name)
-                try database.execute(sql: attachmentTable)
-            case (StoreFile.applicationID, (schemaVersion + 1)...): throw StoreFile.newer(name, version)
-            default: throw StoreFile.foreign(name, "application_id \(id), version \(version)")
-            }
-            return .commit
-        }
-        if isMigrated { try database.execute(sql: "PRAGMA wal_checkpoint(TRUNCATE)") }
     }
 
     /// Switches to a write-ahead log. SQLite does not wait for the other processes that do the same.

@@ -59,6 +59,49 @@ import Testing
             ])
     }
 
+    @Test func callsAndVersionsAreRead() throws {
+        let actions = try Self.actions(
+            """
+            { at: 1s, A: { call: retry, with: { note: n1 } } }, { at: 2s, A: { upgrade: 2 } },
+              { at: 3s, A: { open: list } }, { at: 4s, A: { open: n1 } }, { at: 5s, A: { pin: n1 } }
+            """)
+        #expect(
+            actions == [
+                .call(name: "retry", arguments: [.init(name: "note", value: "n1")]), .upgrade(version: 2),
+                .open(row: nil), .open(row: "n1"), .pin(row: "n1"),
+            ])
+        #expect(actions.map(\.subject) == ["n1", nil, nil, "n1", "n1"])
+        #expect(actions[0].description == "calls retry of n1")
+    }
+
+    /// The reference client has no other screens, controls, messages and opacities; a program may have any.
+    @Test func valuesThatTheReferenceClientNeverShowsAreReported() throws {
+        func problems(_ state: String, client: String = "reference") throws -> [String] {
+            let text = Self.head.replacing("A: { user: ada }", with: "A: { user: ada, client: \(client) }")
+                .replacing("expect: {", with: "expect: { sometimes: [{ A: \(state) }],")
+            do {
+                _ = try ScenarioFile(parsing: text, file: "s.yaml")
+                return []
+            } catch {
+                return error.problems.map(\.message)
+            }
+        }
+        let wrong: [(state: String, message: String)] = [
+            ("{ screen: lst }", "no screen 'lst'; did you mean 'list'? (known: list, a note)"),
+            ("{ screen: n2 }", "no screen 'n2'; did you mean 'n1'?"),
+            ("{ control: rety }", "no control 'rety'; did you mean 'retry'?"),
+            ("{ dialog: conflict }", "no dialog 'conflict' (known: none)"),
+            ("{ toast: { not: no-connections } }", "no toast 'no-connections'; did you mean 'no-connection'?"),
+            ("{ row: n1, opacity: 0.25 }", "no opacity '0.25'; did you mean '0.5'? (known: 1, 0.5)"),
+        ]
+        for (state, message) in wrong {
+            let found = try problems(state)
+            #expect(found.count == 1 && found[0].contains(message), "\(state): \(found)")
+            #expect(try problems(state, client: "{ run: [./app] }").isEmpty)
+        }
+        #expect(try problems("{ row: n1, opacity: 0.50, strike: true, screen: list, control: sync }").isEmpty)
+    }
+
     @Test(arguments: [
         ("{ at: 1s, W: { create: n2, stale: true } }", "8:43: a creation has no base"),
         ("{ at: 1s, W: { edit: n1, text: a, stale: maybe } }", "8:50: 'maybe': expected true or false"),
@@ -79,6 +122,15 @@ import Testing
         ("{ at: 1s, A: { resolve: n1, with: ours } }", "8:43: 'ours': expected theirs, mine, write or delete"),
         ("{ at: 1s, A: { resolve: n1, with: write } }", "8:43: 'with: write' needs 'title' or 'text'"),
         ("{ at: 1s, A: { resolve: n1, with: mine, text: a } }", "8:43: 'with: mine' has no 'title' and no 'text'"),
+        (
+            "{ at: 1s, A: { call: rety, with: { note: n1 } } }",
+            "8:30: the reference client has no call 'rety'; did you mean 'retry'?"
+        ),
+        ("{ at: 1s, A: { call: retry } }", "8:30: 'retry' needs its note"),
+        ("{ at: 1s, A: { call: retry, with: { note: n9 } } }", "8:51: no note is called 'n9'; did you mean 'n1'?"),
+        ("{ at: 1s, A: { call: dismiss, with: { note: n1, now: 1 } } }", "8:57: 'dismiss' has no argument 'now'"),
+        ("{ at: 1s, A: { upgrade: 3 } }", "8:33: the reference client has no version 3; it has 1 and 2"),
+        ("{ at: 1s, A: { open: lst } }", "8:30: no note is called 'lst'"),
         ("{ at: 1s, A: { resolve: n1 } }", "8:22: 'resolve' needs 'title' or 'text', or 'with'"),
     ]) func anInvalidActionIsReportedWithItsLocation(steps: String, problem: String) {
         do {

@@ -1,6 +1,8 @@
-import ConfigFiles
-import ScenarioModel
+import Determinism
 import Testing
+
+@testable import ConfigFiles
+@testable import ScenarioModel
 
 /// Files with programs as clients and servers.
 @Suite struct ScenarioProgramTests {
@@ -59,6 +61,69 @@ import Testing
         let fault = "faults: [{ request: POST any, point: committed, then: cut }]\n" + Self.traffic
         #expect(!Self.problems(fault).isEmpty)
         #expect(Self.problems(client: "{ run: [app] }", fault).isEmpty)
+    }
+
+    /// A program does not report what it stores.
+    @Test func aFaultAtStoredIsRefusedForPrograms() throws {
+        let fault =
+            "faults: [{ request: PUT any, point: stored, then: cut }]\nsteps: [{ at: 1s, A: { create: n1 } }, "
+            + "{ at: 2s, A: { edit: n1, text: a } }]\n" + Self.traffic
+        #expect(Self.problems(fault).isEmpty)
+        #expect(
+            Self.problems(client: "{ run: [app] }", fault) == [
+                "x.yaml:6:10: the program of A does not report what it stores, so no fault is possible at 'stored'"
+            ])
+        // Of two clients one may have the fault, and `any` draws another point.
+        #expect(Self.problems(client: "{ run: [app] }", fault.replacing("stored", with: "any")).isEmpty)
+        let both = """
+            scenario: 1
+            name: programs
+            devices: { A: { user: ada, client: { run: [app] } }, B: { user: ada } }
+            network: { A: { 0s: wifi }, B: { 0s: wifi } }
+            \(fault)
+            """
+        let scenario = try ScenarioFile(parsing: both, file: "x.yaml").scenario
+        var counters = FaultCounters(scenario, seed: 1)
+        #expect(counters.requested(by: "A", method: "PUT", row: "n1") == nil)
+        #expect(counters.requested(by: "B", method: "PUT", row: "n1")?.fault == 0)
+        let any = try ScenarioFile(
+            parsing: both.replacing("stored", with: "any").replacing("any, then", with: "any, times: 60, then"),
+            file: "x.yaml"
+        ).scenario
+        counters = FaultCounters(any, seed: 1)
+        let points = Set((0..<60).compactMap { _ in counters.requested(by: "A", method: "PUT", row: nil)?.point })
+        #expect(points.count > 4 && !points.contains(.stored))
+    }
+
+    /// What a program does not publish cannot be checked; what it publishes is.
+    @Test func aCheckOfAnUnpublishedValueIsNotPossible() throws {
+        let text = """
+            scenario: 1
+            name: programs
+            devices: { A: { user: ada, client: { run: [app] } } }
+            server: { notes: { n1: { text: a } } }
+            network: { A: { 0s: wifi } }
+            expect:
+              always: [{ A: { screen: home } }, { A: { toast: none } }, { A: { row: n1, opacity: 0.4 } }]
+              finally: { A: { row: n1, strike: false } }
+            """
+        let scenario = try ScenarioFile(parsing: text, file: "x.yaml").scenario
+        func verdict(_ opacity: String?, _ screen: History.ScreenState) -> Verdict {
+            let row = History.DeviceState.Row(
+                name: "n1", title: nil, text: "a", icon: "none", isDeleted: false, kept: ["a"], opacity: opacity)
+            var history = History()
+            history.append(.device("A", .init(rows: [row], outbox: 0, screen: screen)), at: .zero)
+            return Verdict(scenario, history)
+        }
+        let some = verdict("0.4", .init(name: "home"))
+        #expect(
+            some.impossible.map(\.reason) == [
+                "the program of A has published no 'toast'", "the program of A has published no 'strike'",
+            ])
+        #expect(some.result == .pass)
+        #expect(verdict("1", .init(name: "home")).result == .fail)
+        #expect(verdict("0.4", .init(name: "other", toast: "none")).result == .fail)
+        #expect(verdict(nil, .init()).impossible.count == 4)
     }
 
     @Test func aProgramRunsInTheFolderOfItsFile() throws {

@@ -17,7 +17,7 @@ import Testing
 
     /// The number of conversations; `SLOWLANE_EXCHANGES` sets another.
     private static let rounds =
-        ProcessInfo.processInfo.environment["SLOWLANE_EXCHANGES"].flatMap(UInt64.init) ?? 300
+        ProcessInfo.processInfo.environment["SLOWLANE_EXCHANGES"].flatMap(UInt64.init) ?? 100
 
     private final class Requests: ChannelInboundHandler {
         typealias InboundIn = HTTPServerRequestPart

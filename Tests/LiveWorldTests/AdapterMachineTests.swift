@@ -59,6 +59,47 @@ import Testing
         #expect(Self.actions(&machine) == [.view(AdapterView(rows: rows, outbox: 1))])
     }
 
+    /// Null is no dialog or message; a missing key is a value that the program does not publish.
+    @Test func aViewMayHaveAScreen() throws {
+        var machine = Self.running()
+        let line =
+            #"{"view":{"outbox":0,"screen":"n1","controls":["save","back"],"dialog":null,"rows":[{"id":"a","opacity":1.0,"strike":true},{"id":"b","opacity":0.4}]}}"#
+        machine.received(Array((line + "\n").utf8), at: Self.time(5))
+        let first = AdapterView.Row(
+            id: "a", note: nil, title: nil, text: nil, icon: "none", isDeleted: false, kept: [], opacity: "1",
+            isStruck: true)
+        let second = AdapterView.Row(
+            id: "b", note: nil, title: nil, text: nil, icon: "none", isDeleted: false, kept: [], opacity: "0.4")
+        let screen = History.ScreenState(name: "n1", controls: ["back", "save"], dialog: "none")
+        #expect(Self.actions(&machine) == [.view(AdapterView(rows: [first, second], outbox: 0, screen: screen))])
+        #expect(screen.toast == nil)
+        for wrong in [
+            #""screen":null"#, #""screen":1"#, #""controls":"a""#, #""controls":[1]"#, #""toast":true"#,
+            #""dialog":"""#,
+        ] {
+            #expect(throws: AdapterError.self) {
+                _ = try AdapterLine(Array("{\"view\":{\"outbox\":0,\"rows\":[],\(wrong)}}".utf8))
+            }
+        }
+        for wrong in [#""opacity":2"#, #""opacity":"1""#, #""strike":"yes""#] {
+            #expect(throws: AdapterError.self) {
+                _ = try AdapterLine(Array("{\"view\":{\"outbox\":0,\"rows\":[{\"id\":\"a\",\(wrong)}]}}".utf8))
+            }
+        }
+    }
+
+    @Test func actsOnScreensHaveTheirNote() throws {
+        func line(_ action: Scenario.Action) throws -> String {
+            String(decoding: try AdapterAct(action) { $0 == "n1" ? "a" : nil }.line(id: 1), as: UTF8.self)
+        }
+        #expect(try line(.open(row: nil)) == "{\"id\":1,\"do\":\"open\"}\n")
+        #expect(try line(.open(row: "n1")) == "{\"id\":1,\"do\":\"open\",\"note\":\"n1\",\"record\":\"a\"}\n")
+        let retry = Scenario.Action.call(name: "retry", arguments: [.init(name: "note", value: "n1")])
+        #expect(
+            try line(retry)
+                == #"{"id":1,"do":"call","name":"retry","note":"n1","record":"a","args":{"note":"n1"}}"# + "\n")
+    }
+
     @Test(arguments: [
         "x", "[]", "{}", "{\"id\":1}", "{\"id\":1,\"ok\":true}", "{\"id\":\"1\",\"ok\":true}", "{\"settled\":1}",
         "{\"ready\":false}", "{\"view\":{\"rows\":[]}}", "{\"view\":{\"rows\":{},\"outbox\":0}}",

@@ -52,6 +52,31 @@ import Testing
         #expect(start["type"].text == "run" && start["version"].number == 1)
     }
 
+    /// A check that could not be evaluated is not a passed one, in any report.
+    @Test func checksThatWereNotPossibleAreListed() throws {
+        let text =
+            Fixture.short.replacing("A: { user: ada }", with: "A: { user: ada, client: { run: [app] } }")
+            + "expect: { traffic: [{ request: GET any, count: 0 }], finally: { A: { row: n1, strike: false } } }"
+        let run = try Fixture.run(text, world: .live)
+        let row = History.DeviceState.Row(
+            name: "n1", title: nil, text: "<a>", icon: "none", isDeleted: false, kept: [])
+        let history = Fixture.history([.step(0), .device("A", .init(rows: [row], outbox: 0)), .mark("edited")])
+        let result = Fixture.result(history, scenario: run.scenario)
+        let summary = RunSummary(
+            FinishedRun(run: run, outcome: .result(result), repetition: .none, wallTime: .zero), showsText: false,
+            isTraced: false)
+        let reason = "not possible: the program of A has published no 'strike' (short.yaml:"
+        let junit = JUnitReport.document(
+            RunReport(runs: [summary], rejections: [], differences: []), timestamp: "2026-01-01T00:00:00Z")
+        #expect(summary.hasPassed)
+        #expect(junit.contains("<property name=\"not_possible\" value=\"1\"/>"), "\(junit)")
+        #expect(junit.contains("<system-out>finally: A n1 strike false: \(reason)"), "\(junit)")
+        let tap = TAPReport.lines(summary, number: 1)
+        #expect(tap.count == 5 && tap[0].hasPrefix("ok 1 - ") && tap[1] == "  ---" && tap[4] == "  ...", "\(tap)")
+        #expect(tap[2] == "  not_possible:" && tap[3].contains("    - \"finally: A n1 strike"))
+        #expect(summary.line.hasSuffix(", 1 check not possible"))
+    }
+
     @Test func inconclusiveIsAnErrorInJUnit() throws {
         let text = JUnitReport.document(try Self.report(), timestamp: "2026-01-01T00:00:00Z")
         #expect(

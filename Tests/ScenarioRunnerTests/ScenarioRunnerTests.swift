@@ -140,6 +140,7 @@ import Testing
         for name in ScenarioCatalogue.names {
             for seed in randomSeeds(1) {
                 let scenario = try ScenarioCatalogue.scenario(name).scenario
+                if scenario.tags.contains("soak") { continue }
                 plan.append(
                     PlannedRun(index: plan.count, source: name, scenario: scenario, world: .simulated, seed: seed))
             }

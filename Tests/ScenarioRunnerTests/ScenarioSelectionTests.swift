@@ -111,6 +111,30 @@ import Testing
         #expect(selection.rejections.first?.message == "'client: legacy' is not supported yet")
     }
 
+    /// Another client than that of the file may make a fault impossible.
+    @Test func aFaultThatTheGivenClientMakesImpossibleIsRejectedWithItsLocation() throws {
+        let folder = try TemporaryFolder()
+        let fault = "faults: [{ request: PUT any, point: stored, then: cut, times: { min: 0 } }]\n"
+        try Data((Fixture.passing + fault).utf8).write(to: URL(filePath: folder.path("fault.yaml")))
+        try Data(Fixture.passing.utf8).write(to: URL(filePath: folder.path("short.yaml")))
+        var selection = try ScenarioSelection([folder.path(".")])
+        #expect(selection.plan(worlds: [.simulated]).count == 2 && selection.rejections.isEmpty)
+        let plan = selection.plan(worlds: nil, clients: ["A": Scenario.Program(["app"])])
+        #expect(plan.map(\.scenario.name) == ["short"] && plan.map(\.world) == [.live])
+        #expect(selection.rejections.map(\.location.line) == [9])
+        #expect(selection.rejections.first?.message.hasSuffix("no fault is possible at 'stored'") == true)
+    }
+
+    @Test func aDryRunListsWhatAProgramCannotShow() throws {
+        let text =
+            Fixture.short + "faults: [{ request: PUT any, point: any, then: cut }]\n"
+            + "expect: { always: [{ A: { screen: list, dialog: none } }, { any: { outbox: 0 } }] }"
+        let scenario = try Fixture.run(text).scenario.replacingClients(["A": Scenario.Program(["app"])])
+        let lines = WorldLimits.lines(PlannedRun(index: 0, source: "s", scenario: scenario, world: .live))
+        #expect(lines.contains("A: checks of 'screen', 'dialog' are possible only if the program publishes them"))
+        #expect(lines.contains("A: no fault at 'stored' applies, because the program does not report what it stores"))
+    }
+
     @Test func theSeedOfACommitIsTheBeginningOfItsName() throws {
         let folder = try TemporaryFolder()
         try Data((Fixture.passing + "seed: commit\n").utf8).write(to: URL(filePath: folder.path("commit.yaml")))

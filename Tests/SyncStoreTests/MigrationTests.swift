@@ -137,4 +137,57 @@ import Testing
         #expect(error?.kind == .inUse)
         #expect(try old.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM note") } == 7)
     }
+
+    /// What a scenario does to replace version 1: in a file and in memory, the same migration with the same result. The
+    /// entry of an unknown kind is kept and parked, a rejected one gets its reason back, and version 1 does not open the
+    /// new file and changes no byte of it.
+    @Test func theStoreOfVersion1ThatAScenarioWritesIsMigrated() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("s.db")
+        var change = StoreChange()
+        let base = RecordRevision("2-x", number: 2)
+        let (old, new) = (Self.note("t", "old", "d0"), Self.note("t", "new", "d1"))
+        for id: RecordID in ["a", "b", "c"] {
+            let record = LocalRecord(id: id, base: base, baseContent: old, mine: new, edits: 2)
+            change.records[id] = .some(record)
+        }
+        change.entries = [
+            3: OutboxEntry(
+                operation: "o3", sequence: 3, id: "a", kind: .update, content: new, edits: 2, base: base, attempts: 1,
+                mayBeCommitted: true),
+            4: OutboxEntry(operation: "o4", sequence: 4, id: "b", kind: .unknown("pin"), content: new, edits: 2),
+            5: OutboxEntry(
+                operation: "o5", sequence: 5, id: "c", kind: .update, content: new, edits: 2, base: base, attempts: 1,
+                parked: "rejected: 422"),
+        ]
+        change.account = SyncAccount(user: "ada", server: "localhost:8000", history: "00ff")
+        let store = try SyncStoreTests.holder(path)
+        _ = try store.commit(change)
+        let state = try store.load()
+        store.close()
+        try SyncStore.rewriteAsVersion1(path: path)
+        try SyncStore.check(path: path, canBeOpenedBy: .first)
+        let reopened = try SyncStoreTests.holder(path)
+        let migrated = try reopened.load()
+        reopened.close()
+
+        let inMemory = try SyncStore.migrate(version1: state) { "made" }
+        #expect(migrated.records == state.records && inMemory.records == state.records)
+        #expect(migrated.account == nil && migrated.index == IndexState(isAdopting: true))
+        #expect(inMemory.account == nil && inMemory.index == migrated.index)
+        #expect(migrated.entries.map(\.kind) == [.update, .unknown("pin"), .update])
+        #expect(migrated.entries.map { $0.parked == nil } == [true, false, false])
+        #expect(migrated.entries[0] == state.entries[0] && migrated.entries[2].parked == "rejected: 422")
+        #expect(inMemory.entries.map(\.operation) == ["o3", "o4", "made"])
+        #expect(inMemory.entries.dropLast() == migrated.entries.dropLast())
+
+        let bytes = try Data(contentsOf: URL(filePath: path))
+        let refusal = #expect(throws: SyncStoreError.self) {
+            try SyncStore.check(path: path, canBeOpenedBy: .first)
+        }
+        #expect(refusal?.kind == .newer)
+        #expect(try Data(contentsOf: URL(filePath: path)) == bytes)
+        #expect(
+            try FileManager.default.contentsOfDirectory(atPath: folder.path(".")).allSatisfy { $0.hasPrefix("s.db") })
+    }
 }

@@ -93,7 +93,7 @@ enum Layers {
         .init(
             name: "SimulatedWorld", layer: 2,
             targets: [
-                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "NotesContract", "SyncEngine",
+                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "NotesContract", "SyncEngine", "SyncStore",
                 "ScenarioModel", "ScenarioWorld", "Impairment", "NotesService",
             ],
             packages: ["DequeModule", "HTTPTypes", "HeapModule", "NIOCore"]),
@@ -111,8 +111,8 @@ enum Layers {
         .init(
             name: "LiveWorld", layer: 3,
             targets: [
-                "Determinism", "LinkModel", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ScenarioModel",
-                "ScenarioWorld", "Impairment",
+                "Determinism", "LinkModel", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "SyncStore",
+                "ScenarioModel", "ScenarioWorld", "Impairment",
                 "NotesService", "ProxyServer", "NotesServer", "SyncClient",
             ],
             packages: ["Logging", "NIOCore", "NIOPosix"]),

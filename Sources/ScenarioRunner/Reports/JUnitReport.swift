@@ -85,6 +85,7 @@ public enum JUnitReport {
         ]
         if let digest = summary.digest { properties.append(("digest", digest)) }
         if let mutant = run.mutant { properties.append(("mutant", mutant.rawValue)) }
+        if !summary.impossible.isEmpty { properties.append(("not_possible", "\(summary.impossible.count)")) }
         var text = start(
             run.source, name: "\(run.scenario.fullName), \(run.world.rawValue)", summary.location,
             [("time", seconds(summary.wallTime)), ("assertions", "\(summary.checks.count)")])
@@ -99,7 +100,11 @@ public enum JUnitReport {
         for property in properties {
             text += "<property\(attributes([("name", property.key), ("value", property.value)]))/>\n"
         }
-        return text + "</properties>\n</testcase>\n"
+        text += "</properties>\n"
+        if !summary.impossible.isEmpty {
+            text += "<system-out>\(escaped(summary.impossibleLines.joined(separator: "\n")))</system-out>\n"
+        }
+        return text + "</testcase>\n"
     }
 
     private static func problem(

@@ -17,13 +17,16 @@ public enum TAPReport {
     public static func lines(_ summary: RunSummary, number: Int) -> [String] {
         let run = summary.run
         let title = "\(run.scenario.fullName), seed \(run.seed), \(run.world.rawValue) (\(run.source))"
-        guard !summary.hasPassed else { return ["ok \(number) - \(escaped(title))"] }
+        let impossible = list("not_possible", summary.impossibleLines)
+        guard !summary.hasPassed else {
+            return ["ok \(number) - \(escaped(title))"] + (impossible.isEmpty ? [] : diagnostics([], impossible))
+        }
         var values: [(key: String, value: String)] = [
             ("severity", summary.result.rawValue), ("message", summary.cause), ("at", summary.location.description),
             ("replay", ReplayCommand.arguments(run).map(ReplayCommand.quoted).joined(separator: " ")),
         ]
         if let digest = summary.digest { values.append(("digest", digest)) }
-        return ["not ok \(number) - \(escaped(title))"] + diagnostics(values)
+        return ["not ok \(number) - \(escaped(title))"] + diagnostics(values, impossible)
     }
 
     /// Returns the test point of a rejected file.
@@ -41,8 +44,15 @@ public enum TAPReport {
     }
 
     /// Returns a YAML block; a JSON string is a YAML string.
-    private static func diagnostics(_ values: [(key: String, value: String)]) -> [String] {
-        ["  ---"] + values.map { "  \($0.key): \(JSONText.string($0.value))" } + ["  ..."]
+    private static func diagnostics(
+        _ values: [(key: String, value: String)], _ more: [String] = []
+    ) -> [String] {
+        ["  ---"] + values.map { "  \($0.key): \(JSONText.string($0.value))" } + more + ["  ..."]
+    }
+
+    /// Returns the lines of a list in a YAML block; none if it is empty.
+    private static func list(_ key: String, _ values: [String]) -> [String] {
+        values.isEmpty ? [] : ["  \(key):"] + values.map { "    - \(JSONText.string($0))" }
     }
 
     /// Returns a description in which `#` and `\` have no meaning of their own.
