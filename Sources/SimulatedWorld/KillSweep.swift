@@ -28,6 +28,9 @@ public struct KillSweep: Sendable {
 
     /// The number of runs with a kill.
     public private(set) var kills = 0
+    /// The number of these in which the client was killed before it had received the reply of a fault. A fault replies a
+    /// limited number of times, so that the server executes the repeated request: such runs are not compared.
+    public private(set) var lostReplies = 0
     /// The runs with another final state.
     public private(set) var differences: [Difference] = []
 
@@ -40,21 +43,39 @@ public struct KillSweep: Sendable {
         let expected = FinalState(whole.history)
         var boundary = 0
         for device in scenario.devices.map(\.name) {
-            for commit in whole.commitActions[device] ?? [] {
-                for action in [commit, commit + 1] {
-                    boundary += 1
-                    guard boundary % max(1, every) == 0 else { continue }
-                    let kill = SimulatedRun.Kill(
-                        device: device, beforeAction: action, restartsAfter: Self.restartDelay)
-                    let result = try SimulatedRun.run(scenario, seed: seed, kill: kill)
-                    kills += 1
-                    let found = FinalState(result.history).differences(from: expected)
-                    if found.isEmpty { continue }
-                    differences.append(
-                        Difference(
-                            scenario: scenario.fullName, seed: seed ?? scenario.seed, kill: kill, differences: found))
+            let boundaries = Set((whole.commitActions[device] ?? []).flatMap { [$0, $0 + 1] })
+            for action in boundaries.sorted() {
+                boundary += 1
+                guard boundary % max(1, every) == 0 else { continue }
+                let kill = SimulatedRun.Kill(device: device, beforeAction: action, restartsAfter: Self.restartDelay)
+                let result = try SimulatedRun.run(scenario, seed: seed, kill: kill)
+                kills += 1
+                if Self.hasLostReply(scenario, result.history) {
+                    lostReplies += 1
+                    continue
                 }
+                let found = FinalState(result.history).differences(from: expected)
+                if found.isEmpty { continue }
+                differences.append(
+                    Difference(
+                        scenario: scenario.fullName, seed: seed ?? scenario.seed, kill: kill, differences: found))
             }
         }
+    }
+
+    /// Returns whether a client has not received the reply of a fault.
+    private static func hasLostReply(_ scenario: Scenario, _ history: History) -> Bool {
+        var replies: Set<Int> = []
+        for entry in history.entries {
+            switch entry.event {
+            case .fault(let index, let exchange, _):
+                if case .reply? = scenario.faults.indices.contains(index) ? scenario.faults[index].action : nil {
+                    replies.insert(exchange)
+                }
+            case .responseReceived(let exchange, _): replies.remove(exchange)
+            default: continue
+            }
+        }
+        return !replies.isEmpty
     }
 }

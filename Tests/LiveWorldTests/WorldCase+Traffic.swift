@@ -69,7 +69,7 @@ extension WorldCase {
               - { at: 100ms, R: { raw: { method: GET, path: "/api/notes/{n1}/" } } }
               - { at: 200ms, R: { raw: { method: GET, path: "/api/notes/{n1}/", headers: { If-None-Match: '"{n1.revision}"' } } } }
               - { at: 300ms, W: { edit: n1, text: two } }
-              - { at: 400ms, R: { raw: { method: GET, path: "/api/notes/{n1}/", headers: { If-None-Match: '"{n1.revision}"' } } } }
+              - { at: 1s, R: { raw: { method: GET, path: "/api/notes/{n1}/", headers: { If-None-Match: '"{n1.revision}"' } } } }
             expect:
               traffic:
                 - { request: GET n1, from: R, answers: [200, 304, 200] }
@@ -82,7 +82,7 @@ extension WorldCase {
             writers: { W: { user: ada } }
             steps:
               - { at: 100ms, W: { delete: n1 } }
-              - { at: 200ms, A: { edit: n1, text: two }, mark: edited }
+              - { at: 900ms, A: { edit: n1, text: two }, mark: edited }
               - { when: { A: { row: n1, icon: conflict } }, within: 30s, A: { resolve: n1, with: mine } }
             expect:
               always: [{ A: { row: n1, text: two, since: edited } }]

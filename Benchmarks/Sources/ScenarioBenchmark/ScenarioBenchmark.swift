@@ -126,7 +126,9 @@ import SimulatedWorld
         try inParallel(scenarios.count) { try KillSweep(scenarios[$0]) } _: { index, sweep in
             kills += sweep.kills
             differing += sweep.differences.count
-            print("\(scenarios[index].fullName): \(sweep.kills) kills, \(sweep.differences.count) differ")
+            print(
+                "\(scenarios[index].fullName): \(sweep.kills) kills, \(sweep.lostReplies) not compared, "
+                    + "\(sweep.differences.count) differ")
             for difference in sweep.differences { print("  \(difference)") }
         }
         print("\(scenarios.count) runs, \(kills) kills, \(differing) with another final state")
