@@ -229,9 +229,8 @@ let package = Package(
         .target(
             name: "ScenarioRunner",
             dependencies: [
-                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld",
-                "SimulatedWorld",
-                "CommandSupport", "LiveWorld",
+                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "NotesService",
+                "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld",
             ],
             swiftSettings: settings
         ),
@@ -258,7 +257,8 @@ let package = Package(
                 "Determinism", "LinkModel", "TCPModel", "Impairment", "JSON", "SyncEngine", "ScenarioModel",
                 "LinkWorkload", "ConfigFiles",
                 "ProxyServer", "PacketCapture", "NotesServer", "ControlAPI", "CommandSupport",
-                "LiveMeasurement", "NotesService", "SyncClient", "SyncStore", "ScenarioRunner", "ToxiproxyCLI", nioCore,
+                "LiveMeasurement", "NotesService", "ScenarioWorld", "SyncClient", "SyncStore", "ScenarioRunner",
+                "ToxiproxyCLI", nioCore,
                 nioPosix, logging,
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],

@@ -13,6 +13,10 @@ public enum OutputSchema {
             { "$ref": "#/$defs/difference" },
             { "$ref": "#/$defs/interrupted" },
             { "$ref": "#/$defs/end" },
+            { "$ref": "#/$defs/selftest" },
+            { "$ref": "#/$defs/unmutated" },
+            { "$ref": "#/$defs/mutant" },
+            { "$ref": "#/$defs/selftest_end" },
             { "$ref": "#/$defs/measurement" },
             { "$ref": "#/$defs/doctor" },
             { "$ref": "#/$defs/note" },
@@ -191,6 +195,7 @@ public enum OutputSchema {
                 "exit_status": { "type": "integer", "minimum": 0, "maximum": 255 }
               }
             },
+        \#(selfTest)
             "measurement": {
               "description": "'slowlane measure --json': a row",
               "type": "object",

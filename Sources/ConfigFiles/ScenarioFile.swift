@@ -15,20 +15,8 @@ public struct ScenarioFile: Sendable {
     /// Returns the runs of the scenario and its variants, or of one of them.
     ///
     /// - Parameter variant: The variant's name, `none` for the scenario itself, `nil` for all.
-    /// - Throws: The features of the format that the worlds do not execute.
-    public func runs(ofVariant variant: String?) throws(ScenarioCatalogue.LookupError) -> [Scenario] {
-        let runs = allRuns.filter { variant == nil || ($0.variant ?? "none") == variant }
-        var problems: [Problem] = []
-        for run in runs {
-            for feature in unsupportedFeatures(of: run) {
-                let problem = Problem(feature.location, "\(feature.feature) is not supported yet")
-                if !problems.contains(problem) { problems.append(problem) }
-            }
-        }
-        guard problems.isEmpty else {
-            throw .invalid(FileError(problems: YAMLReader.sorted(problems, first: scenario.file)))
-        }
-        return runs
+    public func runs(ofVariant variant: String?) -> [Scenario] {
+        allRuns.filter { variant == nil || ($0.variant ?? "none") == variant }
     }
 
     /// The file format's version, given as `scenario: 1`.

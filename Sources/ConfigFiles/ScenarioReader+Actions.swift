@@ -110,7 +110,8 @@ extension ScenarioReader {
         }
         for row in request.revisionRows where !rows.contains(row) {
             reader.report(
-                "no note is called '\(row.prefix(40))'\(NearestName.hint(row, in: rows))", at: fields["headers"] ?? node)
+                "no note is called '\(row.prefix(40))'\(NearestName.hint(row, in: rows))", at: fields["headers"] ?? node
+            )
         }
         return request
     }

@@ -18,7 +18,7 @@ actor DeviceDriver: LiveDevice {
     nonisolated let name: String
     private let world: World
     private let user: String
-    private let mutant: Mutant?
+    private let mutants: Set<Mutant>
     private let storePath: String
     private let proxy: Proxy
     private nonisolated let isNameResolved = Mutex(true)
@@ -41,12 +41,13 @@ actor DeviceDriver: LiveDevice {
     private static let prepareMax = Duration.seconds(60)
 
     init(
-        _ device: Scenario.Device, in world: World, mutant: Mutant?, _ folder: RunFolder, server: LiveServer.Address
+        _ device: Scenario.Device, in world: World, mutants: Set<Mutant>, _ folder: RunFolder,
+        server: LiveServer.Address
     ) async throws {
         name = device.name
         user = device.user
         self.world = world
-        self.mutant = mutant
+        self.mutants = device.mutants(mutants)
         storePath = folder.path("\(device.name).db")
         version = ClientVersion(rawValue: world.scenario.initialVersion(of: device.name)) ?? .current
         storeVersion = version
@@ -158,7 +159,7 @@ actor DeviceDriver: LiveDevice {
         var configuration = SyncClientConfiguration(
             host: "127.0.0.1", port: proxy.address.port, user: user, password: RunServer.password, storePath: storePath)
         if let tokens { configuration.credentials = .tokens(tokens) }
-        configuration.mutant = mutant
+        configuration.mutants = mutants
         configuration.version = version
         configuration.seed = seeds.bits()
         configuration.mustEnd = { [world, name] in world.mustEnd(name) }

@@ -9,7 +9,7 @@
 internal import Foundation
 public import ScenarioModel
 public import ScenarioWorld
-public import SyncEngine
+internal import SyncEngine
 
 /// A run of a scenario in real time: one notes server, and one proxy and one client per device, on free ports of the
 /// loopback interface, with all files in a temporary folder.
@@ -17,12 +17,12 @@ public enum LiveRun {
     /// Runs a scenario.
     ///
     /// - Parameters:
-    ///   - mutant: A deliberate defect of the clients.
+    ///   - mutants: Deliberate defects of the reference clients and the server.
     ///   - seed: The random seed; the scenario's by default.
     ///   - onEvent: Called with each event of the history, in order.
     /// - Throws: A `SetupError`, an error of the system, or `CancellationError` if the task is cancelled.
     public static func run(
-        _ scenario: Scenario, mutant: Mutant? = nil, seed: UInt64? = nil,
+        _ scenario: Scenario, mutants: [RunMutant] = [], seed: UInt64? = nil,
         onEvent: @escaping @Sendable (History.Entry) -> Void = { _ in }
     ) async throws -> RunResult {
         let seed = seed ?? scenario.seed
@@ -31,12 +31,12 @@ public enum LiveRun {
         defer { folder.remove() }
         let notes =
             scenario.server == .builtIn
-            ? try RunServer(scenario, seed: seed, path: folder.path("server.db")) : nil
+            ? try RunServer(scenario, seed: seed, path: folder.path("server.db"), mutants: mutants.ofServer) : nil
         let world = try World(scenario, seed: seed, notes)
         let server = try await LiveServer.start(scenario, notes, world, folder)
         var outputs: [ProgramOutput] = []
         do {
-            outputs = try await run(scenario, world, mutant: mutant, folder, server.address, onEvent)
+            outputs = try await run(scenario, world, mutants: mutants.ofClients, folder, server.address, onEvent)
         } catch {
             await server.stop()
             throw error
@@ -51,7 +51,7 @@ public enum LiveRun {
     /// Runs a scenario; returns the output of its devices' programs.
 
     private static func run(
-        _ scenario: Scenario, _ world: World, mutant: Mutant?, _ folder: RunFolder,
+        _ scenario: Scenario, _ world: World, mutants: Set<Mutant>, _ folder: RunFolder,
         _ server: LiveServer.Address, _ onEvent: @escaping @Sendable (History.Entry) -> Void
     ) async throws -> [ProgramOutput] {
         var devices: [any LiveDevice] = []
@@ -61,7 +61,7 @@ public enum LiveRun {
                     devices.append(try await ForeignClient(device, in: world, folder, server: server))
                 } else {
                     devices.append(
-                        try await DeviceDriver(device, in: world, mutant: mutant, folder, server: server))
+                        try await DeviceDriver(device, in: world, mutants: mutants, folder, server: server))
                 }
             }
             let writers = scenario.writers.map { WriterDriver($0, in: world, server: server) }

@@ -20,13 +20,14 @@ extension NotesService {
         // The cleanup has a transaction of its own, because a rejected write rolls back.
         if cleanup.takeDue(at: uptimeNow()) { try change(removeExpired) }
         return try change(bytes: request.body.count) { database in
-            guard let key else { return try body(database) }
+            guard let key, !mutants.contains(.replayNotIdempotent) else { return try body(database) }
             let digest = Int64(bitPattern: IdempotencyFingerprint.of(request, fields))
             let row = try Row.fetchOne(
                 database.cachedStatement(sql: "SELECT * FROM operation WHERE owner = ? AND key = ?"),
                 arguments: [user, key])
             if let row {
-                guard [digest, Int64(bitPattern: request.digestOfBytes)].contains(row["digest"] as Int64) else {
+                let isSame = [digest, Int64(bitPattern: request.digestOfBytes)].contains(row["digest"] as Int64)
+                guard isSame || mutants.contains(.keyReusedGetsFirstResult) else {
                     throw HTTPProblem(
                         .unprocessableContent, "This Idempotency-Key was used for another request", key: "detail")
                 }

@@ -39,7 +39,9 @@ extension NotesService {
                 contract.update.missingRevisionStatus == .preconditionRequired
                     ? "\(messages.missing), or its ETag in If-Match" : messages.missing)
         }
-        if !given.hasSameBytes(as: current) { throw conflict(messages.stale, old) }
+        if !given.hasSameBytes(as: current), !mutants.contains(.noCompareAndSwap) {
+            throw conflict(messages.stale, old)
+        }
     }
 
     /// The messages of the original server.

@@ -51,6 +51,7 @@ public final class NotesService: Sendable {
     let users: [ByteKey: String]
     /// The test hooks; `nil` disables them.
     public let testHooks: TestHooks?
+    let mutants: Set<ServerMutant>
     let makeUUID: @Sendable () -> String
     private let clock: @Sendable () -> Int
     let monotonicNow: @Sendable () -> Int
@@ -71,12 +72,13 @@ public final class NotesService: Sendable {
     ///   - now: Returns milliseconds since 1970; the system's clock by default.
     ///   - monotonicNow: Returns milliseconds of a monotonic clock; the system's by default.
     ///   - makeUUID: Returns UUIDs for notes, revisions and tokens; random by default.
+    ///   - mutants: Deliberate defects.
     ///   - onLog: Receives log lines about database errors; must not block.
     public init(
         store: NotesStore, users: [String: String], unauthenticatedStatus: Int? = nil,
         limits: Limits = Limits(), testHooks: TestHooks? = nil, now: (@Sendable () -> Int)? = nil,
         monotonicNow: (@Sendable () -> Int)? = nil, makeUUID: (@Sendable () -> String)? = nil,
-        onLog: (@Sendable (String) -> Void)? = nil
+        mutants: Set<ServerMutant> = [], onLog: (@Sendable (String) -> Void)? = nil
     ) {
         self.store = store
         var contract = store.contract
@@ -84,6 +86,7 @@ public final class NotesService: Sendable {
         self.contract = contract
         self.users = Dictionary(uniqueKeysWithValues: users.map { (ByteKey($0.key), $0.value) })
         self.limits = limits
+        self.mutants = mutants
         self.testHooks = testHooks
         clock = now ?? { Int(Date().timeIntervalSince1970 * 1000) }
         let begin = ContinuousClock.now

@@ -109,7 +109,8 @@ extension Scenario {
                 var value = field.value
                 for row in Set(Self.revisions(in: value)) {
                     guard let revision = revision(row) else { return nil }
-                    let parts = value.split(separator: "{\(row)\(Self.revisionSuffix)}", omittingEmptySubsequences: false)
+                    let parts = value.split(
+                        separator: "{\(row)\(Self.revisionSuffix)}", omittingEmptySubsequences: false)
                     value = parts.joined(separator: revision)
                 }
                 found.append(Argument(name: field.name, value: value))

@@ -1,7 +1,7 @@
 internal import CommandSupport
 internal import ConfigFiles
 public import ScenarioModel
-public import SyncEngine
+public import ScenarioWorld
 
 /// A world in which scenarios run.
 public enum RunWorld: String, Hashable, Sendable {
@@ -23,14 +23,14 @@ public struct PlannedRun: Sendable {
     public let world: RunWorld
     /// The random seed.
     public let seed: UInt64
-    /// A deliberate defect of the clients.
-    public let mutant: Mutant?
+    /// Deliberate defects of the reference clients and the server.
+    public let mutants: [RunMutant]
     /// The devices whose clients are not those of the file.
     public let clients: Set<String>
 
     /// Creates a run.
     public init(
-        index: Int, source: String, scenario: Scenario, world: RunWorld, seed: UInt64? = nil, mutant: Mutant? = nil,
+        index: Int, source: String, scenario: Scenario, world: RunWorld, seed: UInt64? = nil, mutants: [RunMutant] = [],
         clients: Set<String> = []
     ) {
         self.index = index
@@ -39,9 +39,12 @@ public struct PlannedRun: Sendable {
         // Histories and verdicts refer to these steps.
         self.scenario = scenario.materialized(seed: self.seed)
         self.world = world
-        self.mutant = mutant
+        self.mutants = mutants
         self.clients = clients
     }
+
+    /// The names of the mutants, separated by commas; `nil` if there are none.
+    var mutantNames: String? { mutants.isEmpty ? nil : mutants.map(\.name).joined(separator: ",") }
 
     /// Scenario, variant, seed and world in one line.
     public var title: String {
@@ -61,8 +64,8 @@ extension ScenarioSelection {
     ///   - worlds: The worlds; `nil` for virtual time, or real time if the scenario runs in no other.
     ///   - clients: The programs that are the clients of devices, by the devices' names.
     public mutating func plan(
-        variant: String? = nil, tags: [String] = [], worlds: [RunWorld]?, seed: UInt64? = nil, mutant: Mutant? = nil,
-        clients: [String: Scenario.Program] = [:]
+        variant: String? = nil, tags: [String] = [], worlds: [RunWorld]?, seed: UInt64? = nil,
+        mutants: [RunMutant] = [], clients: [String: Scenario.Program] = [:]
     ) -> [PlannedRun] {
         var plan: [PlannedRun] = []
         for (source, scenarios) in takeRuns(ofVariant: variant, tags: tags, needsSeed: seed == nil) {
@@ -76,7 +79,7 @@ extension ScenarioSelection {
                     plan.append(
                         PlannedRun(
                             index: plan.count, source: source.name, scenario: scenario, world: world, seed: seed,
-                            mutant: mutant, clients: Set(clients.keys)))
+                            mutants: mutants, clients: Set(clients.keys)))
                 }
             }
         }

@@ -1,5 +1,5 @@
 internal import ScenarioModel
-internal import SyncEngine
+internal import ScenarioWorld
 
 /// The command line that repeats a run.
 public enum ReplayCommand {
@@ -10,7 +10,7 @@ public enum ReplayCommand {
         var groups = [
             ["slowlane", "run", source], ["--variant", run.scenario.variant ?? "none"], ["--seed", "\(run.seed)"],
         ]
-        if let mutant = run.mutant { groups.append(["--mutant", mutant.rawValue]) }
+        for mutant in run.mutants { groups.append(["--mutant", mutant.name]) }
         if run.world == .live && run.scenario.realTimeReason == nil { groups.append(["--live"]) }
         for device in run.scenario.devices where run.clients.contains(device.name) {
             guard case .run(let program, _) = device.client else { continue }

@@ -25,6 +25,9 @@ final class RunMonitor: Sendable {
         if !about.isEmpty { console.print(TextTable.wrapped(about), to: .progress) }
     }
 
+    /// Records the start of a run that is not announced.
+    func runStarted() { progress.withLock { $0.runStarted() } }
+
     func runEnded(passed: Bool) { progress.withLock { $0.runEnded(passed: passed) } }
 
     func printEvent(_ entry: History.Entry, of run: PlannedRun) {

@@ -2,7 +2,7 @@ public import CommandSupport
 internal import ConfigFiles
 internal import Foundation
 public import ScenarioModel
-public import SyncEngine
+public import ScenarioWorld
 
 /// A batch of runs with its output: `slowlane run` without arguments and signals.
 public struct RunSession: Sendable {
@@ -37,8 +37,8 @@ public struct RunSession: Sendable {
         public var hasTimedOut: @Sendable () -> Bool = { false }
         /// The random seed; `nil` for that of the scenario.
         public var seed: UInt64?
-        /// A deliberate defect of the clients.
-        public var mutant: Mutant?
+        /// Deliberate defects of the reference clients and the server.
+        public var mutants: [RunMutant] = []
         /// The maximum number of runs at a time; `nil` for the default of the worlds.
         public var jobs: Int?
         /// Whether every run in virtual time is repeated.
@@ -117,8 +117,7 @@ public struct RunSession: Sendable {
         }
         let plan = selection.plan(
             variant: options.variant, tags: options.tags, worlds: options.worlds, seed: options.seed,
-            mutant: options.mutant,
-            clients: options.clients)
+            mutants: options.mutants, clients: options.clients)
         for name in options.clients.keys.sorted()
         where !plan.isEmpty && !plan.contains(where: { $0.scenario.devices.contains { $0.name == name } }) {
             console.error("no scenario has a device '\(name)'")

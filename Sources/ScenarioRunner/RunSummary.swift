@@ -2,7 +2,6 @@ internal import CommandSupport
 public import Determinism
 public import ScenarioModel
 internal import ScenarioWorld
-internal import SyncEngine
 
 /// A run as it is reported: without its history, and without texts of notes that are not to be shown.
 public struct RunSummary: Sendable {

@@ -2,7 +2,6 @@ internal import CommandSupport
 internal import Determinism
 internal import JSON
 public import ScenarioModel
-internal import SyncEngine
 
 /// The trace of a run: one line per event, in a format that programs can read.
 ///
@@ -17,7 +16,7 @@ public enum RunTrace {
                 ("scenario", run.scenario.name), ("variant", run.scenario.variant ?? "none"), ("seed", "\(run.seed)"),
                 ("world", run.world.rawValue),
             ] + run.scenario.parameters.map { ("parameter", "\($0.name)=\($0.value)") }
-                + (run.mutant.map { [("mutant", $0.rawValue)] } ?? []))
+                + (run.mutantNames.map { [("mutant", $0)] } ?? []))
     }
 
     /// Returns the last line of a run.

@@ -2,7 +2,6 @@ internal import LiveWorld
 public import ScenarioModel
 public import ScenarioWorld
 internal import SimulatedWorld
-internal import SyncEngine
 
 /// The functions that run scenarios; tests replace them.
 public struct RunWorlds: Sendable {
@@ -27,9 +26,9 @@ public struct RunWorlds: Sendable {
     /// The worlds of this package.
     public static let standard = RunWorlds(
         simulated: { (run, onEvent) throws(SetupError) -> RunResult in
-            try SimulatedRun.run(run.scenario, mutant: run.mutant, seed: run.seed, onEvent: onEvent)
+            try SimulatedRun.run(run.scenario, mutants: run.mutants, seed: run.seed, onEvent: onEvent)
         },
         live: { run, onEvent in
-            try await LiveRun.run(run.scenario, mutant: run.mutant, seed: run.seed) { onEvent?($0) }
+            try await LiveRun.run(run.scenario, mutants: run.mutants, seed: run.seed) { onEvent?($0) }
         })
 }

@@ -90,17 +90,13 @@ public struct ScenarioSelection: Sendable {
         var rejected: [Rejection] = []
         for source in sources {
             do {
-                let runs = try source.file.runs(ofVariant: variant)
+                let runs = source.file.runs(ofVariant: variant)
                 let selected = runs.filter { run in
                     tags.isEmpty || run.tags.contains { tags.contains(Array($0.utf8)) }
                 }
                 found.append((source, try needsSeed ? Self.seeded(selected, source.name) : selected))
-            } catch let error as ScenarioCatalogue.LookupError {
-                rejected.append(Self.rejection(error, source.name))
-            } catch let error as CommitSeed.Failure {
-                rejected.append(Self.rejection(error, source))
             } catch {
-                rejected.append(Self.rejection(CommitSeed.Failure(description: "\(error)"), source))
+                rejected.append(Self.rejection(error, source))
             }
         }
         sources = found.map(\.source)

@@ -24,10 +24,12 @@ public struct RunServer: Sendable {
     ///
     /// - Parameters:
     ///   - path: The database; `nil` keeps it in memory.
+    ///   - mutants: Deliberate defects.
     ///   - now: Returns the wall-clock time in milliseconds since 1970.
     ///   - monotonicNow: Returns the monotonic time in milliseconds.
     public init(
-        _ scenario: Scenario, seed: UInt64, path: String? = nil, now: (@Sendable () -> Int)? = nil,
+        _ scenario: Scenario, seed: UInt64, path: String? = nil, mutants: Set<ServerMutant> = [],
+        now: (@Sendable () -> Int)? = nil,
         monotonicNow: (@Sendable () -> Int)? = nil
     ) throws(SetupError) {
         guard let contract = APIContract.named[scenario.contract] else {
@@ -66,7 +68,7 @@ public struct RunServer: Sendable {
             store: store, users: Dictionary(uniqueKeysWithValues: users.map { ($0, Self.password) }),
             // Clients renew a token after 401, not after 403 (RFC 6750, 3.1).
             unauthenticatedStatus: scenario.tokenLife == nil ? nil : 401, limits: limits, now: now,
-            monotonicNow: monotonicNow, makeUUID: { ids.uuid() })
+            monotonicNow: monotonicNow, makeUUID: { ids.uuid() }, mutants: mutants)
         hasTokens = scenario.tokenLife != nil
     }
 

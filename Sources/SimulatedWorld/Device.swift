@@ -15,6 +15,7 @@ final class Device {
     unowned let world: World
     let name: String
     let user: String
+    private let mutants: Set<Mutant>
     var store: MemoryStore
     /// The tokens that the device keeps for the next start of its client; `nil` if it has none.
     private var tokens: SyncTokens?
@@ -73,6 +74,7 @@ final class Device {
         self.world = world
         name = device.name
         user = device.user
+        mutants = device.mutants(world.mutants)
         ids = RandomIdentifiers(seed: world.seed, "user/\(name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(name)")
         upgradeIDs = RandomIdentifiers(seed: world.seed, "upgrade/\(name)")
@@ -99,7 +101,7 @@ final class Device {
         if tokens == nil { tokens = world.signIn(user) }
         let engine = SyncEngine(
             restoring: store.state, account: SyncAccount(user: user, server: Server.host), tokens: tokens,
-            seed: seeds.bits(), mutant: world.mutant, version: version)
+            seed: seeds.bits(), mutants: mutants, version: version)
         var machine = SyncMachine(
             engine: engine, host: Server.host, authorization: Server.authorization(of: user))
         machine.started(interface: interface, at: world.now)

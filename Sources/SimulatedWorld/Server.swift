@@ -26,9 +26,9 @@ final class Server {
     let run: RunServer
     private let clock = Clock()
 
-    init(_ scenario: Scenario, seed: UInt64) throws(SetupError) {
+    init(_ scenario: Scenario, seed: UInt64, mutants: Set<ServerMutant>) throws(SetupError) {
         run = try RunServer(
-            scenario, seed: seed, now: { [clock] in Self.startMilliseconds + clock.monotonic },
+            scenario, seed: seed, mutants: mutants, now: { [clock] in Self.startMilliseconds + clock.monotonic },
             monotonicNow: { [clock] in clock.monotonic })
     }
 

@@ -8,7 +8,6 @@
 public import Determinism
 public import ScenarioModel
 public import ScenarioWorld
-public import SyncEngine
 
 /// A run of a scenario in virtual time. Scenario and seed determine everything: the same run has the same digest in
 /// every process and on every machine.
@@ -33,12 +32,12 @@ public enum SimulatedRun {
     /// Runs a scenario.
     ///
     /// - Parameters:
-    ///   - mutant: A deliberate defect of the clients.
+    ///   - mutants: Deliberate defects of the reference clients and the server.
     ///   - seed: The random seed; the scenario's by default.
     ///   - kill: A kill in addition to those of the scenario.
     ///   - onEvent: Called with each event of the history.
     public static func run(
-        _ scenario: Scenario, mutant: Mutant? = nil, seed: UInt64? = nil, kill: Kill? = nil,
+        _ scenario: Scenario, mutants: [RunMutant] = [], seed: UInt64? = nil, kill: Kill? = nil,
         onEvent: ((History.Entry) -> Void)? = nil
     ) throws(SetupError) -> RunResult {
         if let reason = scenario.realTimeReason {
@@ -46,7 +45,7 @@ public enum SimulatedRun {
         }
         let seed = seed ?? scenario.seed
         let scenario = scenario.materialized(seed: seed)
-        let world = try World(scenario, seed: seed, mutant: mutant, kill: kill, onEvent: onEvent)
+        let world = try World(scenario, seed: seed, mutants: mutants, kill: kill, onEvent: onEvent)
         try world.run()
         var counts: [String: Int] = [:]
         var commits: [String: [Int]] = [:]

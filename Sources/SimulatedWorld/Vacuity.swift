@@ -1,6 +1,5 @@
 public import ScenarioModel
 public import ScenarioWorld
-public import SyncEngine
 
 /// What a scenario does not check: faults without which it passes as well, and expectations that hold for every mutant.
 public struct Vacuity: Sendable {
@@ -33,10 +32,10 @@ public struct Vacuity: Sendable {
     /// The number of faults and expectations that were tried.
     public private(set) var subjects = 0
     /// The mutants that fail the scenario.
-    public private(set) var killers: [Mutant] = []
+    public private(set) var killers: [RunMutant] = []
 
     /// Examines a scenario that passes.
-    public init(_ scenario: Scenario, mutants: [Mutant] = Mutant.allCases) throws(SetupError) {
+    public init(_ scenario: Scenario, mutants: [RunMutant] = RunMutant.allCases) throws(SetupError) {
         let history = try SimulatedRun.run(scenario).history
         for (index, fault) in scenario.faults.enumerated() {
             subjects += 1
@@ -54,9 +53,11 @@ public struct Vacuity: Sendable {
         }
         var violated: Set<String> = []
         for mutant in mutants {
-            let verdict = try SimulatedRun.run(scenario, mutant: mutant).verdict
+            let verdict = try SimulatedRun.run(scenario, mutants: [mutant]).verdict
             if verdict.result == .fail { killers.append(mutant) }
-            for check in verdict.checks where check.outcome != .pass { violated.insert(Self.key(check.description, check.location)) }
+            for check in verdict.checks where check.outcome != .pass {
+                violated.insert(Self.key(check.description, check.location))
+            }
         }
         for expectation in scenario.expectations where Self.concernsDevice(expectation) {
             subjects += 1

@@ -18,7 +18,8 @@ final class World {
 
     let scenario: Scenario
     let seed: UInt64
-    let mutant: Mutant?
+    /// Deliberate defects of the reference clients.
+    let mutants: Set<Mutant>
     let kill: SimulatedRun.Kill?
     private(set) var now = Instant.start
     private(set) var eventCount = 0
@@ -39,12 +40,12 @@ final class World {
     private var eventsAtNow = 0
 
     init(
-        _ scenario: Scenario, seed: UInt64, mutant: Mutant?, kill: SimulatedRun.Kill?,
+        _ scenario: Scenario, seed: UInt64, mutants: [RunMutant], kill: SimulatedRun.Kill?,
         onEvent: ((History.Entry) -> Void)?
     ) throws(SetupError) {
         self.scenario = scenario
         self.seed = seed
-        self.mutant = mutant
+        self.mutants = mutants.ofClients
         self.kill = kill
         self.onEvent = onEvent
         do {
@@ -52,7 +53,7 @@ final class World {
         } catch {
             throw SetupError(error.description)
         }
-        server = try Server(scenario, seed: seed)
+        server = try Server(scenario, seed: seed, mutants: mutants.ofServer)
         for (row, uuid) in server.run.names { _ = recorder.assign(row: row, to: Array(uuid.utf8)) }
         devices = scenario.devices.map { Device($0, in: self) }
         writers = scenario.writers.map { Writer($0, in: self) }

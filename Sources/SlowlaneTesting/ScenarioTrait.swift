@@ -50,7 +50,7 @@ public func runScenario(
     sourceLocation: Testing.SourceLocation = #_sourceLocation
 ) throws -> [RunResult] {
     let file = try ScenarioCatalogue.scenario(nameOrPath)
-    let runs = try file.runs(ofVariant: variant)
+    let runs = file.runs(ofVariant: variant)
     if runs.isEmpty {
         let names = (["none"] + file.variants.compactMap(\.variant)).joined(separator: ", ")
         throw SetupError("\(nameOrPath) has no variant '\(variant?.prefix(40) ?? "")'; its variants are \(names)")

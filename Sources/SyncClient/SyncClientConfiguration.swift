@@ -32,8 +32,8 @@ public struct SyncClientConfiguration: Sendable {
     public var resource: any SyncResource = NotesResource()
     /// Delays, limits and rules of the synchronisation.
     public var policy = SyncPolicy()
-    /// A deliberate defect, to prove that a scenario detects it.
-    public var mutant: Mutant?
+    /// Deliberate defects, to prove that scenarios detect them.
+    public var mutants: Set<Mutant> = []
     /// The version of the client that is emulated.
     public var version = ClientVersion.current
     /// Called on the client's own thread with its activity; must not block.

@@ -72,7 +72,7 @@ final class SyncCore {
                 resource: configuration.resource, restoring: try store.load(),
                 account: SyncAccount(user: configuration.user, server: configuration.address),
                 policy: configuration.policy, tokens: Self.tokens(configuration), seed: configuration.seed,
-                mutant: configuration.mutant, version: configuration.version),
+                mutants: configuration.mutants, version: configuration.version),
             host: configuration.address, authorization: Self.authorization(configuration),
             attachments: AttachmentLane(restoring: try store.attachments(), seed: configuration.seed))
         try? store.removeUnusedAttachmentFiles()

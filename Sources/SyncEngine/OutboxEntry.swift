@@ -8,7 +8,7 @@ public struct OutboxEntry: Hashable, Sendable {
     }
 
     /// The operation id, sent as `Idempotency-Key`: the server executes the operation once, however often it arrives.
-    public let operation: String
+    public internal(set) var operation: String
     /// The position in the queue.
     public let sequence: Int
     /// The record's identifier.

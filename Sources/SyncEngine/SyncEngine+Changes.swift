@@ -29,7 +29,7 @@ extension SyncEngine {
         record.edits += 1
         store(record)
         // A record in conflict sends nothing until the conflict is resolved.
-        if record.theirs == nil {
+        if record.theirs == nil || mutants.contains(.sendsDuringConflict) {
             supersedeParked(id)
             let isNew = record.base == nil && schedules[id]?.queue.isEmpty ?? true
             enqueue(isNew ? .create : .update, record)
@@ -45,6 +45,7 @@ extension SyncEngine {
         beginUserChange()
         record.edits += 1
         record.isDeleted = true
+        if mutants.contains(.unsentNoteDeletedOnServer), record.base == nil { record.base = RecordRevision("(null)") }
         supersedeParked(id)
         for sequence in schedules[id]?.queue ?? [] where entries[sequence]?.attempts == 0 { drop(sequence) }
         if record.base == nil, record.theirs == nil, schedules[id]?.queue.isEmpty ?? true {

@@ -8,6 +8,7 @@ extension SyncEngine {
         switch reply.result {
         case .gatewayError: return handlePathFailure(of: exchange, isOutcomeUnknown: true)
         case .foreign(let error):
+            if acceptsForeignSuccess(error, of: exchange) { return }
             path.foreignServer = error
             return handlePathFailure(of: exchange, isOutcomeUnknown: true)
         case _ where exchange.activity == .refresh: return handleRefresh(reply.result, of: exchange)
@@ -120,6 +121,7 @@ extension SyncEngine {
         _ result: SyncResult, _ id: RecordID, _ sequence: Int, _ exchange: Exchange
     ) {
         guard let entry = entries[sequence] else { return schedule(id) }
+        if !mutants.isEmpty, handlesByMutant(result, of: entry) { return }
         switch result {
         case .record(let remote) where entry.kind != .delete:
             if let problem = problem(of: remote, as: entry) { return handleInvalid(problem, entry) }
@@ -189,7 +191,11 @@ extension SyncEngine {
         if var local = records[entry.id] {
             local.base = remote.revision
             local.baseContent = remote.content
-            if local.edits == entry.edits { local.mine = remote.content }
+            let isCurrent = local.edits == entry.edits || mutants.contains(.oldResponseOverwritesView)
+            if isCurrent || mutants.contains(.editInFlightMarkedClean) { local.mine = remote.content }
+            if mutants.contains(.editInFlightMarkedClean) {
+                for next in schedules[entry.id]?.queue ?? [] { drop(next) }
+            }
             store(local)
         }
         schedule(entry.id)
@@ -203,11 +209,12 @@ extension SyncEngine {
         case .record(let remote) where remote.id == id && !isOlder(remote, than: entry.base):
             setQuarantine(id, nil)
             finishFetch(of: id, by: exchange)
-            if entry.kind != .delete, resource.areEqual(remote.content, entry.content) {
+            let isOwn = entry.kind != .delete && resource.areEqual(remote.content, entry.content)
+            if isOwn, !mutants.contains(.ownEchoIsConflict) {
                 acknowledge(entry, as: remote)  // stored by an earlier attempt
             } else if remote.revision == entry.base {
                 reconciliationFoundNothing(entry)
-            } else if mutant == .overwritesOnConflict {
+            } else if mutants.contains(.overwritesOnConflict) {
                 overwrite(entry, from: remote)
             } else {
                 recordConflict(LocalRecord.Theirs(revision: remote.revision, content: remote.content), id)
@@ -267,7 +274,10 @@ extension SyncEngine {
         guard var local = records[id] else { return forget(id) }
         for sequence in schedules[id]?.queue ?? [] { drop(sequence) }
         if local.isDeleted && theirs.revision == nil { return forget(id) }
-        if let content = theirs.content, !local.isDeleted, resource.areEqual(content, local.mine) {
+        if !mutants.isEmpty, mergesByMutant(theirs, into: &local) {
+        } else if let content = theirs.content, !local.isDeleted, resource.areEqual(content, local.mine),
+            !mutants.contains(.ownEchoIsConflict)
+        {
             local.base = theirs.revision
             local.baseContent = content
             local.mine = content
@@ -343,7 +353,8 @@ extension SyncEngine {
             return
         }
         let hasChanges = !(schedules[entry.id]?.queue.isEmpty ?? true)
-        if entry.isDeleted && !hasChanges { return recordAbsence(of: entry.id) }
+        let isKept = hasChanges && !mutants.contains(.indexDeletesPendingEdits)
+        if entry.isDeleted && !isKept { return recordAbsence(of: entry.id) }
         if !entry.isDeleted, let known = local.theirs.map({ $0.revision }) ?? local.base {
             // Where revisions only grow, an older one is a late response. Otherwise the record was deleted and created
             // again.
@@ -351,6 +362,7 @@ extension SyncEngine {
             if entry.revision == known || isOlder { return }
         }
         if index.isAdopting && !hasChanges { indexWork.adoptions.insert(entry.id) }
+        if mutants.contains(.revisionBeforeContent), !hasChanges { storeRevision(of: entry) }
         // The record's changes are sent before this fetch: the response to a repeated change may have an earlier
         // revision than this one.
         fetch(entry.id, listed: entry.revision)
@@ -360,9 +372,11 @@ extension SyncEngine {
     /// deletion.
     private mutating func recordAbsence(of id: RecordID) {
         guard let local = records[id], local.base != nil || local.theirs != nil else { return }
+        let hasChanges = !(schedules[id]?.queue.isEmpty ?? true)
         if local.theirs != nil {
             if local.theirs?.revision != nil { recordConflict(.deleted, id) }
-        } else if schedules[id]?.queue.isEmpty ?? true {
+        } else if !hasChanges || mutants.contains(.indexDeletesPendingEdits) {
+            if mutants.contains(.remoteDeletionIgnored) { return }
             if index.isAdopting { recordConflict(.deleted, id) } else { forget(id) }
         }
     }
@@ -373,6 +387,7 @@ extension SyncEngine {
     }
 
     private mutating func handleFetch(_ result: SyncResult, _ id: RecordID) {
+        if case .record = result {} else if !mutants.isEmpty { addGhost() }
         // The response may be older than a change that was sent meanwhile. The record is read again after its changes.
         guard let work = schedules[id], !work.isFetchStale, work.queue.isEmpty else { return schedule(id) }
         switch result {
@@ -453,31 +468,5 @@ extension SyncEngine {
         else { return }
         // Another whole index ends the adoption.
         indexWork.want()
-    }
-
-    // MARK: Mutants
-
-    mutating func applyMutant(afterLostResponseTo entry: OutboxEntry) {
-        switch mutant {
-        case .dropsOnLostResponse: drop(entry.sequence)
-        case .postsAgainUnderNewID where entry.kind == .create:
-            guard var record = records[entry.id] else { return }
-            forget(entry.id)
-            record.id = RecordID(makeUUID())
-            enqueue(.create, record)
-            store(record)
-            schedule(record.id)
-        default: break
-        }
-    }
-
-    private mutating func overwrite(_ entry: OutboxEntry, from remote: RemoteRecord) {
-        guard var local = records[entry.id] else { return }
-        drop(entry.sequence)
-        local.base = remote.revision
-        local.baseContent = remote.content
-        enqueue(entry.kind, local)
-        store(local)
-        schedule(entry.id)
     }
 }

@@ -33,9 +33,8 @@ extension SyncEngine {
         guard let schedule = schedules[id], !schedule.isInFlight else { return nil }
         if let sequence = schedule.queue.first, let head = entries[sequence] {
             if schedule.mustReconcile { return .reconcile(id, sequence: sequence) }
-            if head.parked == nil, records[id]?.theirs == nil, !version.keeps(head.kind) {
-                return .push(id, sequence: sequence)
-            }
+            let hasConflict = records[id]?.theirs != nil && !mutants.contains(.sendsDuringConflict)
+            if head.parked == nil, !hasConflict, !version.keeps(head.kind) { return .push(id, sequence: sequence) }
             return nil
         }
         return schedule.wantsFetch && !schedule.isFetching ? .fetch(id) : nil
@@ -136,7 +135,7 @@ extension SyncEngine {
                 start(activity, in: .large)
             }
         }
-        if pendingChange.isEmpty { sendWithheld() }
+        if !mustCommit { sendWithheld() }
     }
 
     func isIdle(_ lane: SyncRequest.Lane) -> Bool { exchanges[lane.rawValue] == nil }
@@ -159,7 +158,12 @@ extension SyncEngine {
     }
 
     private mutating func nextSmallActivity() -> Activity? {
-        let ticket = firstTicket(.small)
+        var ticket = firstTicket(.small)
+        if mutants.contains(.poisonEntryBlocksQueue), let first = ticket, first.priority < .read,
+            entries.keys.contains(where: { $0 < first.order })
+        {
+            ticket = nil
+        }
         let isIndexDue = indexWork.isWanted && now >= indexWork.retryAt ?? .start
         if let ticket, ticket.priority < .read, !isIndexDue || indexWork.pushesInRow < Self.pushesInRowMax {
             if isIndexDue { indexWork.pushesInRow += 1 }
@@ -200,6 +204,7 @@ extension SyncEngine {
                 // An update or deletion of a record that the server is not known to have cannot name its base.
                 if entry.kind == .update, entry.base == nil { entry.kind = .create }
             }
+            if mutants.contains(.operationIDRenewedOnRetry), entry.attempts > 0 { entry.operation = makeUUID() }
             let mayHaveBeenCommitted = entry.mayBeCommitted
             entry.attempts = min(entry.attempts + 1, 1 << 30)
             entry.mayBeCommitted = true
@@ -224,7 +229,7 @@ extension SyncEngine {
     }
 
     private mutating func sendWithheld() {
-        guard pendingChange.isEmpty, !commit.isPending else { return }
+        guard !mustCommit, !commit.isPending else { return }
         for lane in SyncRequest.Lane.allCases {
             guard let exchange = exchanges[lane.rawValue], !exchange.isSent else { continue }
             exchanges[lane.rawValue]?.sentAt = now
@@ -296,11 +301,13 @@ extension SyncEngine {
             if !isOutcomeUnknown {
                 restoreMayBeCommitted(sequence, exchange)
             } else if let entry = entries[sequence] {
-                applyMutant(afterLostResponseTo: entry)
+                if !mutants.isEmpty { applyMutants(afterLostResponseTo: entry) }
             }
             delay(id, hasFailedOnPath: true)
-        case .fetch(let id) where schedules[id]?.isFetchStale == true: schedule(id)
-        case .reconcile(let id, _), .fetch(let id): delay(id, hasFailedOnPath: true)
+        case .fetch(let id):
+            if !mutants.isEmpty { addGhost() }
+            if schedules[id]?.isFetchStale == true { schedule(id) } else { delay(id, hasFailedOnPath: true) }
+        case .reconcile(let id, _): delay(id, hasFailedOnPath: true)
         }
         let needsDelay = path.recordFailure()
         let delay = needsDelay ? policy.delay(afterFailures: path.failures - 1, random: &jitter) : .zero

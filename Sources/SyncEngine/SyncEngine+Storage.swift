@@ -90,7 +90,9 @@ extension SyncEngine {
     /// Adds a change to the outbox, or merges it into an entry that has never been sent.
     mutating func enqueue(_ kind: OutboxEntry.Kind, _ record: LocalRecord) {
         if kind == .update, let last = schedules[record.id]?.queue.last, var entry = entries[last],
-            entry.attempts == 0, entry.kind == .create || entry.kind == .update, entry.parked == nil
+            entry.attempts == 0 || mutants.contains(.editFoldedIntoSentEntry),
+            entry.kind == .create || entry.kind == .update,
+            entry.parked == nil
         {
             entry.content = record.mine
             entry.edits = record.edits
@@ -127,7 +129,7 @@ extension SyncEngine {
     /// Stores the position in the index when all records listed before it have been fetched: the next process reads the
     /// index from there.
     mutating func storeIndex() {
-        guard indexWork.awaited.isEmpty, storedIndex != index else { return }
+        guard indexWork.awaited.isEmpty || mutants.contains(.checkpointBeforeData), storedIndex != index else { return }
         storedIndex = index
         pendingChange.index = index
     }

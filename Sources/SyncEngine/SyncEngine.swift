@@ -84,7 +84,7 @@ public struct SyncEngine: Sendable {
     // Configuration.
     let resource: any SyncResource
     let policy: SyncPolicy
-    let mutant: Mutant?
+    let mutants: Set<Mutant>
     let version: ClientVersion
     /// The account of the client's configuration.
     let configured: SyncAccount?
@@ -132,17 +132,17 @@ public struct SyncEngine: Sendable {
     ///   - account: The user and server; `nil` if nothing will be sent.
     ///   - tokens: The access token and the refresh token of the user; `nil` for other credentials.
     ///   - seed: The random seed of identifiers and retry delays; must differ each time a client starts.
-    ///   - mutant: A deliberate defect.
+    ///   - mutants: Deliberate defects.
     ///   - version: The version of the client that is emulated.
     public init(
         resource: any SyncResource = NotesResource(), restoring state: StoredState = StoredState(),
         account: SyncAccount? = nil, policy: SyncPolicy = SyncPolicy(), tokens: SyncTokens? = nil, seed: UInt64,
-        mutant: Mutant? = nil, version: ClientVersion = .current
+        mutants: Set<Mutant> = [], version: ClientVersion = .current
     ) {
         token.tokens = tokens
         self.resource = resource
-        self.policy = mutant == .noBackoff ? policy.withoutDelays : policy
-        self.mutant = mutant
+        self.policy = mutants.isEmpty ? policy : policy.with(mutants)
+        self.mutants = mutants
         self.version = version
         configured = account
         self.account = state.account
@@ -153,7 +153,9 @@ public struct SyncEngine: Sendable {
         ids = RandomStream(seed: seed, "client/ids")
         jitter = RandomStream(seed: seed, "client/jitter")
         nextSequence = (state.entries.map(\.sequence).max() ?? -1) + 1
-        for entry in state.entries.sorted(by: { $0.sequence < $1.sequence }) { insert(entry) }
+        let queue = state.entries.sorted { $0.sequence < $1.sequence }
+        for entry in mutants.isEmpty ? queue : restoredByMutant(queue) { insert(entry) }
+        if mutants.contains(.conflictBaseForgottenOnRestart) { forgetConflictBases() }
         changedRows = Set(records.keys)
         if let account { compare(with: account) }
         for id in schedules.keys.sorted() {
@@ -309,9 +311,10 @@ public struct SyncEngine: Sendable {
     public mutating func takeAction() -> Action? {
         if !outputs.isEmpty { return outputs.removeFirst() }
         if commit.isPending { return nil }
-        if pendingChange.isEmpty { startExchanges() }
-        if !outputs.isEmpty, pendingChange.isEmpty { return outputs.removeFirst() }
+        if !mustCommit { startExchanges() }
+        if !outputs.isEmpty, !mustCommit { return outputs.removeFirst() }
         guard !pendingChange.isEmpty else { return nil }
+        if mutants.contains(.commitsLate), exchanges.contains(where: { $0 != nil }) { return nil }
         if let retryAt = commit.retryAt, now < retryAt, !commit.isUserChange { return nil }
         commit.isPending = true
         commit.isUserChange = false
@@ -319,6 +322,9 @@ public struct SyncEngine: Sendable {
         pendingChange = StoreChange()
         return .commit(commit.change)
     }
+
+    /// Whether nothing may be sent before a commit.
+    var mustCommit: Bool { !pendingChange.isEmpty && !mutants.contains(.commitsLate) }
 
     /// Returns the rows that have changed since the last call; `nil` if nothing has.
     public mutating func takeViewChange() -> ViewChange? {
@@ -338,6 +344,7 @@ public struct SyncEngine: Sendable {
         rounds &+= 1
         token.failures = 0
         token.retryAt = nil
+        if mutants.contains(.pauseIgnoredOnRecovery) { path.floor = nil }
         indexWork.failures = 0
         indexWork.retryAt = nil
         for id in active.sorted() where schedules[id]?.retryAt != nil {

@@ -49,7 +49,7 @@ extension SyncMachine {
                 attachmentExchange = nil
                 actions.append(.report(.cancelled(exchange: exchange.exchange)))
                 http.cancel(exchange.id, at: now)
-            case .credentialsRejected(let status): 
+            case .credentialsRejected(let status):
                 self.engine.attachmentCredentialsRejected(
                     status: status, generation: attachmentGeneration, at: now)
             case .historyDiffers: self.engine.attachmentHistoryDiffers(at: now)

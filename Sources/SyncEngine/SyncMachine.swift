@@ -205,7 +205,8 @@ public struct SyncMachine: Sendable {
     private mutating func send(_ request: SyncRequest, at now: Instant) {
         var fields: [(name: String, value: String)] = []
         // A refresh token is the proof of its own request.
-        if case .refresh = request.operation {} else if let authorization {
+        if case .refresh = request.operation {
+        } else if let authorization {
             fields.append((name: "Authorization", value: authorization))
         }
         fields.append((name: "Accept", value: "application/json"))

@@ -32,6 +32,8 @@ public struct SyncPolicy: Hashable, Sendable {
     public var interfaces: AllowedInterfaces
     /// The network interfaces among these on which the client may transfer attachments.
     public var attachmentInterfaces: AllowedInterfaces
+    /// Whether delays are reduced at random.
+    var hasJitter = true
 
     /// Creates a policy.
     public init(
@@ -51,14 +53,6 @@ public struct SyncPolicy: Hashable, Sendable {
         self.readPatience = readPatience
         self.interfaces = interfaces
         self.attachmentInterfaces = attachmentInterfaces
-    }
-
-    /// The policy without delays between attempts.
-    var withoutDelays: SyncPolicy {
-        var policy = self
-        policy.firstDelay = .zero
-        policy.longestDelay = .zero
-        return policy
     }
 
     /// Returns the greatest number of attempts of the whole queue during an outage:
@@ -85,7 +79,7 @@ public struct SyncPolicy: Hashable, Sendable {
             doublings -= 1
         }
         whole = min(whole, max(1, longestDelay.count))
-        return Nanoseconds(whole - random.integer(below: whole / 2 + 1))
+        return Nanoseconds(hasJitter ? whole - random.integer(below: whole / 2 + 1) : whole)
     }
 }
 

@@ -3,7 +3,7 @@ internal import CommandSupport
 internal import ConfigFiles
 internal import Foundation
 internal import ScenarioRunner
-internal import SyncEngine
+internal import ScenarioWorld
 internal import Synchronization
 
 /// `slowlane run`.
@@ -23,7 +23,8 @@ struct RunCommand: AsyncParsableCommand {
               slowlane run scenarios/mine.yaml --watch
               slowlane run scenarios/mine.yaml --device A='node app.js'
 
-            With --mutant the client has a deliberate defect, and the scenario must fail:
+            With --mutant the client or the server has a deliberate defect, and the scenario must fail ('slowlane \
+            selftest --list' describes the mutants):
               slowlane run edit-conflict-after-subway \\
                   --mutant overwrites-on-conflict
 
@@ -87,10 +88,11 @@ struct RunCommand: AsyncParsableCommand {
     var seed: UInt64?
 
     @Option(
+        name: .customLong("mutant"),
         help: ArgumentHelp(
-            "Deliberate defect of the client: \(Mutant.allCases.map(\.rawValue).joined(separator: ", ")).",
+            "Deliberate defect of the client or the server (repeatable). 'slowlane selftest --list' lists them.",
             valueName: "name"))
-    var mutant: String?
+    var mutants: [String] = []
 
     @Option(
         help: ArgumentHelp(
@@ -146,12 +148,7 @@ struct RunCommand: AsyncParsableCommand {
     var quiet = false
 
     func validate() throws {
-        if let mutant, Mutant(rawValue: mutant) == nil {
-            let names = Mutant.allCases.map(\.rawValue)
-            throw ValidationError(
-                "--mutant '\(mutant.prefix(40))' must be one of \(names.joined(separator: ", "))"
-                    + NearestName.hint(mutant, in: names))
-        }
+        try MutantName.validate(mutants)
         if let timeout {
             guard timeout > 0, timeout <= 1_000_000 else {
                 throw ValidationError("--timeout \(timeout) must be above 0 and at most 1000000 seconds")
@@ -170,7 +167,7 @@ struct RunCommand: AsyncParsableCommand {
         for program in devices { options.clients[program.device] = program.program }
         options.isDryRun = dryRun
         options.seed = seed
-        options.mutant = mutant.flatMap(Mutant.init(rawValue:))
+        options.mutants = mutants.compactMap(RunMutant.init(named:))
         options.jobs = jobs
         options.checksDeterminism = checkDeterminism
         options.isQuiet = quiet

@@ -5,7 +5,8 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct HelpTests {
     private static let commands: [[String]] = [
         [], ["proxy"], ["server"], ["list"], ["inspect"], ["create"], ["toggle"], ["delete"], ["toxic"],
-        ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["run"], ["scenarios"],
+        ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["run"], ["selftest"],
+        ["scenarios"],
         ["scenarios", "list"],
         ["scenarios", "new"], ["lint"],
         ["fmt"], ["explain"], ["schema"], ["notes-server"],

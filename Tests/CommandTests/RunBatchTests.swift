@@ -172,7 +172,10 @@ extension CommandTests {
             lines += try await Command.run(["notes", "list", "--json"] + store).output
             lines += try await Command.run(["notes", "show", "Milk", "--json"] + store).output
             lines += try await Command.run("measure", "wifi", "--trials", "1", "--json").output
-            #expect(lines.split(separator: "\n").count == 5)
+            let mutant = ["selftest", "--quiet", "--json", "--mutant", "overwrites-on-conflict"]
+            lines += try await Command.run(mutant + ["--list"]).output
+            lines += try await Command.run(mutant + ["edit-vs-edit"]).output
+            #expect(lines.split(separator: "\n").count == 10)
             try await Self.expectValid(lines)
         }
 

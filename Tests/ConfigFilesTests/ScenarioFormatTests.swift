@@ -86,28 +86,6 @@ import Testing
             ])
     }
 
-    /// Each feature that the worlds do not execute is refused once, at its first use, and only when it is run.
-    @Test func whatTheWorldsDoNotExecuteIsRefusedWhenItIsRun() throws {
-        let file = try Self.file("every-key")
-        let features = Set(file.allRuns.flatMap { unsupportedFeatures(of: $0).map(\.feature) })
-        #expect(throws: ScenarioCatalogue.LookupError.self) { try file.runs(ofVariant: nil) }
-        do {
-            _ = try file.runs(ofVariant: "none")
-            Issue.record("accepted")
-        } catch {
-            guard case .invalid(let found) = error else {
-                Issue.record("\(error)")
-                return
-            }
-            let texts = found.problems.map(\.description)
-            #expect(texts.allSatisfy { $0.hasSuffix(" is not supported yet") })
-            #expect(texts.contains("every-key.yaml:19:3: 'client: legacy' is not supported yet"), "\(texts)")
-            #expect(Set(texts).count == texts.count)
-        }
-        #expect(features == ["'client: legacy'"])
-        for name in ScenarioCatalogue.names { _ = try ScenarioCatalogue.scenario(name).runs(ofVariant: nil) }
-    }
-
     // MARK: Files that extend others
 
     private static func extending(_ texts: [String: String], _ name: String) throws -> (TemporaryFolder, ScenarioFile) {

@@ -4,6 +4,20 @@ extension WorldCase {
     /// Thresholds, invariants, and acts of devices other than changes.
     static let acts: [WorldCase] = [
         WorldCase(
+            "a-legacy-client-keeps-deleted-notes", .fail, reason: "A shows n1 at the end, unlike the server",
+            """
+            devices: { A: { user: ada, client: legacy }, B: { user: ada } }
+            writers: { W: { user: ada } }
+            network: { A: { 0s: wifi }, B: { 0s: wifi } }
+            steps:
+              - { at: 300ms, W: { delete: n1 } }
+              - { at: 600ms, A: { sync: now } }
+              - { at: 600ms, B: { sync: now } }
+            expect:
+              eventually: [{ by: 5s, B: { row: n1, present: false } }]
+              finally: { server: { count: 0 } }
+            """),
+        WorldCase(
             "times-and-attempts", .pass,
             """
             network: { A: { 0s: wifi, 500ms: { link: 100-loss, signalled: true }, 3s: wifi } }

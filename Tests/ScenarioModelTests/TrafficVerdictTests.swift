@@ -124,7 +124,9 @@ struct HandwrittenRun {
         #expect(attempts(0...2) == .fail("3 attempts at 1.0 s, 2.0 s, 3.0 s"))
         #expect(attempts(1...1, from: "B") == .pass)
         #expect(attempts(4...4, from: nil) == .pass)
-        #expect(run.outcome(.sometimesTraffic(Self.traffic(from: "B", attempts: 2...2))) == .inconclusive("1 attempt at 3.0 s"))
+        #expect(
+            run.outcome(.sometimesTraffic(Self.traffic(from: "B", attempts: 2...2)))
+                == .inconclusive("1 attempt at 3.0 s"))
     }
 
     // MARK: Repetitions

@@ -29,9 +29,10 @@ enum Fixture {
         world: RunWorld = .simulated, seed: UInt64? = nil, mutant: Mutant? = nil
     ) throws -> PlannedRun {
         let file = try ScenarioFile(parsing: text, file: source)
-        let scenario = try file.runs(ofVariant: variant ?? "none")[0]
+        let scenario = file.runs(ofVariant: variant ?? "none")[0]
         return PlannedRun(
-            index: index, source: source, scenario: scenario, world: world, seed: seed, mutant: mutant)
+            index: index, source: source, scenario: scenario, world: world, seed: seed,
+            mutants: mutant.map { [.client($0)] } ?? [])
     }
 
     /// Returns the finished run in virtual time, without a repetition.

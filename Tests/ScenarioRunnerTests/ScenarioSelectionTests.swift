@@ -97,20 +97,6 @@ import Testing
         #expect(try plan(["slo"]).isEmpty)
     }
 
-    @Test func filesWithUnsupportedFeaturesAreRejected() throws {
-        let folder = try TemporaryFolder()
-        let other = folder.path("legacy.yaml")
-        let text = Fixture.passing.replacing("A: { user: ada }", with: "A: { user: ada, client: legacy }")
-        try Data(text.utf8).write(to: URL(filePath: other))
-        try Data(Fixture.passing.utf8).write(to: URL(filePath: folder.path("short.yaml")))
-        var selection = try ScenarioSelection([folder.path(".")])
-        #expect(selection.sources.count == 2 && selection.rejections.isEmpty)
-        #expect(selection.plan(worlds: [.simulated]).map(\.scenario.name) == ["short"])
-        #expect(selection.sources.count == 1 && selection.rejections.count == 1)
-        #expect(selection.rejections.first?.location.description.contains("legacy.yaml:") == true)
-        #expect(selection.rejections.first?.message == "'client: legacy' is not supported yet")
-    }
-
     /// Another client than that of the file may make a fault impossible.
     @Test func aFaultThatTheGivenClientMakesImpossibleIsRejectedWithItsLocation() throws {
         let folder = try TemporaryFolder()

@@ -24,7 +24,8 @@ import Testing
     // MARK: Kills
 
     /// The scenarios in `SLOWLANE_KILLS`, separated by commas, with all variants and boundaries; a sample by default.
-    private static let killed = ProcessInfo.processInfo.environment["SLOWLANE_KILLS"]?.split(separator: ",").map(String.init)
+    private static let killed = ProcessInfo.processInfo.environment["SLOWLANE_KILLS"]?.split(separator: ",").map(
+        String.init)
 
     @Test(arguments: killed ?? ["put-answer-lost", "edit-vs-edit", "late-answer"])
     func aKillAtACommitBoundaryLeadsToTheSameEnd(_ name: String) throws {
@@ -60,8 +61,8 @@ import Testing
               always: [{ A: { row: n1, title: Milk } }]
               eventually: [{ by: 30s, A: { row: n1, icon: none, text: two } }]
             """)
-        let vacuity = try Vacuity(scenario, mutants: [.dropsOnLostResponse])
-        #expect(vacuity.subjects == 4 && vacuity.killers == [.dropsOnLostResponse])
+        let vacuity = try Vacuity(scenario, mutants: [.client(.dropsOnLostResponse)])
+        #expect(vacuity.subjects == 4 && vacuity.killers == [.client(.dropsOnLostResponse)])
         #expect(
             vacuity.findings.map { "\($0.kind.rawValue): \($0.subject)" } == [
                 "passes without fault: cut at queued of PUT n1", "fault never fires: cut at committed of PUT n1",

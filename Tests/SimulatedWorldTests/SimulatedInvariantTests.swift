@@ -40,7 +40,7 @@ import Testing
             expect: { traffic: [{ request: POST any, count: { min: 1 } }] }
             """)
         #expect(try SimulatedRun.run(scenario).verdict.result == .pass)
-        let verdict = try SimulatedRun.run(scenario, mutant: mutant).verdict
+        let verdict = try SimulatedRun.run(scenario, mutants: [.client(mutant)]).verdict
         let failed = verdict.checks.filter { $0.outcome != .pass }.map(\.description)
         #expect(failed.contains("invariant: \(invariant)"), "\(failed)")
     }

@@ -92,7 +92,8 @@ import Testing
     }
 
     /// The number of reads of a note after a lost response, when the index lists the revision that was lost.
-    @Test(arguments: contracts) func aReconciliationTakesThePlaceOfTheReadThatTheIndexRequests(_ contract: APIContract) {
+    @Test(arguments: contracts) func aReconciliationTakesThePlaceOfTheReadThatTheIndexRequests(_ contract: APIContract)
+    {
         let (world, device, notes) = Self.slowReads(contract) { _ in false }
         world.server.rules = [HostileRule("PUT", nth: 1...1, .cutResponse(after: 0))]
         device.edit(notes[0], "a2")

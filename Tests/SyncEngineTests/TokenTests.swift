@@ -62,7 +62,8 @@ import Testing
         #expect(device.sent.count == sent, "nothing is sent meanwhile")
         device.sync()
         world.run(for: .seconds(600))
-        #expect(Self.refreshes(device) == 2 && device.sent.count == sent + 2, "one refresh for each request of the user")
+        #expect(
+            Self.refreshes(device) == 2 && device.sent.count == sent + 2, "one refresh for each request of the user")
         world.server.rules = []
         device.sync()
         world.run(for: .seconds(10))

@@ -119,9 +119,8 @@ enum Layers {
         .init(
             name: "ScenarioRunner", layer: 3,
             targets: [
-                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "ScenarioWorld",
-                "SimulatedWorld",
-                "CommandSupport", "LiveWorld",
+                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "NotesService",
+                "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld",
             ],
             packages: []),
         .init(
@@ -137,7 +136,7 @@ enum Layers {
             targets: [
                 "Determinism", "LinkModel", "TCPModel", "Impairment", "JSON", "SyncEngine", "ScenarioModel",
                 "LinkWorkload", "ConfigFiles", "NotesService", "ProxyServer", "PacketCapture", "NotesServer",
-                "SyncStore", "SyncClient", "ControlAPI",
+                "SyncStore", "SyncClient", "ControlAPI", "ScenarioWorld",
                 "LiveMeasurement", "CommandSupport", "ScenarioRunner", "ToxiproxyCLI",
             ],
             packages: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix"]),

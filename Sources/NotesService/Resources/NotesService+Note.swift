@@ -80,7 +80,9 @@ extension NotesService {
             return writeResponse(.ok, stored, sentDate: nil)
         }
         stored.note = Note(
-            uuid: old.uuid, revision: Revision(number: old.revision.number + 1, suffix: makeUUID()), date: date.stored,
+            uuid: old.uuid,
+            revision: mutants.contains(.revisionUsedAgain)
+                ? old.revision : Revision(number: old.revision.number + 1, suffix: makeUUID()), date: date.stored,
             title: title, text: text)
         return try writeResponse(
             .ok, stored.save(database, owner: user, at: now(), uptime: uptimeNow()), sentDate: date.sent)
@@ -95,7 +97,7 @@ extension NotesService {
         }
         var stored = try find(user, uuid, database)
         try checkBase(request.query("revision").map { .text($0) } ?? .missing, request, stored, .delete)
-        guard contract.tombstones != nil else {
+        guard contract.tombstones != nil, !mutants.contains(.noTombstone) else {
             try stored.erase(database)
             return Response(.noContent)
         }

@@ -120,7 +120,8 @@ extension NotesService {
         let text = try fields.text.value("text", otherwise: nil)
         let date = try self.date(fields.date, otherwise: NoteDate.text(millisecondsSince1970: now()))
         let old = try existing(uuid, user, database)
-        if let old, old.state != .pruned {
+        let isForgotten = old?.state == .deleted && mutants.contains(.deletedNameCreatedAgain)
+        if let old, old.state != .pruned, !isForgotten {
             guard contract.creation.comparesDuplicates else {
                 throw HTTPProblem(fields: ["uuid": "Document with this UUID already exists."])
             }

@@ -1,7 +1,6 @@
 internal import Determinism
 internal import JSON
 internal import ScenarioModel
-internal import SyncEngine
 
 /// Results as JSON lines; docs/scenarios.md describes the schema.
 public enum JSONLinesReport {
@@ -33,7 +32,7 @@ public enum JSONLinesReport {
             ("type", JSONText.string("result")), ("scenario", JSONText.string(run.scenario.name)),
             ("variant", JSONText.string(run.scenario.variant)), ("source", JSONText.string(run.source)),
             ("world", JSONText.string(run.world.rawValue)), ("seed", JSONText.string("\(run.seed)")),
-            ("mutant", JSONText.string(run.mutant?.rawValue)), ("result", JSONText.string(summary.result.rawValue)),
+            ("mutant", JSONText.string(run.mutantNames)), ("result", JSONText.string(summary.result.rawValue)),
             ("digest", JSONText.string(summary.digest)), ("events", "\(summary.eventCount)"),
             ("duration_ns", "\(summary.duration.count)"),
             ("wall_ms", "\(Int64((summary.wallTime / .milliseconds(1)).rounded()))"),

@@ -1,6 +1,5 @@
 internal import Determinism
 internal import ScenarioModel
-internal import SyncEngine
 
 /// Results as JUnit XML: one suite per file, one case per run.
 ///
@@ -84,7 +83,7 @@ public enum JUnitReport {
             ("duration_ns", "\(summary.duration.count)"), ("events", "\(summary.eventCount)"),
         ]
         if let digest = summary.digest { properties.append(("digest", digest)) }
-        if let mutant = run.mutant { properties.append(("mutant", mutant.rawValue)) }
+        if let mutants = run.mutantNames { properties.append(("mutant", mutants)) }
         if !summary.impossible.isEmpty { properties.append(("not_possible", "\(summary.impossible.count)")) }
         var text = start(
             run.source, name: "\(run.scenario.fullName), \(run.world.rawValue)", summary.location,

@@ -96,7 +96,7 @@ final class Device {
         world.processCount += 1
         let engine = SyncEngine(
             resource: NotesResource(), restoring: store.state, account: account, policy: policy, tokens: tokens,
-            seed: world.seed &* 1_000_003 &+ world.processCount, mutant: mutant)
+            seed: world.seed &* 1_000_003 &+ world.processCount, mutants: mutant.map { [$0] } ?? [])
         machine = SyncMachine(engine: engine, host: World.host, authorization: authorization)
         input { machine, now in machine.started(interface: interface, at: now) }
     }

@@ -1,0 +1,64 @@
+public import ScenarioModel
+public import ScenarioWorld
+
+/// The mutants with their defects, and the checks that must detect them.
+public enum MutantGallery {
+    /// The check that must detect a mutant.
+    public enum Detector: Hashable, Sendable, CustomStringConvertible {
+        /// An invariant, in any scenario.
+        case invariant(Scenario.Invariant)
+        /// An expectation of a built-in scenario, by its description.
+        case expectation(scenario: String, String)
+
+        /// The detector in one line.
+        public var description: String {
+            switch self {
+            case .invariant(let invariant): "\(invariant.rawValue) (\(invariant.number))"
+            case .expectation(let scenario, let check): "\(scenario): \(check)"
+            }
+        }
+
+        /// Returns whether a failed check of a scenario is this one.
+        func matches(_ check: String, ofScenario name: String) -> Bool {
+            switch self {
+            case .invariant: check == "invariant: \(description)"
+            case .expectation(let scenario, let expected): name == scenario && check == expected
+            }
+        }
+    }
+
+    /// A mutant with its description.
+    public struct Entry: Sendable {
+        /// The mutant.
+        public let mutant: RunMutant
+        /// What is wrong, in one sentence.
+        public let defect: String
+        /// Where such a defect was found, or the rule that it breaks.
+        public let origin: String
+        /// The check that must detect it.
+        public let detector: Detector
+        /// Runs that detect it, by their full names, of at least two scenarios. They are made first.
+        public let runs: [String]
+
+        init(
+            _ mutant: RunMutant, _ defect: String, origin: String, by detector: Detector, in runs: [String]
+        ) {
+            self.mutant = mutant
+            self.defect = defect
+            self.origin = origin
+            self.detector = detector
+            self.runs = runs
+        }
+    }
+
+    /// The entries in the order of the mutants.
+    public static let entries: [Entry] = RunMutant.allCases.map(entry)
+
+    /// Returns the entry of a mutant.
+    public static func entry(of mutant: RunMutant) -> Entry {
+        switch mutant {
+        case .client(let mutant): entry(of: mutant)
+        case .server(let mutant): entry(of: mutant)
+        }
+    }
+}

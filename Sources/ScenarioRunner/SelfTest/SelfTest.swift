@@ -1,0 +1,197 @@
+public import CommandSupport
+internal import ConfigFiles
+internal import Foundation
+internal import ScenarioModel
+public import ScenarioWorld
+
+/// The proof that scenarios detect defects: every scenario passes, and fails with mutants. `slowlane selftest` without
+/// arguments and signals.
+public struct SelfTest: Sendable {
+    /// What to prove, and how to print it.
+    public struct Options: Sendable {
+        /// Files and folders with scenarios; the built-in ones if empty. Those of a user prove a mutant if one of them
+        /// fails, whichever check it is.
+        public var scenarios: [String] = []
+        /// The mutants; all if empty.
+        public var mutants: [RunMutant] = []
+        /// Whether each mutant runs in all scenarios, also after its proof.
+        public var isExhaustive = false
+        /// The maximum number of runs at a time; `nil` for the number of processors.
+        public var jobs: Int?
+        /// Whether JSON lines are printed.
+        public var isJSON = false
+        /// Whether results only are printed.
+        public var isQuiet = false
+
+        /// Creates the default options.
+        public init() {}
+    }
+
+    private let options: Options
+    private let console: Console
+    private let worlds: RunWorlds
+
+    /// Creates a self-test.
+    public init(_ options: Options, console: Console, worlds: RunWorlds = .standard) {
+        self.options = options
+        self.console = console
+        self.worlds = worlds
+    }
+
+    private var entries: [MutantGallery.Entry] {
+        options.mutants.isEmpty ? MutantGallery.entries : options.mutants.map(MutantGallery.entry)
+    }
+
+    private var jobs: Int { options.jobs ?? ProcessInfo.processInfo.activeProcessorCount }
+
+    /// Prints the mutants.
+    public func list() {
+        for entry in entries {
+            if options.isJSON {
+                console.print(SelfTestReport.json(entry))
+            } else {
+                for line in SelfTestReport.lines(entry) { console.print(line) }
+            }
+        }
+    }
+
+    /// Runs the scenarios without and with mutants, and returns the exit status. Throws only if the task is cancelled.
+    public func run() async throws -> Int32 {
+        var selection: ScenarioSelection
+        do {
+            selection = try ScenarioSelection(
+                options.scenarios.isEmpty ? ScenarioCatalogue.names : options.scenarios)
+        } catch {
+            console.error(error)
+            return RunStatus.usage
+        }
+        var plan = selection.plan(worlds: nil)
+        for rejection in selection.rejections { console.print(rejection.description, to: .progress) }
+        if !selection.rejections.isEmpty { return RunStatus.invalidFile }
+        for run in plan where run.world == .live && !options.isQuiet {
+            console.print("\(run.scenario.fullName): not run, because it needs real time", to: .progress)
+        }
+        plan = plan.filter { $0.world == .simulated }
+        guard !plan.isEmpty else {
+            console.error("the arguments select no scenario that runs in virtual time")
+            return RunStatus.nothingSelected
+        }
+        return try await run(plan)
+    }
+
+    private func run(_ plan: [PlannedRun]) async throws -> Int32 {
+        let clock = ContinuousClock()
+        let start = clock.now
+        var report = SelfTestReport(runs: plan, mutants: entries)
+        if options.isJSON { console.print(report.start(program: SlowlaneVersion.current)) }
+        let failures = try await unmutated(plan)
+        report.unmutated = (failures.map(\.summary), clock.now - start)
+        if options.isJSON {
+            console.print(report.unmutatedJSON)
+        } else {
+            for line in report.unmutatedLines { console.print(line) }
+        }
+        let failed = Set(failures.map(\.index))
+        try await mutated(plan.filter { !failed.contains($0.index) }) { proof in
+            report.add(proof)
+            if options.isJSON {
+                console.print(SelfTestReport.json(proof))
+            } else {
+                for line in report.lines(proof) { console.print(line) }
+            }
+        }
+        report.duration = clock.now - start
+        if options.isJSON { console.print(report.end) } else { for line in report.endLines { console.print(line) } }
+        return report.exitStatus
+    }
+
+    // MARK: Runs
+
+    /// Runs the plan without mutants, and returns the runs that do not pass.
+    private func unmutated(_ plan: [PlannedRun]) async throws -> [(index: Int, summary: RunSummary)] {
+        let monitor = RunMonitor(planned: plan.count, console)
+        let ticker = options.isQuiet ? nil : Task { await monitor.reportProgress() }
+        defer { ticker?.cancel() }
+        var failures: [(index: Int, summary: RunSummary)] = []
+        try await ScenarioRunner(worlds: worlds, jobs: jobs).run(
+            plan, onStart: { monitor.runStarted($0, isAnnounced: false) },
+            transform: { finished in
+                let summary = RunSummary(finished, showsText: false, isTraced: false)
+                monitor.runEnded(passed: summary.hasPassed)
+                return summary
+            },
+            onResult: { summary in
+                if !summary.hasPassed { failures.append((summary.run.index, summary)) }
+            })
+        ticker?.cancel()
+        await ticker?.value
+        console.clearStatus()
+        return failures
+    }
+
+    /// Proves the mutants, several at a time, and calls `onResult` with the proofs in order.
+    private func mutated(_ plan: [PlannedRun], onResult: (MutantProof) -> Void) async throws {
+        let entries = entries
+        let monitor = RunMonitor(planned: entries.count, console)
+        let ticker = options.isQuiet ? nil : Task { await monitor.reportProgress() }
+        defer { ticker?.cancel() }
+        var ordered = OrderedResults<MutantProof>()
+        var next = 0
+        try await withThrowingTaskGroup(of: (Int, MutantProof).self) { group in
+            while true {
+                while next < entries.count && next - ordered.count < jobs {
+                    let index = next
+                    next += 1
+                    group.addTask {
+                        monitor.runStarted()
+                        let proof = try await prove(entries[index], plan)
+                        monitor.runEnded(passed: proof.isProven)
+                        return (index, proof)
+                    }
+                }
+                guard let (index, proof) = try await group.next() else { break }
+                for proof in ordered.add(proof, at: index) { onResult(proof) }
+            }
+        }
+        ticker?.cancel()
+        await ticker?.value
+        console.clearStatus()
+    }
+
+    /// Runs the scenarios with a mutant until it is proven.
+    private func prove(_ entry: MutantGallery.Entry, _ plan: [PlannedRun]) async throws -> MutantProof {
+        let clock = ContinuousClock()
+        let start = clock.now
+        var proof = MutantProof(entry, needsDetector: options.scenarios.isEmpty)
+        for run in Self.ordered(plan, for: entry) {
+            if proof.isProven && !options.isExhaustive { break }
+            try Task.checkCancellation()
+            let run = run.with(entry.mutant)
+            let simulate = worlds.simulated
+            do {
+                let result = try await BlockingThread.run { try simulate(run, nil) }
+                proof.add(run.scenario, result.verdict)
+            } catch let error as SetupError {
+                proof.add(run.scenario, failure: error.description)
+            }
+        }
+        proof.duration = clock.now - start
+        return proof
+    }
+
+    /// Returns the runs in the order in which they are made: those that the entry names come first.
+    static func ordered(_ plan: [PlannedRun], for entry: MutantGallery.Entry) -> [PlannedRun] {
+        let first = entry.runs.compactMap { name in plan.first { $0.scenario.fullName == name } }
+        let indices = Set(first.map(\.index))
+        return first + plan.filter { !indices.contains($0.index) }
+    }
+}
+
+extension PlannedRun {
+    /// Returns the run with a mutant.
+    func with(_ mutant: RunMutant) -> PlannedRun {
+        PlannedRun(
+            index: index, source: source, scenario: scenario, world: world, seed: seed, mutants: [mutant],
+            clients: clients)
+    }
+}

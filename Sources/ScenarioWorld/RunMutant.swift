@@ -1,0 +1,52 @@
+public import NotesService
+public import ScenarioModel
+public import SyncEngine
+
+/// A mutant of a run: a deliberate defect of the reference clients, or of the notes server.
+public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible {
+    /// A defect of the clients.
+    case client(Mutant)
+    /// A defect of the server.
+    case server(ServerMutant)
+
+    public static let allCases: [RunMutant] =
+        Mutant.allCases.map(RunMutant.client) + ServerMutant.allCases.map(RunMutant.server)
+
+    /// The name in kebab-case, such as `no-backoff`.
+    public var name: String {
+        switch self {
+        case .client(let mutant): mutant.rawValue
+        case .server(let mutant): mutant.rawValue
+        }
+    }
+
+    public var description: String { name }
+
+    /// Returns the mutant with a name; `nil` if there is none.
+    public init?(named name: String) {
+        if let mutant = Mutant(rawValue: name) {
+            self = .client(mutant)
+        } else if let mutant = ServerMutant(rawValue: name) {
+            self = .server(mutant)
+        } else {
+            return nil
+        }
+    }
+}
+
+extension Sequence<RunMutant> {
+    /// The defects of the reference clients.
+    public var ofClients: Set<Mutant> {
+        Set(compactMap { if case .client(let mutant) = $0 { mutant } else { nil } })
+    }
+
+    /// The defects of the server.
+    public var ofServer: Set<ServerMutant> {
+        Set(compactMap { if case .server(let mutant) = $0 { mutant } else { nil } })
+    }
+}
+
+extension Scenario.Device {
+    /// Returns the defects of the device's client in a run with mutants: the legacy client has its own.
+    public func mutants(_ mutants: Set<Mutant>) -> Set<Mutant> { client == .legacy ? .legacy : mutants }
+}

@@ -1,0 +1,104 @@
+internal import ArgumentParser
+internal import CommandSupport
+internal import ConfigFiles
+internal import ScenarioRunner
+internal import ScenarioWorld
+
+/// `slowlane selftest`.
+struct SelfTestCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "selftest",
+        abstract: "Prove that the scenarios detect deliberate defects of the client and the server.",
+        discussion: """
+            Examples:
+              slowlane selftest
+              slowlane selftest --list
+              slowlane selftest --mutant no-backoff --mutant no-jitter --all
+              slowlane selftest --json > selftest.jsonl
+              slowlane selftest scenarios/mine.yaml
+
+            A mutant is the sync client, or the notes server, with one deliberate defect. Every built-in scenario must \
+            pass without mutants, in virtual time and with all API contracts. Each mutant must be detected by the \
+            invariant or expectation that '--list' names, and by at least two scenarios. It runs in one scenario after \
+            the other until that is proven; with --all, it runs in all of them.
+
+            With scenarios of yours, a mutant is detected if any check of any of them fails: mutants that are not \
+            detected show which defects of a client your scenarios would miss.
+
+            Exit status: 0 all scenarios pass, and all mutants are detected; 1 otherwise; 4 no scenario selected; 64 \
+            wrong arguments; 65 invalid file; 130 interrupted.
+            """)
+
+    @Argument(
+        help: ArgumentHelp(
+            "Built-in scenarios, files, folders or quoted patterns. (default: all built-in scenarios)",
+            valueName: "scenarios"))
+    var scenarios: [String] = []
+
+    @Flag(help: "List the mutants, and run nothing.")
+    var list = false
+
+    @Option(
+        name: .customLong("mutant"),
+        help: ArgumentHelp("Name of a mutant (repeatable). (default: all)", valueName: "name"),
+        completion: .list(RunMutant.allCases.map(\.name)))
+    var mutants: [String] = []
+
+    @Flag(name: .customLong("all"), help: "Run each mutant in all scenarios, also after its proof.")
+    var isExhaustive = false
+
+    @Option(help: ArgumentHelp("Runs at the same time. (default: number of CPUs)", valueName: "number"))
+    var jobs: Int?
+
+    @Flag(help: "Print JSON, one object per line.")
+    var json = false
+
+    @Flag(name: .shortAndLong, help: "Print results only.")
+    var quiet = false
+
+    func validate() throws {
+        try MutantName.validate(mutants)
+        if let jobs, !(1...1024).contains(jobs) { throw ValidationError("--jobs \(jobs) must be 1 to 1024") }
+    }
+
+    func run() async throws {
+        var options = SelfTest.Options()
+        options.scenarios = scenarios
+        options.mutants = mutants.compactMap(RunMutant.init(named:))
+        options.isExhaustive = isExhaustive
+        options.jobs = jobs
+        options.isJSON = json
+        options.isQuiet = quiet
+        let console = Console(wantsStatusLine: !quiet && !json, hasPrompt: false)
+        let test = SelfTest(options, console: console)
+        if list { return test.list() }
+        let events = ForegroundEvents()
+        let running = Task { try await test.run() }
+        let watching = Task {
+            if await events.next() != nil { running.cancel() }
+        }
+        defer { watching.cancel() }
+        let status: Int32
+        do {
+            status = try await running.value
+        } catch {
+            console.clearStatus()
+            console.print("interrupted", to: .progress)
+            throw ExitStatus.interrupted
+        }
+        if status != 0 { throw ExitCode(status) }
+    }
+}
+
+/// Names of mutants as arguments.
+enum MutantName {
+    /// Throws if a name is not that of a mutant.
+    static func validate(_ names: [String]) throws {
+        for name in names where RunMutant(named: name) == nil {
+            throw ValidationError(
+                "--mutant '\(name.prefix(40))' is not the name of a mutant"
+                    + NearestName.hint(name, in: RunMutant.allCases.map(\.name))
+                    + " ('slowlane selftest --list' lists them)")
+        }
+    }
+}
