@@ -67,6 +67,8 @@ import Testing
             vacuity.findings.map { "\($0.kind.rawValue): \($0.subject)" } == [
                 "passes without fault: cut at queued of PUT n1", "fault never fires: cut at committed of PUT n1",
                 "no mutant fails: always: A n1 title Milk",
+                // The dropped change is shown for a moment without an icon.
+                "no mutant fails: eventually: A n1 icon none, text two, by 30.0 s",
             ])
     }
 }
