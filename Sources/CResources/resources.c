@@ -226,11 +226,20 @@ static const struct cresources_file files[] = {
     {"scenarios/half-open.yaml", (const char[]){
 #embed "../../scenarios/half-open.yaml" suffix(, 0)
     }},
+    {"scenarios/index-diff-on-edge.yaml", (const char[]){
+#embed "../../scenarios/index-diff-on-edge.yaml" suffix(, 0)
+    }},
     {"scenarios/kill-everywhere.yaml", (const char[]){
 #embed "../../scenarios/kill-everywhere.yaml" suffix(, 0)
     }},
     {"scenarios/kill-while-reading.yaml", (const char[]){
 #embed "../../scenarios/kill-while-reading.yaml" suffix(, 0)
+    }},
+    {"scenarios/late-answer.yaml", (const char[]){
+#embed "../../scenarios/late-answer.yaml" suffix(, 0)
+    }},
+    {"scenarios/list-cut-midway.yaml", (const char[]){
+#embed "../../scenarios/list-cut-midway.yaml" suffix(, 0)
     }},
     {"scenarios/operation-ids.yaml", (const char[]){
 #embed "../../scenarios/operation-ids.yaml" suffix(, 0)
@@ -262,6 +271,9 @@ static const struct cresources_file files[] = {
     {"scenarios/single-flight.yaml", (const char[]){
 #embed "../../scenarios/single-flight.yaml" suffix(, 0)
     }},
+    {"scenarios/token-expires-offline.yaml", (const char[]){
+#embed "../../scenarios/token-expires-offline.yaml" suffix(, 0)
+    }},
     {"scenarios/trickle-at-edge.yaml", (const char[]){
 #embed "../../scenarios/trickle-at-edge.yaml" suffix(, 0)
     }},
@@ -273,6 +285,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/upload-cut-halfway.yaml", (const char[]){
 #embed "../../scenarios/upload-cut-halfway.yaml" suffix(, 0)
+    }},
+    {"scenarios/validators.yaml", (const char[]){
+#embed "../../scenarios/validators.yaml" suffix(, 0)
     }},
     {"scenarios/warm-read-offline.yaml", (const char[]){
 #embed "../../scenarios/warm-read-offline.yaml" suffix(, 0)

@@ -31,6 +31,10 @@ extension ScenarioFormat {
             "count", .either([.integer(0...numberMax), .object("count")]),
             "The number of requests: a number, or `min` and `max`."),
         Key(
+            "attempts", .either([.integer(0...numberMax), .object("attempts")]),
+            "The number of attempts of the devices: attempts to connect, and requests on connections that were open "
+                + "already. Needs `request: any`."),
+        Key(
             "answers", .list(.response, atLeast: 0, atMost: 1000),
             "The results in order: a status, `2xx`, `lost` (the server responded, the client received nothing), or "
                 + "`none` (the request did not reach the server)."),
@@ -171,7 +175,10 @@ extension ScenarioFormat {
                 Key(
                     "path", .text, required: true,
                     "The request target, such as `/api/notes/{n1}/`; `{n1}` stands for the identifier of the note n1."),
-                Key("headers", .map(.field, .text), default: "none", "Header fields."),
+                Key(
+                    "headers", .map(.field, .text), default: "none",
+                    "Header fields. `{n1.revision}` stands for the revision of the note n1 in the last response that the "
+                        + "sender has received."),
                 Key("body", .text, default: "empty", "The body."),
             ]),
         Object(
@@ -229,7 +236,7 @@ extension ScenarioFormat {
             ], atLeastOne: ["traffic", "always", "sometimes", "eventually", "finally", "thresholds"]),
         Object(
             "traffic", "'traffic'", matchKeys,
-            atLeastOne: ["count", "answers", "same", "order", "duplicates", "bytes-down", "bytes-up"]),
+            atLeastOne: ["count", "attempts", "answers", "same", "order", "duplicates", "bytes-down", "bytes-up"]),
         Object(
             "count", "'count'",
             [
@@ -238,6 +245,12 @@ extension ScenarioFormat {
                     "max", .either([.integer(0...numberMax), .choice(["budget"])]), default: "no limit",
                     "The greatest number. `budget` is the number of attempts that the client's retry policy allows in "
                         + "each outage."),
+            ], atLeastOne: ["min", "max"]),
+        Object(
+            "attempts", "'attempts'",
+            [
+                Key("min", .integer(0...numberMax), default: "0", "The least number."),
+                Key("max", .integer(0...numberMax), default: "no limit", "The greatest number."),
             ], atLeastOne: ["min", "max"]),
         Object(
             "bytes", "a number of bytes",

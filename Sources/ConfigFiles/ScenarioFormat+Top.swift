@@ -70,6 +70,10 @@ extension ScenarioFormat {
                 Key(
                     "contract", .choice(["compat", "orig", "strict"]), default: "compat",
                     "The API contract of the notes server."),
+                Key(
+                    "token-life", .time, default: "no tokens",
+                    "Devices authenticate with access tokens of this lifetime, at least 1 s, and renew them. Without it they "
+                        + "send passwords. Not with `orig`."),
                 Key("notes", .map(.newRow, .object("note")), "Notes at the start, by their names in the scenario."),
                 Key("fill", .object("fill"), "Generated notes at the start, called f1, f2 and so on."),
                 Key(

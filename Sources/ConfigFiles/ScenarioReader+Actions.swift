@@ -108,6 +108,11 @@ extension ScenarioReader {
         for row in request.rows where !rows.contains(row) {
             reader.report("no note is called '\(row.prefix(40))'\(NearestName.hint(row, in: rows))", at: pathNode)
         }
+        for row in request.revisionRows where !rows.contains(row) {
+            reader.report(
+                "no note is called '\(row.prefix(40))'\(NearestName.hint(row, in: rows))", at: fields["headers"] ?? node
+            )
+        }
         return request
     }
 

@@ -8,6 +8,14 @@ extension ScenarioReader {
     func readServer(_ node: Node?, _ scenario: inout Scenario) {
         guard let node, let fields = fields(node, "server") else { return }
         if let contract = fields.choice("contract") { scenario.contract = contract }
+        if let node = fields["token-life"], let life = time(node) {
+            scenario.tokenLife = life
+            if life < .seconds(1) {
+                reader.report("expected a time of at least 1 s", at: node)
+            } else if scenario.contract == "orig" || fields["run"] != nil || fields["url"] != nil {
+                reader.report("only the built-in server has tokens, with the contracts compat and strict", at: node)
+            }
+        }
         for (key, value) in entries(fields["notes"], expected: "a mapping from names to notes") {
             guard let row = newRow(key), let note = self.fields(value, "note") else { continue }
             rows.insert(row)

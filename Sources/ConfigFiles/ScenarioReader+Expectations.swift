@@ -51,6 +51,10 @@ extension ScenarioReader {
         let from = fields["from"].flatMap(knownActor)
         let seen = fields.choice("seen").flatMap(Expectation.Traffic.Seen.init(rawValue:)) ?? .server
         let count = fields["count"].flatMap(count)
+        let attempts = fields["attempts"].flatMap(attempts)
+        if let node = fields["attempts"], let request, request.method != nil || request.row != nil {
+            reader.report("'attempts' needs 'request: any': an attempt to connect has no request", at: node)
+        }
         let responses = fields["answers"].map { _ in fields.list("answers").compactMap(response) }
         let same = fields.list("same").compactMap { node in
             oneOf(node, Expectation.Traffic.Sameness.allCases.map(\.rawValue))
@@ -64,7 +68,30 @@ extension ScenarioReader {
         guard let request else { return nil }
         return Expectation.Traffic(
             request: request, from: from, seen: seen, between: between, count: count, responses: responses, same: same,
-            during: during, order: order, duplicates: duplicates, bytesDown: down, bytesUp: up)
+            during: during, order: order, duplicates: duplicates, bytesDown: down, bytesUp: up, attempts: attempts)
+    }
+
+    private func attempts(_ node: Node) -> ClosedRange<Int>? {
+        guard node.mapping != nil else { return number(node, "a number, or {min: .., max: ..}").map { $0...$0 } }
+        guard let fields = fields(node, "attempts") else { return nil }
+        return range(fields, node, "'attempts'", fields.integer)
+    }
+
+    /// Returns the range of the keys `min` and `max`.
+    private func range(
+        _ fields: ScenarioFields, _ node: Node, _ what: String, _ value: (String) -> Int?
+    ) -> ClosedRange<Int>? {
+        guard fields["min"] != nil || fields["max"] != nil else {
+            reader.report("\(what) needs 'min' or 'max'", at: node)
+            return nil
+        }
+        let least = value("min") ?? 0
+        let most = value("max") ?? .max
+        guard least <= most else {
+            reader.report("'min' is greater than 'max'", at: node)
+            return nil
+        }
+        return least...most
     }
 
     private func count(_ node: Node) -> Expectation.Traffic.Count? {
@@ -89,17 +116,7 @@ extension ScenarioReader {
     private func bytes(_ node: Node) -> ClosedRange<Int>? {
         guard node.mapping != nil else { return size(node).map { $0...$0 } }
         guard let fields = fields(node, "bytes") else { return nil }
-        guard fields["min"] != nil || fields["max"] != nil else {
-            reader.report("a number of bytes needs 'min' or 'max'", at: node)
-            return nil
-        }
-        let least = fields.size("min") ?? 0
-        let most = fields.size("max") ?? .max
-        guard least <= most else {
-            reader.report("'min' is greater than 'max'", at: node)
-            return nil
-        }
-        return least...most
+        return range(fields, node, "a number of bytes", fields.size)
     }
 
     private func response(_ node: Node) -> Expectation.Traffic.Response? {

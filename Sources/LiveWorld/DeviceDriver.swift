@@ -25,6 +25,8 @@ actor DeviceDriver: LiveDevice {
     private var client: SyncClient?
     private var isStopped = false
     private var interface = NetworkInterface(isUp: true)
+    /// The tokens that the device keeps for the next start of its client; `nil` if it has none.
+    private nonisolated let tokens = Mutex<SyncTokens?>(nil)
     /// The shift of the wall clock.
     private var wallShift = Nanoseconds.zero
     /// The request that is being sent past the client's queue.
@@ -130,13 +132,15 @@ actor DeviceDriver: LiveDevice {
     /// Fetches the server's notes into the store, and ends the client. Nothing of it is recorded.
     private func prepare() async {
         do {
-            let client = try await SyncClient.start(configuration())
+            let client = try await SyncClient.start(try configuration())
             self.client = client
             // The run may have been cancelled meanwhile.
             if isStopped { return await client.kill() }
             let completion = try await client.waitUntilComplete(timeout: Self.prepareMax)
             await client.kill()
             self.client = nil
+            // The life of the tokens begins with the scenario.
+            tokens.withLock { $0 = nil }
             await proxy.abortConnections()
             // The next connection has number 0.
             await proxy.reseed(world.seed)
@@ -148,9 +152,14 @@ actor DeviceDriver: LiveDevice {
 
     // MARK: The client
 
-    private func configuration() -> SyncClientConfiguration {
+    private func configuration() throws -> SyncClientConfiguration {
+        let tokens = try tokens.withLock { tokens throws(SetupError) in
+            if tokens == nil { tokens = try world.signIn(user) }
+            return tokens
+        }
         var configuration = SyncClientConfiguration(
             host: "127.0.0.1", port: proxy.address.port, user: user, password: RunServer.password, storePath: storePath)
+        if let tokens { configuration.credentials = .tokens(tokens) }
         configuration.mutants = mutants
         configuration.version = version
         configuration.seed = seeds.bits()
@@ -167,7 +176,7 @@ actor DeviceDriver: LiveDevice {
             process = ledger.begin(version)
             return []
         }
-        var configuration = configuration()
+        var configuration = try configuration()
         configuration.onActivity = { [world, name, process] activity in
             world.client(of: name) { ledger, recorder in
                 ledger.activity(activity, process: process, &recorder)
@@ -178,7 +187,9 @@ actor DeviceDriver: LiveDevice {
             case .connectionAttempted, .connected, .connectionEnded, .committed: break
             }
         }
-        client = try await SyncClient.start(configuration, interface: interface) { [world, name, process] event, _ in
+        client = try await SyncClient.start(configuration, interface: interface) {
+            [weak self, world, name, process] event, _ in
+            if case .refreshed(let tokens) = event { self?.tokens.withLock { $0 = tokens } }
             guard case .view(let change) = event else { return }
             world.client(of: name) { ledger, recorder in
                 ledger.viewChanged(change, process: process, &recorder)
@@ -206,16 +217,17 @@ actor DeviceDriver: LiveDevice {
             return (change, recorder.assign(row: change.row, to: Array(record.text.utf8)))
         }
         guard let change else { return try await client.sync() }
-        let kept = try await client.change { engine, now in try change.apply(to: &engine, at: now) }
-        world.client(of: name) { [name] ledger, recorder in
-            var events: [History.Event] = []
-            if kept != change.record {
-                events = recorder.assign(row: change.row, to: Array(kept.text.utf8))
+        try await client.change { [world, name] engine, now in
+            let kept = try change.apply(to: &engine, at: now)
+            guard kept != change.record else { return }
+            // A note that is restored under another identifier has its name before it is visible.
+            world.client(of: name) { ledger, recorder in
                 ledger.renamed(change.record, to: kept)
-                events += ledger.viewEvents(&recorder)
+                return recorder.assign(row: change.row, to: Array(kept.text.utf8))
             }
-            return events + (change.isAccepted ? [.accepted(device: name, row: change.row)] : [])
         }
+        guard change.isAccepted else { return }
+        world.client(of: name) { [name] _, _ in [.accepted(device: name, row: change.row)] }
     }
 
     /// Opens a note, or the list, from the store.
@@ -278,7 +290,7 @@ actor DeviceDriver: LiveDevice {
         do {
             guard client != nil else { throw ActionError("\(name) is not running") }
             content = try world.withRecorder { recorder throws(ActionError) in
-                (try RawRequest.content(of: request, recorder), [])
+                (try RawRequest.content(of: request, recorder, from: name), [])
             }
         } catch {
             return world.finished(act, error)

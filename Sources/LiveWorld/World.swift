@@ -6,6 +6,7 @@ internal import NIOPosix
 internal import ProxyServer
 internal import ScenarioModel
 internal import ScenarioWorld
+internal import SyncEngine
 internal import Synchronization
 
 /// The director and the recorder of a run in real time. Drivers report facts from any thread; orders for an actor are
@@ -212,6 +213,9 @@ final class World: Sendable {
             return value
         }
     }
+
+    /// Returns the tokens with which a device of a user authenticates; `nil` if it sends the password.
+    func signIn(_ user: String) throws(SetupError) -> SyncTokens? { try notes?.signIn(user) ?? nil }
 
     /// Reports that the setup of a device is complete, or why it failed.
     func prepared(_ device: String, failure: String? = nil) {

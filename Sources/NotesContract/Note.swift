@@ -167,6 +167,8 @@ public enum NotesHTTP {
     public static let notesPath = "/api/notes/"
     /// The path of the index.
     public static let indexPath = "/api/notes-uuids/"
+    /// The path of requests for another access token.
+    public static let refreshPath = "/api/tokens/refresh/"
 
     /// Returns the path of one note.
     public static func path(of uuid: String) -> String { "\(notesPath)\(uuid)/" }

@@ -69,7 +69,8 @@ extension Scenario {
         public let method: String
         /// The request target. `{n1}` stands for the identifier of the note `n1`.
         public let path: String
-        /// Header fields, in the order of the file.
+        /// Header fields, in the order of the file. `{n1.revision}` in a value stands for the revision of the note `n1`
+        /// that the sender has received last.
         public let headers: [Argument]
         /// The body.
         public let body: String
@@ -87,6 +88,34 @@ extension Scenario {
             path.split(separator: "{", omittingEmptySubsequences: false).dropFirst().compactMap { part in
                 part.firstIndex(of: "}").map { String(part[..<$0]) }
             }
+        }
+
+        /// The names of the notes whose revisions ``headers`` have, in order.
+        public var revisionRows: [String] { headers.flatMap { Self.revisions(in: $0.value) } }
+
+        private static let revisionSuffix = ".revision"
+
+        private static func revisions(in text: String) -> [String] {
+            text.split(separator: "{", omittingEmptySubsequences: false).dropFirst().compactMap { part in
+                guard let end = part.firstIndex(of: "}"), part[..<end].hasSuffix(revisionSuffix) else { return nil }
+                return String(part[..<end].dropLast(revisionSuffix.count))
+            }
+        }
+
+        /// Returns the header fields with the revisions of notes; `nil` if one of the notes has none.
+        public func headers(revision: (String) -> String?) -> [Argument]? {
+            var found: [Argument] = []
+            for field in headers {
+                var value = field.value
+                for row in Set(Self.revisions(in: value)) {
+                    guard let revision = revision(row) else { return nil }
+                    let parts = value.split(
+                        separator: "{\(row)\(Self.revisionSuffix)}", omittingEmptySubsequences: false)
+                    value = parts.joined(separator: revision)
+                }
+                found.append(Argument(name: field.name, value: value))
+            }
+            return found
         }
 
         /// Returns the request target with the identifiers of notes; `nil` if one of the notes has none.

@@ -141,13 +141,15 @@ public struct Expectation: Sendable {
         public let bytesDown: ClosedRange<Int>?
         /// The number of bytes of the requests' bodies, counted in the same way.
         public let bytesUp: ClosedRange<Int>?
+        /// The number of attempts of the devices: attempts to connect, and requests on connections that were open already.
+        public let attempts: ClosedRange<Int>?
 
         /// Creates a condition on requests.
         public init(
             request: RequestPattern, from: String?, seen: Seen, between: (from: TimeReference, to: TimeReference)?,
             count: Count?, responses: [Response]?, same: [Sameness], during: During? = nil,
             order: [RequestPattern]? = nil, duplicates: Int? = nil, bytesDown: ClosedRange<Int>? = nil,
-            bytesUp: ClosedRange<Int>? = nil
+            bytesUp: ClosedRange<Int>? = nil, attempts: ClosedRange<Int>? = nil
         ) {
             self.request = request
             self.from = from
@@ -161,6 +163,7 @@ public struct Expectation: Sendable {
             self.duplicates = duplicates
             self.bytesDown = bytesDown
             self.bytesUp = bytesUp
+            self.attempts = attempts
         }
     }
 }
@@ -178,6 +181,7 @@ extension Expectation.Traffic: CustomStringConvertible {
         case .budget(let least)?: text += (least > 0 ? ", at least \(least)" : "") + ", within the retry budget"
         case nil: break
         }
+        if let attempts { text += ", " + Self.text(attempts, "attempts") }
         if let responses { text += ", answers \(responses.map(\.description).joined(separator: " "))" }
         if !same.isEmpty { text += ", same \(same.map(\.rawValue).joined(separator: " and "))" }
         if let order { text += ", order \(order.map(\.description).joined(separator: ", "))" }

@@ -19,10 +19,7 @@ extension ExpectationEvaluator {
         for device in scenario.devices where traffic.from == nil || device.name == traffic.from {
             let policy = facts.device(device.name)?.policy ?? ClientPolicy()
             let periods = traffic.during.map { self.periods(of: $0, device) }
-            let attempts = attempts(of: device.name, traffic).filter { attempt in
-                contains(attempt.index, attempt.time, from: from, to: to)
-                    && periods?.contains { $0.contains(attempt.index) } ?? true
-            }
+            let attempts = attempts(of: device, traffic, from: from, to: to)
             total += attempts.count
             let window = (from: time(of: from), to: to.map { time(of: $0) } ?? Nanoseconds(.max))
             var flapping = (count: 0, allowed: writes(of: device.name), start: Nanoseconds?.none)
@@ -50,6 +47,30 @@ extension ExpectationEvaluator {
         }
         if total < least { return .fail("\(Self.attempts(total)), at least \(least) expected") }
         return hasOutage ? .pass : .inconclusive("there was no outage")
+    }
+
+    /// Returns the reason why the number of attempts is not within a range; `nil` if it is.
+    mutating func mismatch(
+        _ traffic: Expectation.Traffic, _ range: ClosedRange<Int>, from: Bound, to: Bound?
+    ) -> String? {
+        var found: [Nanoseconds] = []
+        for device in scenario.devices where traffic.from == nil || device.name == traffic.from {
+            found += attempts(of: device, traffic, from: from, to: to).map(\.time)
+        }
+        if range.contains(found.count) { return nil }
+        let times = found.sorted().prefix(3).map { TimeFormat.seconds($0) }.joined(separator: ", ")
+        return Self.attempts(found.count) + (found.isEmpty ? "" : " at \(times)\(found.count > 3 ? " ..." : "")")
+    }
+
+    /// Returns the attempts of a device that a condition concerns.
+    private mutating func attempts(
+        of device: Scenario.Device, _ traffic: Expectation.Traffic, from: Bound, to: Bound?
+    ) -> [(index: Int, time: Nanoseconds)] {
+        let periods = traffic.during.map { self.periods(of: $0, device) }
+        return attempts(of: device.name, traffic).filter { attempt in
+            contains(attempt.index, attempt.time, from: from, to: to)
+                && periods?.contains { $0.contains(attempt.index) } ?? true
+        }
     }
 
     private static func attempts(_ count: Int) -> String { "\(count) \(count == 1 ? "attempt" : "attempts")" }

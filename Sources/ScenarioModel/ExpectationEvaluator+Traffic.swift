@@ -43,11 +43,14 @@ extension ExpectationEvaluator {
             let outcome = budget(traffic, least: least, from: from, to: to)
             if outcome != .pass { return outcome }
         }
+        if let range = traffic.attempts, let reason = mismatch(traffic, range, from: from, to: to) {
+            return .fail(reason)
+        }
         let found = matching(traffic, from: from, to: to)
         if case .range(let range)? = traffic.count, !range.contains(found.count) {
             return .fail("\(Self.requests(found.count))" + Self.times(found))
         }
-        if isSometimes, found.isEmpty, traffic.count == nil { return .fail(Self.noRequest) }
+        if isSometimes, found.isEmpty, traffic.count == nil, traffic.attempts == nil { return .fail(Self.noRequest) }
         if let expected = traffic.responses {
             let responses = found.map { Self.response($0, seen: traffic.seen) }
             if !(isSometimes ? Self.contains(responses, expected) : Self.isEqual(responses, expected)) {

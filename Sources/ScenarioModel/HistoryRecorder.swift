@@ -26,6 +26,10 @@ public struct HistoryRecorder: Sendable {
     private var revisions: [Int: Int] = [:]
     /// The numbers of access tokens.
     private var tokens: [[UInt8]: Int] = [:]
+    /// The actors and records of exchanges without a complete response.
+    private var subjects: [Int: Subject] = [:]
+    /// The entity tags of the last responses.
+    private var entityTags: [Subject: String] = [:]
     /// The number of names assigned; names of notes are the same as long as it is.
     public private(set) var namings = 0
 
@@ -36,6 +40,12 @@ public struct HistoryRecorder: Sendable {
     private struct Source: Hashable {
         let actor: String
         let number: Int
+    }
+
+    /// A record as an actor sees it.
+    private struct Subject: Hashable {
+        let actor: String
+        let record: [UInt8]
     }
 
     /// Creates a recorder.
@@ -178,13 +188,23 @@ public struct HistoryRecorder: Sendable {
     /// - Parameter exchange: The number of the exchange in the run.
     public mutating func responseStarted(_ exchange: Int, entityTag: String?) {
         revisions[exchange] = entityTag.flatMap(Self.revision)
+        if let entityTag, let subject = subjects[exchange] { entityTags[subject] = entityTag }
+    }
+
+    /// Returns the revision that the entity tag of the last response to an actor names: its text between the quotes;
+    /// `nil` if no response did.
+    public func revision(of row: String, receivedBy actor: String) -> String? {
+        guard let record = records[row], let tag = entityTags[Subject(actor: actor, record: record)] else { return nil }
+        let parts = tag.split(separator: "\"", omittingEmptySubsequences: false)
+        return parts.count == 3 ? String(parts[1]) : nil
     }
 
     /// Returns the event of a complete response of the server.
     ///
     /// - Parameter exchange: The number of the exchange in the run.
     public mutating func responded(_ exchange: Int, status: Int, bytes: Int64) -> History.Event {
-        .serverResponded(
+        subjects[exchange] = nil
+        return .serverResponded(
             exchange, status: status, bytes: Int(clamping: bytes), revision: revisions.removeValue(forKey: exchange))
     }
 
@@ -204,6 +224,7 @@ public struct HistoryRecorder: Sendable {
     ) -> History.Event {
         let id = exchange(number, of: actor)
         let row = record.flatMap { rows[$0] }
+        if let record { subjects[id] = Subject(actor: actor, record: record) }
         if let record, row == nil {
             if unnamed.count == Self.unnamedMax { unnamed.removeFirst() }
             unnamed.append((id, record))

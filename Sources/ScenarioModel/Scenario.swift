@@ -30,6 +30,8 @@ public struct Scenario: Sendable {
     public var server = ServerKind.builtIn
     /// The API contract of the server.
     public var contract: String
+    /// The lifetime of the access tokens with which devices authenticate; `nil` if they send passwords.
+    public var tokenLife: Nanoseconds?
     /// Notes on the server at the start.
     public var notes: [SeedNote]
     /// Generated notes on the server at the start, after ``notes``; `nil` for none.

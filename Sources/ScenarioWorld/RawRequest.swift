@@ -8,17 +8,20 @@ public enum RawRequest {
         "connection", "content-length", "expect", "host", "transfer-encoding", "upgrade",
     ]
 
-    /// Returns a request with the identifiers of its notes.
+    /// Returns a request of a device or writer with the identifiers of its notes, and their revisions as the device or
+    /// writer received them last.
     public static func content(
-        of request: Scenario.RawRequest, _ recorder: HistoryRecorder
+        of request: Scenario.RawRequest, _ recorder: HistoryRecorder, from actor: String
     ) throws(ActionError) -> SyncRequestContent {
         let target = request.target { row in recorder.record(of: row).map { String(decoding: $0, as: UTF8.self) } }
         guard let target else { throw ActionError("the path names a note that does not exist yet") }
         if let field = request.headers.first(where: { framingFields.contains($0.name.lowercased()) }) {
             throw ActionError("the header field '\(field.name)' cannot be given: the connection determines it")
         }
+        let headers = request.headers { row in recorder.revision(of: row, receivedBy: actor) }
+        guard let headers else { throw ActionError("\(actor) has received no revision of a note in a header field") }
         return SyncRequestContent(
-            method: request.method, target: target, headers: request.headers.map { ($0.name, $0.value) },
+            method: request.method, target: target, headers: headers.map { ($0.name, $0.value) },
             body: Array(request.body.utf8))
     }
 

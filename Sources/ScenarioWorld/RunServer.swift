@@ -1,6 +1,8 @@
+internal import Determinism
 internal import NotesContract
 public import NotesService
 public import ScenarioModel
+public import SyncEngine
 
 /// The notes service of a run with the notes of its scenario. Scenario and seed determine all identifiers.
 public struct RunServer: Sendable {
@@ -16,6 +18,7 @@ public struct RunServer: Sendable {
     public let names: [(row: String, uuid: String)]
     private let store: NotesStore
     private let users: [String]
+    private let hasTokens: Bool
 
     /// Creates the service.
     ///
@@ -59,9 +62,25 @@ public struct RunServer: Sendable {
             throw SetupError("\(scenario.name): cannot create the server's notes: \(error)")
         }
         self.names = names
+        var limits = NotesService.Limits()
+        if let life = scenario.tokenLife { limits.accessSeconds = max(1, Int(life.count / 1_000_000_000)) }
         service = NotesService(
-            store: store, users: Dictionary(uniqueKeysWithValues: users.map { ($0, Self.password) }), now: now,
+            store: store, users: Dictionary(uniqueKeysWithValues: users.map { ($0, Self.password) }),
+            // Clients renew a token after 401, not after 403 (RFC 6750, 3.1).
+            unauthenticatedStatus: scenario.tokenLife == nil ? nil : 401, limits: limits, now: now,
             monotonicNow: monotonicNow, makeUUID: { ids.uuid() }, mutants: mutants)
+        hasTokens = scenario.tokenLife != nil
+    }
+
+    /// Returns the tokens with which a device of a user authenticates; `nil` if it sends the password.
+    public func signIn(_ user: String) throws(SetupError) -> SyncTokens? {
+        guard hasTokens else { return nil }
+        do {
+            let (access, refresh) = try service.issueTokens(to: user)
+            return SyncTokens(access: access, refresh: refresh)
+        } catch {
+            throw SetupError("cannot sign in the user '\(user.prefix(40))': \(error)")
+        }
     }
 
     /// Returns the notes of all users by their names in the scenario.

@@ -28,19 +28,22 @@ public struct RunResult: Sendable {
     public let eventCount: Int
     /// The number of actions that the clients of each device have executed since 0 s; empty in real time.
     public let actionCounts: [String: Int]
+    /// The numbers of the actions of each device that were commits, from 0; empty in real time.
+    public let commitActions: [String: [Int]]
     /// The output of the user's programs that were part of the run.
     public let outputs: [ProgramOutput]
 
     /// Creates a result.
     public init(
         verdict: Verdict, history: History, digest: UInt64, eventCount: Int, actionCounts: [String: Int] = [:],
-        outputs: [ProgramOutput] = []
+        commitActions: [String: [Int]] = [:], outputs: [ProgramOutput] = []
     ) {
         self.verdict = verdict
         self.history = history
         self.digest = digest
         self.eventCount = eventCount
         self.actionCounts = actionCounts
+        self.commitActions = commitActions
         self.outputs = outputs
     }
 

@@ -23,6 +23,7 @@ public struct WriterClient: Sendable {
         public let bodyDigest: UInt64
     }
 
+    private let name: String
     private let ids: RandomIdentifiers
     private let resource = NotesResource()
     private var count = 0
@@ -46,7 +47,10 @@ public struct WriterClient: Sendable {
     private var lastRead: [String: RemoteRecord] = [:]
 
     /// Creates the client of a writer; name and seed determine its identifiers.
-    public init(_ name: String, seed: UInt64) { ids = RandomIdentifiers(seed: seed, "user/\(name)/ids") }
+    public init(_ name: String, seed: UInt64) {
+        self.name = name
+        ids = RandomIdentifiers(seed: seed, "user/\(name)/ids")
+    }
 
     /// Begins an action. Returns the record that the action creates, which has its name from now on.
     ///
@@ -74,7 +78,7 @@ public struct WriterClient: Sendable {
             pending = .stale(.delete(base.id, base: base.revision, operation: ids.uuid()))
         case .send(let request):
             let record = request.rows.first.flatMap { recorder.record(of: $0) }
-            pending = .raw(try RawRequest.content(of: request, recorder), record: record)
+            pending = .raw(try RawRequest.content(of: request, recorder, from: name), record: record)
         case .sync: break
         case .resolve, .choose: throw ActionError("a writer has no conflicts to resolve")
         case .kill, .start: throw ActionError("a writer has no client to stop or start")
@@ -147,7 +151,7 @@ public struct WriterClient: Sendable {
     private static func record(of operation: SyncOperation) -> [UInt8]? {
         switch operation {
         case .fetch(let id), .create(let id, _, _), .update(let id, _, _, _), .delete(let id, _, _): Array(id.text.utf8)
-        case .probe, .index: nil
+        case .probe, .refresh, .index: nil
         }
     }
 }

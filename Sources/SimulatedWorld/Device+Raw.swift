@@ -6,7 +6,7 @@ extension Device {
     /// Sends a request on a connection of its own and calls `finish` when the response or the end of the connection has
     /// arrived. A kill of the client closes the connection.
     func send(_ request: Scenario.RawRequest, finish: @escaping () -> Void) throws(ActionError) {
-        let content = try RawRequest.content(of: request, world.recorder)
+        let content = try RawRequest.content(of: request, world.recorder, from: name)
         let connection = Connection(self, process: process, nil, attempt: nil)
         do {
             connection.raw = try RawExchange(content, authorization: Server.authorization(of: user))

@@ -17,6 +17,8 @@ final class Device {
     let user: String
     private let mutants: Set<Mutant>
     var store: MemoryStore
+    /// The tokens that the device keeps for the next start of its client; `nil` if it has none.
+    private var tokens: SyncTokens?
     /// The version of the client.
     var version: ClientVersion
     var link: SharedLink
@@ -34,6 +36,8 @@ final class Device {
     private var linkDeadline: Instant?
     /// The number of actions of clients since 0 s.
     private(set) var actionCount = 0
+    /// The numbers of the actions that were commits.
+    private(set) var commitActions: [Int] = []
     /// The action before which the client is killed.
     private var killAction: Int?
     /// Whether the client starts again after a kill between two of its actions.
@@ -94,9 +98,10 @@ final class Device {
         guard !isRunning else { return nil }
         if let refusal = StoreVersions.refusal(of: version, store: store.version) { return refusal }
         process += 1
+        if tokens == nil { tokens = world.signIn(user) }
         let engine = SyncEngine(
-            restoring: store.state, account: SyncAccount(user: user, server: Server.host), seed: seeds.bits(),
-            mutants: mutants, version: version)
+            restoring: store.state, account: SyncAccount(user: user, server: Server.host), tokens: tokens,
+            seed: seeds.bits(), mutants: mutants, version: version)
         var machine = SyncMachine(
             engine: engine, host: Server.host, authorization: Server.authorization(of: user))
         machine.started(interface: interface, at: world.now)
@@ -136,6 +141,9 @@ final class Device {
         exchanges = [:]
         attemptCount = 0
         actionCount = 0
+        commitActions = []
+        // The life of the tokens begins with the scenario.
+        tokens = nil
         link = Self.makeLink(name, world)
         linkDeadline = nil
         killAction = world.kill?.device == name ? world.kill?.action : nil
@@ -157,7 +165,7 @@ final class Device {
         isRestarting = true
         world.settled(self, false)
         world.record(.stopped(device: name))
-        world.schedule(.restart(self), after: World.restartDelay)
+        world.schedule(.restart(self), after: world.kill?.restartsAfter ?? .zero)
     }
 
     // MARK: Inputs
@@ -325,6 +333,7 @@ final class Device {
             } else if isRunning, hasAction {
                 if killAction == actionCount { return killBetweenActions() }
                 guard let action = takeClientAction() else { continue }
+                if case .commit = action { commitActions.append(actionCount) }
                 actionCount += 1
                 execute(action)
             } else {
@@ -372,6 +381,7 @@ final class Device {
             let belief = view.apply(change, of: name)
             recordView()
             if let belief { world.record(belief) }
+        case .report(.refreshed(let tokens)): self.tokens = tokens
         case .report: break
         }
     }
@@ -467,12 +477,12 @@ final class Device {
 
     private func make(_ change: UserChange) throws {
         let kept = try machine?.change(at: world.now) { engine, now in try change.apply(to: &engine, at: now) }
-        settle()
+        // A note that is restored under another identifier has its name before it is visible.
         if let kept, kept != change.record {
             world.assign(row: change.row, to: kept.text)
             view.renamed(change.record, to: kept)
-            recordView()
         }
+        settle()
         if hasCommitted, change.isAccepted { world.record(.accepted(device: name, row: change.row)) }
     }
 }

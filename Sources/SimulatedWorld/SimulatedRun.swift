@@ -5,24 +5,27 @@
 //  Does not own: the plan and the meaning of histories (ScenarioModel), the effects of a network (Impairment), the
 //  client (SyncEngine), the server's responses (NotesService), files (ConfigFiles).
 
+public import Determinism
 public import ScenarioModel
 public import ScenarioWorld
 
 /// A run of a scenario in virtual time. Scenario and seed determine everything: the same run has the same digest in
 /// every process and on every machine.
 public enum SimulatedRun {
-    /// A kill of a device's client before one of its actions, in addition to those of the scenario. The client starts
-    /// again after ``SimulatedRun/restartDelay``.
+    /// A kill of a device's client before one of its actions, in addition to those of the scenario.
     public struct Kill: Hashable, Sendable {
         /// The device.
         public let device: String
         /// The number of actions that the device's clients have executed before, since 0 s of the scenario.
         public let action: Int
+        /// The time between the kill and the next start of the client.
+        public let restartsAfter: Nanoseconds
 
         /// Creates a kill.
-        public init(device: String, beforeAction action: Int) {
+        public init(device: String, beforeAction action: Int, restartsAfter: Nanoseconds = .seconds(1)) {
             self.device = device
             self.action = action
+            self.restartsAfter = restartsAfter
         }
     }
 
@@ -45,9 +48,14 @@ public enum SimulatedRun {
         let world = try World(scenario, seed: seed, mutants: mutants, kill: kill, onEvent: onEvent)
         try world.run()
         var counts: [String: Int] = [:]
-        for device in world.devices { counts[device.name] = device.actionCount }
+        var commits: [String: [Int]] = [:]
+        for device in world.devices {
+            counts[device.name] = device.actionCount
+            commits[device.name] = device.commitActions
+        }
         return RunResult(
             verdict: Verdict(scenario, world.recorder.history), history: world.recorder.history,
-            digest: world.recorder.digest, eventCount: world.eventCount, actionCounts: counts)
+            digest: world.recorder.digest, eventCount: world.eventCount, actionCounts: counts,
+            commitActions: commits)
     }
 }

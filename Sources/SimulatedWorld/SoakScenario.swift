@@ -18,9 +18,10 @@ public enum SoakScenario {
     private static let faults = 6
     private static let location = SourceLocation(file: "soak", line: 1, column: 1)
 
-    /// Returns the scenario of a seed.
-    public static func scenario(seed: UInt64) -> Scenario {
+    /// Returns the scenario of a seed, with a server of a contract.
+    public static func scenario(seed: UInt64, contract: String = "compat") -> Scenario {
         var scenario = Scenario(name: "soak")
+        scenario.contract = contract
         scenario.about = "Two devices and a writer on changing networks, drawn from seed \(seed)."
         scenario.seed = seed
         scenario.limit = .seconds(Int64(seconds) + 300)
@@ -117,10 +118,14 @@ public enum SoakScenario {
 
     private static func fault(_ random: inout RandomStream) -> Scenario.Fault {
         let methods = ["POST", "PUT", "DELETE", nil]
+        let method = methods[Int(random.integer(below: 4))]
+        let nth = 1 + Int(random.integer(below: 20))
+        let action: Scenario.Fault.Action = random.bool(probability: 0.5) ? .cut : .mute
+        // F1 to F7, as far as the action has a meaning there.
+        let points = Scenario.Fault.Point.allCases.filter { $0 != .any && action.isPossible(at: $0) }
         return Scenario.Fault(
-            request: RequestPattern(method: methods[Int(random.integer(below: 4))], row: nil),
-            nth: 1 + Int(random.integer(below: 20)), times: 0...1, device: nil,
-            action: random.bool(probability: 0.5) ? .cut : .mute, location: location)
+            request: RequestPattern(method: method, row: nil), nth: nth, times: 0...1, device: nil,
+            point: points[Int(random.integer(below: Int64(points.count)))], action: action, location: location)
     }
 
     // MARK: Steps

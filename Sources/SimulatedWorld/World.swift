@@ -11,8 +11,6 @@ final class World {
     /// The delay between a client's call to connect and the arrival of its SYN at the proxy, and the time in which a
     /// refusal arrives.
     static let localDelay = Nanoseconds(50_000)
-    /// The time between a kill of ``SimulatedRun/Kill`` and the next start of the client.
-    static let restartDelay = Nanoseconds.seconds(1)
     /// The maximum number of events of a run, and of events at one time. Only a client that repeats requests without a
     /// delay exceeds them.
     private static let eventsMax = 20_000_000
@@ -153,6 +151,17 @@ final class World {
     /// Assigns a note its name.
     func assign(row: String, to uuid: String) {
         for event in recorder.assign(row: row, to: Array(uuid.utf8)) { record(event) }
+    }
+
+    /// Returns the tokens with which a device of a user authenticates; `nil` if it sends the password.
+    func signIn(_ user: String) -> SyncTokens? {
+        server.setTime(now)
+        do {
+            return try server.run.signIn(user)
+        } catch {
+            abort("\(error)")
+            return nil
+        }
     }
 
     /// Reports whether a device has nothing to send or fetch.

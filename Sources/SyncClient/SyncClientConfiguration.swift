@@ -8,6 +8,9 @@ public struct SyncClientConfiguration: Sendable {
         case password(String)
         /// A token (RFC 6750, `Bearer`).
         case token(String)
+        /// An access token that the client renews with its refresh token. The callback of the client's start gets the new
+        /// tokens (``SyncEvent/refreshed(_:)``).
+        case tokens(SyncTokens)
         /// No credentials.
         case none
     }

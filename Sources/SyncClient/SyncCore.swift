@@ -71,8 +71,8 @@ final class SyncCore {
             engine: SyncEngine(
                 resource: configuration.resource, restoring: try store.load(),
                 account: SyncAccount(user: configuration.user, server: configuration.address),
-                policy: configuration.policy, seed: configuration.seed, mutants: configuration.mutants,
-                version: configuration.version),
+                policy: configuration.policy, tokens: Self.tokens(configuration), seed: configuration.seed,
+                mutants: configuration.mutants, version: configuration.version),
             host: configuration.address, authorization: Self.authorization(configuration),
             attachments: AttachmentLane(restoring: try store.attachments(), seed: configuration.seed))
         try? store.removeUnusedAttachmentFiles()
@@ -83,8 +83,12 @@ final class SyncCore {
         case .password(let password):
             "Basic " + Data("\(configuration.user):\(password)".utf8).base64EncodedString()
         case .token(let token): "Bearer \(token)"
-        case .none: nil
+        case .tokens, .none: nil
         }
+    }
+
+    private static func tokens(_ configuration: SyncClientConfiguration) -> SyncTokens? {
+        if case .tokens(let tokens) = configuration.credentials { tokens } else { nil }
     }
 
     private var now: Instant { Instant(Nanoseconds((NIODeadline.now() - origin).nanoseconds)) }
@@ -174,8 +178,8 @@ final class SyncCore {
 
     func setCredentials(_ credentials: SyncClientConfiguration.Credentials) {
         configuration.credentials = credentials
-        let authorization = Self.authorization(configuration)
-        input { machine, now in machine.setAuthorization(authorization, at: now) }
+        let (authorization, tokens) = (Self.authorization(configuration), Self.tokens(configuration))
+        input { machine, now in machine.setAuthorization(authorization, tokens: tokens, at: now) }
     }
 
     private func run() {

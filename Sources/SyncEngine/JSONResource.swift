@@ -19,6 +19,7 @@ public struct JSONResource: SyncResource {
     private let identifierKey: String
     private let revisionKey: String
     private let marker: (name: String, value: String)?
+    private let refreshPath: String
 
     /// Creates a resource.
     ///
@@ -28,9 +29,10 @@ public struct JSONResource: SyncResource {
     ///   - marker: A header field of every response of the server, by which a captive portal is recognised.
     ///   - identifierKey: The member with the identifier.
     ///   - revisionKey: The member with the revision: a string, or a number that grows.
+    ///   - refreshPath: The path of requests for another access token, if the client has tokens.
     public init(
         name: String, path: String, marker: (name: String, value: String)? = nil, identifierKey: String = "id",
-        revisionKey: String = "revision"
+        revisionKey: String = "revision", refreshPath: String = "/tokens/refresh"
     ) {
         self.name = name
         serverDescription = "server of '\(name)'"
@@ -38,6 +40,7 @@ public struct JSONResource: SyncResource {
         self.marker = marker
         self.identifierKey = identifierKey
         self.revisionKey = revisionKey
+        self.refreshPath = refreshPath
     }
 
     /// Returns the content of a JSON object, without the members of identifier and revision; `nil` if the bytes are not
@@ -56,6 +59,7 @@ public struct JSONResource: SyncResource {
     public func request(for operation: SyncOperation) -> SyncRequestContent {
         switch operation {
         case .probe: return SyncRequestContent(method: "GET", target: path)
+        case .refresh(let token): return SyncRequestContent(refresh: token, path: refreshPath)
         case .index(_, let entityTag):
             return SyncRequestContent(
                 method: "GET", target: path, headers: entityTag.map { [(name: "If-None-Match", value: $0)] } ?? [])
@@ -114,6 +118,9 @@ public struct JSONResource: SyncResource {
         if let result = SyncResult(status: status, of: operation) { return result }
         switch (operation, status) {
         case (.probe, 200), (.delete, 200), (.delete, 204): return .done
+        case (.refresh(let token), 200):
+            return SyncTokens(json: response.body, sent: token).map(SyncResult.tokens)
+                ?? .invalid("the response has no access token")
         case (.index, 304): return .notModified
         case (.index, 200): return index(response)
         case (.fetch, 200), (.create, 200), (.create, 201), (.update, 200):

@@ -20,6 +20,7 @@ public struct NotesResource: SyncResource {
     public func request(for operation: SyncOperation) -> SyncRequestContent {
         switch operation {
         case .probe: return SyncRequestContent(method: "GET", target: "/api/")
+        case .refresh(let token): return SyncRequestContent(refresh: token, path: NotesHTTP.refreshPath)
         case .index(let cursor, let entityTag):
             let since = cursor.map(PercentEncoding.encode) ?? ""
             return SyncRequestContent(
@@ -84,6 +85,9 @@ public struct NotesResource: SyncResource {
         switch (operation, status) {
         case (.probe, 200): return .done
         case (.index, 200): return index(response)
+        case (.refresh(let token), 200):
+            return SyncTokens(json: response.body, sent: token).map(SyncResult.tokens)
+                ?? .invalid("the response has no access token")
         case (.index, 304): return .notModified
         case (.fetch, 200), (.create, 200), (.create, 201), (.update, 200):
             guard let note = Note(json: response.body) else { return .invalid("the response is not a note") }

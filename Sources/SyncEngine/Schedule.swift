@@ -35,8 +35,12 @@ struct Schedule: Sendable {
     /// The server's record is fetched before anything else is sent, because the outcome of the first entry is unknown
     /// or contested.
     var mustReconcile = false
-    /// The server has another revision.
+    /// The server's record is to be read.
     var wantsFetch = false
+    /// The number of the first exchange that began after the read was requested: its result may take the read's place.
+    var fetchRequestedAt = 0
+    /// The revision that the index lists, if it is the reason for the read.
+    var listedRevision: RecordRevision?
     /// Failed attempts in a row.
     var failures = 0
     /// Failed attempts in a row that ended in a server error (500).
@@ -47,17 +51,24 @@ struct Schedule: Sendable {
     var retryAt: Instant?
     /// Whether the last attempt failed without a response of the server.
     var hasFailedOnPath = false
-    /// Whether an exchange for the record is in flight.
+    /// Whether a change or a reconciliation of the record is in flight.
     var isInFlight = false
+    /// Whether a read of the record is in flight.
+    var isFetching = false
+    /// Whether a change was sent after the last read, so that the read's result may be older.
+    var isFetchStale = false
     /// The number of the newest ticket.
     var ticket = -1
 
-    var isEmpty: Bool { queue.isEmpty && !mustReconcile && !wantsFetch && !isInFlight && failures == 0 }
+    var isEmpty: Bool {
+        queue.isEmpty && !mustReconcile && !wantsFetch && !isInFlight && !isFetching && failures == 0
+    }
 }
 
 /// The purpose of an exchange.
 enum Activity: Hashable, Sendable {
     case probe
+    case refresh
     case index
     case push(RecordID, sequence: Int)
     case reconcile(RecordID, sequence: Int)
@@ -65,8 +76,16 @@ enum Activity: Hashable, Sendable {
 
     var recordID: RecordID? {
         switch self {
-        case .probe, .index: nil
+        case .probe, .refresh, .index: nil
         case .push(let id, _), .reconcile(let id, _), .fetch(let id): id
+        }
+    }
+
+    /// Whether no change of the user waits for the exchange.
+    var isRead: Bool {
+        switch self {
+        case .probe, .index, .fetch: true
+        case .refresh, .push, .reconcile: false
         }
     }
 }
@@ -78,8 +97,11 @@ struct Exchange: Sendable {
     let operation: SyncOperation
     /// Whether an earlier attempt of the entry may have been executed.
     var mayHaveBeenCommitted = false
-    /// Whether the request was returned to the driver. It is withheld until the attempt is committed.
-    var isSent = false
+    /// The generation of the credentials with which it was sent.
+    var generation = 0
+    /// The time at which the request was returned to the driver. It is withheld until the attempt is committed.
+    var sentAt: Instant?
+    var isSent: Bool { sentAt != nil }
 }
 
 /// The progress of reading the index.
@@ -103,6 +125,8 @@ struct IndexWork: Sendable {
     /// During an adoption (``IndexState/isAdopting``): records that have another revision in the server's index, and
     /// whose contents have not been compared yet.
     var adoptions: Set<RecordID> = []
+    /// Records with a change that the server has executed since the read began: the pages may be older.
+    var written: Set<RecordID> = []
     /// Changes sent in a row while the index was due.
     var pushesInRow = 0
 
@@ -137,6 +161,9 @@ struct PathState: Sendable {
     var foreignServer: ForeignServerError?
     /// The time of the last validated response.
     var lastContact: Instant?
+
+    /// Whether no failure is the reason for a probe, but the user's request to sync or the start of the client.
+    var isTrusted: Bool { failures == 0 && isReachable != false }
 
     /// Requires a probe before anything else is sent.
     ///

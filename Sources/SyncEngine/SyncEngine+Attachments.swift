@@ -7,7 +7,8 @@ extension SyncEngine {
         let isAllowed = policy.attachmentInterfaces == .any || !path.interface.isMetered
         return AttachmentLane.Gate(
             isUsable: configured != nil && isInterfaceUsable && isAllowed,
-            isOpen: mayTransmit && path.probeAt == nil && path.isReachable == true, floor: path.floor, rounds: rounds,
+            isOpen: mayTransmit && !token.isRefreshNeeded && path.probeAt == nil && path.isReachable == true,
+            floor: path.floor, rounds: rounds,
             history: account?.history)
     }
 
@@ -18,10 +19,13 @@ extension SyncEngine {
         return entries(of: id).allSatisfy { $0.kind != .create && $0.kind != .delete }
     }
 
-    /// The server has rejected the credentials of an attachment's request.
-    mutating func attachmentCredentialsRejected(status: Int, at now: Instant) {
+    /// The server has rejected the credentials of an attachment's request that was sent with those of a generation.
+    mutating func attachmentCredentialsRejected(status: Int, generation: Int, at now: Instant) {
         tick(now)
-        pause(because: "the server rejects the user (\(status))")
+        guard token.tokens != nil else { return pause(because: "the server rejects the user (\(status))") }
+        // The request is repeated with the current access token.
+        if generation < token.generation { rounds &+= 1 }
+        credentialsRejected(status: status, generation: generation)
     }
 
     /// The response to an attachment's request named another history than the store's: the index decides.

@@ -11,13 +11,14 @@ extension SyncEngine {
             if acceptsForeignSuccess(error, of: exchange) { return }
             path.foreignServer = error
             return handlePathFailure(of: exchange, isOutcomeUnknown: true)
+        case _ where exchange.activity == .refresh: return handleRefresh(reply.result, of: exchange)
         case .unauthorized(let status):
             // A response without a history says nothing about the account.
             recordContact()
             restoreMayBeCommitted(exchange)
             if case .index = exchange.activity { indexWork.want() }
             if let id = exchange.activity.recordID { schedule(id) }
-            return pause(because: "the server rejects the credentials (\(status))")
+            return credentialsRejected(status: status, generation: exchange.generation)
         default: break
         }
         if let mismatch = mismatch(of: reply) {
@@ -31,11 +32,13 @@ extension SyncEngine {
         }
         storeAccount()
         recordContact()
+        if exchange.generation == token.generation { token.isAccepted = true }
         switch exchange.activity {
         case .probe: handleProbe(reply.result)
+        case .refresh: break
         case .index: handleIndex(reply.result, exchange)
         case .push(let id, let sequence): handlePush(reply.result, id, sequence, exchange)
-        case .reconcile(let id, let sequence): handleReconciliation(reply.result, id, sequence)
+        case .reconcile(let id, let sequence): handleReconciliation(reply.result, id, sequence, exchange)
         case .fetch(let id): handleFetch(reply.result, id)
         }
     }
@@ -124,6 +127,7 @@ extension SyncEngine {
             if let problem = problem(of: remote, as: entry) { return handleInvalid(problem, entry) }
             acknowledge(entry, as: remote)
         case .done where entry.kind == .delete, .missing where entry.kind == .delete:
+            indexWork.written.insert(id)
             forget(id)
         case .missing where entry.kind == .update:
             restoreMayBeCommitted(sequence, exchange)
@@ -182,6 +186,8 @@ extension SyncEngine {
     private mutating func acknowledge(_ entry: OutboxEntry, as remote: RemoteRecord) {
         drop(entry.sequence)
         setQuarantine(entry.id, nil)
+        indexWork.written.insert(entry.id)
+        if let listed = schedules[entry.id]?.listedRevision, listed == remote.revision { finishFetch(of: entry.id) }
         if var local = records[entry.id] {
             local.base = remote.revision
             local.baseContent = remote.content
@@ -195,11 +201,14 @@ extension SyncEngine {
         schedule(entry.id)
     }
 
-    private mutating func handleReconciliation(_ result: SyncResult, _ id: RecordID, _ sequence: Int) {
+    private mutating func handleReconciliation(
+        _ result: SyncResult, _ id: RecordID, _ sequence: Int, _ exchange: Exchange
+    ) {
         guard let entry = entries[sequence] else { return schedule(id) }
         switch result {
         case .record(let remote) where remote.id == id && !isOlder(remote, than: entry.base):
             setQuarantine(id, nil)
+            finishFetch(of: id, by: exchange)
             let isOwn = entry.kind != .delete && resource.areEqual(remote.content, entry.content)
             if isOwn, !mutants.contains(.ownEchoIsConflict) {
                 acknowledge(entry, as: remote)  // stored by an earlier attempt
@@ -212,6 +221,7 @@ extension SyncEngine {
             }
         case .missing:
             setQuarantine(id, nil)
+            finishFetch(of: id, by: exchange)
             switch entry.kind {
             case .create where entry.parked == nil: park(entry, because: "the server rejects it")
             case .create: reconciliationFoundNothing(entry)
@@ -313,7 +323,10 @@ extension SyncEngine {
         if indexWork.isComplete {
             setQuarantine(RecordID(""), nil)
             if let listed = indexWork.listed {
-                for id in records.keys.sorted() where !listed.contains(id) { recordAbsence(of: id) }
+                for id in records.keys.sorted() where !listed.contains(id) {
+                    // A page may be older than a change that was acknowledged meanwhile.
+                    if indexWork.written.contains(id) { fetch(id) } else { recordAbsence(of: id) }
+                }
             }
             let isWhole = indexWork.listed != nil
             let isAdopting = index.isAdopting && !(isWhole && indexWork.adoptions.isEmpty)
@@ -335,7 +348,8 @@ extension SyncEngine {
     private mutating func handle(_ entry: RemoteIndex.Entry) {
         indexWork.listed?.insert(entry.id)
         guard let local = records[entry.id] else {
-            if !entry.isDeleted { fetch(entry.id) }
+            // A page may be older than the deletion of a record.
+            if !entry.isDeleted, !indexWork.written.contains(entry.id) { fetch(entry.id, listed: entry.revision) }
             return
         }
         let hasChanges = !(schedules[entry.id]?.queue.isEmpty ?? true)
@@ -351,7 +365,7 @@ extension SyncEngine {
         if mutants.contains(.revisionBeforeContent), !hasChanges { storeRevision(of: entry) }
         // The record's changes are sent before this fetch: the response to a repeated change may have an earlier
         // revision than this one.
-        fetch(entry.id)
+        fetch(entry.id, listed: entry.revision)
     }
 
     /// Records that the server no longer has a record: an unchanged one is deleted, a conflict becomes one with a
@@ -367,13 +381,15 @@ extension SyncEngine {
         }
     }
 
-    private mutating func fetch(_ id: RecordID) {
-        requestFetch(of: id)
+    private mutating func fetch(_ id: RecordID, listed: RecordRevision? = nil) {
+        requestFetch(of: id, listed: listed)
         schedule(id)
     }
 
     private mutating func handleFetch(_ result: SyncResult, _ id: RecordID) {
         if case .record = result {} else if !mutants.isEmpty { addGhost() }
+        // The response may be older than a change that was sent meanwhile. The record is read again after its changes.
+        guard let work = schedules[id], !work.isFetchStale, work.queue.isEmpty else { return schedule(id) }
         switch result {
         case .record(let remote) where remote.id == id:
             finishFetch(id)
@@ -423,10 +439,20 @@ extension SyncEngine {
 
     private mutating func finishFetch(_ id: RecordID) {
         resetFailures(of: id)
-        schedules[id]?.wantsFetch = false
-        indexWork.awaited.remove(id)
+        endFetchRequest(of: id)
         schedule(id)
         storeIndex()
+    }
+
+    /// Ends the request for a record that another exchange has shown. One that began before the request may be older
+    /// than the reason for it.
+    private mutating func finishFetch(of id: RecordID, by exchange: Exchange? = nil) {
+        guard let work = schedules[id], work.wantsFetch, exchange?.id.number ?? .max >= work.fetchRequestedAt else {
+            return
+        }
+        endFetchRequest(of: id)
+        storeIndex()
+        finishAdoption(of: id)
     }
 
     /// Ends the attempts to read a record until the next index.

@@ -37,7 +37,7 @@ extension SyncEngine {
             if head.parked == nil, !hasConflict, !version.keeps(head.kind) { return .push(id, sequence: sequence) }
             return nil
         }
-        return schedule.wantsFetch ? .fetch(id) : nil
+        return schedule.wantsFetch && !schedule.isFetching ? .fetch(id) : nil
     }
 
     /// Enters a record's next exchange into the queues; to be called after each change of its work.
@@ -47,7 +47,7 @@ extension SyncEngine {
             return
         }
         guard let activity = nextActivity(of: id) else {
-            if !work.isInFlight { active.remove(id) }
+            if !work.isInFlight && !work.isFetching { active.remove(id) }
             // Invalidates the record's ticket.
             schedules[id]?.ticket = -1
             if work.isEmpty { schedules[id] = nil }
@@ -110,18 +110,25 @@ extension SyncEngine {
         sendWithheld()
         guard now >= path.floor ?? .start else { return }
         path.floor = nil
-        if let probeAt = path.probeAt {
-            if exchanges[SyncRequest.Lane.small.rawValue] == nil, now >= probeAt {
+        if token.isRefreshNeeded {
+            if let refreshAt, refreshAt <= now { start(.refresh, in: .small) }
+        } else if let probeAt = path.probeAt {
+            if isIdle(.small), isIdle(.bypass), now >= probeAt {
                 // The index is the probe, unless its own last attempt failed.
                 start(indexWork.failures == 0 ? .index : .probe, in: .small)
+            } else if path.isTrusted {
+                promoteDelayed()
+                startBesideRead()
             }
         } else {
             promoteDelayed()
-            if exchanges[SyncRequest.Lane.small.rawValue] == nil, let activity = nextSmallActivity() {
+            if !isIdle(.small) {
+                startBesideRead()
+            } else if isIdle(.bypass), let activity = nextSmallActivity() {
                 start(activity, in: .small)
             }
             // Smaller first: a large change starts while no small one is ready.
-            if exchanges[SyncRequest.Lane.large.rawValue] == nil,
+            if isIdle(.large),
                 firstTicket(.small).map({ $0.priority != .change }) ?? true,
                 let ticket = firstTicket(.large), let activity = nextActivity(of: ticket.id)
             {
@@ -129,6 +136,25 @@ extension SyncEngine {
             }
         }
         if !mustCommit { sendWithheld() }
+    }
+
+    func isIdle(_ lane: SyncRequest.Lane) -> Bool { exchanges[lane.rawValue] == nil }
+
+    /// The time from which a small change is sent beside the read in flight; `nil` if no read is in flight, or a change
+    /// is sent beside it already.
+    var besideReadAt: Instant? {
+        guard isIdle(.bypass), let current = exchanges[SyncRequest.Lane.small.rawValue], current.activity.isRead else {
+            return nil
+        }
+        return current.sentAt.map { $0 + policy.readPatience }
+    }
+
+    /// Starts the next small change beside a slow read. Changes themselves are sent one after the other.
+    private mutating func startBesideRead() {
+        guard let besideReadAt, besideReadAt <= now, let ticket = firstTicket(.small), ticket.priority < .read,
+            let activity = nextActivity(of: ticket.id)
+        else { return }
+        start(activity, in: .bypass)
     }
 
     private mutating func nextSmallActivity() -> Activity? {
@@ -153,7 +179,7 @@ extension SyncEngine {
         nextExchange += 1
         if case .index = activity { indexWork.pushesInRow = 0 }
         if let record = activity.recordID {
-            schedules[record]?.isInFlight = true
+            setInFlight(activity, of: record, true)
             schedules[record]?.ticket = -1
         }
         exchanges[lane.rawValue] = Exchange(
@@ -164,9 +190,11 @@ extension SyncEngine {
     private mutating func prepare(_ activity: Activity) -> (SyncOperation, mayHaveBeenCommitted: Bool)? {
         switch activity {
         case .probe: return (.probe, false)
+        case .refresh: return token.tokens.map { (.refresh(token: $0.refresh), false) }
         case .index:
             let cursor = indexWork.page ?? index.cursor
             if cursor == nil { indexWork.listed = [] }
+            if indexWork.page == nil { indexWork.written = [] }
             return (.index(cursor: cursor, entityTag: cursor == nil ? index.entityTag : nil), false)
         case .fetch(let id), .reconcile(let id, _): return (.fetch(id), false)
         case .push(let id, let sequence):
@@ -204,7 +232,8 @@ extension SyncEngine {
         guard !mustCommit, !commit.isPending else { return }
         for lane in SyncRequest.Lane.allCases {
             guard let exchange = exchanges[lane.rawValue], !exchange.isSent else { continue }
-            exchanges[lane.rawValue]?.isSent = true
+            exchanges[lane.rawValue]?.sentAt = now
+            exchanges[lane.rawValue]?.generation = token.generation
             outputs.append(
                 .send(
                     SyncRequest(
@@ -219,8 +248,19 @@ extension SyncEngine {
             return nil
         }
         exchanges[lane] = nil
-        if let record = exchange.activity.recordID { schedules[record]?.isInFlight = false }
+        if let record = exchange.activity.recordID { setInFlight(exchange.activity, of: record, false) }
         return exchange
+    }
+
+    /// Records that an exchange of a record has begun or ended. A read that a change overtakes is stale.
+    mutating func setInFlight(_ activity: Activity, of id: RecordID, _ isInFlight: Bool) {
+        if activity.isRead {
+            schedules[id]?.isFetching = isInFlight
+            if isInFlight { schedules[id]?.isFetchStale = false }
+        } else {
+            schedules[id]?.isInFlight = isInFlight
+            if isInFlight { schedules[id]?.isFetchStale = true }
+        }
     }
 
     /// Cancels the exchanges in flight; their outcomes are unknown.
@@ -255,7 +295,7 @@ extension SyncEngine {
     /// Records an exchange that ended without a response of the server.
     mutating func handlePathFailure(of exchange: Exchange, isOutcomeUnknown: Bool) {
         switch exchange.activity {
-        case .probe: break
+        case .probe, .refresh: break
         case .index: delayIndex()
         case .push(let id, let sequence):
             if !isOutcomeUnknown {
@@ -266,7 +306,7 @@ extension SyncEngine {
             delay(id, hasFailedOnPath: true)
         case .fetch(let id):
             if !mutants.isEmpty { addGhost() }
-            delay(id, hasFailedOnPath: true)
+            if schedules[id]?.isFetchStale == true { schedule(id) } else { delay(id, hasFailedOnPath: true) }
         case .reconcile(let id, _): delay(id, hasFailedOnPath: true)
         }
         let needsDelay = path.recordFailure()

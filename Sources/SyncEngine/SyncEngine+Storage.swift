@@ -71,8 +71,7 @@ extension SyncEngine {
     mutating func forget(_ id: RecordID) {
         remember(id)
         for sequence in schedules[id]?.queue ?? [] { drop(sequence) }
-        schedules[id]?.wantsFetch = false
-        indexWork.awaited.remove(id)
+        endFetchRequest(of: id)
         if records.removeValue(forKey: id) != nil { pendingChange.records[id] = .some(nil) }
         changedRows.insert(id)
         schedule(id)
@@ -108,9 +107,23 @@ extension SyncEngine {
     }
 
     /// Requests the server's record.
-    mutating func requestFetch(of id: RecordID) {
-        schedules[id, default: Schedule()].wantsFetch = true
+    ///
+    /// - Parameter listed: The revision that the index lists, if that is the reason.
+    mutating func requestFetch(of id: RecordID, listed: RecordRevision? = nil) {
+        var schedule = schedules[id] ?? Schedule()
+        let hasOtherReason = schedule.wantsFetch && schedule.listedRevision == nil
+        schedule.wantsFetch = true
+        schedule.fetchRequestedAt = nextExchange
+        schedule.listedRevision = hasOtherReason ? nil : listed
+        schedules[id] = schedule
         indexWork.awaited.insert(id)
+    }
+
+    /// Ends the request for the server's record.
+    mutating func endFetchRequest(of id: RecordID) {
+        schedules[id]?.wantsFetch = false
+        schedules[id]?.listedRevision = nil
+        indexWork.awaited.remove(id)
     }
 
     /// Stores the position in the index when all records listed before it have been fetched: the next process reads the
@@ -166,9 +179,11 @@ extension SyncEngine {
                 entries[entry.sequence] = entry
                 if entry.parked != nil { parkedCount += 1 }
             }
-            let isInFlight = schedules[id]?.isInFlight ?? false
+            let current = schedules[id]
             schedules[id] = old.schedule
-            if schedules[id] != nil { schedules[id]?.isInFlight = isInFlight }
+            schedules[id]?.isInFlight = current?.isInFlight ?? false
+            schedules[id]?.isFetching = current?.isFetching ?? false
+            schedules[id]?.isFetchStale = current?.isFetchStale ?? false
             if old.schedule?.wantsFetch != true { indexWork.awaited.remove(id) }
             changedRows.insert(id)
             schedule(id)
@@ -250,7 +265,7 @@ extension SyncEngine {
             for lane in exchanges.indices {
                 if let exchange = exchanges[lane], exchange.activity.recordID == id, !exchange.isSent {
                     exchanges[lane] = nil
-                    schedules[id]?.isInFlight = false
+                    setInFlight(exchange.activity, of: id, false)
                 }
             }
             if pendingChange.records.removeValue(forKey: id) != nil {

@@ -102,6 +102,7 @@ public struct SyncEngine: Sendable {
     var exchanges = [Exchange?](repeating: nil, count: SyncRequest.Lane.allCases.count)
     var indexWork = IndexWork()
     var path = PathState()
+    var token = TokenState()
     var parkedCount = 0
     /// The number of occasions on which retry delays ended.
     var rounds = 0
@@ -129,14 +130,16 @@ public struct SyncEngine: Sendable {
     ///
     /// - Parameters:
     ///   - account: The user and server; `nil` if nothing will be sent.
+    ///   - tokens: The access token and the refresh token of the user; `nil` for other credentials.
     ///   - seed: The random seed of identifiers and retry delays; must differ each time a client starts.
     ///   - mutants: Deliberate defects.
     ///   - version: The version of the client that is emulated.
     public init(
         resource: any SyncResource = NotesResource(), restoring state: StoredState = StoredState(),
-        account: SyncAccount? = nil, policy: SyncPolicy = SyncPolicy(), seed: UInt64, mutants: Set<Mutant> = [],
-        version: ClientVersion = .current
+        account: SyncAccount? = nil, policy: SyncPolicy = SyncPolicy(), tokens: SyncTokens? = nil, seed: UInt64,
+        mutants: Set<Mutant> = [], version: ClientVersion = .current
     ) {
+        token.tokens = tokens
         self.resource = resource
         self.policy = mutants.isEmpty ? policy : policy.with(mutants)
         self.mutants = mutants
@@ -177,7 +180,7 @@ public struct SyncEngine: Sendable {
     /// Whether nothing is in flight and nothing is ready to be sent or waits for another attempt.
     public var isSettled: Bool {
         exchanges.allSatisfy { $0 == nil } && active.isEmpty && !indexWork.isWanted && pendingChange.isEmpty
-            && !commit.isPending
+            && !commit.isPending && !token.isRefreshNeeded
     }
 
     /// Whether an exchange is in flight or a change waits for its commit, so that the next step needs no deadline.
@@ -190,16 +193,21 @@ public struct SyncEngine: Sendable {
         if let retryAt = commit.retryAt { return retryAt }
         guard mayTransmit else { return nil }
         let floor = path.floor ?? .start
-        guard let probeAt = path.probeAt else {
+        if token.isRefreshNeeded { return refreshAt.map { max($0, floor) } }
+        guard let probeAt = path.probeAt, isIdle(.small) && isIdle(.bypass) || !path.isTrusted else {
             var deadline = delayed.min?.at
             let indexAt = indexWork.isWanted ? indexWork.retryAt : indexWork.fetchedAt.map { $0 + policy.poll }
-            if let indexAt, exchanges[SyncRequest.Lane.small.rawValue] == nil || !indexWork.isWanted {
+            if let indexAt, (isIdle(.small) && isIdle(.bypass)) || !indexWork.isWanted {
                 deadline = min(deadline ?? .never, indexAt)
+            }
+            // The first ready change may be out of date; then the client wakes once for nothing.
+            if let besideReadAt, besideReadAt > now, !ready[SyncRequest.Lane.small.rawValue].isEmpty {
+                deadline = min(deadline ?? .never, besideReadAt)
             }
             if floor > now && (!active.isEmpty || indexWork.isWanted) { deadline = min(deadline ?? .never, floor) }
             return deadline.map { max($0, floor) }
         }
-        return exchanges[SyncRequest.Lane.small.rawValue] == nil ? max(probeAt, floor) : nil
+        return isIdle(.small) && isIdle(.bypass) ? max(probeAt, floor) : nil
     }
 
     // MARK: Inputs
@@ -215,6 +223,8 @@ public struct SyncEngine: Sendable {
     public mutating func syncRequested(at now: Instant) {
         tick(now)
         pauseReason = nil
+        // The user's request justifies one more refresh.
+        token.isAccepted = true
         // If a response named another history, the index is requested to check that again, before anything else.
         if let mismatch, mismatch.stored.history != nil, mismatch.hasSameUser { self.mismatch = nil }
         endRetryDelays()
@@ -332,6 +342,8 @@ public struct SyncEngine: Sendable {
 
     private mutating func endRetryDelays() {
         rounds &+= 1
+        token.failures = 0
+        token.retryAt = nil
         if mutants.contains(.pauseIgnoredOnRecovery) { path.floor = nil }
         indexWork.failures = 0
         indexWork.retryAt = nil

@@ -49,7 +49,9 @@ extension SyncMachine {
                 attachmentExchange = nil
                 actions.append(.report(.cancelled(exchange: exchange.exchange)))
                 http.cancel(exchange.id, at: now)
-            case .credentialsRejected(let status): self.engine.attachmentCredentialsRejected(status: status, at: now)
+            case .credentialsRejected(let status):
+                self.engine.attachmentCredentialsRejected(
+                    status: status, generation: attachmentGeneration, at: now)
             case .historyDiffers: self.engine.attachmentHistoryDiffers(at: now)
             case .report(let progress): actions.append(.report(.attachment(progress)))
             }
@@ -66,6 +68,7 @@ extension SyncMachine {
         let id = http.start(
             HTTPClientRequest(method: request.method, target: request.target, fields: fields, body: request.body),
             pool: SyncRequest.Lane.attachments.rawValue, at: now)
+        attachmentGeneration = engine.token.generation
         attachmentExchange = AttachmentExchange(id: id, request: number, exchange: exchange)
     }
 

@@ -31,18 +31,21 @@ public struct SyncMachine: Sendable {
     /// The transfers of attachments.
     public internal(set) var attachments: AttachmentLane
     var attachmentExchange: AttachmentExchange?
+    /// The generation of the credentials of the last request of the attachments.
+    var attachmentGeneration = 0
     var attachmentActions: Deque<AttachmentLane.StoreAction> = []
     /// Records whose removal is being committed.
     private var removing: Set<RecordID> = []
     var actions: Deque<Action> = []
-    var authorization: String?
+    /// The value of the `Authorization` field of a client without tokens.
+    private var fixedAuthorization: String?
     private var commitError = ""
 
     /// Creates a machine.
     ///
     /// - Parameters:
     ///   - host: The value of the `Host` field.
-    ///   - authorization: The value of the `Authorization` field.
+    ///   - authorization: The value of the `Authorization` field, unless the engine has tokens.
     ///   - attachments: The transfers of attachments, none by default. If there are any, the driver must execute the
     ///     actions of ``takeAttachmentAction()``.
     public init(
@@ -51,8 +54,8 @@ public struct SyncMachine: Sendable {
     ) {
         self.engine = engine
         self.attachments = attachments
-        self.authorization = authorization
-        http = HTTPClientMachine(host: host, timeouts: timeouts)
+        fixedAuthorization = authorization
+        http = HTTPClientMachine(host: host, timeouts: timeouts, connectionsMax: 2)
     }
 
     /// The time of the next ``advance(to:)``; `nil` until another input changes it.
@@ -83,12 +86,15 @@ public struct SyncMachine: Sendable {
         return value
     }
 
-    /// The user has entered other credentials.
-    public mutating func setAuthorization(_ authorization: String?, at now: Instant) {
-        self.authorization = authorization
-        engine.credentialsChanged(at: now)
+    /// The user has entered other credentials: tokens, or the value of the `Authorization` field.
+    public mutating func setAuthorization(_ authorization: String?, tokens: SyncTokens? = nil, at now: Instant) {
+        fixedAuthorization = authorization
+        engine.signedIn(tokens, at: now)
         run(at: now)
     }
+
+    /// The value of the `Authorization` field.
+    var authorization: String? { engine.tokens.map { "Bearer \($0.access)" } ?? fixedAuthorization }
 
     /// The change of the last commit action is durable.
     public mutating func committed(at now: Instant) {
@@ -197,7 +203,12 @@ public struct SyncMachine: Sendable {
     }
 
     private mutating func send(_ request: SyncRequest, at now: Instant) {
-        var fields = authorization.map { [(name: "Authorization", value: $0)] } ?? []
+        var fields: [(name: String, value: String)] = []
+        // A refresh token is the proof of its own request.
+        if case .refresh = request.operation {
+        } else if let authorization {
+            fields.append((name: "Authorization", value: authorization))
+        }
         fields.append((name: "Accept", value: "application/json"))
         fields += request.content.headers
         actions.append(
@@ -207,7 +218,7 @@ public struct SyncMachine: Sendable {
         let id = http.start(
             HTTPClientRequest(
                 method: request.content.method, target: request.content.target, fields: fields,
-                body: request.content.body), pool: request.lane.rawValue, at: now)
+                body: request.content.body), pool: request.lane.pool, at: now)
         exchanges[id] = request.id
     }
 
@@ -244,6 +255,7 @@ public struct SyncMachine: Sendable {
     private func event(_ report: SyncReport) -> SyncEvent {
         switch report {
         case .paused(let reason): .paused(reason)
+        case .refreshed(let tokens): .refreshed(tokens)
         case .mismatch(let mismatch): .mismatch(mismatch)
         case .quarantined(let id, let reason): .quarantined(id, reason)
         case .parked(let id, let reason): .parked(id, reason)

@@ -26,6 +26,8 @@ public struct SyncPolicy: Hashable, Sendable {
     /// The number of bytes from which a change is large: large changes are sent on a connection of their own, and only
     /// while no smaller one is ready.
     public var largeBytes: Int
+    /// The time for which a small change waits for the response to a read in flight; then it is sent beside it.
+    public var readPatience: Nanoseconds
     /// The network interfaces on which the client may send.
     public var interfaces: AllowedInterfaces
     /// The network interfaces among these on which the client may transfer attachments.
@@ -38,6 +40,7 @@ public struct SyncPolicy: Hashable, Sendable {
         firstDelay: Nanoseconds = .seconds(1), longestDelay: Nanoseconds = .seconds(60),
         poll: Nanoseconds = .seconds(60), serverErrorsMax: Int = 5, recoverySpread: Nanoseconds = .seconds(4),
         retryAfterMax: Nanoseconds = .seconds(86_400), largeBytes: Int = 16 << 10,
+        readPatience: Nanoseconds = .milliseconds(500),
         interfaces: AllowedInterfaces = .any, attachmentInterfaces: AllowedInterfaces = .any
     ) {
         self.firstDelay = firstDelay
@@ -47,6 +50,7 @@ public struct SyncPolicy: Hashable, Sendable {
         self.recoverySpread = recoverySpread
         self.retryAfterMax = retryAfterMax
         self.largeBytes = largeBytes
+        self.readPatience = readPatience
         self.interfaces = interfaces
         self.attachmentInterfaces = attachmentInterfaces
     }

@@ -36,6 +36,11 @@ public struct SyncRequest: Sendable {
         case large
         /// Attachments; the engine starts none of them.
         case attachments
+        /// Small changes while a read is in flight on ``small``, so that no change waits for a slow response.
+        case bypass
+
+        /// The pool of connections. A change beside a read takes a second connection of the same pool.
+        public var pool: Int { self == .bypass ? Lane.small.rawValue : rawValue }
     }
 
     /// The exchange that the response or failure refers to.

@@ -29,6 +29,8 @@ extension SyncResource {
 public enum SyncOperation: Hashable, Sendable {
     /// A cheap request that shows whether the server can be reached.
     case probe
+    /// A request for another access token with a refresh token.
+    case refresh(token: String)
     /// A page of the index: after a cursor, or from the beginning; with the entity tag of the last whole index.
     case index(cursor: String?, entityTag: String?)
     /// A read of one record.
@@ -64,6 +66,8 @@ public enum SyncResult: Hashable, Sendable {
     case record(RemoteRecord)
     /// A page of the index.
     case index(RemoteIndex)
+    /// Another access token.
+    case tokens(SyncTokens)
     /// The index has not changed.
     case notModified
     /// The deletion is done, or was done before; the probe succeeded.

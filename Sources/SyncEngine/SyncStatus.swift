@@ -31,6 +31,8 @@ public struct SyncStatus: Sendable {
 public enum SyncReport: Hashable, Sendable {
     /// Nothing is sent until the user acts.
     case paused(String)
+    /// The access token was renewed; the tokens are to be kept for the next start.
+    case refreshed(SyncTokens)
     /// The account differs from the store's.
     case mismatch(AccountMismatch)
     /// A record cannot be read.

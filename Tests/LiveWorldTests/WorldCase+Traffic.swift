@@ -61,6 +61,34 @@ extension WorldCase {
             expect: { sometimes: [{ request: PUT n1, answers: [409] }] }
             """),
         WorldCase(
+            "a-revision-in-a-header-field", .pass,
+            """
+            writers: { R: { user: ada }, W: { user: ada } }
+            network: { A: { 0s: wifi, 600ms: refuse, 1500ms: wifi } }
+            steps:
+              - { at: 100ms, R: { raw: { method: GET, path: "/api/notes/{n1}/" } } }
+              - { at: 200ms, R: { raw: { method: GET, path: "/api/notes/{n1}/", headers: { If-None-Match: '"{n1.revision}"' } } } }
+              - { at: 300ms, W: { edit: n1, text: two } }
+              - { at: 1s, R: { raw: { method: GET, path: "/api/notes/{n1}/", headers: { If-None-Match: '"{n1.revision}"' } } } }
+            expect:
+              traffic:
+                - { request: GET n1, from: R, answers: [200, 304, 200] }
+                - { request: any, from: A, between: [700ms, 1400ms], attempts: 0 }
+                - { request: any, from: A, between: [0s, 600ms], attempts: { min: 1, max: 3 } }
+            """),
+        WorldCase(
+            "a-note-restored-under-another-identifier", .pass, hasParity: false,
+            """
+            writers: { W: { user: ada } }
+            steps:
+              - { at: 100ms, W: { delete: n1 } }
+              - { at: 900ms, A: { edit: n1, text: two }, mark: edited }
+              - { when: { A: { row: n1, icon: conflict } }, within: 30s, A: { resolve: n1, with: mine } }
+            expect:
+              always: [{ A: { row: n1, text: two, since: edited } }]
+              eventually: [{ by: 30s, A: { row: n1, icon: none } }]
+            """),
+        WorldCase(
             "any-device-in-conflict", .pass, hasParity: false,
             """
             devices: { A: { user: ada }, B: { user: ada } }

@@ -79,11 +79,11 @@ struct HandwrittenRun {
         _ request: RequestPattern = any, from: String? = "A", seen: Expectation.Traffic.Seen = .server,
         count: Expectation.Traffic.Count? = nil, responses: [Expectation.Traffic.Response]? = nil,
         during: Expectation.Traffic.During? = nil, order: [RequestPattern]? = nil, duplicates: Int? = nil,
-        down: ClosedRange<Int>? = nil, up: ClosedRange<Int>? = nil
+        down: ClosedRange<Int>? = nil, up: ClosedRange<Int>? = nil, attempts: ClosedRange<Int>? = nil
     ) -> Expectation.Traffic {
         .init(
             request: request, from: from, seen: seen, between: nil, count: count, responses: responses, same: [],
-            during: during, order: order, duplicates: duplicates, bytesDown: down, bytesUp: up)
+            during: during, order: order, duplicates: duplicates, bytesDown: down, bytesUp: up, attempts: attempts)
     }
 
     // MARK: Order
@@ -106,6 +106,27 @@ struct HandwrittenRun {
         #expect(order("n1", "n1", "n1") == .fail("there is no request of n1"))
         let post = RequestPattern(method: "POST", row: "n2")
         #expect(run.outcome(.traffic(Self.traffic(order: [Self.any, post]))) == .pass)
+    }
+
+    // MARK: Attempts
+
+    @Test func anAttemptIsAConnectionOrARequestOnAnOpenOne() {
+        var run = HandwrittenRun()
+        run.add(1, .connectionAttempt(0, device: "A"))
+        run.add(1, .request(90, actor: "A", method: "PUT", row: "n1", key: nil, bodyDigest: 1, connection: 0))
+        run.add(2, .request(91, actor: "A", method: "PUT", row: "n1", key: nil, bodyDigest: 1, connection: 0))
+        run.add(3, .connectionAttempt(1, device: "A"))
+        run.add(3, .connectionAttempt(2, device: "B"))
+        func attempts(_ range: ClosedRange<Int>, from: String? = "A") -> Verdict.Outcome {
+            run.outcome(.traffic(Self.traffic(from: from, attempts: range)))
+        }
+        #expect(attempts(3...3) == .pass)
+        #expect(attempts(0...2) == .fail("3 attempts at 1.0 s, 2.0 s, 3.0 s"))
+        #expect(attempts(1...1, from: "B") == .pass)
+        #expect(attempts(4...4, from: nil) == .pass)
+        #expect(
+            run.outcome(.sometimesTraffic(Self.traffic(from: "B", attempts: 2...2)))
+                == .inconclusive("1 attempt at 3.0 s"))
     }
 
     // MARK: Repetitions

@@ -128,7 +128,7 @@ import Testing
             ]
             let body: String
             switch request.operation {
-            case .probe: body = "{}"
+            case .probe, .refresh: body = "{}"
             case .index(let cursor, _):
                 let first = cursor.flatMap(Int.init) ?? 0
                 let ids = (first..<min(first + 1000, notes.count)).map(HostileServerTests.id)

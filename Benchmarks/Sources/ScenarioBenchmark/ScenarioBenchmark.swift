@@ -12,6 +12,11 @@ import SimulatedWorld
                ScenarioBenchmark --events SEEDS     runs the soak with the seeds and prints the number of events
                ScenarioBenchmark --digests SEEDS    digests of all built-in scenarios and of the soak with each seed
                ScenarioBenchmark --history SEED     the events of the soak with a seed, and what failed
+               ScenarioBenchmark --soak SEEDS       runs the soak with the seeds in each contract, and prints what failed
+               ScenarioBenchmark --kills NAME       kills the clients of a built-in scenario at every commit boundary and
+                                                    compares the final states; 'all' for all scenarios
+               ScenarioBenchmark --vacuity NAME     prints faults without which a built-in scenario passes, and expectations
+                                                    that hold for every mutant; 'all' for all scenarios
         """
 
     static func main() throws {
@@ -27,6 +32,11 @@ import SimulatedWorld
         case ("--history", 2):
             guard let seed = number(arguments[1]) else { return print(usage) }
             try printHistory(seed: UInt64(seed))
+        case ("--soak", 2):
+            guard let count = number(arguments[1]) else { return print(usage) }
+            try soakContracts(seeds: count)
+        case ("--kills", 2): try sweepKills(arguments[1])
+        case ("--vacuity", 2): try examineVacuity(arguments[1])
         case (let count?, 1):
             guard let count = number(count) else { return print(usage) }
             try measure(seeds: count)
@@ -53,8 +63,91 @@ import SimulatedWorld
         for check in result.verdict.checks where check.outcome != .pass { print(check.description, check.outcome) }
     }
 
-    static func builtIn() throws -> [Scenario] {
-        try ScenarioCatalogue.names.flatMap { try ScenarioCatalogue.scenario($0).runs(ofVariant: nil) }
+    static func builtIn(_ name: String = "all") throws -> [Scenario] {
+        try (name == "all" ? ScenarioCatalogue.names : [name]).flatMap { try ScenarioCatalogue.scenario($0).runs(ofVariant: nil) }
+    }
+
+    // MARK: Sweeps
+
+    /// Performs the work of each number on all processors, and passes the results on in the order of the numbers.
+    static func inParallel<Value: Sendable>(
+        _ count: Int, _ work: @escaping @Sendable (Int) throws -> Value, _ each: (Int, Value) throws -> Void
+    ) throws {
+        let size = 64
+        for start in stride(from: 0, to: count, by: size) {
+            let results = Results<Value>(min(size, count - start))
+            DispatchQueue.concurrentPerform(iterations: min(size, count - start)) { index in
+                results.set(index, Result { try work(start + index) })
+            }
+            for (index, result) in results.values.enumerated() {
+                if let result { try each(start + index, try result.get()) }
+            }
+        }
+    }
+
+    /// The results of concurrent work.
+    final class Results<Value: Sendable>: @unchecked Sendable {
+        private let lock = NSLock()
+        private(set) var values: [Result<Value, any Error>?]
+
+        init(_ count: Int) { values = Array(repeating: nil, count: count) }
+
+        func set(_ index: Int, _ value: Result<Value, any Error>) {
+            lock.lock()
+            values[index] = value
+            lock.unlock()
+        }
+    }
+
+    static func soakContracts(seeds: Int) throws {
+        let contracts = ["compat", "orig", "strict"]
+        let start = (seconds(CLOCK_MONOTONIC), seconds(CLOCK_PROCESS_CPUTIME_ID))
+        var failures = 0
+        try inParallel(seeds) { index in
+            let scenario = SoakScenario.scenario(seed: UInt64(index + 1), contract: contracts[index % contracts.count])
+            let verdict = try SimulatedRun.run(scenario).verdict
+            return verdict.checks.filter { $0.outcome != .pass }.map { "\($0.description): \($0.outcome)" }
+        } _: { index, failed in
+            if failed.isEmpty { return }
+            failures += 1
+            print("seed \(index + 1), \(contracts[index % contracts.count]): \(failed.joined(separator: "; "))")
+        }
+        let wall = seconds(CLOCK_MONOTONIC) - start.0
+        let processor = seconds(CLOCK_PROCESS_CPUTIME_ID) - start.1
+        print("\(seeds) seeds in turn in the contracts \(contracts.joined(separator: ", ")): \(failures) failed;",
+            String(format: "%.0f s, %.1f seeds per second, %.1f per CPU second", wall, Double(seeds) / wall,
+                Double(seeds) / processor))
+        if failures > 0 { exit(1) }
+    }
+
+    static func sweepKills(_ name: String) throws {
+        let scenarios = try builtIn(name)
+        var (kills, differing) = (0, 0)
+        try inParallel(scenarios.count) { try KillSweep(scenarios[$0]) } _: { index, sweep in
+            kills += sweep.kills
+            differing += sweep.differences.count
+            print(
+                "\(scenarios[index].fullName): \(sweep.kills) kills, \(sweep.lostReplies) not compared, "
+                    + "\(sweep.differences.count) differ")
+            for difference in sweep.differences { print("  \(difference)") }
+        }
+        print("\(scenarios.count) runs, \(kills) kills, \(differing) with another final state")
+        if differing > 0 { exit(1) }
+    }
+
+    static func examineVacuity(_ name: String) throws {
+        let scenarios = try builtIn(name)
+        var (subjects, found) = (0, 0)
+        print("tried  idle  mutants that fail  scenario")
+        try inParallel(scenarios.count) { try Vacuity(scenarios[$0]) } _: { index, vacuity in
+            subjects += vacuity.subjects
+            found += vacuity.findings.count
+            let counts = [vacuity.subjects, vacuity.findings.count, vacuity.killers.count]
+            print(String(format: "%5d  %4d  %17d", counts[0], counts[1], counts[2]), " \(scenarios[index].fullName)")
+            for finding in vacuity.findings { print("         \(finding)") }
+        }
+        print("\(scenarios.count) runs, \(subjects) faults and expectations, \(found) idle")
+        if found > 0 { exit(1) }
     }
 
     // MARK: Speed

@@ -17,13 +17,18 @@ extension NotesService {
             throw HTTPProblem(
                 .forbidden, "Tokens need a password (Basic), not a token or a session", key: "detail")
         }
-        let (access, refresh) = try change { database in
+        let (access, refresh) = try issueTokens(to: user)
+        return tokens(.created, access: access, refresh: refresh)
+    }
+
+    /// Returns an access token and a refresh token of a user, as `POST /api/tokens/` would.
+    public func issueTokens(to user: String) throws -> (access: String, refresh: String) {
+        try change { database in
             try (
                 makeToken(.access, of: user, seconds: limits.accessSeconds, database),
                 makeToken(.refresh, of: user, seconds: limits.refreshSeconds, database)
             )
         }
-        return tokens(.created, access: access, refresh: refresh)
     }
 
     func handleRefresh(_ request: APIRequest) throws -> Response {

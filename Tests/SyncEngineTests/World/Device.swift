@@ -27,6 +27,8 @@ final class Device {
     var account: SyncAccount?
     var authorization: String
     var mutant: Mutant?
+    /// The tokens that the device keeps for its next process; `nil` if it sends its password.
+    var tokens: SyncTokens?
 
     private(set) var machine: SyncMachine?
     /// The number of the process.
@@ -93,9 +95,8 @@ final class Device {
         shown = [:]
         world.processCount += 1
         let engine = SyncEngine(
-            resource: NotesResource(), restoring: store.state, account: account, policy: policy,
-            seed: world.seed &* 1_000_003 &+ world.processCount,
-            mutants: mutant.map { [$0] } ?? [])
+            resource: NotesResource(), restoring: store.state, account: account, policy: policy, tokens: tokens,
+            seed: world.seed &* 1_000_003 &+ world.processCount, mutants: mutant.map { [$0] } ?? [])
         machine = SyncMachine(engine: engine, host: World.host, authorization: authorization)
         input { machine, now in machine.started(interface: interface, at: now) }
     }
@@ -182,6 +183,7 @@ final class Device {
         case .close(let id): connections.removeValue(forKey: id)?.closeByClient()
         case .report(let event):
             if case .view(let change) = event { show(change) }
+            if case .refreshed(let tokens) = event { self.tokens = tokens }
             events.append((world.now, event))
         }
     }

@@ -1,0 +1,74 @@
+import ConfigFiles
+import Foundation
+import ScenarioModel
+import ScenarioWorld
+import SimulatedWorld
+import SyncEngine
+import Testing
+
+/// Kills at commit boundaries, and what scenarios do not check. `scripts/soak` does both with all built-in scenarios.
+@Suite struct CatalogueSweepTests {
+    private static func scenario(_ text: String) throws -> Scenario {
+        try ScenarioFile(
+            parsing: """
+                scenario: 1
+                name: test
+                server: { notes: { n1: { title: Milk, text: one } } }
+                devices: { A: { user: ada } }
+                network: { A: { 0s: wifi } }
+                \(text)
+                """, file: "test.yaml"
+        ).scenario
+    }
+
+    // MARK: Kills
+
+    /// The scenarios in `SLOWLANE_KILLS`, separated by commas, with all variants and boundaries; a sample by default.
+    private static let killed = ProcessInfo.processInfo.environment["SLOWLANE_KILLS"]?.split(separator: ",").map(
+        String.init)
+
+    @Test(arguments: killed ?? ["put-answer-lost", "edit-vs-edit", "late-answer"])
+    func aKillAtACommitBoundaryLeadsToTheSameEnd(_ name: String) throws {
+        for scenario in try ScenarioCatalogue.scenario(name).runs(ofVariant: Self.killed == nil ? "none" : nil) {
+            let sweep = try KillSweep(scenario, every: Self.killed == nil ? 3 : 1)
+            #expect(sweep.differences.isEmpty, "\(sweep.differences)")
+            #expect(Self.killed != nil || sweep.kills - sweep.lostReplies > 1)
+        }
+    }
+
+    @Test func everyCommitHasTwoBoundaries() throws {
+        let scenario = try Self.scenario(
+            """
+            steps: [{ at: 1s, A: { create: n2, text: two } }]
+            expect: { finally: { server: { count: 2 } } }
+            """)
+        // The creation, its attempt, the response, and the index.
+        let commits = try #require(try SimulatedRun.run(scenario).commitActions["A"])
+        #expect(commits.count >= 3)
+        #expect(try KillSweep(scenario).kills == Set(commits.flatMap { [$0, $0 + 1] }).count)
+    }
+
+    // MARK: Vacuity
+
+    @Test func whatNothingNeedsIsFound() throws {
+        let scenario = try Self.scenario(
+            """
+            faults:
+              - { request: PUT n1, nth: 1, point: queued, then: cut }
+              - { request: PUT n1, nth: 9, point: committed, then: cut, times: { min: 0, max: 1 } }
+            steps: [{ at: 1s, A: { edit: n1, text: two } }]
+            expect:
+              always: [{ A: { row: n1, title: Milk } }]
+              eventually: [{ by: 30s, A: { row: n1, icon: none, text: two } }]
+            """)
+        let vacuity = try Vacuity(scenario, mutants: [.client(.dropsOnLostResponse)])
+        #expect(vacuity.subjects == 4 && vacuity.killers == [.client(.dropsOnLostResponse)])
+        #expect(
+            vacuity.findings.map { "\($0.kind.rawValue): \($0.subject)" } == [
+                "passes without fault: cut at queued of PUT n1", "fault never fires: cut at committed of PUT n1",
+                "no mutant fails: always: A n1 title Milk",
+                // The dropped change is shown for a moment without an icon.
+                "no mutant fails: eventually: A n1 icon none, text two, by 30.0 s",
+            ])
+    }
+}
