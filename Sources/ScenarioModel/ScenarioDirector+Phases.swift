@@ -97,7 +97,7 @@ extension ScenarioDirector {
             record(.phase(.quiesce))
         }
         round += 1
-        for index in actors.indices where actors[index].device != nil {
+        for index in actors.indices where actors[index].device != nil && actors[index].isRunning {
             actors[index].isSettled = false
             order(.perform(newAct(step: nil, index), actor: actors[index].name, .sync))
         }
@@ -163,7 +163,8 @@ extension ScenarioDirector {
         case .heal:
             if actors.allSatisfy({ $0.act == nil }) { beginRound() }
         case .quiesce:
-            let devices = actors.filter { $0.device != nil }
+            // The start of a client that does not run has failed.
+            let devices = actors.filter { $0.device != nil && $0.isRunning }
             if devices.allSatisfy({ $0.act == nil && $0.isSettled }) {
                 if round < Self.quiesceRounds { beginRound() } else { beginVerify() }
             } else if isIdle {

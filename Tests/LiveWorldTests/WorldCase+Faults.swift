@@ -85,8 +85,10 @@ extension WorldCase {
                 default: index < 4
                 }
             guard isPossible else { return nil }
+            // A client that has not read the response by the time of the RST may not get it.
+            let hasParity = index != 3 && !(point == "answered" && index == 0)
             return WorldCase(
-                "fault-\(point)-\(index)", .pass, hasParity: index != 3,
+                "fault-\(point)-\(index)", .pass, hasParity: hasParity,
                 """
                 faults: [{ request: PUT n1, nth: 1, point: \(point), then: \(effect) }]
                 steps: [{ at: 300ms, A: { edit: n1, text: two }, mark: edited }]

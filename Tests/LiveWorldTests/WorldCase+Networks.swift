@@ -29,7 +29,7 @@ extension WorldCase {
             server: { notes: { n1: { text: one } }, fill: { notes: 30, bytes: 700 } }
             devices: { A: { user: ada }, B: { user: ada, starts: empty } }
             network: { A: { 0s: wifi }, B: { 0s: wifi } }
-            steps: [{ at: 300ms, A: { edit: f30, text: two } }]
+            steps: [{ at: 2s, A: { edit: f30, text: two } }]
             expect:
               traffic: [{ request: PUT f30, from: A, answers: [200] }]
               eventually: [{ by: 30s, B: { row: f1, title: f1 } }]
