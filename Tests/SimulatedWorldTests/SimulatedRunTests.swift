@@ -35,7 +35,7 @@ import Testing
     /// Those that take milliseconds.
     private static let short = builtIn.filter { !$0.tags.contains("soak") }
 
-    @Test(arguments: short, randomSeeds(1).map { $0 + 1 })
+    @Test(arguments: oneOfEachFile, randomSeeds(1).map { $0 + 1 })
     func aBuiltInScenarioPassesWithOtherSeeds(_ scenario: Scenario, _ seed: UInt64) throws {
         let result = try SimulatedRun.run(scenario, seed: seed)
         #expect(result.verdict.result == .pass, "\(scenario.fullName) seed \(seed): \(Self.reasons(result.verdict))")
