@@ -292,8 +292,8 @@ static const struct cresources_file files[] = {
     {"scenarios/warm-read-offline.yaml", (const char[]){
 #embed "../../scenarios/warm-read-offline.yaml" suffix(, 0)
     }},
-    {"openapi.json", (const char[]){
-#embed "../ControlAPI/openapi.json" suffix(, 0)
+    {"Sources/ControlAPI/openapi.json", (const char[]){
+#embed "../../Sources/ControlAPI/openapi.json" suffix(, 0)
     }},
     {0, 0},
 };

@@ -11,7 +11,7 @@ package struct EmbeddedFile: Sendable {
     var name: String { TextFile.stem(path) }
 
     /// The OpenAPI document of the control API.
-    package static var openAPI: String { files.first { $0.path == "openapi.json" }?.text ?? "" }
+    package static var openAPI: String { files.first { $0.path == "Sources/ControlAPI/openapi.json" }?.text ?? "" }
 
     /// Returns the files of a folder, in the order of the list.
     static func all(in folder: String) -> [EmbeddedFile] { files.filter { $0.path.hasPrefix(folder + "/") } }

@@ -18,7 +18,7 @@ final class RunMonitor: Sendable {
     }
 
     func runStarted(_ run: PlannedRun, isAnnounced: Bool) {
-        progress.withLock { $0.runStarted() }
+        runStarted()
         guard isAnnounced else { return }
         console.print(run.title, to: .progress)
         let about = TextTable.singleLine(run.scenario.about)
@@ -35,8 +35,19 @@ final class RunMonitor: Sendable {
         if let line { console.print(line, to: .progress) }
     }
 
+    /// Prints the progress while an operation lasts, unless it is hidden.
+    func reportProgress<Value>(isHidden: Bool, during operation: () async throws -> Value) async throws -> Value {
+        let ticker = isHidden ? nil : Task { await reportProgress() }
+        let result: Result<Value, any Error>
+        do { result = .success(try await operation()) } catch { result = .failure(error) }
+        ticker?.cancel()
+        await ticker?.value
+        console.clearStatus()
+        return try result.get()
+    }
+
     /// Prints the progress when it is due, until the task is cancelled.
-    func reportProgress() async {
+    private func reportProgress() async {
         while !Task.isCancelled {
             try? await Task.sleep(for: Self.interval)
             let time = ContinuousClock.now - start

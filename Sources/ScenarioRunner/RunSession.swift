@@ -166,33 +166,29 @@ public struct RunSession: Sendable {
         let (showsText, isTraced) = (options.showsText, options.output == .trace)
         let startDate = Date()
         let monitor = RunMonitor(planned: plan.count, console)
-        let ticker = options.isQuiet || printsEvents ? nil : Task { await monitor.reportProgress() }
-        defer { ticker?.cancel() }
         var output = RunOutput(options, console, selection.rejections, runs: plan.count, showsChecks: printsEvents)
         for rejection in selection.rejections { console.print(rejection.description, to: .progress) }
         output.begin()
         var onEvent: (@Sendable (PlannedRun, History.Entry) -> Void)?
         if printsEvents { onEvent = { run, event in monitor.printEvent(event, of: run) } }
         do {
-            try await runner.run(
-                plan, onStart: { monitor.runStarted($0, isAnnounced: printsEvents) },
-                onEvent: onEvent,
-                transform: { finished in
-                    let summary = RunSummary(finished, showsText: showsText, isTraced: isTraced)
-                    monitor.runEnded(passed: summary.hasPassed)
-                    return summary
-                }, onResult: { output.add($0) })
+            try await monitor.reportProgress(isHidden: options.isQuiet || printsEvents) {
+                try await runner.run(
+                    plan, onStart: { monitor.runStarted($0, isAnnounced: printsEvents) },
+                    onEvent: onEvent,
+                    transform: { finished in
+                        let summary = RunSummary(finished, showsText: showsText, isTraced: isTraced)
+                        monitor.runEnded(passed: summary.hasPassed)
+                        return summary
+                    }, onResult: { output.add($0) })
+            }
         } catch {
-            console.clearStatus()
             output.interrupt()
             guard options.hasTimedOut() else { throw error }
             output.writeReports(startedAt: startDate)
             console.error("time limit: \(output.resultCount) of \(TextTable.count(plan.count, "run")) ended in time")
             return RunStatus.timedOut
         }
-        ticker?.cancel()
-        await ticker?.value
-        console.clearStatus()
         return output.end(startedAt: startDate)
     }
 

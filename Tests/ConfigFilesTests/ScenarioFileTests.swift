@@ -157,6 +157,12 @@ import Testing
         #expect(file.variants.map(\.contract) == ["orig"])
     }
 
+    @Test(arguments: ["scenarios", "timelines"]) func everyFileInTheFolderIsBuiltIn(_ folder: String) throws {
+        let path = URL(filePath: #filePath).appending(path: "../../../\(folder)").standardizedFileURL.path()
+        let files = try FileManager.default.contentsOfDirectory(atPath: path).sorted()
+        #expect(EmbeddedFile.all(in: folder).map { $0.name + ".yaml" }.sorted() == files)
+    }
+
     @Test func theBuiltInScenariosAreValid() throws {
         for name in ScenarioCatalogue.names {
             let file = try ScenarioCatalogue.scenario(name)

@@ -1,12 +1,17 @@
 import ConfigFiles
 import Determinism
-import ScenarioModel
+public import ScenarioModel
 import ScenarioWorld
 import SyncEngine
 import TestSupport
-import Testing
+public import Testing
 
 @testable import SimulatedWorld
+
+extension Scenario: CustomTestStringConvertible {
+    /// The name: a dump of the whole scenario for each test case would fill the log.
+    public var testDescription: String { fullName }
+}
 
 /// Runs of scenarios in virtual time.
 @Suite struct SimulatedRunTests {

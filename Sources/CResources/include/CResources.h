@@ -1,6 +1,7 @@
 #pragma once
 
-// The files of this repository that the program contains: `#embed` takes no time, and a literal of Swift a minute.
+// The files of this repository that the program contains, and nothing else. They are in C because `#embed` compiles at once; as
+// array literals of Swift (`.embedInCode` of SwiftPM) they delay every build.
 
 struct cresources_file {
     /// The path in the repository; none in the entry after the last.

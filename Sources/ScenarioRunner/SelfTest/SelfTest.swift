@@ -110,22 +110,19 @@ public struct SelfTest: Sendable {
     /// Runs the plan without mutants, and returns the runs that do not pass.
     private func unmutated(_ plan: [PlannedRun]) async throws -> [(index: Int, summary: RunSummary)] {
         let monitor = RunMonitor(planned: plan.count, console)
-        let ticker = options.isQuiet ? nil : Task { await monitor.reportProgress() }
-        defer { ticker?.cancel() }
         var failures: [(index: Int, summary: RunSummary)] = []
-        try await ScenarioRunner(worlds: worlds, jobs: jobs).run(
-            plan, onStart: { monitor.runStarted($0, isAnnounced: false) },
-            transform: { finished in
-                let summary = RunSummary(finished, showsText: false, isTraced: false)
-                monitor.runEnded(passed: summary.hasPassed)
-                return summary
-            },
-            onResult: { summary in
-                if !summary.hasPassed { failures.append((summary.run.index, summary)) }
-            })
-        ticker?.cancel()
-        await ticker?.value
-        console.clearStatus()
+        try await monitor.reportProgress(isHidden: options.isQuiet) {
+            try await ScenarioRunner(worlds: worlds, jobs: jobs).run(
+                plan, onStart: { monitor.runStarted($0, isAnnounced: false) },
+                transform: { finished in
+                    let summary = RunSummary(finished, showsText: false, isTraced: false)
+                    monitor.runEnded(passed: summary.hasPassed)
+                    return summary
+                },
+                onResult: { summary in
+                    if !summary.hasPassed { failures.append((summary.run.index, summary)) }
+                })
+        }
         return failures
     }
 
@@ -133,29 +130,26 @@ public struct SelfTest: Sendable {
     private func mutated(_ plan: [PlannedRun], onResult: (MutantProof) -> Void) async throws {
         let entries = entries
         let monitor = RunMonitor(planned: entries.count, console)
-        let ticker = options.isQuiet ? nil : Task { await monitor.reportProgress() }
-        defer { ticker?.cancel() }
         var ordered = OrderedResults<MutantProof>()
         var next = 0
-        try await withThrowingTaskGroup(of: (Int, MutantProof).self) { group in
-            while true {
-                while next < entries.count && next - ordered.count < jobs {
-                    let index = next
-                    next += 1
-                    group.addTask {
-                        monitor.runStarted()
-                        let proof = try await prove(entries[index], plan)
-                        monitor.runEnded(passed: proof.isProven)
-                        return (index, proof)
+        try await monitor.reportProgress(isHidden: options.isQuiet) {
+            try await withThrowingTaskGroup(of: (Int, MutantProof).self) { group in
+                while true {
+                    while next < entries.count && next - ordered.count < jobs {
+                        let index = next
+                        next += 1
+                        group.addTask {
+                            monitor.runStarted()
+                            let proof = try await prove(entries[index], plan)
+                            monitor.runEnded(passed: proof.isProven)
+                            return (index, proof)
+                        }
                     }
+                    guard let (index, proof) = try await group.next() else { break }
+                    for proof in ordered.add(proof, at: index) { onResult(proof) }
                 }
-                guard let (index, proof) = try await group.next() else { break }
-                for proof in ordered.add(proof, at: index) { onResult(proof) }
             }
         }
-        ticker?.cancel()
-        await ticker?.value
-        console.clearStatus()
     }
 
     /// Runs the scenarios with a mutant until it is proven.
