@@ -295,6 +295,15 @@ static const struct cresources_file files[] = {
     {"Sources/ControlAPI/openapi.json", (const char[]){
 #embed "../../Sources/ControlAPI/openapi.json" suffix(, 0)
     }},
+    {"Sources/CResources/report/report.css", (const char[]){
+#embed "report/report.css" suffix(, 0)
+    }},
+    {"Sources/CResources/report/history.js", (const char[]){
+#embed "report/history.js" suffix(, 0)
+    }},
+    {"Sources/CResources/report/report.js", (const char[]){
+#embed "report/report.js" suffix(, 0)
+    }},
     {0, 0},
 };
 

@@ -13,6 +13,11 @@ package struct EmbeddedFile: Sendable {
     /// The OpenAPI document of the control API.
     package static var openAPI: String { files.first { $0.path == "Sources/ControlAPI/openapi.json" }?.text ?? "" }
 
+    /// Returns the text of a file of the page of a run's report.
+    package static func report(_ name: String) -> String {
+        files.first { $0.path == "Sources/CResources/report/\(name)" }?.text ?? ""
+    }
+
     /// Returns the files of a folder, in the order of the list.
     static func all(in folder: String) -> [EmbeddedFile] { files.filter { $0.path.hasPrefix(folder + "/") } }
 
