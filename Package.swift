@@ -404,8 +404,9 @@ let package = Package(
         .testTarget(
             name: "ControlAPIUnitTests",
             dependencies: [
-                "Determinism", "LinkModel", "HTTPWire", "JSON", "Impairment", "ControlAPI", "ProxyServer", "TestSupport",
-                httpTypes, nioCore, nioPosix, logging,
+                "Determinism", "LinkModel", "HTTPWire", "JSON", "Impairment", "ScenarioModel", "ConfigFiles",
+                "ControlAPI",
+                "ProxyServer", "TestSupport", httpTypes, nioCore, nioPosix, logging,
             ],
             swiftSettings: settings),
         .testTarget(

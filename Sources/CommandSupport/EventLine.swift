@@ -28,7 +28,11 @@ public enum EventLine {
         case "proxy": return [line("\(word(data["change"])), \(definition(data))")]
         case "recording": return [line("\(word(data["state"])), \(word(data["steps"])) steps")]
         case "dropped":
-            return [line("\(data["count"] == .null ? "events" : "\(word(data["count"])) events") missed (\(word(data["reason"])))")]
+            return [
+                line(
+                    "\(data["count"] == .null ? "events" : "\(word(data["count"])) events") missed (\(word(data["reason"])))"
+                )
+            ]
         default: return []
         }
     }
@@ -98,7 +102,9 @@ public enum EventLine {
             text += " in \(milliseconds(.number(max(0, to - from))))"
         }
         if !phases.isEmpty { text += " (" + phases.joined(separator: ", ") + ")" }
-        if data["fault"] != .null { text += ", fault \(word(data["fault"]["name"])) at \(word(data["fault"]["point"]))" }
+        if data["fault"] != .null {
+            text += ", fault \(word(data["fault"]["name"])) at \(word(data["fault"]["point"]))"
+        }
         return text
     }
 

@@ -34,5 +34,18 @@ extension API {
         return response
     }
 
+    /// Starts or ends the recording, or returns it.
+    func respondToRecording(_ method: HTTPRequest.Method, _ body: [UInt8]) async throws(APIError) -> Response {
+        if method == .post {
+            switch try JSONFields(body: body).text("state") {
+            case "on": try await registry.startRecording()
+            case "off": try await registry.endRecording()
+            case nil: throw .missingField("state")
+            default: throw .badBody("state must be on or off")
+            }
+        }
+        return .json(try await registry.recordingJSON())
+    }
+
     private static let lastEventID = HTTPField.Name("Last-Event-ID")!
 }

@@ -43,6 +43,7 @@ extension API {
         case .reset:
             try await registry.reset()
             return .noContent
+        case .recording: return try await respondToRecording(method, body)
         }
     }
 

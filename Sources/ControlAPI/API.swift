@@ -56,7 +56,8 @@ public final class API: Sendable {
     /// Creates an API of a registry.
     init(
         _ registry: ProxyRegistry, limits: ServerLimits, metrics: MetricsSelection? = nil, version: String,
-        dashboard: Dashboard = Dashboard(), logger: Logger = Logger(label: "slowlane.server") { _ in SwiftLogNoOpLogHandler() }
+        dashboard: Dashboard = Dashboard(),
+        logger: Logger = Logger(label: "slowlane.server") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.registry = registry
         self.limits = limits

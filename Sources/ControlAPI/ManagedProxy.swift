@@ -57,6 +57,13 @@ struct ManagedProxy {
         return stream.next()
     }
 
+    /// The seed of the last start.
+    var lastStartSeed: UInt64 {
+        var earlier = self
+        earlier.startCount = max(0, startCount - 1)
+        return earlier.nextStartSeed
+    }
+
     /// Whether anything impairs the proxy: its link, an outage, toxics or faults.
     var isImpaired: Bool {
         if outage.up || outage.down || !toxics.isEmpty || !faults.isEmpty { return true }

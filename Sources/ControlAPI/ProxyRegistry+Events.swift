@@ -13,13 +13,16 @@ extension ProxyRegistry {
             proxies[name]?.impairedSince = isImpaired ? ProcessClock.now : nil
         }
         updateConditionsHeader()
-        guard feed.isActive else { return }
+        let isRecording = recording != nil && recording?.ended == nil
+        guard feed.isActive || isRecording else { return }
         let status = await proxies[name]?.running?.status()
+        if isRecording { record(name, status) }
         feed.update(name, proxies[name], status, by: cause)
     }
 
-    /// Reports every proxy to the feed of events.
+    /// Reports every proxy and the recording to the feed of events.
     func reportAll() async {
+        publishRecording()
         for name in proxies.keys.sorted() {
             try? await withExclusiveAccess(to: name.text, by: .start, waitingMax: .max) { () async throws(APIError) in }
         }

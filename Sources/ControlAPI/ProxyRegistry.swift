@@ -26,6 +26,8 @@ actor ProxyRegistry {
 
     /// The events of changes.
     nonisolated let feed: EventFeed
+    /// The last recording of links and faults.
+    var recording: LinkRecording?
     /// The proxies to which conditions apply, as the value of a response header; `nil` without any.
     nonisolated let conditionsHeader = Mutex<String?>(nil)
     private let seed: UInt64
@@ -56,7 +58,8 @@ actor ProxyRegistry {
 
     /// Runs a change of a proxy after the earlier changes of this proxy, and reports it to the readers of events.
     func withExclusiveAccess<Result>(
-        to name: String, by cause: ChangeCause = .api, waitingMax: Int = waitingChangesMax, _ change: () async throws(APIError) -> Result
+        to name: String, by cause: ChangeCause = .api, waitingMax: Int = waitingChangesMax,
+        _ change: () async throws(APIError) -> Result
     ) async throws(APIError) -> Result {
         let name = ByteKey(name)
         if let waiting = changes[name] {

@@ -3,7 +3,7 @@ internal import HTTPTypes
 /// A route under `/slowlane/v1`.
 enum SlowlaneRoute: CaseIterable {
     case version, openAPI, metrics, profiles, proxy, link, timeline, outage, seed, faults, fault, connections,
-        connection, events, reset
+        connection, events, reset, recording
 
     /// The path below `/slowlane/v1`, with the names of variable segments in braces.
     var template: String {
@@ -23,6 +23,7 @@ enum SlowlaneRoute: CaseIterable {
         case .connection: "proxies/{proxy}/connections/{number}"
         case .events: "events"
         case .reset: "reset"
+        case .recording: "recording"
         }
     }
 
@@ -40,6 +41,7 @@ enum SlowlaneRoute: CaseIterable {
         case .connection: [.delete]
         case .events: [.get]
         case .reset: [.post]
+        case .recording: [.get, .post]
         }
     }
 

@@ -4,7 +4,9 @@ internal import NIOCore
 ///
 /// The wall clock is read once, so that a step of the wall clock does not change the differences of times.
 public enum ProcessClock {
-    private static let anchor: (deadline: NIODeadline, unixNanoseconds: Int64) = (.now(), PacketEvent.unixNanosecondsNow)
+    private static let anchor: (deadline: NIODeadline, unixNanoseconds: Int64) = (
+        .now(), PacketEvent.unixNanosecondsNow
+    )
 
     /// The current time.
     public static var now: Int64 { unixNanoseconds(of: .now()) }

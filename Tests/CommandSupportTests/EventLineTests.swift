@@ -26,7 +26,8 @@ struct EventLineTests {
     }
 
     @Test func textsFromTheNetworkArePrintable() throws {
-        let json = #"{"t":0,"proxy":"p\u001b[31m","id":1,"method":"G\u202e","target":"/\u0007\n","attempt":1,"end":null}"#
+        let json =
+            #"{"t":0,"proxy":"p\u001b[31m","id":1,"method":"G\u202e","target":"/\u0007\n","attempt":1,"end":null}"#
         let line = try #require(try Self.lines("exchange", json).first)
         #expect(line == "01:00:00.000  p?[31m  exchange  #1 G? /?? open")
     }
@@ -34,7 +35,8 @@ struct EventLineTests {
     @Test func eachTypeHasALine() throws {
         #expect(
             try Self.lines(
-                "link", #"{"t":0,"proxy":"p","by":"reset_after","name":"edge","outage":{"up":true,"down":false},"reset_at":9}"#
+                "link",
+                #"{"t":0,"proxy":"p","by":"reset_after","name":"edge","outage":{"up":true,"down":false},"reset_at":9}"#
             ) == ["01:00:00.000  p  link  edge, outage, until reset, by reset_after"])
         #expect(
             try Self.lines("dropped", #"{"t":0,"count":null,"reason":"restart","proxy":null}"#)

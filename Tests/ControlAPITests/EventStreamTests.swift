@@ -70,7 +70,9 @@ import Testing
             let exchange = try await events.wait("exchange") { $0["end"].text == "completed" }
             #expect(exchange["method"].text == "GET" && exchange["target"].text == "/a%3Cb%3E?x=1")
             #expect(exchange["status"] == .integer(200) && exchange["response_bytes"] == .integer(2))
-            let order = ["opened", "started", "request_delivered", "response_started", "committed", "response_delivered"]
+            let order = [
+                "opened", "started", "request_delivered", "response_started", "committed", "response_delivered",
+            ]
             let times = order.compactMap { exchange["times"][$0].number }
             #expect(times.count == order.count && times == times.sorted())
             let closed = try await events.wait("connection") { $0["state"].text == "closed" }

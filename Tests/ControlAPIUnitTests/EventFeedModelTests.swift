@@ -176,10 +176,12 @@ struct EventFeedModelTests {
         #expect(EventText.string("aé", bytesMax: 2) == "\"a…\"")
     }
 
-    @Test(arguments: [
-        (nil, "null"), (0, "0"), (1_000_000, "1"), (1_500_000, "1.5"), (1_000_999, "1"), (1_002_000, "1.002"),
-        (-2_500_000, "-2.5"), (1_790_000_012_345_250_000, "1790000012345.25"),
-    ] as [(Int64?, String)]) func timesAreMilliseconds(nanoseconds: Int64?, text: String) {
+    @Test(
+        arguments: [
+            (nil, "null"), (0, "0"), (1_000_000, "1"), (1_500_000, "1.5"), (1_000_999, "1"), (1_002_000, "1.002"),
+            (-2_500_000, "-2.5"), (1_790_000_012_345_250_000, "1790000012345.25"),
+        ] as [(Int64?, String)]) func timesAreMilliseconds(nanoseconds: Int64?, text: String)
+    {
         #expect(EventText.milliseconds(nanoseconds) == text)
     }
 
@@ -217,7 +219,9 @@ struct EventFeedModelTests {
         #expect(link[0].data["since"] == .integer(40))
         feed.proxy.link = .passThrough
         feed.proxy.upstream = "127.0.0.1:3"
-        feed.proxy.faults = [try StoredFault(JSONFields(body: Array(#"{"rule":"PUT * received cut"}"#.utf8)), names: [])]
+        feed.proxy.faults = [
+            try StoredFault(JSONFields(body: Array(#"{"rule":"PUT * received cut"}"#.utf8)), names: [])
+        ]
         #expect(try update(.reset).map(\.type) == ["proxy", "fault", "link"])
         feed.proxy.faults = []
         let removed = try update()

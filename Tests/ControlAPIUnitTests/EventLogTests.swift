@@ -84,7 +84,8 @@ struct EventLogTests {
 
 /// The parser of the stream.
 struct EventStreamParserTests {
-    private static let text = "\u{FEFF}".dropFirst()
+    private static let text =
+        "\u{FEFF}".dropFirst()
         + "id: 1\nevent: link\ndata: {\"a\":\ndata: 1}\n\n: comment\n\nid:2\r\ndata: x\r\n\r\nid: 3\rdata: y\r\rdata: lost"
 
     @Test(arguments: [1, 2, 3, 7, 1000]) func eventsDoNotDependOnTheSizesOfReads(size: Int) throws {

@@ -89,13 +89,12 @@ final class EventFeed: Sendable {
 
     /// Records the state of the recording.
     ///
-    /// - Parameters:
-    ///   - json: The object in snapshots; `null` if there is none.
-    func updateRecording(_ json: String?, event: (Int64) -> String) {
-        let text = event(now())
+    /// - Parameter json: Returns the data of the event at a time.
+    func updateRecording(_ json: (Int64) -> String) {
+        let text = json(now())
         state.withLock { state in
             guard active.load(ordering: .relaxed) else { return }
-            state.model.setRecording(json, event: text)
+            state.model.setRecording(text)
         }
         wake()
     }

@@ -108,9 +108,9 @@ struct EventFeedModel {
     }
 
     /// Records the state of the recording.
-    mutating func setRecording(_ json: String?, event: String) {
+    mutating func setRecording(_ json: String) {
         recording = json
-        log.append(.recording, nil, event)
+        log.append(.recording, nil, json)
     }
 
     /// Forgets all proxies and all events.

@@ -43,7 +43,8 @@ struct ProxySummary {
             ("losses", EventText.pair(total.packetsLost)), ("retransmissions", EventText.pair(total.retransmissions)),
             ("held_bytes", "\(link?.bytesHeld ?? 0)"), ("connections_open", "\(status?.connectionsOpen ?? 0)"),
             ("connections_accepted", "\(total.connectionsAccepted)"), ("connections_waiting", "\(waiting)"),
-            ("dials_failed", "\(total.dialsFailed)"), ("stalled", EventText.pair(link?.hasOutage ?? PerDirection(up: false, down: false))),
+            ("dials_failed", "\(total.dialsFailed)"),
+            ("stalled", EventText.pair(link?.hasOutage ?? PerDirection(up: false, down: false))),
             ("timeline", timeline),
         ]
         let text = JSONText.object(members)
