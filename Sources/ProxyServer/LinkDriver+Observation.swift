@@ -46,7 +46,7 @@ extension LinkDriver {
         let reason = session.endReason ?? .proxy
         let end = ConnectionEvent.End(time: now, reason: reason, bytesRead: session.bytesRead)
         closings.append((session.openedFlow, opening(of: session, end)))
-        if !isExecutingActions { process() }
+        if !isExecutingActions { publishEvents() }
     }
 
     /// Reports the ends of sessions.

@@ -361,7 +361,7 @@ final class LinkDriver {
     }
 
     /// Executes the link's actions within the turn's budget, publishes its events, and arms the timer.
-    func process() {
+    private func process() {
         // An action can make a socket report an event synchronously; the loop in executeActions() executes the
         // resulting actions.
         if isExecutingActions { return }
@@ -406,7 +406,8 @@ final class LinkDriver {
         return isLast ? displaced.removeValue(forKey: timedAction.flow) : displaced[timedAction.flow]
     }
 
-    private func publishEvents() {
+    /// Passes the recorded events to callbacks and observers.
+    func publishEvents() {
         while let exchange = takeExchangeEvent() {
             onExchange?(exchange.event)
             if let report = faultReporter?.record(exchange.event, { link.faultRules }) { onFault(report) }
