@@ -304,6 +304,18 @@ static const struct cresources_file files[] = {
     {"Sources/CResources/report/report.js", (const char[]){
 #embed "report/report.js" suffix(, 0)
     }},
+    {"Sources/CResources/dashboard/index.html", (const char[]){
+#embed "dashboard/index.html" suffix(, 0)
+    }},
+    {"Sources/CResources/dashboard/app.js", (const char[]){
+#embed "dashboard/app.js" suffix(, 0)
+    }},
+    {"Sources/CResources/dashboard/style.css", (const char[]){
+#embed "dashboard/style.css" suffix(, 0)
+    }},
+    {"Sources/CResources/dashboard/icon.svg", (const char[]){
+#embed "dashboard/icon.svg" suffix(, 0)
+    }},
     {0, 0},
 };
 

@@ -52,14 +52,14 @@ enum RunDocument {
             content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
             <title>\(escaped(title))</title>
             <style>
-            \(EmbeddedFile.report("report.css"))</style>
+            \(EmbeddedFile.page("report/report.css") ?? "")</style>
             </head>
             <body>
             <noscript>This page needs JavaScript.</noscript>
             <script type="application/json" id="data">\(data)</script>
             <script>
-            \(EmbeddedFile.report("history.js"))
-            \(EmbeddedFile.report("report.js"))</script>
+            \(EmbeddedFile.page("report/history.js") ?? "")
+            \(EmbeddedFile.page("report/report.js") ?? "")</script>
             </body>
             </html>
 
