@@ -19,6 +19,10 @@ struct ManagedProxy {
     var outage = PerDirection(up: false, down: false)
     /// The position at which the timeline of the link is paused; `nil` if it is not paused.
     var pausedTimeline: TimelineRun.Position?
+    /// The time at which the initial link returns, in nanoseconds since 1970; `nil` means never.
+    var resetAt: Int64?
+    /// The time since which the proxy is impaired, in nanoseconds since 1970; `nil` if it is not.
+    var impairedSince: Int64?
     /// The running proxy; `nil` while the proxy is disabled.
     var running: Proxy?
     var link = LinkSetting.passThrough
@@ -49,6 +53,15 @@ struct ManagedProxy {
         if startCount == 0 { return seed }
         var stream = RandomStream(seed: seed, "start/\(startCount)")
         return stream.next()
+    }
+
+    /// Whether anything impairs the proxy: its link, an outage, toxics or faults.
+    var isImpaired: Bool {
+        if outage.up || outage.down || !toxics.isEmpty || !faults.isEmpty { return true }
+        switch link {
+        case .constant(let conditions, _): return !conditions.isClear || conditions.connectionPolicy != .open
+        case .timeline: return true
+        }
     }
 
     /// Whether the proxy is enabled and holds its port. After a `refuse` link another process may hold it.
