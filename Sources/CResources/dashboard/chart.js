@@ -43,7 +43,7 @@ export class Chart {
 
   readColors() {
     const style = getComputedStyle(document.documentElement);
-    for (const name of ["text", "muted", "border", "surface", "accent", "send", "wait", "receive", "client", "server", "lost",
+    for (const name of ["text", "muted", "border", "surface", "accent", "send", "wait", "receive", "client", "server", "lost", "lost-part",
       "band-off", "band-wifi", "band-lte", "band-g3", "band-edge", "band-loss", "band-refuse", "band-text", "brush", "up", "down"]) {
       this.colors[name] = style.getPropertyValue(`--${name}`).trim();
     }
@@ -311,7 +311,11 @@ export class Chart {
       };
       fill(colors.send, start, sent);
       fill(colors.wait, sent, answered);
-      fill(colors.receive, answered, right);
+      if (x.outcome === "lost") {
+        const committed = at(times.committed ?? times.response_started ?? times.request_delivered ?? x.start);
+        fill(colors.receive, answered, committed);
+        fill(colors["lost-part"], Math.max(committed, times.request_delivered ? left : start), right);
+      } else fill(colors.receive, answered, right);
       if (x.outcome === "client" || x.outcome === "server") {
         c.fillStyle = colors[x.outcome];
         c.fillRect(Math.max(clipped, right - 4), y, 4, height);

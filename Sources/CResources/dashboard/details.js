@@ -37,6 +37,10 @@ function phases(x) {
     ["connect", times.opened, x.start], ["send", x.start, times.request_delivered],
     ["wait", times.request_delivered, times.response_started], ["receive", times.response_started, times.response_delivered],
   ];
+  if (x.outcome === "lost" && x.finish !== null) {
+    list.push(["lost", times.committed ?? times.response_started ?? times.request_delivered ?? x.start, x.finish]);
+    if (!times.request_delivered) list.splice(1, 1);
+  }
   return list.filter(([, from, to]) => from !== null && from !== undefined && to !== null && to !== undefined && to >= from);
 }
 

@@ -14,6 +14,9 @@ export const positions = [
   { key: "6", name: "refuse", label: "Offline", title: "Connections are refused" },
 ];
 
+// A number stays on the line of its unit.
+const whole = (text) => text.replaceAll(" ", "\u00a0");
+
 const resets = [["", "Until changed"], ["30000", "for 30 s"], ["60000", "for 1 min"], ["300000", "for 5 min"], ["900000", "for 15 min"]];
 const methods = ["any", "GET", "POST", "PUT", "PATCH", "DELETE"];
 const cardsMax = 30;
@@ -178,7 +181,7 @@ class Card {
     const queue = summary?.queue_bytes ?? { up: 0, down: 0 };
     const waiting = Math.max(summary?.queue_delay_ms?.up ?? 0, summary?.queue_delay_ms?.down ?? 0);
     setText(this.queue, queue.up + queue.down === 0 ? "empty" : `${bytes(queue.up + queue.down)} · ${duration(waiting)}`);
-    setText(this.rates, `↑ ${rate(summary?.rate?.up ?? 0)}  ↓ ${rate(summary?.rate?.down ?? 0)}`);
+    setText(this.rates, `${whole(`↑ ${rate(summary?.rate?.up ?? 0)}`)} ${whole(`↓ ${rate(summary?.rate?.down ?? 0)}`)}`);
     setText(this.losses, count(proxy.increase("losses", 60_000, now), "packet"));
     setText(this.resent, count(proxy.increase("retransmissions", 60_000, now), "packet"));
     const failed = summary?.dials_failed ? ` · ${summary.dials_failed.toLocaleString("en")} failed` : "";
