@@ -33,9 +33,14 @@ def slowlane_upstream(app):
     return app.address
 
 
+def chromium():
+    """Returns the path of the browser, or None."""
+    return os.environ.get("SLOWLANE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
 @pytest.fixture(scope="session")
 def browser():
-    program = os.environ.get("SLOWLANE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    program = chromium()
     if not program:
         pytest.fail("cannot find chromium; install it (Debian: apt-get install chromium) or set SLOWLANE_CHROMIUM", pytrace=False)
     with sync_playwright() as playwright:

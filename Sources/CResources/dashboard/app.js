@@ -3,7 +3,7 @@
 import { Chart } from "./chart.js";
 import { Details } from "./details.js";
 import { parseFilter } from "./filter.js";
-import { clock, count, duration, element, linkName, setText, shortened, visible } from "./format.js";
+import { button, clock, count, duration, element, linkName, setText, shortened, visible } from "./format.js";
 import { helpContent } from "./help.js";
 import { Model } from "./model.js";
 import { bannerText, Cards, conditionsOf, positions } from "./proxies.js";
@@ -17,7 +17,9 @@ const captionTime = 1500;
 
 const settings = {
   get(key) { try { return localStorage.getItem(`slowlane-${key}`); } catch { return null; } },
-  set(key, value) { try { localStorage.setItem(`slowlane-${key}`, value); } catch { /* Private windows have no storage. */ } },
+  set(key, value) {
+    try { localStorage.setItem(`slowlane-${key}`, value); } catch { /* Private windows have no storage. */ }
+  },
 };
 
 class Page {
@@ -46,7 +48,8 @@ class Page {
     });
     this.setTheme(settings.get("theme") ?? "auto");
     this.listen();
-    this.stream = new EventStream((type, data) => this.receive(type, data), (...state) => this.showConnection(...state));
+    this.stream = new EventStream(
+      (type, data) => this.receive(type, data), (...state) => this.showConnection(...state));
     const fragment = new URLSearchParams(location.hash.slice(1));
     if (fragment.has("token")) {
       setToken(fragment.get("token"));
@@ -54,7 +57,7 @@ class Page {
     }
     this.stream.connect();
     requestAnimationFrame((time) => this.frame(time));
-    setInterval(() => { if (document.hidden) this.lists_(); }, 1000);
+    setInterval(() => { if (document.hidden) this.drawLists(); }, 1000);
   }
 
   // Events
@@ -110,8 +113,8 @@ class Page {
       lost.hidden = false;
       document.body.dataset.lost = "";
       lost.replaceChildren(
-        `No connection to the server since ${clock(this.lostAt, 0)}: ${visible(reason)}. Next attempt in ${duration(wait)}. `,
-        element("button", { type: "button", class: "outline", onclick: () => this.stream.connect() }, "Connect now"));
+        `No connection to the server since ${clock(this.lostAt, 0)}: ${visible(reason)}. `,
+        `Next attempt in ${duration(wait)}. `, button("Connect now", () => this.stream.connect()));
     } else if (this.lostAt === null) setText(pill, "Connecting");
     this.showBanner();
   }
@@ -131,17 +134,17 @@ class Page {
     this.pending.push(...this.model.takeChanged());
     if (time - this.lastList >= listTime) {
       this.lastList = time;
-      this.lists_();
+      this.drawLists();
     }
     this.chart.draw(this.charted(), now);
   }
 
-  lists_() {
+  drawLists() {
     const now = this.now();
     this.pending.push(...this.model.takeChanged());
     this.table.update(this.pending);
     this.pending = [];
-    if (this.current === null || !this.model.proxies.has(this.current)) this.current = this.model.proxies.keys().next().value ?? null;
+    if (!this.model.proxies.has(this.current)) this.current = this.model.proxies.keys().next().value ?? null;
     this.cards.update(this.model, now, this.current);
     this.showBanner();
     this.details.update();
@@ -151,11 +154,13 @@ class Page {
     setText(byID("empty"), this.model.exchanges.length ? "No request matches." : "No request yet.");
     byID("grid").hidden = this.table.list.length === 0;
     byID("forgotten").hidden = this.model.forgotten === 0;
-    setText(byID("forgotten"), `The page keeps the last ${this.model.limit.toLocaleString("en")} requests; ${count(this.model.forgotten, "older one")} left out.`);
+    setText(byID("forgotten"), `The page keeps the last ${this.model.limit.toLocaleString("en")} requests; `
+      + `${count(this.model.forgotten, "older one")} left out.`);
     const { reader, rate, unknown } = this.model.dropped;
     const dropped = byID("dropped");
     dropped.hidden = reader + rate + unknown === 0;
-    setText(dropped, `${count(reader + rate, "event")} dropped${unknown ? `, and an unknown number ${count(unknown, "time")}` : ""}`
+    setText(dropped, `${count(reader + rate, "event")} dropped`
+      + (unknown ? `, and an unknown number ${count(unknown, "time")}` : "")
       + (rate ? ": more than the stream carries" : ": the page was too slow or away"));
     this.speak();
   }
@@ -181,8 +186,8 @@ class Page {
     const icon = `/dashboard/icon${lost ? "-lost" : impaired.length ? "-on" : ""}.svg`;
     if (byID("favicon").getAttribute("href") !== icon) byID("favicon").setAttribute("href", icon);
     const first = impaired[0];
-    const text = impaired.length === 0 ? "Slowlane"
-      : `● ${conditionsOf(first).join(", ")} on ${visible(first.name)}${impaired.length > 1 ? ` and ${impaired.length - 1} more` : ""} – Slowlane`;
+    const more = impaired.length > 1 ? ` and ${impaired.length - 1} more` : "";
+    const text = first ? `● ${conditionsOf(first).join(", ")} on ${visible(first.name)}${more} – Slowlane` : "Slowlane";
     const title = lost ? "No connection – Slowlane" : text;
     if (document.title !== title) document.title = title;
   }
@@ -202,10 +207,13 @@ class Page {
 
   showBrush(brush) {
     byID("brush").hidden = brush === null;
-    if (brush) setText(byID("brush-text"), `${clock(brush.from)} to ${clock(brush.to)}, ${duration(brush.to - brush.from)}`);
     this.table.setBrush(brush);
-    if (brush) this.say(`Selected ${clock(brush.from)} to ${clock(brush.to)}: ${this.table.summary()}`);
-    this.lists_();
+    if (brush) {
+      const range = `${clock(brush.from)} to ${clock(brush.to)}`;
+      setText(byID("brush-text"), `${range}, ${duration(brush.to - brush.from)}`);
+      this.say(`Selected ${range}: ${this.table.summary()}`);
+    }
+    this.drawLists();
   }
 
   showRecording() {
@@ -225,7 +233,7 @@ class Page {
 
   setCurrent(name, focus = false) {
     this.current = name;
-    this.lists_();
+    this.drawLists();
     if (focus) this.cards.focus(name);
   }
 
@@ -239,7 +247,8 @@ class Page {
   say(text) { this.queue.push(text); }
 
   sayLink(data) {
-    if (this.model.server) this.say(`${visible(data.proxy)}: ${conditionsOf(this.model.proxy(data.proxy)).join(", ") || linkName("none")}`);
+    const conditions = conditionsOf(this.model.proxy(data.proxy)).join(", ");
+    this.say(`${visible(data.proxy)}: ${conditions || linkName("none")}`);
   }
 
   speak() {
@@ -271,22 +280,26 @@ class Page {
 
   change(work) { return this.readOnly ? Promise.resolve() : this.run(work); }
 
+  /** Returns the field of the automatic reset that is chosen for a proxy, if any. */
+  resetOf(name) {
+    const reset = this.cards.resetOf(name);
+    return reset ? { reset_after_ms: reset } : {};
+  }
+
   switchLink(name, profile) {
     this.setCurrent(name);
     return this.change(async () => {
       const proxy = this.model.proxies.get(name);
       if (proxy?.link?.outage?.up || proxy?.link?.outage?.down) await call("DELETE", proxyPath(name, "/outage"));
       if (profile === "none") return call("DELETE", proxyPath(name, "/link"));
-      const reset = this.cards.resetOf(name);
-      return call("PUT", proxyPath(name, "/link"), { profile, ...(reset ? { reset_after_ms: reset } : {}) });
+      return call("PUT", proxyPath(name, "/link"), { profile, ...this.resetOf(name) });
     });
   }
 
   outage(name, directions) { return this.change(() => call("PUT", proxyPath(name, "/outage"), directions)); }
 
   loadTimeline(name, timeline) {
-    const reset = this.cards.resetOf(name);
-    return this.change(() => call("PUT", proxyPath(name, "/link"), { timeline, ...(reset ? { reset_after_ms: reset } : {}) }));
+    return this.change(() => call("PUT", proxyPath(name, "/link"), { timeline, ...this.resetOf(name) }));
   }
 
   pauseTimeline(name) {
@@ -298,15 +311,19 @@ class Page {
     return this.change(async () => {
       const { data } = await call("GET", proxyPath(name, "/timeline"));
       if (!data?.next) throw new CallError(0, `The timeline of ${visible(name)} has no further change.`);
-      return call("PATCH", proxyPath(name, "/timeline"), { position_ms: Math.ceil(data.position_ms + data.next.in_ms) });
+      const next = Math.ceil(data.position_ms + data.next.in_ms);
+      return call("PATCH", proxyPath(name, "/timeline"), { position_ms: next });
     });
   }
 
   async addFault(name, rule) {
-    if (await this.change(() => call("POST", proxyPath(name, "/faults"), { rule }))) this.say(`Fault added: ${visible(rule)}`);
+    const fault = await this.change(() => call("POST", proxyPath(name, "/faults"), { rule }));
+    if (fault) this.say(`Fault added: ${visible(rule)}`);
   }
 
-  removeFault(name, fault) { return this.change(() => call("DELETE", proxyPath(name, `/faults/${encodeURIComponent(fault)}`))); }
+  removeFault(name, fault) {
+    return this.change(() => call("DELETE", proxyPath(name, `/faults/${encodeURIComponent(fault)}`)));
+  }
 
   async cut(name, connection) {
     const path = connection === undefined ? "/connections" : `/connections/${connection}`;
@@ -347,7 +364,10 @@ class Page {
 
   /** Returns the built-in profiles and timelines; asks the server once. */
   profiles() {
-    this.lists ??= call("GET", "/profiles").then(({ data }) => data, () => { this.lists = null; return { profiles: [], timelines: [] }; });
+    this.lists ??= call("GET", "/profiles").then(({ data }) => data, () => {
+      this.lists = null;
+      return { profiles: [], timelines: [] };
+    });
     return this.lists;
   }
 
@@ -393,7 +413,7 @@ class Page {
     byID("filter").setAttribute("aria-invalid", String(problem !== null));
     if (!test) return;
     this.table.setTest(test);
-    this.lists_();
+    this.drawLists();
   }
 
   togglePause() { this.chart.setEnd(this.chart.paused ? null : this.now()); }
@@ -447,13 +467,15 @@ class Page {
     const position = positions.find((one) => one.key === key);
     const next = (rest) => () => this.addFault(name, `${this.cards.methodOf(name)} ${rest}`);
     const needsProxy = {
-      d: next("committed cut"), h: next("received hold 10s"), e: next("queued reply 503"), x: () => this.cut(name),
-      n: () => this.stepTimeline(name), o: () => this.switchLink(name, "refuse"), O: () => this.outage(name, { up: true, down: true }),
+      d: next("committed cut"), h: next("received hold 10s"), e: next("queued reply 503"),
+      x: () => this.cut(name), n: () => this.stepTimeline(name), o: () => this.switchLink(name, "refuse"),
+      O: () => this.outage(name, { up: true, down: true }),
     };
     if (position) return name === null ? undefined : () => this.switchLink(name, position.name);
     if (Object.hasOwn(needsProxy, key)) return name === null ? undefined : needsProxy[key];
     const always = {
-      " ": () => this.togglePause(), "/": () => byID("filter").focus(), f: () => byID("filter").focus(), t: () => this.nextTheme(),
+      " ": () => this.togglePause(), "/": () => byID("filter").focus(), f: () => byID("filter").focus(),
+      t: () => this.nextTheme(),
       r: () => this.record(), R: () => this.resetAll(), "[": () => this.neighbour(-1), "]": () => this.neighbour(1),
       w: () => this.chart.setSpan(this.chart.span === 60_000 ? 300_000 : 60_000),
       g: () => byID("grid").focus(), c: () => byID("chart").focus(),

@@ -13,6 +13,17 @@ const settleTime = 10_000;
 const letter = 6.1;
 const spans = [5_000, 15_000, 30_000, 60_000, 120_000, 300_000];
 
+const colorNames = [
+  "text", "muted", "border", "surface", "accent", "brush", "up", "down",
+  "send", "wait", "receive", "client", "server", "lost", "lost-part",
+  "band-off", "band-wifi", "band-lte", "band-g3", "band-edge", "band-loss", "band-refuse", "band-text",
+];
+const axisSteps = [1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000];
+const axisRoom = 84;
+
+const hint = (x) =>
+  `${visible(x.method)} ${shortened(visible(x.target), 120)}\n${x.status ?? x.end ?? "open"}, ${duration(x.ms)}`;
+
 /** A canvas that shows a window of the time of some proxies. */
 export class Chart {
   constructor(model, host, listener) {
@@ -43,8 +54,7 @@ export class Chart {
 
   readColors() {
     const style = getComputedStyle(document.documentElement);
-    for (const name of ["text", "muted", "border", "surface", "accent", "send", "wait", "receive", "client", "server", "lost", "lost-part",
-      "band-off", "band-wifi", "band-lte", "band-g3", "band-edge", "band-loss", "band-refuse", "band-text", "brush", "up", "down"]) {
+    for (const name of colorNames) {
       this.colors[name] = style.getPropertyValue(`--${name}`).trim();
     }
     this.font = `11px ${style.getPropertyValue("--sans").trim()}`;
@@ -67,7 +77,10 @@ export class Chart {
     if (was !== this.paused) this.listener.paused(this.paused);
   }
 
-  setSpan(span) { this.span = Math.min(spans[spans.length - 1], Math.max(spans[0], span)); this.listener.span(this.span); }
+  setSpan(span) {
+    this.span = Math.min(spans[spans.length - 1], Math.max(spans[0], span));
+    this.listener.span(this.span);
+  }
 
   setBrush(from, to) {
     this.brush = from === null ? null : { from: Math.min(from, to), to: Math.max(from, to) };
@@ -79,8 +92,8 @@ export class Chart {
   t(x) { return this.right - this.span + ((x - this.gutter) / (this.width - this.gutter)) * this.span; }
 
   // The rows of a client: those in use now, and those that were in use some seconds ago, so that nothing jumps.
-  rowsOf(proxy, group, from, now) {
-    let rows = rowsMin;
+  rowsOf(proxy, group, from, now, least) {
+    let rows = least;
     for (let index = this.first; index < this.model.exchanges.length; index += 1) {
       const x = this.model.exchanges[index];
       if (x.group === group && x.row >= rows && (x.finish === null || x.finish >= from)) rows = x.row + 1;
@@ -101,7 +114,7 @@ export class Chart {
       y += linkHeight + 4;
       const groups = proxy.groups.length ? proxy.groups : [{ host: "", rows: [] }];
       for (const group of groups) {
-        const rows = groups.length > 1 ? Math.max(1, this.rowsOf(proxy, group, from, now)) : this.rowsOf(proxy, group, from, now);
+        const rows = this.rowsOf(proxy, group, from, now, groups.length > 1 ? 1 : rowsMin);
         lane.groups.push({ group, y, rows });
         y += rows * rowHeight + 4;
       }
@@ -160,7 +173,8 @@ export class Chart {
   }
 
   drawAxis(c, from) {
-    const step = [1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000].find((one) => (one / this.span) * (this.width - this.gutter) >= 84) ?? 60_000;
+    const pixels = (this.width - this.gutter) / this.span;
+    const step = axisSteps.find((one) => one * pixels >= axisRoom) ?? 60_000;
     c.fillStyle = this.colors.muted;
     c.strokeStyle = this.colors.border;
     c.lineWidth = 1;
@@ -190,13 +204,15 @@ export class Chart {
       c.fillRect(left, lane.link, right - left, linkHeight);
       // The conditions continue, faintly, behind the requests.
       c.globalAlpha = 0.16;
-      if (key !== "off") c.fillRect(left, lane.link + linkHeight, right - left, lane.bytes + bytesHeight - lane.link - linkHeight);
+      const top = lane.link + linkHeight;
+      if (key !== "off") c.fillRect(left, top, right - left, lane.bytes + bytesHeight - top);
       c.globalAlpha = 1;
       if (key === "loss" || key === "refuse") this.hatch(c, left, lane.link, right - left, linkHeight);
       const room = Math.floor((right - left - 10) / letter);
       if (room >= 3) {
         c.fillStyle = this.colors["band-text"];
-        c.fillText(shortened(name === "outage" ? "Outage" : linkName(name), room), left + 6, lane.link + linkHeight / 2 + 0.5);
+        const text = shortened(name === "outage" ? "Outage" : linkName(name), room);
+        c.fillText(text, left + 6, lane.link + linkHeight / 2 + 0.5);
       }
     }
   }
@@ -426,8 +442,7 @@ export class Chart {
     const { x, y } = this.position(event);
     if (!this.drag) {
       const one = x >= this.gutter ? this.hit(x, y) : null;
-      this.host.title = one
-        ? `${visible(one.method)} ${shortened(visible(one.target), 120)}\n${one.status ?? one.end ?? "open"}, ${duration(one.ms)}` : "";
+      this.host.title = one ? hint(one) : "";
       return;
     }
     if (!this.drag.moved && Math.abs(x - this.drag.x) < 5) return;

@@ -64,7 +64,7 @@ function tokens(text) {
   return list;
 }
 
-/** Returns a test for a text with `*` as any text; without `*`, for a text that contains it. Never slow: no backtracking. */
+// A `*` stands for any text. There is no backtracking: a filter is never slow.
 function glob(pattern, anchored) {
   const wanted = pattern.toLowerCase();
   if (!wanted.includes("*")) {
@@ -113,7 +113,8 @@ function termTest(term) {
     const test = glob(value, false);
     return (x) => (sign === "!=") !== test(texts[key](x));
   }
-  throw new Problem(`unknown key ${JSON.stringify(key)}; known: ${[...vocabulary.numbers, ...vocabulary.texts].join(", ")}`);
+  const known = [...vocabulary.numbers, ...vocabulary.texts].join(", ");
+  throw new Problem(`unknown key ${JSON.stringify(key)}; known: ${known}`);
 }
 
 function pathTest(term) {
@@ -127,7 +128,8 @@ function glob2(term) {
 }
 
 /**
- * Returns `{ test, problem }`: a function from an exchange to whether it matches, or the reason why the text is no filter.
+ * Returns `{ test, problem }`: a function from an exchange to whether it matches, or the reason why the text is no
+ * filter.
  */
 export function parseFilter(text) {
   try {
@@ -146,11 +148,15 @@ export function parseFilter(text) {
         if (sign("&")) {
           if (parts.length === 0) throw new Problem('a term is missing before "&"');
           at += 1;
-          if (at >= list.length || sign("|") || sign(")") || sign("&")) throw new Problem('a term is missing after "&"');
+          if (at >= list.length || "|)&".includes(list[at].sign ?? "-")) {
+            throw new Problem('a term is missing after "&"');
+          }
         }
         parts.push(single(depth));
       }
-      if (parts.length === 0) throw new Problem(at < list.length ? `a term is missing before "${list[at].sign}"` : 'a term is missing at the end');
+      if (parts.length === 0) {
+        throw new Problem(`a term is missing ${at < list.length ? `before "${list[at].sign}"` : "at the end"}`);
+      }
       return parts.length === 1 ? parts[0] : (x) => parts.every((part) => part(x));
     }
     function single(depth) {

@@ -57,7 +57,8 @@ export function bitRate(n) {
 export const count = (n, noun, plural = `${noun}s`) => `${n.toLocaleString("en")} ${n === 1 ? noun : plural}`;
 
 // Control characters, and characters that change the direction of text or cannot be seen.
-const invisible = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+const invisible = new RegExp("[\\u0000-\\u001f\\u007f-\\u009f\\u00ad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e"
+  + "\\u2060-\\u206f\\ufeff\\ufff9-\\ufffb]", "g");
 
 /** Returns a text from the network with its invisible characters as escapes, so that it shows what it is. */
 export const visible = (text) =>
@@ -67,7 +68,8 @@ export const visible = (text) =>
 export const shortened = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
 
 const names = {
-  none: "No conditions", "100-loss": "100 % loss", wifi: "Wi-Fi", lte: "LTE", "3g": "3G", edge: "Edge", refuse: "Offline",
+  none: "No conditions", "100-loss": "100 % loss", wifi: "Wi-Fi", lte: "LTE", "3g": "3G", edge: "Edge",
+  refuse: "Offline",
   portal: "Captive portal", dns: "DNS failure", updead: "Uplink dead", downdead: "Downlink dead", custom: "Custom",
   "very-bad-network": "Very bad network", "high-latency-dns": "High-latency DNS", dsl: "DSL",
 };
@@ -87,6 +89,13 @@ export function element(tag, attributes = {}, ...children) {
   node.append(...children.filter((child) => child !== null && child !== undefined));
   return node;
 }
+
+/** Returns a button; `data-change` marks those that are disabled on a read-only page. */
+export const button = (text, click, attributes = {}) =>
+  element("button", { type: "button", class: "outline", onclick: click, ...attributes }, text);
+
+/** The attribute of controls that change something. */
+export const change = { "data-change": true };
 
 /** Sets the text of an element if it differs: an equal text would be announced and laid out again. */
 export function setText(node, text) {

@@ -42,9 +42,8 @@ const numbers = [
   ["Waiting", "requests without a complete response"],
 ];
 
-const table = (rows, code) => element("dl", { class: "help-list" }, ...rows.flatMap(([name, text]) => [
-  element("dt", {}, element(code, {}, name)), element("dd", {}, text),
-]));
+const table = (rows, code) => element("dl", { class: code === "kbd" ? "help-list" : "help-list wide" },
+  ...rows.flatMap(([name, text]) => [element("dt", {}, element(code, {}, name)), element("dd", {}, text)]));
 
 /** Returns the elements of the help. */
 export function helpContent(on, change) {

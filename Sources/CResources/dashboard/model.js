@@ -13,6 +13,12 @@ export function hostOf(address) {
   return colon > address.lastIndexOf("]") ? address.slice(0, colon) : address;
 }
 
+const endTexts = {
+  open: "open", completed: "complete", "lost-in-request": "lost in the request",
+  "lost-before-commit": "lost, outcome unknown", "lost-after-commit": "lost after commit",
+  switched: "switched protocol", closed: "closed", unknown: "end not seen",
+};
+
 const outcomeOf = (record) => {
   if (record.end === null || record.end === undefined) return "open";
   if (record.end.startsWith("lost") || record.end === "unknown") return "lost";
@@ -22,10 +28,7 @@ const outcomeOf = (record) => {
 };
 
 /** What `end` means, in words. */
-export const endText = (x) => ({
-  open: "open", completed: "complete", "lost-in-request": "lost in the request", "lost-before-commit": "lost, outcome unknown",
-  "lost-after-commit": "lost after commit", switched: "switched protocol", closed: "closed", unknown: "end not seen",
-}[x.end ?? "open"] ?? String(x.end));
+export const endText = (x) => endTexts[x.end ?? "open"] ?? String(x.end);
 
 /** Returns the start of the first element at or after a time in a list that is sorted by `key`. */
 export function firstAt(list, t, key = "t") {
@@ -178,11 +181,12 @@ function applyExchange(model, data) {
     model.captions.push(`${data.proxy}: ${data.method} ${data.target} lost`);
   }
   model.upsert(proxy, data.id, {
-    kind: "exchange", proxy: data.proxy, connection: data.connection, client: connection?.client ?? known?.client ?? null,
+    kind: "exchange", proxy: data.proxy, connection: data.connection,
+    client: connection?.client ?? known?.client ?? null,
     method: String(data.method), target: String(data.target), attempt: data.attempt ?? 1, status: data.status ?? null,
     requestBytes: data.request_bytes ?? null, responseBytes: data.response_bytes ?? null, times, start, finish,
-    ms: finish === null ? null : finish - start, link: data.link ?? null, fault: data.fault ?? null, end: data.end ?? null,
-    outcome,
+    ms: finish === null ? null : finish - start, link: data.link ?? null, fault: data.fault ?? null,
+    end: data.end ?? null, outcome,
   });
 }
 
@@ -196,13 +200,14 @@ function applyConnection(model, data) {
   proxy.connections.set(data.number, data);
   if (!data.not_http) return;
   const finish = data.closed ?? null;
+  const broken = /reset|fault|unreachable/.test(data.reason ?? "");
   model.upsert(proxy, `${data.proxy}\n${data.number}\n${data.opened}`, {
     kind: "connection", proxy: data.proxy, connection: data.number, client: data.client ?? null, method: "TCP",
     target: String(data.not_http), attempt: 1, status: null, requestBytes: data.bytes?.up ?? null,
     responseBytes: data.bytes?.down ?? null, times: { started: data.opened, ended: finish }, start: data.opened, finish,
     ms: finish === null ? null : finish - data.opened, link: proxy.link?.name ?? null,
     fault: data.reason === "fault" ? { name: "fault", point: "" } : null, end: finish === null ? null : "closed",
-    reason: data.reason ?? null, outcome: finish === null ? "open" : /reset|fault|unreachable/.test(data.reason ?? "") ? "lost" : "ok",
+    reason: data.reason ?? null, outcome: finish === null ? "open" : broken ? "lost" : "ok",
   });
 }
 
@@ -211,7 +216,7 @@ function applySummary(model, data) {
   proxy.summary = data;
   const both = (pair) => (pair ? (pair.up ?? 0) + (pair.down ?? 0) : 0);
   proxy.samples.push({
-    t: data.t, up: data.rate?.up ?? 0, down: data.rate?.down ?? 0, queue: both(data.queue_bytes), losses: both(data.losses),
+    t: data.t, up: data.rate?.up ?? 0, down: data.rate?.down ?? 0, losses: both(data.losses),
     retransmissions: both(data.retransmissions),
   });
   const keep = model.proxies.size > 50 ? 300 : spanMax / 100;
@@ -248,7 +253,7 @@ const handlers = {
       present.add(snapshot.proxy);
       const proxy = model.proxy(snapshot.proxy);
       setDefinition(proxy, snapshot.definition ?? {});
-      if (snapshot.link && (restarted || proxy.link === null || changes(proxy.link, snapshot.link))) applyLink(model, snapshot.link);
+      if (snapshot.link && (proxy.link === null || changes(proxy.link, snapshot.link))) applyLink(model, snapshot.link);
       proxy.faults = new Map((snapshot.faults ?? []).map((fault) => [fault.name, fault]));
       if (snapshot.summary) applySummary(model, snapshot.summary);
       proxy.connections = new Map();
@@ -274,7 +279,7 @@ const handlers = {
   fault(model, data) {
     const proxy = model.proxy(data.proxy);
     if (data.change === "removed") proxy.faults.delete(data.name);
-    else proxy.faults.set(data.name, { ...proxy.faults.get(data.name), name: data.name, rule: data.rule, fired: data.fired ?? 0 });
+    else proxy.faults.set(data.name, { name: data.name, rule: data.rule, fired: data.fired ?? 0 });
     if (data.change === "fired") model.captions.push(`${data.proxy}: fault ${data.rule} has fired`);
   },
   proxy(model, data) {

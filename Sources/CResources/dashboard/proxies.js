@@ -1,6 +1,8 @@
 // A card for each proxy: the switch of its link, the numbers that explain it, and its faults.
 
-import { bitRate, bytes, clock, count, countdown, duration, element, linkName, rate, setText, visible } from "./format.js";
+import {
+  bitRate, button, bytes, change, clock, count, countdown, duration, element, linkName, rate, setText, visible,
+} from "./format.js";
 import { severity, shownLink } from "./model.js";
 
 /** The positions of the switch; the key of each is its number. */
@@ -17,9 +19,12 @@ export const positions = [
 // A number stays on the line of its unit.
 const whole = (text) => text.replaceAll(" ", "\u00a0");
 
-const resets = [["", "Until changed"], ["30000", "for 30 s"], ["60000", "for 1 min"], ["300000", "for 5 min"], ["900000", "for 15 min"]];
+const resets = [
+  ["", "Until changed"], ["30000", "for 30 s"], ["60000", "for 1 min"], ["300000", "for 5 min"], ["900000", "for 15 min"],
+];
 const methods = ["any", "GET", "POST", "PUT", "PATCH", "DELETE"];
 const cardsMax = 30;
+const faultsMax = 50;
 
 /** Returns the conditions that apply to a proxy as short texts. */
 export function conditionsOf(proxy) {
@@ -36,16 +41,23 @@ export function conditionsOf(proxy) {
   return texts;
 }
 
+const policies = {
+  refuse: "New connections are refused; open ones were reset.",
+  portal: "Every request gets the sign-in page of a captive portal.",
+  dns: "The server's name does not resolve: connections are refused.",
+};
+
 function describe(link) {
   if (!link) return "";
   const name = shownLink(link);
   if (name === "outage") return "All packets are lost; connections stay open and stall.";
   if (name === "none") return "Everything passes unchanged.";
-  if (link.connection_policy && link.connection_policy !== "open") {
-    return { refuse: "New connections are refused; open ones were reset.", portal: "Every request gets the sign-in page of a captive portal.",
-      dns: "The server's name does not resolve: connections are refused." }[link.connection_policy] ?? "";
-  }
-  const side = (arrow, one) => one && `${arrow} ${bitRate(one.rate_bps)}, ${duration(one.delay_ms ?? 0)}${one.loss_percent ? `, ${Number(one.loss_percent.toFixed(3))} % loss` : ""}`;
+  if (Object.hasOwn(policies, link.connection_policy)) return policies[link.connection_policy];
+  const side = (arrow, one) => {
+    if (!one) return null;
+    const loss = one.loss_percent ? `, ${Number(one.loss_percent.toFixed(3))} % loss` : "";
+    return `${arrow} ${bitRate(one.rate_bps)}, ${duration(one.delay_ms ?? 0)}${loss}`;
+  };
   return [side("↓", link.down), side("↑", link.up)].filter(Boolean).join(" · ");
 }
 
@@ -60,37 +72,46 @@ class Card {
       this[key] = value;
       return element("div", { title }, element("dt", {}, label), value);
     };
+    const shown = visible(name);
     this.buttons = positions.map((position) => element("button", {
-      type: "button", role: "radio", "aria-checked": "false", tabindex: "-1", "data-name": position.name, "data-change": true,
-      title: `${position.title ?? position.label} (${position.key})`, onclick: () => page.switchLink(name, position.name),
+      type: "button", role: "radio", "aria-checked": "false", tabindex: "-1", "data-name": position.name, ...change,
+      title: `${position.title ?? position.label} (${position.key})`,
+      onclick: () => page.switchLink(name, position.name),
     }, element("span", {}, position.label), element("kbd", { "aria-hidden": "true" }, position.key)));
-    this.radios = element("div", { class: "switch", role: "radiogroup", "aria-label": `Link of ${visible(name)}`, onkeydown: (event) => this.arrow(event) }, ...this.buttons);
-    this.reset = element("select", { "aria-label": `How long the next link of ${visible(name)} applies`, "data-change": true },
+    this.radios = element("div", {
+      class: "switch", role: "radiogroup", "aria-label": `Link of ${shown}`, onkeydown: (event) => this.arrow(event),
+    }, ...this.buttons);
+    this.reset = element("select", { "aria-label": `How long the next link of ${shown} applies`, ...change },
       ...resets.map(([value, label]) => element("option", { value }, label)));
-    this.toggle = element("button", { type: "button", class: "quiet", "aria-expanded": "false", "aria-controls": `${id}-more`, onclick: () => this.expand() }, "More");
+    this.toggle = button("More", () => this.expand(), {
+      class: "quiet", "aria-expanded": "false", "aria-controls": `${id}-more`,
+    });
     this.more = element("div", { class: "more", id: `${id}-more`, hidden: true });
-    this.title = element("button", { type: "button", class: "name", onclick: () => page.setCurrent(name) }, element("bdi", {}, visible(name)));
+    this.title = button(element("bdi", {}, shown), () => page.setCurrent(name), { class: "name" });
     this.address = element("span", { class: "muted address" });
     this.now = element("p", { class: "now grow" });
     this.timeline = element("div", { class: "timeline", hidden: true });
     this.faults = element("ul", { class: "faults", "aria-label": "Faults", hidden: true });
-    this.method = element("select", { "aria-label": "Method of the next request", "data-change": true }, ...methods.map((one) => element("option", { value: one }, one === "any" ? "request" : one)));
-    const fault = (text, rest, title) => element("button", {
-      type: "button", class: "outline", "data-change": true, title, onclick: () => page.addFault(name, `${this.method.value} ${rest}`),
-    }, text);
+    this.method = element("select", { "aria-label": "Method of the next request", ...change },
+      ...methods.map((one) => element("option", { value: one }, one === "any" ? "request" : one)));
+    const fault = (text, rest, title) =>
+      button(text, () => page.addFault(name, `${this.method.value} ${rest}`), { ...change, title });
+    const next = element("div", { class: "next", role: "group", "aria-label": `Next request of ${shown}` },
+      element("span", { class: "muted" }, "Next"), this.method,
+      fault("Drop", "committed cut", "The server executes the request; its response is lost (d)"),
+      fault("Hold", "received hold 10s", "The request reaches the server 10 s later (h)"),
+      fault("503 once", "queued reply 503", "The client gets 503; the server gets nothing (e)"),
+      button("Cut now", () => page.cut(name), {
+        ...change, class: "outline danger", title: "Resets all open connections (x)",
+      }));
     this.node = element("article", { class: "card", "aria-labelledby": `${id}-name` },
       element("div", { class: "card-top" },
         element("h3", { id: `${id}-name` }, this.title), this.address, element("span", { class: "grow" }),
         this.radios, this.reset, this.toggle),
-      element("div", { class: "card-second" }, this.now, element("div", { class: "next", role: "group", "aria-label": `Next request of ${visible(name)}` },
-        element("span", { class: "muted" }, "Next"), this.method,
-        fault("Drop", "committed cut", "The server executes the request; its response is lost (d)"),
-        fault("Hold", "received hold 10s", "The request reaches the server 10 s later (h)"),
-        fault("503 once", "queued reply 503", "The client gets 503; the server gets nothing (e)"),
-        element("button", { type: "button", class: "outline danger", "data-change": true, title: "Resets all open connections (x)", onclick: () => page.cut(name) }, "Cut now"))),
+      element("div", { class: "card-second" }, this.now, next),
       this.faults,
       element("dl", { class: "stats" },
-        stat("roundTrip", "Round trip", "The mean of the smoothed round trips of the modelled connections; without one, twice the delay of the link"),
+        stat("roundTrip", "Round trip", "The mean of the smoothed round trips of the modelled connections"),
         stat("queue", "Queue", "Bytes that wait at the link, and how long the next packet waits"),
         stat("rates", "Rate", "Bytes per second over the last second"),
         stat("losses", "Lost in 60 s", "Packets lost on the modelled link or dropped at its queue"),
@@ -105,7 +126,7 @@ class Card {
     const index = this.buttons.indexOf(document.activeElement);
     if (step && index >= 0) {
       const to = this.buttons[(index + step + this.buttons.length) % this.buttons.length];
-      for (const button of this.buttons) button.tabIndex = button === to ? 0 : -1;
+      for (const one of this.buttons) one.tabIndex = one === to ? 0 : -1;
       to.focus();
       event.preventDefault();
     }
@@ -117,28 +138,39 @@ class Card {
     this.toggle.setAttribute("aria-expanded", String(open));
     if (!open || this.more.childNodes.length) return;
     const { page, name } = this;
-    const act = (text, title, run) => element("button", { type: "button", class: "outline", "data-change": true, title, onclick: run }, text);
-    const profile = element("select", { "aria-label": `Profile of ${visible(name)}`, "data-change": true }, element("option", { value: "" }, "Other profile"));
-    profile.addEventListener("change", () => { if (profile.value) page.switchLink(name, profile.value); profile.value = ""; });
+    const act = (text, title, run) => button(text, run, { ...change, title });
+    const group = (label, ...nodes) =>
+      element("div", { role: "group", "aria-label": label }, element("span", { class: "muted" }, label), ...nodes);
+    const profile = element("select", { "aria-label": `Profile of ${visible(name)}`, ...change },
+      element("option", { value: "" }, "Other profile"));
+    profile.addEventListener("change", () => {
+      if (profile.value) page.switchLink(name, profile.value);
+      profile.value = "";
+    });
     const listID = `${this.more.id}-timelines`;
     const names = element("datalist", { id: listID });
-    const timeline = element("input", { list: listID, "aria-label": `Timeline of ${visible(name)}`, placeholder: "subway, or 0s: 3g, 20s: 100-loss", "data-change": true, spellcheck: "false" });
-    const load = element("form", { class: "inline" }, timeline, names, element("button", { class: "outline", "data-change": true }, "Load"));
+    const timeline = element("input", {
+      list: listID, "aria-label": `Timeline of ${visible(name)}`, placeholder: "subway, or 0s: 3g, 20s: 100-loss",
+      spellcheck: "false", ...change,
+    });
+    const load = element("form", { class: "inline" }, timeline, names,
+      element("button", { class: "outline", ...change }, "Load"));
     load.addEventListener("submit", (event) => {
       event.preventDefault();
       if (timeline.value.trim()) page.loadTimeline(name, timeline.value.trim());
     });
     this.more.append(
-      element("div", { role: "group", "aria-label": "Offline" }, element("span", { class: "muted" }, "Offline"),
-        act("Stall", "All packets are lost; connections stay open (O)", () => page.outage(name, { up: true, down: true })),
+      group("Offline",
+        act("Stall", "All packets are lost; connections stay open (O)",
+          () => page.outage(name, { up: true, down: true })),
         act("Refuse", "Open connections are reset, new ones refused (6)", () => page.switchLink(name, "refuse")),
         act("Uplink only", "Requests are lost, responses pass", () => page.outage(name, { up: true, down: false })),
         act("Downlink only", "Responses are lost, requests pass", () => page.outage(name, { up: false, down: true }))),
-      element("div", { role: "group", "aria-label": "Other links" }, element("span", { class: "muted" }, "Other links"),
+      group("Other links",
         act("Captive portal", "Every request gets a sign-in page", () => page.switchLink(name, "portal")),
         act("DNS failure", "The server's name does not resolve", () => page.switchLink(name, "dns")),
         act("Very bad", "1 Mbit/s, 500 ms, 10 % loss", () => page.switchLink(name, "very-bad-network")), profile),
-      element("div", { role: "group", "aria-label": "Timeline" }, element("span", { class: "muted" }, "Timeline"), load));
+      group("Timeline", load));
     page.applyMode(this.more);
     const lists = await page.profiles();
     for (const one of lists.profiles) profile.append(element("option", { value: one.id, title: one.about }, one.name));
@@ -155,13 +187,15 @@ class Card {
     this.address.title = proxy.seed === null ? "" : `seed ${proxy.seed}`;
     const checked = link?.timeline ? null : name;
     let has = false;
-    for (const button of this.buttons) {
-      const on = button.dataset.name === checked;
+    for (const one of this.buttons) {
+      const on = one.dataset.name === checked;
       has ||= on;
-      if ((button.getAttribute("aria-checked") === "true") !== on) button.setAttribute("aria-checked", String(on));
+      if ((one.getAttribute("aria-checked") === "true") !== on) one.setAttribute("aria-checked", String(on));
     }
     if (!this.radios.contains(document.activeElement)) {
-      this.buttons.forEach((button, index) => { button.tabIndex = (has ? button.dataset.name === checked : index === 0) ? 0 : -1; });
+      this.buttons.forEach((one, index) => {
+        one.tabIndex = (has ? one.dataset.name === checked : index === 0) ? 0 : -1;
+      });
     }
     const also = has || link?.timeline ? "" : `${name === "outage" ? "Outage" : linkName(name)}: `;
     const left = link?.reset_at ? ` – resets in ${countdown(link.reset_at - now)}` : "";
@@ -175,17 +209,21 @@ class Card {
     const stalled = summary?.stalled ?? {};
     const base = (link?.up?.delay_ms ?? 0) + (link?.down?.delay_ms ?? 0);
     const wait = (summary?.queue_delay_ms?.up ?? 0) + (summary?.queue_delay_ms?.down ?? 0);
-    if (stalled.up || stalled.down) setText(this.roundTrip, stalled.up && stalled.down ? "stalled" : stalled.up ? "↑ stalled" : "↓ stalled");
-    else if (summary?.round_trip_ms !== null && summary?.round_trip_ms !== undefined) setText(this.roundTrip, duration(summary.round_trip_ms));
+    const measured = summary?.round_trip_ms ?? null;
+    if (stalled.up && stalled.down) setText(this.roundTrip, "stalled");
+    else if (stalled.up || stalled.down) setText(this.roundTrip, `${stalled.up ? "↑" : "↓"} stalled`);
+    else if (measured !== null) setText(this.roundTrip, duration(measured));
     else setText(this.roundTrip, base + wait > 0 ? `≥ ${duration(base + wait)}` : "–");
     const queue = summary?.queue_bytes ?? { up: 0, down: 0 };
     const waiting = Math.max(summary?.queue_delay_ms?.up ?? 0, summary?.queue_delay_ms?.down ?? 0);
     setText(this.queue, queue.up + queue.down === 0 ? "empty" : `${bytes(queue.up + queue.down)} · ${duration(waiting)}`);
-    setText(this.rates, `${whole(`↑ ${rate(summary?.rate?.up ?? 0)}`)} ${whole(`↓ ${rate(summary?.rate?.down ?? 0)}`)}`);
+    const [up, down] = [summary?.rate?.up ?? 0, summary?.rate?.down ?? 0].map(rate);
+    setText(this.rates, `${whole(`↑ ${up}`)} ${whole(`↓ ${down}`)}`);
     setText(this.losses, count(proxy.increase("losses", 60_000, now), "packet"));
     setText(this.resent, count(proxy.increase("retransmissions", 60_000, now), "packet"));
-    const failed = summary?.dials_failed ? ` · ${summary.dials_failed.toLocaleString("en")} failed` : "";
-    setText(this.open, `${(summary?.connections_open ?? 0).toLocaleString("en")} open · ${(summary?.connections_waiting ?? 0).toLocaleString("en")} waiting${failed}`);
+    const number = (field) => (summary?.[field] ?? 0).toLocaleString("en");
+    const failed = summary?.dials_failed ? ` · ${number("dials_failed")} failed` : "";
+    setText(this.open, `${number("connections_open")} open · ${number("connections_waiting")} waiting${failed}`);
   }
 
   updateTimeline(timeline, link) {
@@ -195,14 +233,20 @@ class Card {
     if (!this.timeline.childNodes.length) {
       const { page, name } = this;
       this.timelineText = element("span", {});
-      this.timelinePause = element("button", { type: "button", class: "outline", "data-change": true, onclick: () => page.pauseTimeline(name) }, "Pause");
+      this.timelinePause = button("Pause", () => page.pauseTimeline(name), change);
       this.timeline.append(this.timelineText, this.timelinePause,
-        element("button", { type: "button", class: "outline", "data-change": true, title: "Jump to the next change (n)", onclick: () => page.stepTimeline(name) }, "Step"));
+        button("Step", () => page.stepTimeline(name), { ...change, title: "Jump to the next change (n)" }));
       page.applyMode(this.timeline);
     }
-    const next = state?.next ? `, then ${linkName(state.next.link)} in ${duration(Math.round(state.next.in_ms / 1000) * 1000)}` : "";
-    const at = state ? ` at ${countdown(state.round_ms ?? state.position_ms ?? 0)}: ${linkName(state.link ?? "none")}${state.ramping ? " (ramp)" : ""}${next}` : "";
-    setText(this.timelineText, `Timeline ${visible(link.timeline)}${at}`);
+    const parts = [`Timeline ${visible(link.timeline)}`];
+    if (state) {
+      parts.push(` at ${countdown(state.round_ms ?? state.position_ms ?? 0)}: ${linkName(state.link ?? "none")}`);
+      if (state.ramping) parts.push(" (ramp)");
+      if (state.next) {
+        parts.push(`, then ${linkName(state.next.link)} in ${duration(Math.round(state.next.in_ms / 1000) * 1000)}`);
+      }
+    }
+    setText(this.timelineText, parts.join(""));
     setText(this.timelinePause, state?.state === "paused" ? "Continue" : "Pause");
   }
 
@@ -211,12 +255,12 @@ class Card {
     if (key === this.faultsKey) return;
     this.faultsKey = key;
     this.faults.hidden = proxy.faults.size === 0;
-    this.faults.replaceChildren(...[...proxy.faults.values()].slice(0, 50).map((fault) => element("li", { class: "chip" },
-      element("bdi", {}, visible(fault.rule)), element("span", { class: "muted" }, fault.fired ? ` fired ${fault.fired}` : " waiting"),
-      element("button", {
-        type: "button", class: "chip-close", "data-change": true, "aria-label": `Remove the fault ${visible(fault.name)}`,
-        onclick: () => this.page.removeFault(proxy.name, fault.name),
-      }, "×"))));
+    this.faults.replaceChildren(...[...proxy.faults.values()].slice(0, faultsMax).map((fault) => element("li", { class: "chip" },
+      element("bdi", {}, visible(fault.rule)),
+      element("span", { class: "muted" }, fault.fired ? ` fired ${fault.fired}` : " waiting"),
+      button("×", () => this.page.removeFault(proxy.name, fault.name), {
+        ...change, class: "chip-close", "aria-label": `Remove the fault ${visible(fault.name)}`,
+      }))));
     this.page.applyMode(this.faults);
   }
 }
@@ -230,7 +274,9 @@ export class Cards {
     this.none = document.getElementById("no-proxies");
     this.cards = new Map();
     this.wanted = "";
-    this.search = element("input", { type: "search", "aria-label": "Proxies by name", placeholder: "Proxies by name", class: "search", hidden: true });
+    this.search = element("input", {
+      type: "search", "aria-label": "Proxies by name", placeholder: "Proxies by name", class: "search", hidden: true,
+    });
     this.search.addEventListener("input", () => { this.wanted = this.search.value.toLowerCase(); page.draw(); });
     this.rest = element("p", { class: "muted", hidden: true });
     this.node.before(this.search);

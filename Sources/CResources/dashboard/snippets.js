@@ -3,6 +3,7 @@
 import { visible } from "./format.js";
 
 const shell = (text) => (/^[A-Za-z0-9_.,:\/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+const noBody = (x) => `the body is not recorded (${x.requestBytes ?? 0} bytes)`;
 const hasBody = (x) => (x.requestBytes ?? 0) > 0 || ["POST", "PUT", "PATCH"].includes(x.method);
 const printable = (text) => !/[\u0000-\u001f\u007f-\u009f]/.test(text);
 
@@ -14,7 +15,7 @@ function addressOf(proxy) {
 
 const target = (x) => {
   const text = x.target.startsWith("/") ? x.target : `/${x.target}`;
-  return [...text].map((c) => (printable(c) && !/[\s"\\<>^`{|}]/.test(c) && c.charCodeAt(0) < 127 ? c : encodeURIComponent(isWhole(c) ? c : "\ufffd"))).join("");
+  return [...text].map((c) => (/^[!#-;=?-[\]_a-z~]$/.test(c) ? c : encodeURIComponent(isWhole(c) ? c : "\ufffd"))).join("");
 };
 const isWhole = (c) => !/^[\ud800-\udfff]$/.test(c);
 const isCut = (x) => x.target.endsWith("…");
@@ -33,7 +34,7 @@ export function ruleOf(x, rest = "committed cut") {
 export function curl(x, proxy) {
   const lines = [];
   if (isCut(x)) lines.push("# The target was longer than what the events contain.");
-  if (hasBody(x)) lines.push(`# The body is not recorded (${x.requestBytes ?? 0} bytes): put it into the file body.`);
+  if (hasBody(x)) lines.push(`# ${noBody(x)}: put it into the file "body"`);
   const parts = ["curl -i"];
   if (methodOf(x) === "HEAD") parts.push("--head");
   else if (methodOf(x) !== "GET" || hasBody(x)) parts.push(`-X ${shell(methodOf(x))}`);
@@ -44,7 +45,8 @@ export function curl(x, proxy) {
 }
 
 // JSON's escapes are those of Python; Swift writes them with braces, and a `\(` of the network stays a text.
-const python = (text) => JSON.stringify(text).replace(/[\u007f-\uffff]/g, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`);
+const escape = (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
+const python = (text) => JSON.stringify(text).replace(/[\u007f-\uffff]/g, escape);
 const swift = (text) => {
   let out = "";
   for (const c of text) {
@@ -67,17 +69,15 @@ export function swiftTest(x, proxy) {
   const link = linkOf(x);
   const upstream = proxy?.upstream || "127.0.0.1:8000";
   const network = [link ? swift(link) : null, `upstream: ${swift(upstream)}`].filter(Boolean).join(", ");
-  const lines = [
-    `@Test(.network(${network}))`,
-    `func theRequest${{ lost: "IsRepeatedAfterItsLoss" }[x.outcome] ?? "Gets" + (x.status ?? "AResponse")}() async throws {`,
-  ];
+  const name = x.outcome === "lost" ? "theRequestIsLost" : `theRequestGets${x.status ?? "AResponse"}`;
+  const lines = [`@Test(.network(${network}))`, `func ${name}() async throws {`];
   lines.push("    let network = try Network.current");
   if (x.outcome === "lost") lines.push(`    try await network.fault(${swift(ruleOf(x))})`);
   lines.push(
     `    var request = URLRequest(url: try #require(URL(string: ${swift(target(x))}, relativeTo: network.url)))`,
     `    request.httpMethod = ${swift(methodOf(x))}`,
   );
-  if (hasBody(x)) lines.push(`    request.httpBody = Data()  // the body is not recorded (${x.requestBytes ?? 0} bytes)`);
+  if (hasBody(x)) lines.push(`    request.httpBody = Data()  // ${noBody(x)}`);
   if (x.outcome === "lost") {
     lines.push("    await #expect(throws: URLError.self) { _ = try await URLSession.shared.data(for: request) }");
   } else {
@@ -94,20 +94,19 @@ export function pytest(x, proxy) {
   const upstream = proxy?.upstream || "127.0.0.1:8000";
   const marker = [link ? python(link) : null, `upstream=${python(upstream)}`].filter(Boolean).join(", ");
   const name = `test_the_request_${names[x.outcome].replaceAll(" ", "_")}`;
-  const body = hasBody(x) ? `, data=b""  # the body is not recorded (${x.requestBytes ?? 0} bytes)\n    ` : "";
+  const body = hasBody(x) ? `, data=b""  # ${noBody(x)}\n    ` : "";
   const request = `urllib.request.Request(network.url + ${python(target(x))}, method=${python(methodOf(x))}${body})`;
-  const lines = ["import urllib.request", ""];
-  if (x.outcome !== "ok" && x.outcome !== "open") lines.splice(0, 2, "import urllib.error", "import urllib.request", "", "import pytest", "");
-  else lines.push("import pytest", "");
-  lines.push("", `@pytest.mark.network(${marker})`, `def ${name}(network):`, `    request = ${request}`);
+  const open = "urllib.request.urlopen(request, timeout=60)";
+  const lines = x.status >= 400 ? ["import urllib.error"] : [];
+  lines.push("import urllib.request", "", "import pytest", "", "");
+  lines.push(`@pytest.mark.network(${marker})`, `def ${name}(network):`, `    request = ${request}`);
   if (x.outcome === "lost") {
-    lines.push(`    network.fault(${python(ruleOf(x))})`, "    with pytest.raises(OSError):", "        urllib.request.urlopen(request, timeout=60)");
+    lines.push(`    network.fault(${python(ruleOf(x))})`, "    with pytest.raises(OSError):", `        ${open}`);
   } else if (x.status >= 400) {
-    lines.push(
-      "    with pytest.raises(urllib.error.HTTPError) as problem:", "        urllib.request.urlopen(request, timeout=60)",
-      `    assert problem.value.code == ${x.status}`);
+    lines.push("    with pytest.raises(urllib.error.HTTPError) as problem:", `        ${open}`);
+    lines.push(`    assert problem.value.code == ${x.status}`);
   } else {
-    lines.push("    with urllib.request.urlopen(request, timeout=60) as response:", `        assert response.status == ${x.status ?? 200}`);
+    lines.push(`    with ${open} as response:`, `        assert response.status == ${x.status ?? 200}`);
   }
   return lines.join("\n");
 }

@@ -1,6 +1,7 @@
 // The stream of events and the calls of the API.
 //
-// The stream is read with fetch(), not EventSource, so that it can carry the token and the page sees the reason of a refusal.
+// The stream is read with fetch(), not EventSource, so that it can carry the token, and the page sees the reason of a
+// refusal.
 
 const base = "/slowlane/v1";
 const silenceMax = 40_000;
@@ -86,7 +87,8 @@ export class EventParser {
 export class EventStream {
   /**
    * @param receive Called with the type and the object of each event.
-   * @param report Called with the state: `live`, `connecting`, `waiting` (with the delay in ms and the reason) or `token`.
+   * @param report Called with the state: `live`, `connecting`, `token`, or `waiting` with the delay in ms and the
+   *     reason.
    */
   constructor(receive, report) {
     this.receive = receive;

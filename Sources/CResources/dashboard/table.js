@@ -158,7 +158,9 @@ export class Table {
     const now = this.list.findIndex((x) => x.id === this.active);
     const page = Math.max(1, Math.floor((this.grid.clientHeight - this.head) / this.rowHeight) - 1);
     const last = this.list.length - 1;
-    const to = { ArrowDown: now + 1, ArrowUp: now < 0 ? 0 : now - 1, PageDown: now + page, PageUp: now - page, Home: 0, End: last }[event.key];
+    const to = {
+      ArrowDown: now + 1, ArrowUp: now - 1, PageDown: now + page, PageUp: now - page, Home: 0, End: last,
+    }[event.key];
     if (to !== undefined) this.choose(this.list[Math.min(last, Math.max(0, to))], false);
     else if (event.key === "Enter") this.choose(this.list[Math.max(0, now)], true);
     else return;
@@ -170,6 +172,7 @@ export class Table {
   summary() {
     const all = this.model.exchanges.length;
     if (this.stale) this.rebuild();
-    return this.list.length === all ? count(all, "request") : `${this.list.length.toLocaleString("en")} of ${count(all, "request")}`;
+    const shown = this.list.length;
+    return shown === all ? count(all, "request") : `${shown.toLocaleString("en")} of ${count(all, "request")}`;
   }
 }
