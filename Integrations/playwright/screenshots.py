@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 
+from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from conftest import chromium
@@ -61,9 +62,8 @@ def play(server, upstream):
 def save(page, folder, name):
     path = folder / (name + ".png")
     page.screenshot(path=path)
-    from PIL import Image
     with Image.open(path) as image:
-        image.convert("RGB").quantize(192, dither=Image.Dither.NONE).save(path, optimize=True)
+        image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
     if path.stat().st_size > 100_000:
         sys.exit("%s has more than 100 kB" % path)
     print(path, path.stat().st_size, "bytes")
@@ -73,13 +73,14 @@ def main(folder):
     folder.mkdir(parents=True, exist_ok=True)
     with Upstream() as upstream, ProxyServer() as server, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium())
-        start = play(server, upstream)
         pages = {}
         for scheme in ("light", "dark"):
             for size, (width, height) in SIZES.items():
                 page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
                 page.goto(server.url)
                 pages["-".join(filter(None, ("dashboard", scheme, size)))] = page
+        # The connections that the page is to show begin after it.
+        start = play(server, upstream)
         time.sleep(max(0, start + DURATION - time.monotonic()))
         for name, page in pages.items():
             save(page, folder, name)

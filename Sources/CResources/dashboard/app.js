@@ -151,7 +151,7 @@ class Page {
     setText(byID("count"), this.table.summary());
     this.table.render();
     byID("empty").hidden = this.table.list.length > 0;
-    setText(byID("empty"), this.model.exchanges.length ? "No request matches." : "No request yet.");
+    setText(byID("empty"), this.emptyText());
     byID("grid").hidden = this.table.list.length === 0;
     byID("forgotten").hidden = this.model.forgotten === 0;
     setText(byID("forgotten"), `The page keeps the last ${this.model.limit.toLocaleString("en")} requests; `
@@ -163,6 +163,14 @@ class Page {
       + (unknown ? `, and an unknown number ${count(unknown, "time")}` : "")
       + (rate ? ": more than the stream carries" : ": the page was too slow or away"));
     this.speak();
+  }
+
+  /** Returns why the table is empty. */
+  emptyText() {
+    if (this.model.exchanges.length) return "No request matches.";
+    const open = [...this.model.proxies.values()].some((proxy) => proxy.summary?.connections_open > 0);
+    return open ? "No request yet. Requests on connections that were open before this page are not shown; "
+      + "“Cut now” makes the clients connect again." : "No request yet.";
   }
 
   /** The proxies on the time axis: all of a few, else the current one. */

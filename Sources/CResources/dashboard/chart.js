@@ -5,7 +5,7 @@ import { firstAt, severity, shownLink } from "./model.js";
 
 const linkHeight = 20;
 const rowHeight = 18;
-const bytesHeight = 26;
+const bytesHeight = 32;
 const axisHeight = 22;
 const gap = 10;
 const rowsMin = 3;

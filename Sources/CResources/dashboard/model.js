@@ -60,6 +60,15 @@ class Proxy {
 
   get link() { return this.links.length ? this.links[this.links.length - 1] : null; }
 
+  /** The time since which the link has its name; without one, since which anything impairs the proxy. */
+  get since() {
+    const name = shownLink(this.link);
+    if (name === "none") return this.link?.since ?? null;
+    let index = this.links.length - 1;
+    while (index > 0 && shownLink(this.links[index - 1]) === name) index -= 1;
+    return this.links[index].t;
+  }
+
   /** Whether anything impairs the proxy. */
   get applies() { return this.link?.applies === true || !this.enabled; }
 

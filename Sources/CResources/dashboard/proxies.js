@@ -320,7 +320,7 @@ export class Cards {
 
 /** Returns the sentence of the banner for a proxy. */
 export function bannerText(proxy, now) {
-  const since = proxy.link?.since ? `, since ${clock(proxy.link.since, 0)}` : "";
+  const since = proxy.since !== null ? `, since ${clock(proxy.since, 0)}` : "";
   const reset = proxy.link?.reset_at ? `, resets in ${countdown(proxy.link.reset_at - now)}` : "";
   return `${visible(proxy.name)}: ${conditionsOf(proxy).join(", ")}${since}${reset}`;
 }
