@@ -405,7 +405,7 @@ let package = Package(
             name: "ControlAPIUnitTests",
             dependencies: [
                 "Determinism", "LinkModel", "HTTPWire", "JSON", "Impairment", "ControlAPI", "ProxyServer", "TestSupport",
-                httpTypes, nioPosix, logging,
+                httpTypes, nioCore, nioPosix, logging,
             ],
             swiftSettings: settings),
         .testTarget(

@@ -63,7 +63,7 @@ def save(page, folder, name):
     path = folder / (name + ".png")
     page.screenshot(path=path)
     with Image.open(path) as image:
-        image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(path, optimize=True)
+        image.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE, kmeans=4, dither=Image.Dither.NONE).save(path, optimize=True)
     if path.stat().st_size > 100_000:
         sys.exit("%s has more than 100 kB" % path)
     print(path, path.stat().st_size, "bytes")

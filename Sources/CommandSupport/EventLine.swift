@@ -1,4 +1,4 @@
-internal import Foundation
+public import Foundation
 public import JSON
 
 /// The lines of `slowlane events`.

@@ -23,6 +23,8 @@ struct ManagedProxy {
     var resetAt: Int64?
     /// The time since which the proxy is impaired, in nanoseconds since 1970; `nil` if it is not.
     var impairedSince: Int64?
+    /// Whether the proxy was started elsewhere, and is stopped there.
+    var isAdopted = false
     /// The running proxy; `nil` while the proxy is disabled.
     var running: Proxy?
     var link = LinkSetting.passThrough

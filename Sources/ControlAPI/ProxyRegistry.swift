@@ -135,6 +135,7 @@ actor ProxyRegistry {
     private func createOrReplace(_ request: ProxyRequest, at address: Endpoint?) async throws(APIError) -> ManagedProxy
     {
         let existing = proxies[ByteKey(request.name)]
+        if existing?.isAdopted == true { throw Self.isAdopted }
         guard existing != nil || proxies.count + proxiesBeingCreated < limits.proxiesMax else {
             throw APIError(.badRequest, "the server has at most \(limits.proxiesMax) proxies (--max-proxies)")
         }
@@ -188,6 +189,7 @@ actor ProxyRegistry {
         if let listen { resolved = try await listenAddress(listen, isStart: false) }
         return try await withExclusiveAccess(to: name) { () async throws(APIError) -> ManagedProxy in
             var proxy = try self.proxy(named: name)
+            if proxy.isAdopted { throw Self.isAdopted }
             let shouldRun = enabled ?? proxy.isEnabled
             let moves = resolved.map { Self.differs($0, from: proxy.listen) } ?? false
             if moves || upstream.map({ !$0.hasSameBytes(as: proxy.upstream) }) ?? false {
@@ -214,6 +216,7 @@ actor ProxyRegistry {
     func delete(_ name: String) async throws(APIError) {
         try await withExclusiveAccess(to: name) { () async throws(APIError) in
             var proxy = try self.proxy(named: name)
+            if proxy.isAdopted { throw Self.isAdopted }
             await stop(&proxy)
             proxies[ByteKey(name)] = nil
         }
@@ -313,6 +316,7 @@ actor ProxyRegistry {
         proxy.isEnabled = false
         guard let running = proxy.running else { return }
         proxy.running = nil
+        if proxy.isAdopted { return }
         for index in proxy.faults.indices { proxy.faults[index].number = nil }
         proxy.earlierTraffic += TrafficCounters(await running.close())
     }

@@ -9,9 +9,6 @@ public enum ProcessClock {
     /// The current time.
     public static var now: Int64 { unixNanoseconds(of: .now()) }
 
-    /// The time of the first use, close to the start of a program that uses it at its start.
-    public static var start: Int64 { anchor.unixNanoseconds }
-
     static func unixNanoseconds(of deadline: NIODeadline) -> Int64 {
         anchor.unixNanoseconds + (deadline - anchor.deadline).nanoseconds
     }

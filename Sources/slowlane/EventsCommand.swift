@@ -34,20 +34,19 @@ struct EventsCommand: AsyncParsableCommand {
 
     @OptionGroup(title: "Server") var server: ServerOptions
 
-    /// The time between two attempts to connect.
-    private static let retryInterval = Duration.seconds(1)
-
     func run() async throws {
         let console = Console()
-        let client = try server.client()
-        let reading = Task { try await read(client, console) }
+        let reading = EventReading(
+            client: try server.client(), console: console, proxy: proxy, printsSummaries: summaries,
+            printsJSON: server.json)
+        let task = Task { try await reading.run() }
         let events = ForegroundEvents()
         Task {
             _ = await events.next()
-            reading.cancel()
+            task.cancel()
         }
         do {
-            try await reading.value
+            try await task.value
         } catch let error as APIClient.CallError {
             console.flush()
             console.print("Failed to read events: \(error)", to: .progress)
@@ -55,8 +54,21 @@ struct EventsCommand: AsyncParsableCommand {
         }
         console.flush()
     }
+}
 
-    private func read(_ client: APIClient, _ console: Console) async throws {
+/// The reading of `slowlane events`, which connects again when the server has restarted.
+private struct EventReading: Sendable {
+    let client: APIClient
+    let console: Console
+    let proxy: String?
+    let printsSummaries: Bool
+    let printsJSON: Bool
+
+    /// The time between two attempts to connect.
+    private static let retryInterval = Duration.seconds(1)
+
+    /// Reads until the task is cancelled.
+    func run() async throws {
         var lastID: String?
         var isWaiting = false
         while !Task.isCancelled {
@@ -65,7 +77,7 @@ struct EventsCommand: AsyncParsableCommand {
                     if isWaiting { console.print("connected again", to: .progress) }
                     isWaiting = false
                     lastID = event.id
-                    print(event, console)
+                    print(event)
                 }
             } catch let error as APIClient.CallError {
                 if Task.isCancelled { return }
@@ -78,13 +90,13 @@ struct EventsCommand: AsyncParsableCommand {
         }
     }
 
-    private func print(_ event: EventStreamParser.Event, _ console: Console) {
+    private func print(_ event: EventStreamParser.Event) {
         guard let data = JSONText.parse(Array(event.data.utf8)) else { return }
-        if server.json {
+        if printsJSON {
             let line: JSONObject = ["id": .text(event.id), "event": .text(event.type), "data": data]
             return console.print(JSONValue.object(line).json)
         }
-        if event.type == EventLine.summaryType, !summaries { return }
+        if event.type == EventLine.summaryType, !printsSummaries { return }
         for line in EventLine.lines(event.type, data) { console.print(line) }
     }
 }

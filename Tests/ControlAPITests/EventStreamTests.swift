@@ -102,7 +102,7 @@ import Testing
             _ = try await events.wait("link") { $0["by"].text == "timeline" && $0["name"].text == "wifi" }
             #expect(try await HTTPCall(port: port)("GET", "/").status == 200)
             let moved = try await events.wait("summary") { ($0["bytes"]["down"].number ?? 0) >= 40 }
-            #expect(moved["connections_accepted"] == .integer(1) && moved["round_trip_ms"] != .null)
+            #expect(moved["connections_accepted"] == .integer(1))
         }
     }
 
@@ -112,7 +112,6 @@ import Testing
             let page = try await call("GET", "/", headers: ["Accept: text/html"])
             #expect(page.status == 200 && page.header("X-Content-Type-Options") == "nosniff")
             #expect(page.header("Referrer-Policy") == "no-referrer")
-            #expect(try await call("HEAD", "/dashboard/app.js").status == 200)
             #expect(try await call("POST", "/dashboard/app.js").status == 401)
             #expect(try await call("GET", "/slowlane/v1/events").status == 401)
             #expect(try await call("GET", "/", headers: ["Accept: text/html", "Host: example.com"]).status == 403)

@@ -1,10 +1,12 @@
 import Determinism
-import HTTPWire
+import HTTPTypes
 import JSON
 import LinkModel
+import NIOCore
 import Testing
 
 @testable import ControlAPI
+@testable import HTTPWire
 @testable import Impairment
 @testable import ProxyServer
 
@@ -63,8 +65,8 @@ struct EventFeedModelTests {
         }
 
         mutating func start(
-            _ number: Int, _ method: String = "PUT", _ target: String = "/n1", key: String? = nil, connection: Int = 0,
-            _ milliseconds: Double
+            _ number: Int, at milliseconds: Double, _ method: String = "PUT", _ target: String = "/n1",
+            key: String? = nil, connection: Int = 0
         ) throws {
             let fields = key.map { [(name: "Idempotency-Key", value: $0)] } ?? []
             let head = try HTTPRequestHead(method: method, target: target, fields: fields)
@@ -84,7 +86,7 @@ struct EventFeedModelTests {
     @Test func anExchangeIsOneRecordPerFlush() throws {
         var feed = try Feed()
         feed.connection(0, 5)
-        try feed.start(4, 10.25)
+        try feed.start(4, at: 10.25)
         let id = ExchangeID(number: 4)
         feed.exchange(.requestRead(id, bodyBytes: 12), 11)
         let first = try feed.flush(100)
@@ -108,7 +110,7 @@ struct EventFeedModelTests {
     @Test func theEndOfAConnectionTellsWhatIsKnownOfItsExchanges() throws {
         var feed = try Feed()
         feed.connection(0, 1)
-        for number in 0..<3 { try feed.start(number, "GET", "/\(number)", 2) }
+        for number in 0..<3 { try feed.start(number, at: 2, "GET", "/\(number)") }
         feed.exchange(.requestDelivered(ExchangeID(number: 1)), 3)
         feed.exchange(.requestDelivered(ExchangeID(number: 2)), 3)
         feed.exchange(.committed(ExchangeID(number: 2), status: 200, bodyBytes: 0), 4)
@@ -125,28 +127,28 @@ struct EventFeedModelTests {
         func attempt(_ number: Int) throws -> JSONValue? {
             try feed.flush(Double(number) * 100 + 99).last { $0.type == "exchange" }?.data["attempt"]
         }
-        try feed.start(0, 0)
+        try feed.start(0, at: 0)
         feed.exchange(.interrupted(ExchangeID(number: 0)), 1)
         #expect(try attempt(0) == .integer(1))
-        try feed.start(1, 100)
+        try feed.start(1, at: 100)
         feed.exchange(.responseDelivered(ExchangeID(number: 1), status: 503), 101)
         #expect(try attempt(1) == .integer(2))
-        try feed.start(2, 200)
+        try feed.start(2, at: 200)
         feed.exchange(.responseDelivered(ExchangeID(number: 2), status: 409), 201)
         #expect(try attempt(2) == .integer(3))
-        try feed.start(3, 300)
+        try feed.start(3, at: 300)
         #expect(try attempt(3) == .integer(1))
         // Without a key, an exchange beside an open one is another request; with the same key it is a retry.
-        try feed.start(4, 400)
+        try feed.start(4, at: 400)
         #expect(try attempt(4) == .integer(1))
-        try feed.start(5, key: "k", 500)
-        try feed.start(6, key: "k", 501)
+        try feed.start(5, at: 500, key: "k")
+        try feed.start(6, at: 501, key: "k")
         #expect(try attempt(6) == .integer(2))
     }
 
     @Test func moreEventsThanTheLimitAreCounted() throws {
         var feed = try Feed()
-        for number in 0..<25 { try feed.start(number, "GET", "/\(number)", 1) }
+        for number in 0..<25 { try feed.start(number, at: 1, "GET", "/\(number)") }
         let events = try feed.flush(100)
         #expect(events.filter { $0.type == "exchange" }.count == 10)
         let dropped = try #require(events.first { $0.type == "dropped" }?.data)
@@ -160,16 +162,43 @@ struct EventFeedModelTests {
     }
 
     @Test func textsFromTheNetworkAreBoundedAndValid() throws {
-        var feed = try Feed()
-        let bytes: [UInt8] = Array("/a\u{1}\"\\<script>\u{2028}".utf8) + [0xFF, 0xC3]
+        let bytes: [UInt8] = Array("/a\u{1}\"\\<script>\u{2028}".utf8) + [0xFF, 0xC3, 0x28]
         let target = String(decoding: bytes, as: UTF8.self) + String(repeating: "é", count: 400)
-        let head = HTTPRequestHead(
-            method: .get, target: target, version: .http11, fields: [:])
-        feed.exchange(.requestStarted(ExchangeID(number: 0), head), 1)
-        feed.exchange(.notHTTP("reason"), connection: 8, 1)
-        let shown = try #require(try feed.flush(100).first { $0.type == "exchange" }?.data["target"].text)
-        #expect(shown.hasPrefix("/a\u{1}\"\\<script>\u{2028}\u{FFFD}") && shown.hasSuffix("é…"))
-        #expect(shown.utf8.count <= 512 + 3)
+        let record = ExchangeRecord(
+            id: 1, connection: 0, method: String(repeating: "M", count: 100), target: target, attempt: 1, link: "none",
+            opened: nil, started: 0, changed: 0)
+        let data = try #require(JSONText.parse(Array(record.json(proxy: "p\n").utf8)))
+        let shown = try #require(data["target"].text)
+        #expect(shown.utf8.elementsEqual(Array(target.utf8.prefix(511)) + Array("…".utf8)))
+        #expect(data["method"].text == String(repeating: "M", count: 32) + "…")
+        #expect(!record.json(proxy: "p\n").contains("\n"))
+        // A text is not cut within a character.
+        #expect(EventText.string("aé", bytesMax: 2) == "\"a…\"")
+    }
+
+    @Test(arguments: [
+        (nil, "null"), (0, "0"), (1_000_000, "1"), (1_500_000, "1.5"), (1_000_999, "1"), (1_002_000, "1.002"),
+        (-2_500_000, "-2.5"), (1_790_000_012_345_250_000, "1790000012345.25"),
+    ] as [(Int64?, String)]) func timesAreMilliseconds(nanoseconds: Int64?, text: String) {
+        #expect(EventText.milliseconds(nanoseconds) == text)
+    }
+
+    /// The figures of a link: its queue, and the mean of the smoothed round trips.
+    @Test func aLinkShowsItsQueueAndRoundTrip() {
+        let direction = DirectionConditions(rate: Rate(bitsPerSecond: 80_000), delay: .milliseconds(50))
+        var link = SharedLink(Conditions(up: direction, down: direction))
+        let id = link.open(at: .start)
+        link.receive(.connected, on: id, at: .start)
+        #expect(link.smoothedRoundTrip(connectionsMax: 8) == nil)
+        link.receive(.bytes(ByteBuffer(repeating: 1, count: 10_000), from: .client), on: id, at: .start)
+        link.advance(to: .start + .milliseconds(120))
+        let queue = LinkStatus(&link).queue.up
+        #expect(queue.packets > 1 && queue.bytes > 10_000)
+        // 80 kbit/s are 10 bytes/ms.
+        #expect(queue.delay > .milliseconds(900) && queue.delay <= .milliseconds(Int64(queue.bytes / 10)))
+        #expect(LinkStatus(&link).queue.down == QueueState())
+        let roundTrip = link.smoothedRoundTrip(connectionsMax: 8) ?? .zero
+        #expect(roundTrip >= .milliseconds(100) && roundTrip < .milliseconds(130))
     }
 
     @Test func changesAreEventsOfWhatHasChanged() throws {
@@ -205,7 +234,7 @@ struct EventFeedModelTests {
         feed.proxy.faults = [fault]
         feed.model.update(feed.proxy, nil, by: .api, at: 0)
         _ = try feed.take()
-        try feed.start(0, 1)
+        try feed.start(0, at: 1)
         let id = ExchangeID(number: 0)
         feed.exchange(.faultInjected(id, rule: 4, point: .received, offset: 99), 2)
         feed.exchange(.interrupted(id), 2)
@@ -222,10 +251,10 @@ struct EventFeedModelTests {
         feed.connection(0, 1)
         feed.connection(1, 1)
         for number in 0..<8 {
-            try feed.start(number, "GET", "/\(number)", 2)
+            try feed.start(number, at: 2, "GET", "/\(number)")
             feed.exchange(.responseDelivered(ExchangeID(number: number), status: 200), 3)
         }
-        try feed.start(8, "GET", "/8", 4)
+        try feed.start(8, at: 4, "GET", "/8")
         feed.connection(1, 5, end: .clientClosed)
         _ = try feed.flush(100)
         let proxy = try #require(try feed.hello()["proxies"].array.first)
@@ -248,7 +277,7 @@ struct EventFeedModelTests {
         #expect(update(100) == nil)
         let id = link.open(at: .start)
         link.receive(.connected, on: id, at: .start)
-        link.receive(.bytes(.init(repeating: 1, count: 1000), from: .client), on: id, at: .start)
+        link.receive(.bytes(ByteBuffer(repeating: 1, count: 1000), from: .client), on: id, at: .start)
         status = ProxyStatus(link: LinkStatus(&link))
         #expect(update(200)?["rate"]["up"] == .integer(5000))
         #expect(update(300)?["rate"]["up"] == .integer(3333))

@@ -179,8 +179,10 @@ import Testing
         _ = try await call("POST", "/proxies/b/toxics", #"{"type":"noop"}"#)
         #expect(try await call("GET", "/proxies").headers[name] == "b")
         #expect(try await call("POST", "/slowlane/v1/reset").headers[name] == nil)
+        _ = try await call("DELETE", "/proxies/b")
         for number in 0..<12 { try await call.proxy("p\(number)", #","link":{"profile":"edge"}"#) }
         #expect(try await call("GET", "/version").headers[name]?.hasSuffix(", ...") == true)
+        await call.api.close()
     }
 }
 
@@ -203,6 +205,7 @@ struct DashboardTests {
         #expect(page.status == .ok && page.type == "text/html; charset=utf-8")
         #expect(page.body.contains("/dashboard/app.js"))
         #expect(page.headers[.contentSecurityPolicy]?.contains("default-src 'none'") == true)
+        #expect(await get("/", method: .head).status == .ok)
         let other = await get("/", accept: "*/*")
         #expect(other.status == .notFound && other.body == "404 page not found\n")
         #expect(await get("/", Dashboard(mode: .off)).status == .notFound)
