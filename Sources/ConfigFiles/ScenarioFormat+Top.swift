@@ -38,7 +38,7 @@ extension ScenarioFormat {
             "Actions at random times, drawn from the seed."),
         Key("expect", .object("expect"), required: true, "The conditions that decide the verdict."),
         Key(
-            "invariants", .either([.choice(["standard"]), .object("invariants")]), default: "standard",
+            "invariants", .either([.choice(["standard", "all"]), .object("invariants")]), default: "standard",
             "The properties that are checked in every run."),
         Key(
             "matrix", .map(.parameter, .list(.anything, atLeast: 1, atMost: 100)),

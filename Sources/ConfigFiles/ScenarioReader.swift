@@ -78,8 +78,7 @@ final class ScenarioReader {
 
     private func invariants(_ node: Node) -> Scenario.Invariants {
         if node.mapping == nil {
-            _ = oneOf(node, ["standard"])
-            return .standard
+            return oneOf(node, ["standard", "all"]) == "all" ? .all : .standard
         }
         guard let fields = fields(node, "invariants") else { return .standard }
         let added = fields.list("add").compactMap(invariant)
