@@ -47,6 +47,8 @@ public struct RunSession: Sendable {
         public var isQuiet = false
         /// Whether texts of notes are printed that are not part of the scenario file.
         public var showsText = false
+        /// Whether runs in virtual time that fail are shrunk.
+        public var shrinks = false
         /// The form of the results on standard output.
         public var output = Output.text
         /// The path of the JUnit XML file.
@@ -166,6 +168,7 @@ public struct RunSession: Sendable {
         let (showsText, isTraced) = (options.showsText, options.output == .trace)
         let startDate = Date()
         let monitor = RunMonitor(planned: plan.count, console)
+        var failed: [PlannedRun] = []
         var output = RunOutput(options, console, selection.rejections, runs: plan.count, showsChecks: printsEvents)
         for rejection in selection.rejections { console.print(rejection.description, to: .progress) }
         output.begin()
@@ -180,7 +183,11 @@ public struct RunSession: Sendable {
                         let summary = RunSummary(finished, showsText: showsText, isTraced: isTraced)
                         monitor.runEnded(passed: summary.hasPassed)
                         return summary
-                    }, onResult: { output.add($0) })
+                    },
+                    onResult: { summary in
+                        output.add(summary)
+                        if summary.result == .fail, summary.run.world == .simulated { failed.append(summary.run) }
+                    })
             }
         } catch {
             output.interrupt()
@@ -189,7 +196,26 @@ public struct RunSession: Sendable {
             console.error("time limit: \(output.resultCount) of \(TextTable.count(plan.count, "run")) ended in time")
             return RunStatus.timedOut
         }
-        return output.end(startedAt: startDate)
+        let status = output.end(startedAt: startDate)
+        if options.shrinks { try await shrink(failed) }
+        return status
+    }
+
+    /// The maximum number of failing runs that are shrunk.
+    private static let shrunkMax = 3
+
+    /// Shrinks failing runs.
+    private func shrink(_ runs: [PlannedRun]) async throws {
+        var shrinkOptions = ShrinkSession.Options(scenarios: [])
+        shrinkOptions.isJSON = options.output == .json
+        shrinkOptions.isQuiet = options.isQuiet
+        shrinkOptions.showsText = options.showsText
+        let session = ShrinkSession(shrinkOptions, console: console, worlds: worlds)
+        for run in runs.prefix(Self.shrunkMax) { _ = try await session.shrink(run) }
+        if runs.count > Self.shrunkMax {
+            let count = TextTable.count(runs.count - Self.shrunkMax, "more failing run")
+            console.print("\(count) not shrunk ('slowlane shrink' shrinks one)", to: .progress)
+        }
     }
 
     /// Prints what each run does not do exactly.

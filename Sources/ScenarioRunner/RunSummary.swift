@@ -65,7 +65,8 @@ public struct RunSummary: Sendable {
     /// - Parameters:
     ///   - showsText: Whether texts of notes that are not part of the scenario file are shown.
     ///   - isTraced: Whether ``trace`` is wanted.
-    public init(_ finished: FinishedRun, showsText: Bool, isTraced: Bool) {
+    ///   - notes: Further lines of the explanation.
+    public init(_ finished: FinishedRun, showsText: Bool, isTraced: Bool, notes: [String] = []) {
         run = finished.run
         wallTime = finished.wallTime
         guard let result = finished.result else {
@@ -133,7 +134,7 @@ public struct RunSummary: Sendable {
         if let index = FailureScreen.mainCheck(checks) {
             let context = FailureContext(result.verdict.checks[index], scenario, history)
             screen = FailureScreen.lines(
-                run, checks, history, context, texts, repetition: repetition, outputs: result.outputs)
+                run, checks, history, context, texts, repetition: repetition, outputs: result.outputs, notes: notes)
         } else if self.result == .inconclusive {
             screen = ["?     \(run.title): no expectation could be evaluated"]
         } else {

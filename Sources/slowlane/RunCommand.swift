@@ -21,6 +21,7 @@ struct RunCommand: AsyncParsableCommand {
               slowlane run scenarios --junit results.xml
               slowlane run scenarios --live --tag outage --timeout 600
               slowlane run scenarios/mine.yaml --watch
+              slowlane run scenarios/mine.yaml --seed 17 --shrink
               slowlane run scenarios/mine.yaml --device A='node app.js'
 
             With --mutant the client or the server has a deliberate defect, and the scenario must fail ('slowlane \
@@ -132,6 +133,11 @@ struct RunCommand: AsyncParsableCommand {
     @Flag(help: "Print what the runs would not do exactly, and run nothing.")
     var dryRun = false
 
+    @Flag(
+        name: .customLong("shrink"),
+        help: "Shrink the first 3 failing runs in virtual time to scenario files in .slowlane/failures.")
+    var shrinks = false
+
     @Option(help: ArgumentHelp("Write results to a JUnit XML file.", valueName: "file"))
     var junit: String?
 
@@ -155,6 +161,9 @@ struct RunCommand: AsyncParsableCommand {
             }
             if watch { throw ValidationError("--timeout and --watch exclude each other") }
         }
+        if shrinks, [.tap, .trace].contains(output) {
+            throw ValidationError("--shrink has no output in the form of --tap and --trace")
+        }
         if let jobs, !(1...1024).contains(jobs) { throw ValidationError("--jobs \(jobs) must be 1 to 1024") }
     }
 
@@ -166,6 +175,7 @@ struct RunCommand: AsyncParsableCommand {
         options.worlds = world?.worlds
         for program in devices { options.clients[program.device] = program.program }
         options.isDryRun = dryRun
+        options.shrinks = shrinks
         options.seed = seed
         options.mutants = mutants.compactMap(RunMutant.init(named:))
         options.jobs = jobs
