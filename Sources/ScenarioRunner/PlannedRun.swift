@@ -14,7 +14,7 @@ public enum RunWorld: String, Hashable, Sendable {
 /// A run to be made: a scenario with all that determines the run.
 public struct PlannedRun: Sendable {
     /// The position in the plan, from 0.
-    public let index: Int
+    public internal(set) var index: Int
     /// The built-in name or the path by which the scenario was selected.
     public let source: String
     /// The scenario, or one of its variants, with the steps of its workload.
@@ -27,11 +27,23 @@ public struct PlannedRun: Sendable {
     public let mutants: [RunMutant]
     /// The devices whose clients are not those of the file.
     public let clients: Set<String>
+    /// Whether the run must fail.
+    let isCanary: Bool
 
     /// Creates a run.
     public init(
         index: Int, source: String, scenario: Scenario, world: RunWorld, seed: UInt64? = nil, mutants: [RunMutant] = [],
         clients: Set<String> = []
+    ) {
+        self.init(
+            index: index, source: source, scenario: scenario, world: world, seed: seed, mutants: mutants,
+            clients: clients,
+            isCanary: false)
+    }
+
+    init(
+        index: Int, source: String, scenario: Scenario, world: RunWorld, seed: UInt64?, mutants: [RunMutant] = [],
+        clients: Set<String> = [], isCanary: Bool
     ) {
         self.index = index
         self.source = source
@@ -41,6 +53,7 @@ public struct PlannedRun: Sendable {
         self.world = world
         self.mutants = mutants
         self.clients = clients
+        self.isCanary = isCanary
     }
 
     /// The names of the mutants, separated by commas; `nil` if there are none.

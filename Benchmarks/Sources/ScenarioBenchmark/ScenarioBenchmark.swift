@@ -11,7 +11,7 @@ import SimulatedWorld
         usage: ScenarioBenchmark [SEEDS]            seeds, events and virtual seconds per second; each built-in scenario
                ScenarioBenchmark --events SEEDS     runs the soak with the seeds and prints the number of events
                ScenarioBenchmark --digests SEEDS    digests of all built-in scenarios and of the soak with each seed
-               ScenarioBenchmark --history SEED     the events of the soak with a seed, and what failed
+               ScenarioBenchmark --history SEED [CONTRACT]   the events of the soak with a seed, and what failed
                ScenarioBenchmark --soak SEEDS       runs the soak with the seeds in each contract, and prints what failed
                ScenarioBenchmark --kills NAME       kills the clients of a built-in scenario at every commit boundary and
                                                     compares the final states; 'all' for all scenarios
@@ -29,9 +29,9 @@ import SimulatedWorld
         case ("--digests", 2):
             guard let count = number(arguments[1]) else { return print(usage) }
             try printDigests(seeds: count)
-        case ("--history", 2):
+        case ("--history", 2), ("--history", 3):
             guard let seed = number(arguments[1]) else { return print(usage) }
-            try printHistory(seed: UInt64(seed))
+            try printHistory(seed: UInt64(seed), contract: arguments.count == 3 ? arguments[2] : "compat")
         case ("--soak", 2):
             guard let count = number(arguments[1]) else { return print(usage) }
             try soakContracts(seeds: count)
@@ -55,8 +55,8 @@ import SimulatedWorld
         }
     }
 
-    static func printHistory(seed: UInt64) throws {
-        let result = try SimulatedRun.run(SoakScenario.scenario(seed: seed))
+    static func printHistory(seed: UInt64, contract: String) throws {
+        let result = try SimulatedRun.run(SoakScenario.scenario(seed: seed, contract: contract))
         for entry in result.history.entries {
             print(String(format: "%14.6f", Double(entry.time.count) / 1e9), entry.event)
         }
