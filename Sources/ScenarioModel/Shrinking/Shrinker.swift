@@ -131,6 +131,9 @@ public struct Shrinker {
         let choices: [Scenario.DrawnParts] = [.all, [.reactions, .faults], [.reactions, .networks], .reactions, []]
         let original = scenario.materialized(seed: scenario.seed, history: history)
         keepTargetOnly()
+        // From here on, candidates are compared with controls if the rule needs them. The faults of a run with mutants are
+        // not always those of the control.
+        if !violation.holdsForEveryScenario { usesControl = isKeptInControl(current) }
         for parts in choices {
             var candidate = scenario.materialized(seed: scenario.seed, history: history, parts: parts)
             candidate.expectations = current.expectations
@@ -139,8 +142,6 @@ public struct Shrinker {
             if attempt(candidate) { break }
         }
         useNamesOfFiles()
-        // From here on, candidates are compared with controls if the rule needs them.
-        if !violation.holdsForEveryScenario { usesControl = isKeptInControl(current) }
         for _ in 0..<Self.roundsMax {
             let before = runs
             if !reduce() || runs == before { break }
