@@ -22,7 +22,12 @@ public enum ScenarioWriter {
     ///
     /// - Parameter comments: Lines at the beginning of the file, without `#`.
     public static func text(_ scenario: Scenario, comments: [String] = []) throws(UnsupportedError) -> String {
-        let lines = try tree(scenario).document(separated: separated)
+        let document = try tree(scenario)
+        if let text = document.unreadableText {
+            let shown = text.unicodeScalars.prefix(20).map { $0.escaped(asASCII: true) }.joined()
+            throw UnsupportedError(description: "the parser of YAML changes the text '\(shown)'")
+        }
+        let lines = document.document(separated: separated)
         return (comments.map { $0.isEmpty ? "#" : "# \($0)" } + lines).joined(separator: "\n") + "\n"
     }
 

@@ -29,6 +29,18 @@ indirect enum YAMLTree {
         return lines
     }
 
+    /// A text that the parser does not read as it is written: one with U+0000, or with U+FEFF at the beginning.
+    var unreadableText: String? {
+        switch self {
+        case .text(let text), .paragraph(let text):
+            text.unicodeScalars.first == "\u{FEFF}" || text.unicodeScalars.contains("\u{0}") ? text : nil
+        case .word: nil
+        case .list(let items, _): items.lazy.compactMap(\.unreadableText).first
+        case .mapping(let entries, _):
+            entries.lazy.compactMap { $0.key.unreadableText ?? $0.value.unreadableText }.first
+        }
+    }
+
     // MARK: Lines
 
     /// Returns the lines of an entry that begins with `start`: a key with its colon, or a dash.
@@ -99,7 +111,8 @@ indirect enum YAMLTree {
             text.utf8.count <= 200, !reserved.contains(text.lowercased())
         else { return false }
         return text.unicodeScalars.allSatisfy { scalar in
-            scalar.properties.isAlphabetic && isPrintable(scalar) || "0123456789 -_./+'()".unicodeScalars.contains(scalar)
+            scalar.properties.isAlphabetic && isPrintable(scalar)
+                || "0123456789 -_./+'()".unicodeScalars.contains(scalar)
         }
     }
 

@@ -211,7 +211,8 @@ extension CommandTests {
             lines += try await Command.run(mutant + ["edit-vs-edit"]).output
             lines += try await Command.run(mutant + ["edit-vs-edit", "--shrink"]).output
             lines += try await Command.run(
-                "shrink", "edit-vs-edit", "--variant", "none", "--mutant", "overwrites-on-conflict", "--json", "--output",
+                "shrink", "edit-vs-edit", "--variant", "none", "--mutant", "overwrites-on-conflict", "--json",
+                "--output",
                 folder.path("failures")
             ).output
             #expect(lines.split(separator: "\n").count == 12)

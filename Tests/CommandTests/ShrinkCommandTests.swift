@@ -26,7 +26,8 @@ extension CommandTests {
                 folder.path("f"))
             #expect(shrunk.status == 0, "\(shrunk.output)\(shrunk.errors)")
             #expect(shrunk.output.split(separator: "\n").count <= 24)
-            let check = try #require(shrunk.output.split(separator: "\n").first?.split(separator: ": ").dropFirst(2).joined())
+            let check = try #require(
+                shrunk.output.split(separator: "\n").first?.split(separator: ": ").dropFirst(2).joined())
             let replay = try Self.command(shrunk.output, after: "replay")
             #expect(replay.prefix(1) == ["run"])
             let again = try await Command.run(replay)

@@ -75,17 +75,21 @@ import Testing
         }
         #expect(try ScenarioWriter.text(read, comments: ["a comment"]) == written)
         // Conditions as keys, of a flap, are valid but have no canonical form.
-        if !written.contains("{ { down") {
+        if !written.contains(" }: ") {
             #expect(try ScenarioFormatter.format(written, file: "written.yaml") == written)
         }
     }
 
     // MARK: Files
 
-    private static let builtIn = ScenarioCatalogue.names
+    /// Without `SLOWLANE_SEEDS` a few.
+    private static let builtIn =
+        randomSeeds(1).count > 1
+        ? ScenarioCatalogue.names : ["commuter-30-minutes", "operation-ids", "upgrade-with-queue", "validators"]
 
     @Test(arguments: builtIn) func aBuiltInScenarioIsReadAsItIsWritten(_ name: String) throws {
-        for run in try ScenarioCatalogue.scenario(name).runs(ofVariant: nil) { try Self.check(run) }
+        let runs = try ScenarioCatalogue.scenario(name).runs(ofVariant: nil)
+        for run in randomSeeds(1).count > 1 ? runs : Array(runs.prefix(1)) { try Self.check(run) }
     }
 
     @Test(arguments: ScenarioExamples.names) func anExampleIsReadAsItIsWritten(_ name: String) throws {
@@ -105,7 +109,8 @@ import Testing
         scenario.steps = [
             .init(
                 trigger: .at(.milliseconds(200_000)),
-                action: (actor: "A", action: .create(row: "n1", title: nil, text: "3 l")), mark: nil, location: location)
+                action: (actor: "A", action: .create(row: "n1", title: nil, text: "3 l")), mark: nil, location: location
+            )
         ]
         scenario.expectations = [ScenarioModel.Expectation(.agree(["A", "server"]), location: location)]
         #expect(
@@ -132,19 +137,26 @@ import Testing
     @Test func whatTheFormatDoesNotHaveIsRefused() throws {
         var scenario = Scenario(name: "odd")
         scenario.devices = [.init(name: "A", user: "ada", startsSynced: true, network: [])]
-        let agree = ScenarioModel.Expectation(.agree(["A", "server"]), location: ScenarioModel.SourceLocation(file: ""))
+        let agree = ScenarioModel.Expectation(
+            .agree(["A", "server"]), location: ScenarioModel.SourceLocation(file: ""))
         scenario.expectations = [agree, agree]
         #expect(throws: ScenarioWriter.UnsupportedError.self) { try ScenarioWriter.text(scenario) }
         scenario.expectations = [agree]
         scenario.seed = .max
         #expect(throws: ScenarioWriter.UnsupportedError.self) { try ScenarioWriter.text(scenario) }
+        for text in ["a\u{0}", "\u{FEFF}a"] {
+            scenario.notes = [.init(row: "n1", title: nil, text: text, revision: 1)]
+            scenario.seed = 1
+            #expect(throws: ScenarioWriter.UnsupportedError.self) { try ScenarioWriter.text(scenario) }
+        }
+        scenario.notes = []
         scenario.seed = 9_007_199_254_740_991
         #expect(try ScenarioWriter.text(scenario).contains("seed: 9007199254740991"))
     }
 
     // MARK: Random scenarios
 
-    @Test(arguments: randomSeeds(20)) func aRandomScenarioIsReadAsItIsWritten(_ seed: UInt64) throws {
+    @Test(arguments: randomSeeds(12)) func aRandomScenarioIsReadAsItIsWritten(_ seed: UInt64) throws {
         var random = RandomScenario(seed: seed)
         try Self.check(random.scenario())
     }
@@ -171,7 +183,8 @@ private struct RandomScenario {
     private mutating func text() -> String {
         let pieces = [
             "a", "null", "true", "3 l", "Äpfel", " ", "'", "\"", "#", ": ", "\n", "\t", "\\", "{", "]", "&x", "*x", "🙂",
-            "\u{0}", "\u{1F}", "\u{85}", "\u{2028}", "\u{FEFF}", "\u{FFFE}", "-", "? ", "%", "!", "|", ">", "e\u{301}", "~", ",",
+            "\u{1}", "\u{1F}", "\u{85}", "\u{2028}", "b\u{FEFF}", "\u{FFFE}", "-", "? ", "%", "!", "|", ">", "e\u{301}",
+            "~", ",",
         ]
         return (0..<number(0...4)).map { _ in pieces.randomElement(using: &generator) ?? "" }.joined()
     }
@@ -239,11 +252,13 @@ private struct RandomScenario {
             .create(row: "c\(index)", title: isTrue() ? nil : text(), text: isTrue() ? nil : text()),
             .edit(row: "n1", title: nil, text: text()), .edit(row: "n1", title: text(), text: nil),
             .delete(row: "n2"), .resolve(row: "n1", title: nil, text: text()), .choose(row: "n1", .theirs),
-            .keep(row: "n1"), .open(row: nil), .open(row: "n2"), .sync, .clock(shift: isTrue() ? time() : .zero - time()),
+            .keep(row: "n1"), .open(row: nil), .open(row: "n2"), .sync,
+            .clock(shift: isTrue() ? time() : .zero - time()),
             .call(name: "retry", arguments: [.init(name: "note", value: "n1")]),
             .send(
                 .init(
-                    method: "PUT", path: "/api/notes/{n1}/", headers: [.init(name: "If-Match", value: "\"{n1.revision}\"")],
+                    method: "PUT", path: "/api/notes/{n1}/",
+                    headers: [.init(name: "If-Match", value: "\"{n1.revision}\"")],
                     body: text())),
         ]
         let action: (actor: String, action: Scenario.Action) =
@@ -274,7 +289,8 @@ private struct RandomScenario {
             request: RequestPattern(method: nil, row: isTrue() ? nil : "n2"), from: isTrue() ? nil : "A",
             seen: isTrue() ? .server : .proxy, between: isTrue() ? nil : (.time(time()), .mark("m0")),
             count: isTrue() ? .budget(min: least) : .range(least...(isTrue() ? .max : least + number(0...2))),
-            responses: isTrue() ? nil : [.status(409), .statusClass(2), .lost, .none], same: isTrue() ? [] : [.body, .key],
+            responses: isTrue() ? nil : [.status(409), .statusClass(2), .lost, .none],
+            same: isTrue() ? [] : [.body, .key],
             during: isTrue() ? nil : .flap,
             order: isTrue() ? nil : [.init(method: nil, row: "n1"), .init(method: "POST", row: nil)],
             duplicates: isTrue() ? nil : 0, bytesDown: isTrue() ? nil : 0...number(1...5_000_000),
@@ -284,7 +300,8 @@ private struct RandomScenario {
             .finally(device: "A", condition()), .finally(device: "B", condition()), .finally(device: "A", condition()),
             .always(device: "A", condition()), .always(device: "any", condition()), .traffic(traffic),
             .sometimes(device: "B", condition()), .sometimesTraffic(traffic),
-            .sometimesFault(.init(point: isTrue() ? nil : .committed, request: isTrue() ? nil : .init(method: "PUT", row: nil))),
+            .sometimesFault(
+                .init(point: isTrue() ? nil : .committed, request: isTrue() ? nil : .init(method: "PUT", row: nil))),
             .eventually(device: "A", condition(), isTrue() ? .by(time()) : .after("m0", within: time())),
             .agree(["A", "B", "server"]),
             .threshold(Threshold(.saveToSynced, [.init(.p50, max: time().count), .init(.max, max: time().count)])),
@@ -294,10 +311,13 @@ private struct RandomScenario {
 
     mutating func scenario() -> Scenario {
         var scenario = Scenario(name: "random")
-        scenario.about = isTrue() ? text() : "A sentence that is longer than one line. " + String(repeating: "word ", count: 40)
+        scenario.about =
+            isTrue() ? text() : "A sentence that is longer than one line. " + String(repeating: "word ", count: 40)
         scenario.seed = isTrue() ? 1 : UInt64(number(0...1_000_000_000_000))
         scenario.contract = ["orig", "compat", "strict"][number(0...2)]
-        scenario.notes = ["n1", "n2"].map { .init(row: $0, title: isTrue() ? nil : text(), text: text(), revision: number(1...5)) }
+        scenario.notes = ["n1", "n2"].map {
+            .init(row: $0, title: isTrue() ? nil : text(), text: text(), revision: number(1...5))
+        }
         if isTrue() { scenario.fill = .init(notes: number(1...50), bytes: number(1...5000)) }
         scenario.devices = ["A", "B"].map { name in
             .init(
@@ -314,20 +334,26 @@ private struct RandomScenario {
         // Every fault can match: both devices change the note.
         scenario.steps.append(
             .init(
-                trigger: .when(device: "any", .init(row: "n1", checks: [.init(key: .icon, value: "none", isNegated: false)]), within: .seconds(400)),
+                trigger: .when(
+                    device: "any", .init(row: "n1", checks: [.init(key: .icon, value: "none", isNegated: false)]),
+                    within: .seconds(400)),
                 action: (actor: "B", action: .edit(row: "n1", title: nil, text: "y")), mark: nil, location: location))
         if isTrue() {
             scenario.workload = [
                 .init(
                     trigger: .periodic(
-                        from: time(), to: .seconds(400), every: .seconds(20), jitter: Probability(partsPerMillion: 5) ?? .zero),
-                    actors: ["A", "W"], over: isTrue() ? nil : 3, mix: [.init(.create, weight: 2), .init(.edit, weight: 6)],
+                        from: time(), to: .seconds(400), every: .seconds(20),
+                        jitter: Probability(partsPerMillion: 5) ?? .zero),
+                    actors: ["A", "W"], over: isTrue() ? nil : 3,
+                    mix: [.init(.create, weight: 2), .init(.edit, weight: 6)],
                     location: location)
             ]
         }
         scenario.expectations = expectations().map { ScenarioModel.Expectation($0, location: location) }
         if isTrue() { scenario.invariants = .init(adding: [.order], dropping: [.noFalseConflict]) }
-        if isTrue() { scenario.exploration = .init(seeds: 50, vary: isTrue() ? [.config] : [.workload, .network, .faults]) }
+        if isTrue() {
+            scenario.exploration = .init(seeds: 50, vary: isTrue() ? [.config] : [.workload, .network, .faults])
+        }
         return scenario
     }
 }

@@ -73,7 +73,12 @@ extension Shrinker {
 
     private mutating func remove(steps isRemoved: (Scenario.Step) -> Bool) -> Bool {
         let removed = current.steps.indices.filter { isRemoved(current.steps[$0]) }
-        return !removed.isEmpty && attempt(current.removing(steps: Set(removed), history))
+        return !removed.isEmpty && attemptRemoval(current.removing(steps: Set(removed), history))
+    }
+
+    /// Runs a candidate with fewer steps; then with faults of earlier requests, because fewer steps send fewer.
+    private mutating func attemptRemoval(_ candidate: Scenario?) -> Bool {
+        attempt(candidate) || attempt(candidate?.advancingFaults(since: current))
     }
 
     private mutating func remove(faults isRemoved: (Scenario.Fault) -> Bool) -> Bool {
@@ -128,13 +133,13 @@ extension Shrinker {
     mutating func removeUnits() -> Bool {
         var hasChanged = Self.removeChunks(
             count: { $0.units.count }, &self,
-            attempt: { shrinker, range in shrinker.attempt(shrinker.removing(shrinker.units[range])) })
+            attempt: { shrinker, range in shrinker.attemptRemoval(shrinker.removing(shrinker.units[range])) })
         let count = units.count
         guard count > 2, count <= Self.pairsMax else { return hasChanged }
         for first in 0..<count {
             for second in first + 1..<count where units.count == count {
                 let all = units
-                hasChanged = attempt(removing([all[first], all[second]])) || hasChanged
+                hasChanged = attemptRemoval(removing([all[first], all[second]])) || hasChanged
             }
         }
         return hasChanged

@@ -214,8 +214,8 @@ extension Shrinker {
             let most = fault.times.upperBound / 2
             found.append(fault.replacing(times: min(fault.times.lowerBound, most)...most))
         }
-        // One device needs no name.
-        if fault.device != nil { found.append(fault.replacingDevice(nil)) }
+        // A single device needs no name.
+        if fault.device != nil, current.devices.count == 1 { found.append(fault.replacingDevice(nil)) }
         switch fault.action {
         case .cut: break
         case .close, .mute, .trickle: found.append(fault.replacing(action: .cut))

@@ -142,6 +142,7 @@ public struct Shrinker {
             if attempt(candidate) { break }
         }
         useNamesOfFiles()
+        narrowFaults()
         for _ in 0..<Self.roundsMax {
             let before = runs
             if !reduce() || runs == before { break }
@@ -167,6 +168,18 @@ public struct Shrinker {
         }
         if attempt(replacing { isNamed($0) ? $0 : profile($0.name) ?? .init(unnamed, $0.conditions) }) { return }
         _ = attempt(replacing { isNamed($0) ? $0 : .init(unnamed, $0.conditions) })
+    }
+
+    /// Gives faults for the requests of one note: requests of other notes then do not shift their numbers.
+    private mutating func narrowFaults() {
+        if current.faults.isEmpty { return }
+        let narrow = current.narrowingFaults(observation.history)
+        if narrow.faults == current.faults || attempt(narrow) { return }
+        for index in current.faults.indices where current.faults[index] != narrow.faults[index] {
+            var candidate = current
+            candidate.faults[index] = narrow.faults[index]
+            _ = attempt(candidate)
+        }
     }
 
     /// Leaves the violated expectation, or one that always holds because a file needs one.
@@ -241,7 +254,9 @@ public struct Shrinker {
     private func calm(_ scenario: Scenario) -> Scenario {
         var result = scenario
         result.faults = []
-        result.devices = scenario.devices.map { $0.replacingNetwork([.init(at: .zero, .hold(wifi), isSignalled: true)]) }
+        result.devices = scenario.devices.map {
+            $0.replacingNetwork([.init(at: .zero, .hold(wifi), isSignalled: true)])
+        }
         return result
     }
 

@@ -70,8 +70,11 @@ public struct FailureFile: Sendable {
         return lines
     }
 
-    /// The text of the file.
-    public var text: String { comments.map { "# \($0)\n" }.joined() + content }
+    /// Returns the text of a file with a name.
+    private func text(named other: String) -> String {
+        comments.map { "# \($0)\n" }.joined()
+            + content.replacingOccurrences(of: "\nname: \(name)\n", with: "\nname: \(other)\n")
+    }
 
     /// Writes the file into a folder, and returns its path. A file with another failure is not replaced: the name gets a
     /// number.
@@ -82,10 +85,11 @@ public struct FailureFile: Sendable {
             throw WriteError(description: "cannot create the folder \(folder): \(error.localizedDescription)")
         }
         for number in 1...Self.filesMax {
-            let path = "\(folder)/\(name)\(number > 1 ? "-\(number)" : "").yaml"
+            let other = number > 1 ? "\(name)-\(number)" : name
+            let path = "\(folder)/\(other).yaml"
             if FileManager.default.fileExists(atPath: path), !isSame(asFileAt: path) { continue }
             do {
-                try ScenarioFiles.write(text, to: path)
+                try ScenarioFiles.write(text(named: other), to: path)
             } catch {
                 throw WriteError(description: error.description)
             }
@@ -94,17 +98,17 @@ public struct FailureFile: Sendable {
         throw WriteError(description: "\(folder) has \(Self.filesMax) files called \(name); remove some")
     }
 
-    /// Returns whether a file has the same scenario, whatever its comments and description are.
+    /// Returns whether a file has the same scenario, whatever its comments, name and description are.
     private func isSame(asFileAt path: String) -> Bool {
         guard let other = try? ScenarioFiles.read(path) else { return false }
         func values(_ text: String) -> [Substring] {
             var isAbout = false
             return text.split(separator: "\n").filter { line in
                 if !line.hasPrefix(" ") { isAbout = line.hasPrefix("about:") }
-                return !isAbout && !line.hasPrefix("#")
+                return !isAbout && !line.hasPrefix("#") && !line.hasPrefix("name:")
             }
         }
-        return values(other) == values(text)
+        return values(other) == values(content)
     }
 }
 
