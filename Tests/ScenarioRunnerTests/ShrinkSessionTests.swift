@@ -49,7 +49,7 @@ import Testing
         #expect(screen.allSatisfy { $0.count <= FailureScreen.columnsMax || $0.contains(folder.path("failures")) })
         let title = "FAIL  validated-answers-only-n1, seed 0, simulated, at "
         #expect(screen.first?.hasPrefix(title) ?? false, "\(screen)")
-        let text = screen.joined(separator: " ")
+        let text = screen.joined(separator: " ").split(separator: " ").joined(separator: " ")
         #expect(text.contains("shrunk from 2 steps, 1 fault, 3 network entries to 1 step, 1 fault, 1 network entry ("))
         #expect(text.contains("origin: slowlane run mine.yaml --variant none --seed 5 --mutant drops-on-lost-response"))
         #expect(text.contains("replay: slowlane run "))
