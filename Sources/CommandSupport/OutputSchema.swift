@@ -17,6 +17,8 @@ public enum OutputSchema {
             { "$ref": "#/$defs/unmutated" },
             { "$ref": "#/$defs/mutant" },
             { "$ref": "#/$defs/selftest_end" },
+            { "$ref": "#/$defs/shrunk" },
+            { "$ref": "#/$defs/shrunk_mutant" },
             { "$ref": "#/$defs/measurement" },
             { "$ref": "#/$defs/doctor" },
             { "$ref": "#/$defs/note" },
@@ -26,6 +28,7 @@ public enum OutputSchema {
           "$defs": {
         \#(runs)
         \#(selfTest)
+        \#(shrinking)
             "measurement": {
               "description": "'slowlane measure --json': a row",
               "type": "object",

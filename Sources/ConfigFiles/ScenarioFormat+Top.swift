@@ -8,7 +8,7 @@ extension ScenarioFormat {
             "tags", .list(.kebabCase, atLeast: 0, atMost: 50), default: "[]",
             "Words by which scenarios are selected."),
         Key(
-            "seed", .either([.integer(0...numberMax), .choice(["commit"])]), default: "1",
+            "seed", .either([.integer(0...seedMax), .choice(["commit"])]), default: "1",
             "The random seed. Scenario and seed determine a run in virtual time. `commit` derives the seed from the "
                 + "commit that is tested."),
         Key(

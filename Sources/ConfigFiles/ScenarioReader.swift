@@ -71,7 +71,7 @@ final class ScenarioReader {
         guard let node else { return }
         if node.scalar?.string == "commit" {
             scenario.seedOrigin = .commit
-        } else if let seed = number(node, "a whole number, or commit") {
+        } else if let seed = number(node, "a whole number, or commit", max: ScenarioFormat.seedMax) {
             scenario.seed = UInt64(seed)
         }
     }
