@@ -124,9 +124,14 @@ public struct ScenarioDirector: Sendable {
         /// Actions that wait for the end of the actor's current act.
         var queue: [WaitingAction] = []
         var act: ActID?
+        /// The time at which a killed client starts again by itself; `nil` if it does not.
+        var restart: Instant?
         /// Whether the setup of the device is complete.
         var isPrepared: Bool
         var attempts: AttemptLimit
+
+        /// Whether the end of the quiesce phase waits for it: it is a device that was restored and runs.
+        var mustConverge: Bool { device?.isRestored == true && isRunning }
     }
 
     /// The network interface of a device.
@@ -265,6 +270,7 @@ public struct ScenarioDirector: Sendable {
         if let reaction = reactions.nextDeadline { next = min(next, start + reaction) }
         for actor in actors {
             if let change = actor.timeline?.nextDeadline { next = min(next, change) }
+            if let restart = actor.restart { next = min(next, max(now, restart)) }
         }
         if let end = open.nextEnd(lateness, hasWork: { hasWork($0) }) { next = min(next, start + end) }
         if now < start + lastChange { next = min(next, start + lastChange) }
@@ -331,6 +337,9 @@ public struct ScenarioDirector: Sendable {
         case .stop?:
             giveUpActs(act.actor)
             record(.stopped(device: actors[act.actor].name))
+            if phase == .script, let delay = actors[act.actor].device?.restartsAfter {
+                actors[act.actor].restart = now + delay
+            }
         case .replace?, nil: break
         }
         if let step = act.step, let mark = scenario.steps[step].mark { set(mark, at: now) }
@@ -484,6 +493,11 @@ public struct ScenarioDirector: Sendable {
                 recordLateness(planned: planned ?? time, actual)
                 applyConditions(of: index, at: scenarioTime)
             }
+        }
+        for index in actors.indices {
+            guard let restart = actors[index].restart, restart <= time else { continue }
+            actors[index].restart = nil
+            startAgain(index)
         }
         plan.advance(to: scenarioTime)
         open.advance(to: scenarioTime, lateness)

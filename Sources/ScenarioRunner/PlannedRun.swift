@@ -27,12 +27,25 @@ public struct PlannedRun: Sendable {
     public let mutants: [RunMutant]
     /// The devices whose clients are not those of the file.
     public let clients: Set<String>
+    /// The arguments that repeat the run, an option together with its value; `nil` for those of `slowlane run`.
+    let replay: [[String]]?
 
     /// Creates a run.
     public init(
         index: Int, source: String, scenario: Scenario, world: RunWorld, seed: UInt64? = nil, mutants: [RunMutant] = [],
         clients: Set<String> = []
     ) {
+        self.init(
+            index: index, source: source, scenario: scenario, world: world, seed: seed, mutants: mutants,
+            clients: clients, replay: nil)
+    }
+
+    /// Creates a run that is repeated by other arguments than those of `slowlane run`.
+    init(
+        index: Int, source: String, scenario: Scenario, world: RunWorld, seed: UInt64? = nil, mutants: [RunMutant] = [],
+        clients: Set<String> = [], replay: [[String]]?
+    ) {
+        self.replay = replay
         self.index = index
         self.source = source
         self.seed = seed ?? scenario.seed

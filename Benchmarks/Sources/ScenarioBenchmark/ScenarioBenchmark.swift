@@ -12,7 +12,6 @@ import SimulatedWorld
                ScenarioBenchmark --events SEEDS     runs the soak with the seeds and prints the number of events
                ScenarioBenchmark --digests SEEDS    digests of all built-in scenarios and of the soak with each seed
                ScenarioBenchmark --history SEED     the events of the soak with a seed, and what failed
-               ScenarioBenchmark --soak SEEDS       runs the soak with the seeds in each contract, and prints what failed
                ScenarioBenchmark --kills NAME       kills the clients of a built-in scenario at every commit boundary and
                                                     compares the final states; 'all' for all scenarios
                ScenarioBenchmark --vacuity NAME     prints faults without which a built-in scenario passes, and expectations
@@ -32,9 +31,6 @@ import SimulatedWorld
         case ("--history", 2):
             guard let seed = number(arguments[1]) else { return print(usage) }
             try printHistory(seed: UInt64(seed))
-        case ("--soak", 2):
-            guard let count = number(arguments[1]) else { return print(usage) }
-            try soakContracts(seeds: count)
         case ("--kills", 2): try sweepKills(arguments[1])
         case ("--vacuity", 2): try examineVacuity(arguments[1])
         case (let count?, 1):
@@ -51,16 +47,21 @@ import SimulatedWorld
     static func printDigests(seeds: Int) throws {
         for scenario in try builtIn() { print(try SimulatedRun.run(scenario).digestText, scenario.fullName) }
         for seed in 1...UInt64(seeds) {
-            print(try SimulatedRun.run(SoakScenario.scenario(seed: seed)).digestText, "soak seed \(seed)")
+            print(try SimulatedRun.run(try swarm().scenario(seed: seed)).digestText, "soak seed \(seed)")
         }
     }
 
     static func printHistory(seed: UInt64) throws {
-        let result = try SimulatedRun.run(SoakScenario.scenario(seed: seed))
+        let result = try SimulatedRun.run(try swarm().scenario(seed: seed))
         for entry in result.history.entries {
             print(String(format: "%14.6f", Double(entry.time.count) / 1e9), entry.event)
         }
         for check in result.verdict.checks where check.outcome != .pass { print(check.description, check.outcome) }
+    }
+
+    /// The soak: what `slowlane explore two-device-soak` runs.
+    static func swarm() throws -> Swarm {
+        Swarm(try ScenarioCatalogue.scenario("two-device-soak").scenario, links: .builtIn)
     }
 
     static func builtIn(_ name: String = "all") throws -> [Scenario] {
@@ -97,27 +98,6 @@ import SimulatedWorld
             values[index] = value
             lock.unlock()
         }
-    }
-
-    static func soakContracts(seeds: Int) throws {
-        let contracts = ["compat", "orig", "strict"]
-        let start = (seconds(CLOCK_MONOTONIC), seconds(CLOCK_PROCESS_CPUTIME_ID))
-        var failures = 0
-        try inParallel(seeds) { index in
-            let scenario = SoakScenario.scenario(seed: UInt64(index + 1), contract: contracts[index % contracts.count])
-            let verdict = try SimulatedRun.run(scenario).verdict
-            return verdict.checks.filter { $0.outcome != .pass }.map { "\($0.description): \($0.outcome)" }
-        } _: { index, failed in
-            if failed.isEmpty { return }
-            failures += 1
-            print("seed \(index + 1), \(contracts[index % contracts.count]): \(failed.joined(separator: "; "))")
-        }
-        let wall = seconds(CLOCK_MONOTONIC) - start.0
-        let processor = seconds(CLOCK_PROCESS_CPUTIME_ID) - start.1
-        print("\(seeds) seeds in turn in the contracts \(contracts.joined(separator: ", ")): \(failures) failed;",
-            String(format: "%.0f s, %.1f seeds per second, %.1f per CPU second", wall, Double(seeds) / wall,
-                Double(seeds) / processor))
-        if failures > 0 { exit(1) }
     }
 
     static func sweepKills(_ name: String) throws {
@@ -170,7 +150,8 @@ import SimulatedWorld
 
     static func soak(_ seeds: Int) throws -> Total {
         var total = Total()
-        let scenarios = (1...UInt64(seeds)).map { SoakScenario.scenario(seed: $0) }
+        let swarm = try swarm()
+        let scenarios = (1...UInt64(seeds)).map { swarm.scenario(seed: $0) }
         let start = (seconds(CLOCK_MONOTONIC), seconds(CLOCK_PROCESS_CPUTIME_ID))
         for scenario in scenarios { total.add(try SimulatedRun.run(scenario)) }
         total.wall = seconds(CLOCK_MONOTONIC) - start.0
@@ -186,7 +167,8 @@ import SimulatedWorld
 
     static func measure(seeds: Int) throws {
         _ = try soak(1)
-        print("soak: \(seeds) seeds of \(SoakScenario.seconds) s and \(SoakScenario.actions) actions, best of 3 rounds")
+        let length = Swarm.length.count / 1_000_000_000
+        print("soak: \(seeds) seeds of \(length) s and \(Swarm.actions) actions, best of 3 rounds")
         var best = try soak(seeds)
         for _ in 0..<2 {
             let next = try soak(seeds)
