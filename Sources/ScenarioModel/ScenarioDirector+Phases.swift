@@ -190,8 +190,10 @@ extension ScenarioDirector {
             }
     }
 
-    /// Whether a step or a reaction of the workload is due now or at a known time.
-    private var hasTimedSteps: Bool { plan.hasTimedSteps || reactions.hasPlanned }
+    /// Whether a step, a reaction of the workload or the restart of a client is due now or at a known time.
+    private var hasTimedSteps: Bool {
+        plan.hasTimedSteps || reactions.hasPlanned || actors.contains { $0.restart != nil }
+    }
 
     var nextChange: Instant? { actors.compactMap { $0.timeline?.nextDeadline }.min() }
 

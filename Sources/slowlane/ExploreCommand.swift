@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
+internal import Determinism
 internal import ScenarioModel
 internal import ScenarioRunner
 internal import ScenarioWorld

@@ -16,7 +16,7 @@ import Testing
 
     /// Explores a scenario and returns the exit status.
     private static func explore(
-        _ text: String = Fixture.passing, _ worlds: RunWorlds, _ change: (inout Explorer.Options) -> Void = { _ in }
+        _ worlds: RunWorlds, _ text: String = Fixture.passing, _ change: (inout Explorer.Options) -> Void = { _ in }
     ) async throws -> Int32 {
         let folder = try TemporaryFolder()
         try Data(text.utf8).write(to: URL(filePath: folder.path("short.yaml")))
@@ -96,7 +96,7 @@ import Testing
     @Test func theFirstStepThatDiffersIsShown() throws {
         let calls = Mutex<UInt64>(0)
         let stopped = Mutex(0)
-        func next() -> UInt64 {
+        @Sendable func next() -> UInt64 {
             calls.withLock {
                 $0 += 1
                 return $0
@@ -132,7 +132,7 @@ import Testing
 
     @Test func aStateThatNoSeedReachesIsInconclusive() async throws {
         let never = Self.worlds { (_) throws(SetupError) in History() }
-        #expect(try await Self.explore(Fixture.short + Self.sometimes, never) == 3)
+        #expect(try await Self.explore(never, Fixture.short + Self.sometimes) == 3)
         // One seed is enough.
         let once = Self.worlds { (run) throws(SetupError) in
             guard run.seed == 7 else { return History() }
@@ -140,14 +140,14 @@ import Testing
                 name: "n1", title: nil, text: nil, icon: "conflict", isDeleted: false, kept: [])
             return Fixture.history([.device("A", .init(rows: [row], outbox: 0))])
         }
-        #expect(try await Self.explore(Fixture.short + Self.sometimes, once) == 0)
+        #expect(try await Self.explore(once, Fixture.short + Self.sometimes) == 0)
     }
 
     @Test func argumentsThatSelectNothingToExploreAreErrors() async throws {
         let worlds = Self.worlds { (_) throws(SetupError) in History() }
         #expect(try await Self.explore(worlds) { $0.variant = "other" } == 64)
-        #expect(try await Self.explore("scenario: 1\nname: a\n", worlds) == 65)
-        #expect(try await Self.explore(Fixture.passing + "matrix: { a: [1, 2] }\n", worlds) == 64)
+        #expect(try await Self.explore(worlds, "scenario: 1\nname: a\n") == 65)
+        #expect(try await Self.explore(worlds, Fixture.passing + "matrix: { a: [1, 2] }\n") == 64)
         let failing = Self.worlds { (_) throws(SetupError) in throw SetupError("no") }
         #expect(try await Self.explore(failing) == 65)
     }

@@ -33,9 +33,8 @@ extension Swarm {
                 steps.append(step(random.pick(base.devices).name, .clock(shift: shift), at: time(&random)))
             }
         }
-        let count = Self.actions - steps.count
         let rows = notes(configuration).map(\.row)
-        for number in 0..<count { steps.append(act(number, of: count, rows, configuration, draws)) }
+        for number in 0..<Self.actions { steps.append(act(number, rows, configuration, draws)) }
         func key(_ step: Scenario.Step) -> Nanoseconds { if case .at(let time) = step.trigger { time } else { .zero } }
         return steps.enumerated().sorted { (key($0.element), $0.offset) < (key($1.element), $1.offset) }.map(\.element)
     }
@@ -74,7 +73,7 @@ extension Swarm {
     private static func created(_ number: Int) -> String { "c\(number + 1)" }
 
     private func act(
-        _ number: Int, of count: Int, _ rows: [String], _ configuration: SwarmConfiguration, _ draws: SwarmDraws
+        _ number: Int, _ rows: [String], _ configuration: SwarmConfiguration, _ draws: SwarmDraws
     ) -> Scenario.Step {
         var random = draws.stream("act/\(number)")
         let isWriter = random.integer(below: 16) < Int64(configuration.writerShare)
@@ -98,15 +97,15 @@ extension Swarm {
             let row = wantsCreated ? recent ?? shared : shared
             action = isStale ? .editStale(row: row, title: nil, text: text) : .edit(row: row, title: nil, text: text)
         }
-        return step(actor, action, at: actTime(number, of: count, configuration, draws))
+        return step(actor, action, at: actTime(number, configuration, draws))
     }
 
     /// Returns the time of an action: one in each period, or several at about the time of the first.
     private func actTime(
-        _ number: Int, of count: Int, _ configuration: SwarmConfiguration, _ draws: SwarmDraws
+        _ number: Int, _ configuration: SwarmConfiguration, _ draws: SwarmDraws
     ) -> Nanoseconds {
         let first = number / configuration.burst * configuration.burst
-        let span = (Self.length.count / 1_000_000 - 10_000) / Int64(max(1, count))
+        let span = (Self.length.count / 1_000_000 - 10_000) / Int64(Self.actions)
         var random = draws.stream("act/\(first)/time")
         var time = 1_000 + span * Int64(first) + random.integer(below: span * Int64(configuration.burst))
         if number > first {

@@ -19,7 +19,7 @@ public struct Swarm: Sendable {
 
     /// The time in which actions and faults take place.
     public static let length = Nanoseconds.seconds(600)
-    /// The number of actions, kills and steps of clocks included.
+    /// The number of actions, besides kills and steps of clocks.
     public static let actions = 200
     /// The time after which the script ends in any case.
     static let limit = Nanoseconds.seconds(660)
