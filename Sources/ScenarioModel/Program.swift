@@ -58,6 +58,13 @@ public struct ImpossibleCheck: Hashable, Sendable {
     public let location: SourceLocation
     /// What is missing.
     public let reason: String
+
+    /// Creates a check that could not be evaluated.
+    public init(description: String, location: SourceLocation, reason: String) {
+        self.description = description
+        self.location = location
+        self.reason = reason
+    }
 }
 
 extension Scenario {

@@ -14,7 +14,7 @@ public enum RunWorld: String, Hashable, Sendable {
 /// A run to be made: a scenario with all that determines the run.
 public struct PlannedRun: Sendable {
     /// The position in the plan, from 0.
-    public let index: Int
+    public internal(set) var index: Int
     /// The built-in name or the path by which the scenario was selected.
     public let source: String
     /// The scenario, or one of its variants, with the steps of its workload.
@@ -27,6 +27,8 @@ public struct PlannedRun: Sendable {
     public let mutants: [RunMutant]
     /// The devices whose clients are not those of the file.
     public let clients: Set<String>
+    /// Whether the run must fail.
+    let isCanary: Bool
     /// The arguments that repeat the run, an option together with its value; `nil` for those of `slowlane run`.
     let replay: [[String]]?
 
@@ -37,13 +39,17 @@ public struct PlannedRun: Sendable {
     ) {
         self.init(
             index: index, source: source, scenario: scenario, world: world, seed: seed, mutants: mutants,
-            clients: clients, replay: nil)
+            clients: clients, isCanary: false)
     }
 
-    /// Creates a run that is repeated by other arguments than those of `slowlane run`.
+    /// Creates a run.
+    ///
+    /// - Parameters:
+    ///   - isCanary: Whether the run must fail.
+    ///   - replay: The arguments that repeat the run; `nil` for those of `slowlane run`.
     init(
-        index: Int, source: String, scenario: Scenario, world: RunWorld, seed: UInt64? = nil, mutants: [RunMutant] = [],
-        clients: Set<String> = [], replay: [[String]]?
+        index: Int, source: String, scenario: Scenario, world: RunWorld, seed: UInt64?, mutants: [RunMutant] = [],
+        clients: Set<String> = [], isCanary: Bool = false, replay: [[String]]? = nil
     ) {
         self.replay = replay
         self.index = index
@@ -54,6 +60,7 @@ public struct PlannedRun: Sendable {
         self.world = world
         self.mutants = mutants
         self.clients = clients
+        self.isCanary = isCanary
     }
 
     /// The names of the mutants, separated by commas; `nil` if there are none.

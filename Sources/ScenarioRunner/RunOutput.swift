@@ -11,16 +11,28 @@ struct RunOutput {
     /// Whether the result of a run lists its checks.
     private let showsChecks: Bool
     private var report: RunReport
+    private let part: BatchPart?
+    /// The lines of the results file so far; none if there is no such file.
+    private var resultLines: [String] = []
 
     init(
         _ options: RunSession.Options, _ console: Console, _ rejections: [ScenarioSelection.Rejection], runs: Int,
-        showsChecks: Bool
+        showsChecks: Bool, part: BatchPart? = nil
     ) {
         self.options = options
         self.console = console
         runCount = runs
         self.showsChecks = showsChecks
         report = RunReport(rejections: rejections)
+        self.part = part
+    }
+
+    /// Prints a line of JSON, and adds it to the results file.
+    private mutating func add(_ line: (RunReport) -> String) {
+        guard options.output == .json || options.resultsPath != nil else { return }
+        let line = line(report)
+        if options.output == .json { console.print(line) }
+        if options.resultsPath != nil { resultLines.append(line) }
     }
 
     /// Prints a line for readers: on standard error if a program reads standard output.
@@ -33,12 +45,12 @@ struct RunOutput {
     }
 
     /// Prints what comes before the first result.
-    func begin() {
+    mutating func begin() {
+        let (count, part) = (runCount, part)
+        add { _ in JSONLinesReport.start(planned: count, program: SlowlaneVersion.current, part: part) }
+        for rejection in report.rejections { add { _ in JSONLinesReport.line(rejection) } }
         switch options.output {
-        case .text, .trace: break
-        case .json:
-            console.print(JSONLinesReport.start(planned: runCount, program: SlowlaneVersion.current))
-            for rejection in report.rejections { console.print(JSONLinesReport.line(rejection)) }
+        case .text, .trace, .json: break
         case .tap:
             for line in TAPReport.start { console.print(line) }
             for (index, rejection) in report.rejections.enumerated() {
@@ -52,10 +64,15 @@ struct RunOutput {
 
     /// Prints the result of the next run.
     mutating func add(_ summary: RunSummary) {
+        add { _ in JSONLinesReport.line(summary) }
+        if summary.run.isCanary {
+            report.canaries.append(summary.withoutTrace)
+            if summary.result != .fail { console.error("the canary, a run that must fail: \(summary.result.rawValue)") }
+            return
+        }
         switch options.output {
-        case .text: break
+        case .text, .json: break
         case .trace: for line in summary.trace { console.print(line) }
-        case .json: console.print(JSONLinesReport.line(summary))
         case .tap: for line in TAPReport.lines(summary, number: nextPoint) { console.print(line) }
         }
         printText(summary)
@@ -65,11 +82,12 @@ struct RunOutput {
     }
 
     private func printText(_ summary: RunSummary) {
+        if options.hidesRuns { return }
         for line in summary.errors { print(line) }
         guard showsChecks else {
             if options.isQuiet && runCount <= options.worldsMax {
                 for line in summary.screen { print(line) }
-                print("\(summary.run.scenario.fullName): \(summary.result.rawValue)")
+                print("\(summary.run.fullName): \(summary.result.rawValue)")
             } else {
                 print(summary.line)
                 for line in summary.screen { print(line) }
@@ -81,17 +99,17 @@ struct RunOutput {
         if let digest = summary.digest { print("  digest \(digest), \(summary.eventCount) events") }
         if !summary.screen.isEmpty { print("") }
         for line in summary.screen { print(line) }
-        print("\(summary.run.scenario.fullName): \(summary.result.rawValue)")
+        print("\(summary.run.fullName): \(summary.result.rawValue)")
     }
 
     private mutating func compare(_ simulated: RunSummary, _ live: RunSummary) {
-        let name = live.run.scenario.fullName
+        let name = live.run.fullName
         let lines = WorldComparison.differences(name, simulated: simulated, live: live)
         guard !lines.isEmpty else { return }
         let difference = RunReport.Difference(name: name, source: live.run.source, lines: lines)
+        add { _ in JSONLinesReport.line(difference) }
         switch options.output {
-        case .text, .trace: break
-        case .json: console.print(JSONLinesReport.line(difference))
+        case .text, .trace, .json: break
         case .tap: for line in TAPReport.lines(difference, number: nextPoint) { console.print(line) }
         }
         report.differences.append(difference)
@@ -117,9 +135,13 @@ struct RunOutput {
             print(text)
         }
         writeReports(startedAt: start)
+        add(JSONLinesReport.end)
+        if let path = options.resultsPath {
+            let text = resultLines.joined(separator: "\n") + "\n"
+            write(path) { try Data(text.utf8).write(to: URL(filePath: path), options: .atomic) }
+        }
         switch options.output {
-        case .text, .trace: break
-        case .json: console.print(JSONLinesReport.end(report))
+        case .text, .trace, .json: break
         case .tap: console.print(TAPReport.end(points: nextPoint - 1))
         }
         return report.exitStatus

@@ -49,12 +49,19 @@ public struct RunSession: Sendable {
         public var showsText = false
         /// The form of the results on standard output.
         public var output = Output.text
+        /// The shard of the batch to run; `nil` for all of it.
+        public var shard: Shard?
+        /// The path of the file for the results as JSON lines.
+        public var resultsPath: String?
         /// The path of the JUnit XML file.
         public var junitPath: String?
         /// Whether annotations for GitHub Actions are printed.
         public var isOnGitHub = false
         /// The path of the file to which GitHub's summary is appended.
         public var githubSummaryPath: String?
+
+        /// Whether the text has no lines of runs.
+        var hidesRuns = false
 
         /// Creates the options for scenarios.
         public init(scenarios: [String]) { self.scenarios = scenarios }
@@ -150,7 +157,9 @@ public struct RunSession: Sendable {
     }
 
     /// Whether the plan is one scenario, whose events are printed while it runs.
-    private func printsEvents(of plan: [PlannedRun]) -> Bool { plan.count <= options.worldsMax }
+    private func printsEvents(of plan: [PlannedRun]) -> Bool {
+        plan.count <= options.worldsMax && options.shard == nil
+    }
 
     private func run(_ plan: [PlannedRun], _ selection: ScenarioSelection) async throws -> Int32 {
         if options.isDryRun { return dryRun(plan, selection) }
@@ -160,13 +169,24 @@ public struct RunSession: Sendable {
                 console.print("\(run.scenario.fullName) runs in real time: \(reason)", to: .progress)
             }
         }
+        var plan = plan
+        var part: BatchPart?
+        if let shard = options.shard {
+            let divided = BatchPart.divide(plan, shard)
+            (part, plan) = (divided.part, divided.runs)
+            if !options.isQuiet {
+                let count = TextTable.count(plan.count - 1, "run")
+                console.print("shard \(shard): \(count) of \(divided.part.runCount), and a canary", to: .progress)
+            }
+        }
         let runner = ScenarioRunner(
             worlds: worlds, jobs: jobs(for: plan), checksDeterminism: options.checksDeterminism)
         let printsEvents = printsEvents(of: plan) && !options.isQuiet
         let (showsText, isTraced) = (options.showsText, options.output == .trace)
         let startDate = Date()
         let monitor = RunMonitor(planned: plan.count, console)
-        var output = RunOutput(options, console, selection.rejections, runs: plan.count, showsChecks: printsEvents)
+        var output = RunOutput(
+            options, console, selection.rejections, runs: plan.count, showsChecks: printsEvents, part: part)
         for rejection in selection.rejections { console.print(rejection.description, to: .progress) }
         output.begin()
         var onEvent: (@Sendable (PlannedRun, History.Entry) -> Void)?

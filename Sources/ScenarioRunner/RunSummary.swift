@@ -31,16 +31,16 @@ public struct RunSummary: Sendable {
         public let advice: String
     }
 
-    /// The planned run.
-    public let run: PlannedRun
+    /// The run.
+    public let run: RunIdentity
     /// The result.
     public let result: Result
     /// The checks in order.
     public let checks: [Check]
     /// The expectations that could not be evaluated, which do not count as passed.
     public let impossible: [ImpossibleCheck]
-    /// The invariants that were not checked, although the scenario does not drop them.
-    public let unchecked: [UncheckedInvariant]
+    /// The invariants that were checked, and those that were not, in lines.
+    let invariantLines: [String]
     /// The digest of all events; `nil` if the run did not take place.
     public let digest: String?
     /// The number of events that the world has executed.
@@ -66,7 +66,8 @@ public struct RunSummary: Sendable {
     ///   - showsText: Whether texts of notes that are not part of the scenario file are shown.
     ///   - isTraced: Whether ``trace`` is wanted.
     public init(_ finished: FinishedRun, showsText: Bool, isTraced: Bool) {
-        run = finished.run
+        let run = finished.run
+        self.run = RunIdentity(run)
         wallTime = finished.wallTime
         guard let result = finished.result else {
             let reason: String
@@ -77,7 +78,7 @@ public struct RunSummary: Sendable {
             case .result: (reason, exitStatus) = ("", RunStatus.passed)
             }
             self.result = exitStatus == RunStatus.inconclusive ? .inconclusive : .error
-            (impossible, unchecked) = ([], [])
+            (impossible, invariantLines) = ([], run.scenario.invariants.summary(unchecked: []))
             (checks, screen, trace, errors) = ([], [], [], reason.split(separator: "\n").map(String.init))
             (digest, eventCount, duration, isReproducible) = (nil, 0, .zero, nil)
             return
@@ -88,7 +89,7 @@ public struct RunSummary: Sendable {
         let scenario = run.scenario
         checks = result.verdict.checks.map { Self.check($0, scenario, history, texts, world) }
         impossible = result.verdict.impossible
-        unchecked = result.verdict.unchecked
+        invariantLines = scenario.invariants.summary(unchecked: result.verdict.unchecked)
         digest = result.digestText
         eventCount = result.eventCount
         duration = history.entries.last?.time ?? .zero
@@ -141,6 +142,19 @@ public struct RunSummary: Sendable {
         }
     }
 
+    /// Creates a summary of a run that another process has reported.
+    init(
+        run: RunIdentity, result: Result, checks: [Check], impossible: [ImpossibleCheck], digest: String?,
+        eventCount: Int,
+        duration: Nanoseconds, wallTime: Duration, isReproducible: Bool?, errors: [String], screen: [String],
+        exitStatus: Int32
+    ) {
+        (self.run, self.result, self.checks, self.impossible) = (run, result, checks, impossible)
+        (self.digest, self.eventCount, self.duration, self.wallTime) = (digest, eventCount, duration, wallTime)
+        (self.isReproducible, self.errors, self.screen, self.exitStatus) = (isReproducible, errors, screen, exitStatus)
+        (invariantLines, trace) = ([], [])
+    }
+
     private static func check(
         _ check: Verdict.Check, _ scenario: Scenario, _ history: History, _ texts: TextDisplay, _ world: RunWorld
     ) -> Check {
@@ -185,7 +199,7 @@ public struct RunSummary: Sendable {
             lines.append("  --    \(check.description)")
             lines.append("        not possible: \(check.reason) (\(check.location))")
         }
-        return lines + run.scenario.invariants.summary(unchecked: unchecked).map { "  -     \($0)" }
+        return lines + invariantLines.map { "  -     \($0)" }
     }
 
     /// The expectations that could not be evaluated, in one line each, for reports.
@@ -195,7 +209,7 @@ public struct RunSummary: Sendable {
 
     /// The result in one line, for a batch.
     public var line: String {
-        var text = "\(run.scenario.fullName): \(result.rawValue), seed \(run.seed), \(run.world.rawValue)"
+        var text = "\(run.fullName): \(result.rawValue), seed \(run.seed), \(run.world.rawValue)"
         if let digest { text += ", digest \(digest), \(TimeFormat.seconds(duration))" }
         if !impossible.isEmpty { text += ", \(TextTable.count(impossible.count, "check")) not possible" }
         return text

@@ -131,12 +131,18 @@ final class Connection {
         send(bytes, from: .client)
     }
 
-    /// The client closes its socket: FIN. Its exchanges have ended, although their bytes may still arrive.
-    func closeByClient() {
+    /// The client closes its socket: with FIN, after the bytes of its exchanges, which may still arrive, or abortively with
+    /// RST.
+    func closeByClient(isAbortive: Bool = false) {
         guard client != .closed else { return }
         let wasOpen = client == .open
         client = .closed
-        if wasOpen { sendEnd(from: .client) }
+        if wasOpen, isAbortive {
+            unread[Side.client.sendDirection] = []
+            report(.gone(.client))
+        } else if wasOpen {
+            sendEnd(from: .client)
+        }
         endExchanges()
     }
 

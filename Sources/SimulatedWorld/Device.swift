@@ -378,7 +378,7 @@ final class Device {
             machine?.committed(at: world.now)
         case .connect(let id): connect(id)
         case .write(let id, let bytes): connections[id]?.write(bytes)
-        case .close(let id): connections.removeValue(forKey: id)?.closeByClient()
+        case .close(let id, let isAbortive): connections.removeValue(forKey: id)?.closeByClient(isAbortive: isAbortive)
         case .report(.view(let change)):
             let belief = view.apply(change, of: name)
             recordView()

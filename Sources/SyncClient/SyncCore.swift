@@ -220,11 +220,15 @@ final class SyncCore {
         case .commit(let change): commit(change)
         case .connect(let id): connect(id)
         case .write(let id, let bytes): write(bytes, on: id)
-        case .close(let id):
-            // Closes with FIN, so that bytes in flight may still arrive.
+        case .close(let id, let isAbortive):
             report(.connectionEnded(id))
             dialing.remove(id)
-            channels.removeValue(forKey: id)?.close(promise: nil)
+            guard let channel = channels.removeValue(forKey: id) else { return }
+            if isAbortive, let options = channel as? any SocketOptionProvider {
+                // Closing then sends a RST.
+                _ = options.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+            }
+            channel.close(promise: nil)
         case .report(let event): onEvent(event, .now)
         }
     }

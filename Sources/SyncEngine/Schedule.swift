@@ -167,10 +167,11 @@ struct PathState: Sendable {
 
     /// Requires a probe before anything else is sent.
     ///
-    /// - Parameter isEdge: Whether the interface has come up. A failed probe is then followed by a delay.
+    /// - Parameter isEdge: Whether the interface has come up. A failed probe is then followed by the first delay; otherwise
+    ///   by the delay that the probe has ended, so that requests of the user do not make the delays shorter.
     mutating func startProbing(at time: Instant, isEdge: Bool) {
         probeAt = time
-        failures = isEdge ? 1 : 0
+        failures = isEdge ? 1 : max(0, failures - 1)
     }
 
     /// Records a failure; returns whether a delay is needed before the next probe.

@@ -18,8 +18,9 @@ public struct SyncMachine: Sendable {
         case connect(HTTPConnectionID)
         /// Write the bytes, and report them with ``SyncMachine/written(_:on:at:)`` when the kernel has accepted them.
         case write(HTTPConnectionID, ByteBuffer)
-        /// Close the connection.
-        case close(HTTPConnectionID)
+        /// Close the connection; with a RST if abortive, so that the kernel drops what it has not sent. The kernel would
+        /// otherwise retransmit a request that has failed, and the server might execute it after its repetition.
+        case close(HTTPConnectionID, isAbortive: Bool)
         /// Report the event.
         case report(SyncEvent)
     }
@@ -182,7 +183,7 @@ public struct SyncMachine: Sendable {
                 switch action {
                 case .connect(let id): actions.append(.connect(id))
                 case .write(let id, let bytes): actions.append(.write(id, bytes))
-                case .close(let id, isAbortive: _): actions.append(.close(id))
+                case .close(let id, let isAbortive): actions.append(.close(id, isAbortive: isAbortive))
                 case .finished(let id, let result): finish(id, result, at: now)
                 }
             } else if let action = engine.takeAction() {

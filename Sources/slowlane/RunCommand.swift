@@ -19,6 +19,7 @@ struct RunCommand: AsyncParsableCommand {
               slowlane run create-retried-after-lost-response --variant orig
               slowlane run edit-conflict-after-subway --live
               slowlane run scenarios --junit results.xml
+              slowlane run scenarios --shard 2/4 --results out/2.jsonl
               slowlane run scenarios --live --tag outage --timeout 600
               slowlane run scenarios/mine.yaml --watch
               slowlane run scenarios/mine.yaml --device A='node app.js'
@@ -132,6 +133,17 @@ struct RunCommand: AsyncParsableCommand {
     @Flag(help: "Print what the runs would not do exactly, and run nothing.")
     var dryRun = false
 
+    @Option(
+        help: ArgumentHelp(
+            "Run one of several parts of the batch, for instance 2/4; 'auto' and 'auto/4' read the variables of a job "
+                + "scheduler.", valueName: "i/n"))
+    var shard: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Write results as JSON lines to a file, which 'slowlane merge-reports' reads.", valueName: "file"))
+    var results: String?
+
     @Option(help: ArgumentHelp("Write results to a JUnit XML file.", valueName: "file"))
     var junit: String?
 
@@ -155,10 +167,11 @@ struct RunCommand: AsyncParsableCommand {
             }
             if watch { throw ValidationError("--timeout and --watch exclude each other") }
         }
+        if shard != nil, watch { throw ValidationError("--shard and --watch exclude each other") }
         if let jobs, !(1...1024).contains(jobs) { throw ValidationError("--jobs \(jobs) must be 1 to 1024") }
     }
 
-    private var options: RunSession.Options {
+    private func options(_ console: Console) throws -> RunSession.Options {
         let environment = ProcessInfo.processInfo.environment
         var options = RunSession.Options(scenarios: scenarios)
         options.variant = variant
@@ -179,6 +192,18 @@ struct RunCommand: AsyncParsableCommand {
             case .json: .json
             case .tap: .tap
             }
+        if let shard {
+            do throws(Shard.Failure) {
+                let named = try Shard.named(shard, environment: environment)
+                options.shard = named.shard
+                if let variables = named.variables {
+                    console.print("--shard \(shard): \(named.shard) (\(variables))", to: .progress)
+                }
+            } catch {
+                throw ValidationError("--shard: \(error)")
+            }
+        }
+        options.resultsPath = results
         options.junitPath = junit
         options.isOnGitHub = github || environment["GITHUB_ACTIONS"] == "true"
         options.githubSummaryPath = environment["GITHUB_STEP_SUMMARY"].flatMap { $0.isEmpty ? nil : $0 }
@@ -194,7 +219,7 @@ struct RunCommand: AsyncParsableCommand {
         let console = Console(wantsStatusLine: !quiet, hasPrompt: false)
         let events = ForegroundEvents()
         let limit = TimeLimit()
-        var options = options
+        var options = try options(console)
         options.hasTimedOut = { limit.hasPassed.withLock { $0 } }
         let session = RunSession(options, console: console)
         // A signal cancels the runs, which remove their temporary folders. A second one ends the process.

@@ -64,6 +64,40 @@ extension CommandTests {
             #expect(result.errors.isEmpty)
         }
 
+        /// Returns the path of a program of the search path.
+        private static func path(of program: String) -> String? {
+            (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":").map { "\($0)/\(program)" }.first {
+                FileManager.default.isExecutableFile(atPath: $0)
+            }
+        }
+
+        /// Four shards by GNU parallel are the runs of one process; three of them are no report.
+        @Test func shardsOnSeveralProcessesAreTheWholeBatch() async throws {
+            let folder = try TemporaryFolder()
+            let runs = try Command(
+                [
+                    "--will-cite", "--jobs", "2", Command.binary.path(), "run", "create-retried-after-lost-response",
+                    "outage-30-min", "validators", "--jobs", "1", "--quiet", "--shard", "{}/4", "--results",
+                    folder.path("{}.jsonl"), ":::", "1", "2", "3", "4",
+                ], binary: URL(filePath: try #require(Self.path(of: "parallel"))))
+            #expect(await runs.end() == 0)
+            func results(_ output: String) -> [String] {
+                output.split(separator: "\n").compactMap { line in
+                    guard let value = JSONText.parse(line.utf8), value["type"].text == "result" else { return nil }
+                    return "\(value["name"].displayText) \(value["seed"].displayText) \(value["digest"].displayText)"
+                }.sorted()
+            }
+            let merged = try await Command.run("merge-reports", folder.url.path, "--json")
+            let whole = try await Command.run(
+                "run", "create-retried-after-lost-response", "outage-30-min", "validators", "--json", "--quiet")
+            #expect(merged.status == 0, "\(merged.errors)")
+            #expect(results(merged.output).count > 10)
+            #expect(results(merged.output) == results(whole.output))
+            try FileManager.default.removeItem(atPath: folder.path("3.jsonl"))
+            let three = try await Command.run("merge-reports", folder.url.path)
+            #expect(three.status == 65 && three.errors == "error: missing: shard 3/4\n")
+        }
+
         @Test func theWorstResultIsTheExitStatus() async throws {
             let bad = "scenario: 1\nname: x\n"
             let folder = try Self.folder(["pass": Self.pass, "fail": Self.fail, "maybe": Self.inconclusive, "bad": bad])

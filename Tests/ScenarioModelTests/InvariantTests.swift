@@ -87,6 +87,22 @@ import Testing
         #expect(Self.violation(twice, .noDuplicateEffect) == "the server has two notes n1 of ada")
     }
 
+    /// A POST of a killed client that arrives after the DELETE of its note, at a server without tombstones.
+    @Test(arguments: [("orig", true, true), ("compat", true, false), ("orig", false, false)])
+    func aServerWithoutTombstonesMayCreateANoteAgain(_ contract: String, _ isKilled: Bool, _ isExcused: Bool) {
+        var run = HandwrittenRun()
+        run.scenario.contract = contract
+        let late = run.exchange(1, "POST", responded: nil, received: nil)
+        if isKilled { run.add(2, .stopped(device: "A")) }
+        run.add(3, .started(device: "A"))
+        run.exchange(3, "POST", responded: 201, received: 201, revision: 1)
+        run.exchange(4, "DELETE", key: "d", responded: 204, received: 204)
+        run.add(5, .arrived(late))
+        run.add(5, .serverResponded(late, status: 201, bytes: 20, revision: 3))
+        let expected = isExcused ? nil : "the server has executed POST n1 of A at 1.0 s once more"
+        #expect(Self.violation(run, .noDuplicateEffect) == expected)
+    }
+
     // MARK: I4
 
     @Test func devicesAndServerAgreeAtTheEnd() {

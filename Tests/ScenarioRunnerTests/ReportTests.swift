@@ -44,7 +44,7 @@ import Testing
         #expect(check["check"].text == "finally: server n1 text '<four> & | # , 100 %'")
         #expect(check["reason"].text == "text is 'three'")
         #expect(check["line"].number == 8)
-        #expect(line["replay"].array.map(\.displayText) == ReplayCommand.arguments(report.runs[1].run))
+        #expect(line["replay"].array.map(\.displayText) == report.runs[1].run.replay)
         let end = try #require(JSONText.parse(JSONLinesReport.end(report).utf8))
         #expect(["passed", "failed", "inconclusive", "errors", "rejected"].map { end[$0].number } == [1, 1, 1, 1, 1])
         #expect(end["exit_status"].number == 1)

@@ -95,6 +95,48 @@ extension Scenario: CustomTestStringConvertible {
         #expect(try #require(result.history.entries.last?.time) < .seconds(60))
     }
 
+    /// A user who requests a sync again and again causes one attempt each time; the delays do not become shorter.
+    @Test func requestsOfTheUserDoNotShortenTheDelays() throws {
+        let requests = (1...20).map { "{ at: \(60 + 7 * $0)s, A: { sync: now } }" }
+        let scenario = try Self.scenario(
+            """
+            limit: 1h
+            server: { notes: { n1: { title: Milk, text: one } } }
+            devices: { A: { user: ada } }
+            network: { A: { 0s: wifi, 2s: refuse, 302s: wifi } }
+            steps: [{ at: 5s, A: { edit: n1, text: two } }, \(requests.joined(separator: ", "))]
+            expect:
+              # 18 in 300 s of the reference policy, and one for each request
+              traffic: [{ request: any, from: A, between: [2s, 302s], attempts: { min: 20, max: 38 } }]
+              finally: { agree: [A, server] }
+            """)
+        let result = try SimulatedRun.run(scenario)
+        #expect(result.verdict.result == .pass, "\(Self.reasons(result.verdict))")
+    }
+
+    /// A client drops a request that has failed: a kernel that retransmitted it might create a deleted note again.
+    @Test func aRequestThatHasFailedDoesNotArriveLater() throws {
+        let scenario = try Self.scenario(
+            """
+            limit: 10m
+            server: { contract: orig }
+            devices: { A: { user: ada, starts: synced } }
+            network: { A: { 0s: wifi, 4s: { link: 100-loss, signalled: false }, 36s: wifi } }
+            steps:
+              - { at: 5s, A: { create: n1, title: Milk, text: one } }
+              - { at: 45s, A: { delete: n1 } }
+              - { at: 120s, A: { sync: now } }
+            expect:
+              traffic:
+                - { request: POST n1, from: A, seen: proxy, count: 2 }
+                - { request: POST n1, from: A, count: 1 }
+                - { request: DELETE n1, from: A, answers: [204] }
+              finally: { server: { count: 0 }, agree: [A, server] }
+            """)
+        let result = try SimulatedRun.run(scenario)
+        #expect(result.verdict.result == .pass, "\(Self.reasons(result.verdict))")
+    }
+
     /// The attempts of an outage of half an hour, with several seeds.
     @Test(arguments: 1...10 as ClosedRange<UInt64>)
     func attemptsInALongOutageAreFew(_ seed: UInt64) throws {

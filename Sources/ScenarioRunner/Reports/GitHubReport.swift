@@ -17,11 +17,10 @@ public enum GitHubReport {
 
     private static func problems(_ report: RunReport) -> [Problem] {
         let runs = report.runs.filter { !$0.hasPassed }.map { summary in
-            let replay = ReplayCommand.arguments(summary.run).map(ReplayCommand.quoted).joined(separator: " ")
-            return Problem(
+            Problem(
                 isWarning: summary.result == .inconclusive, location: summary.location,
-                title: "\(summary.run.scenario.fullName): \(summary.result.rawValue)",
-                message: "\(summary.cause)\nreplay: \(replay)")
+                title: "\(summary.run.fullName): \(summary.result.rawValue)",
+                message: "\(summary.cause)\nreplay: \(summary.run.replayText)")
         }
         let files = report.rejections.map {
             Problem(isWarning: false, location: $0.location, title: "invalid scenario file", message: $0.message)

@@ -8,10 +8,18 @@ public enum JSONLinesReport {
     public static let version = 1
 
     /// Returns the first line.
-    public static func start(planned: Int, program: String) -> String {
-        JSONText.object([
+    ///
+    /// - Parameter part: The part of the batch that is run; `nil` for all.
+    public static func start(planned: Int, program: String, part: BatchPart? = nil) -> String {
+        let shard = part.map { part in
+            JSONText.object([
+                ("index", "\(part.shard.index)"), ("count", "\(part.shard.count)"),
+                ("batch", JSONText.string(part.batchText)), ("runs", "\(part.runCount)"),
+            ])
+        }
+        return JSONText.object([
             ("type", JSONText.string("run")), ("version", "\(version)"), ("slowlane", JSONText.string(program)),
-            ("planned", "\(planned)"),
+            ("planned", "\(planned)"), ("shard", shard ?? "null"),
         ])
     }
 
@@ -22,17 +30,21 @@ public enum JSONLinesReport {
     public static func line(_ rejection: ScenarioSelection.Rejection) -> String {
         JSONText.object(
             [("type", JSONText.string("rejected"))] + members(rejection.location)
-                + [("message", JSONText.string(rejection.message))])
+                + [
+                    ("message", JSONText.string(rejection.message)),
+                    ("description", JSONText.string(rejection.description)),
+                ])
     }
 
     /// Returns the line of a run.
     public static func line(_ summary: RunSummary) -> String {
         let run = summary.run
         return JSONText.object([
-            ("type", JSONText.string("result")), ("scenario", JSONText.string(run.scenario.name)),
-            ("variant", JSONText.string(run.scenario.variant)), ("source", JSONText.string(run.source)),
+            ("type", JSONText.string("result")), ("scenario", JSONText.string(run.scenario)),
+            ("variant", JSONText.string(run.variant)), ("name", JSONText.string(run.fullName)),
+            ("source", JSONText.string(run.source)),
             ("world", JSONText.string(run.world.rawValue)), ("seed", JSONText.string("\(run.seed)")),
-            ("mutant", JSONText.string(run.mutantNames)), ("result", JSONText.string(summary.result.rawValue)),
+            ("mutant", JSONText.string(run.mutants)), ("result", JSONText.string(summary.result.rawValue)),
             ("digest", JSONText.string(summary.digest)), ("events", "\(summary.eventCount)"),
             ("duration_ns", "\(summary.duration.count)"),
             ("wall_ms", "\(Int64((summary.wallTime / .milliseconds(1)).rounded()))"),
@@ -40,7 +52,9 @@ public enum JSONLinesReport {
             ("checks", JSONText.array(summary.checks.map(check))),
             ("not_possible", JSONText.array(summary.impossible.map(impossible))),
             ("errors", JSONText.array(summary.errors.map { JSONText.string($0) })),
-            ("replay", JSONText.array(ReplayCommand.arguments(run).map { JSONText.string($0) })),
+            ("screen", JSONText.array(summary.screen.map { JSONText.string($0) })),
+            ("replay", JSONText.array(run.replay.map { JSONText.string($0) })),
+            ("canary", run.isCanary ? "true" : "false"), ("exit_status", "\(summary.exitStatus)"),
         ])
     }
 

@@ -79,14 +79,14 @@ public enum JUnitReport {
     private static func testCase(_ summary: RunSummary) -> String {
         let run = summary.run
         var properties: [(key: String, value: String)] = [
-            ("seed", "\(run.seed)"), ("world", run.world.rawValue), ("variant", run.scenario.variant ?? "none"),
+            ("seed", "\(run.seed)"), ("world", run.world.rawValue), ("variant", run.variant ?? "none"),
             ("duration_ns", "\(summary.duration.count)"), ("events", "\(summary.eventCount)"),
         ]
         if let digest = summary.digest { properties.append(("digest", digest)) }
-        if let mutants = run.mutantNames { properties.append(("mutant", mutants)) }
+        if let mutants = run.mutants { properties.append(("mutant", mutants)) }
         if !summary.impossible.isEmpty { properties.append(("not_possible", "\(summary.impossible.count)")) }
         var text = start(
-            run.source, name: "\(run.scenario.fullName), \(run.world.rawValue)", summary.location,
+            run.source, name: "\(run.fullName), \(run.world.rawValue)", summary.location,
             [("time", seconds(summary.wallTime)), ("assertions", "\(summary.checks.count)")])
         let content = (summary.errors + summary.screen).joined(separator: "\n")
         switch summary.result {

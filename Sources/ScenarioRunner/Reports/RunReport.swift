@@ -14,6 +14,8 @@ public struct RunReport: Sendable {
 
     /// The runs in the order of the plan.
     public internal(set) var runs: [RunSummary] = []
+    /// The runs that must fail, which do not count.
+    public internal(set) var canaries: [RunSummary] = []
     /// The files that were rejected.
     public internal(set) var rejections: [ScenarioSelection.Rejection]
     /// The scenarios whose verdicts differ between the worlds.
@@ -36,7 +38,9 @@ public struct RunReport: Sendable {
     /// The exit status: the worst of all runs, files and comparisons.
     public var exitStatus: Int32 {
         RunStatus.worst(
-            of: runs.map(\.exitStatus) + rejections.map { _ in RunStatus.invalidFile }
+            of: runs.map(\.exitStatus)
+                + canaries.map { $0.result == .fail ? RunStatus.passed : RunStatus.notDeterministic }
+                + rejections.map { _ in RunStatus.invalidFile }
                 + differences.map { _ in RunStatus.failed } + (hasWriteError ? [RunStatus.unavailable] : []))
     }
 }

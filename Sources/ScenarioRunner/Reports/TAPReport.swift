@@ -16,14 +16,14 @@ public enum TAPReport {
     /// Returns the test point of a run.
     public static func lines(_ summary: RunSummary, number: Int) -> [String] {
         let run = summary.run
-        let title = "\(run.scenario.fullName), seed \(run.seed), \(run.world.rawValue) (\(run.source))"
+        let title = "\(run.fullName), seed \(run.seed), \(run.world.rawValue) (\(run.source))"
         let impossible = list("not_possible", summary.impossibleLines)
         guard !summary.hasPassed else {
             return ["ok \(number) - \(escaped(title))"] + (impossible.isEmpty ? [] : diagnostics([], impossible))
         }
         var values: [(key: String, value: String)] = [
             ("severity", summary.result.rawValue), ("message", summary.cause), ("at", summary.location.description),
-            ("replay", ReplayCommand.arguments(run).map(ReplayCommand.quoted).joined(separator: " ")),
+            ("replay", run.replayText),
         ]
         if let digest = summary.digest { values.append(("digest", digest)) }
         return ["not ok \(number) - \(escaped(title))"] + diagnostics(values, impossible)

@@ -180,7 +180,7 @@ final class Device {
         case .write(let id, let bytes):
             recordWrite(bytes)
             connections[id]?.write(bytes)
-        case .close(let id): connections.removeValue(forKey: id)?.closeByClient()
+        case .close(let id, isAbortive: _): connections.removeValue(forKey: id)?.closeByClient()
         case .report(let event):
             if case .view(let change) = event { show(change) }
             if case .refreshed(let tokens) = event { self.tokens = tokens }

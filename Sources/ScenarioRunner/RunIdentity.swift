@@ -1,0 +1,38 @@
+internal import ScenarioModel
+
+/// What identifies a run in reports.
+public struct RunIdentity: Sendable {
+    /// The position in the plan, from 0.
+    public let index: Int
+    /// The scenario's name.
+    public let scenario: String
+    /// The variant's name; `nil` if the run is the scenario itself.
+    public let variant: String?
+    /// The name with the variant and the values of the matrix.
+    public let fullName: String
+    /// The built-in name or the path by which the scenario was selected.
+    public let source: String
+    /// The world.
+    public let world: RunWorld
+    /// The random seed.
+    public let seed: UInt64
+    /// The names of the mutants, separated by commas; `nil` if there are none.
+    public let mutants: String?
+    /// The command that repeats the run, in words.
+    public let replay: [String]
+    /// Whether the run must fail.
+    public let isCanary: Bool
+}
+
+extension RunIdentity {
+    /// Creates the identity of a planned run.
+    init(_ run: PlannedRun) {
+        self.init(
+            index: run.index, scenario: run.scenario.name, variant: run.scenario.variant,
+            fullName: run.scenario.fullName, source: run.source, world: run.world, seed: run.seed,
+            mutants: run.mutantNames, replay: ReplayCommand.arguments(run), isCanary: run.isCanary)
+    }
+
+    /// The command that repeats the run, for a shell.
+    var replayText: String { replay.map(ReplayCommand.quoted).joined(separator: " ") }
+}
