@@ -73,7 +73,7 @@ import Testing
         // Both seeds are of one class; the first one is explained.
         let failures = found.withLock { $0 }
         #expect(failures.map(\.run.seed) == [17])
-        #expect(failures.first?.failureClass.description == "the run ends, run")
+        #expect(failures.first?.group.description == "the run ends, run")
         let replay = try #require(failures.first.map { ReplayCommand.arguments($0.run) })
         #expect(replay.prefix(2) == ["slowlane", "explore"] && replay.suffix(2) == ["--seed", "17"])
         #expect(failures.first?.screen.contains { $0.hasPrefix("  replay: slowlane explore ") } == true)

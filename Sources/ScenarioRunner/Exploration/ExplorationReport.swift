@@ -50,7 +50,7 @@ struct ExplorationReport {
             for entry in tally.classes.sorted(by: { $0.count > $1.count }) {
                 let seeds = entry.seeds.prefix(5).map { "\($0)" }.joined(separator: " ")
                 rows.append([
-                    TextTable.singleLine(entry.failureClass.check), entry.failureClass.subject.rawValue,
+                    TextTable.singleLine(entry.group.check), entry.group.subject.rawValue,
                     "\(entry.count)", seeds + (entry.count > 5 ? " ..." : ""),
                 ])
             }
@@ -99,8 +99,8 @@ struct ExplorationReport {
     static func json(_ failure: SeedFailure, _ seed: ExploredSeed) -> String {
         JSONText.object([
             ("type", JSONText.string("failure")), ("seed", JSONText.string("\(seed.seed)")),
-            ("check", JSONText.string(failure.failureClass.check)),
-            ("subject", JSONText.string(failure.failureClass.subject.rawValue)), ("actors", strings(failure.actors)),
+            ("check", JSONText.string(failure.group.check)),
+            ("subject", JSONText.string(failure.group.subject.rawValue)), ("actors", strings(failure.actors)),
             ("notes", strings(failure.rows)), ("reason", JSONText.string(failure.reason)),
             ("configuration", strings(seed.configuration)),
             ("replay", strings(ReplayCommand.arguments(failure.run))),
@@ -137,8 +137,8 @@ struct ExplorationReport {
     func endJSON(_ tally: ExplorationTally, duration: Duration) -> String {
         let classes = tally.classes.map { entry in
             JSONText.object([
-                ("check", JSONText.string(entry.failureClass.check)),
-                ("subject", JSONText.string(entry.failureClass.subject.rawValue)), ("count", "\(entry.count)"),
+                ("check", JSONText.string(entry.group.check)),
+                ("subject", JSONText.string(entry.group.subject.rawValue)), ("count", "\(entry.count)"),
                 ("seeds", Self.strings(entry.seeds.map { "\($0)" })),
             ])
         }

@@ -4,7 +4,7 @@ internal import ScenarioModel
 struct ExplorationTally: Sendable {
     /// A class of failures.
     struct Class: Sendable {
-        let failureClass: FailureClass
+        let group: FailureGroup
         /// The failure of the first seed.
         let first: SeedFailure
         /// The failing seeds, the first ones only.
@@ -46,14 +46,14 @@ struct ExplorationTally: Sendable {
         guard !seed.failures.isEmpty else { return [] }
         failed += 1
         var first: [SeedFailure] = []
-        var counted: Set<FailureClass> = []
-        for failure in seed.failures where counted.insert(failure.failureClass).inserted {
-            if let index = classes.firstIndex(where: { $0.failureClass == failure.failureClass }) {
+        var counted: Set<FailureGroup> = []
+        for failure in seed.failures where counted.insert(failure.group).inserted {
+            if let index = classes.firstIndex(where: { $0.group == failure.group }) {
                 classes[index].count += 1
                 if classes[index].seeds.count < Self.seedsMax { classes[index].seeds.append(seed.seed) }
             } else if classes.count < Self.classesMax {
                 classes.append(
-                    Class(failureClass: failure.failureClass, first: failure, seeds: [seed.seed], count: 1))
+                    Class(group: failure.group, first: failure, seeds: [seed.seed], count: 1))
                 first.append(failure)
             }
         }

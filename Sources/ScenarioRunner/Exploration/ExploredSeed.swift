@@ -100,7 +100,7 @@ struct SeedRun: Sendable {
             guard case .fail(let reason) = check.outcome else { return nil }
             let context = FailureContext(check, scenario, result.history)
             return SeedFailure(
-                run: finished.run, failureClass: FailureClass(check, context), check: check.description,
+                run: finished.run, group: FailureGroup(check, context), check: check.description,
                 actors: context.actors.sorted(), rows: context.rows.sorted(),
                 reason: texts.hidingTexts(of: result.history, in: reason), screen: screen)
         }

@@ -1,7 +1,7 @@
 public import ScenarioModel
 
 /// What failing seeds have in common: the check that failed, and the kind of its subject.
-public struct FailureClass: Hashable, Sendable, CustomStringConvertible {
+public struct FailureGroup: Hashable, Sendable, CustomStringConvertible {
     /// A kind of subject.
     public enum Subject: String, Sendable {
         /// A note.
@@ -33,7 +33,7 @@ public struct SeedFailure: Sendable {
     /// The run: its scenario is the one that the seed has drawn, with all steps.
     public let run: PlannedRun
     /// The class.
-    public let failureClass: FailureClass
+    public let group: FailureGroup
     /// The check as the verdict describes it.
     public let check: String
     /// The devices and writers that the failure concerns.
