@@ -55,12 +55,16 @@ extension ScenarioDirector {
         return true
     }
 
-    /// Starts a killed client again.
-    mutating func startAgain(_ index: Int) {
-        guard phase == .script, !actors[index].isRunning else { return }
-        actors[index].isRunning = true
-        record(.action(actor: actors[index].name, Scenario.Action.start.description))
-        order(.startClient(newAct(step: nil, index, change: .start), device: actors[index].name))
+    /// Starts the killed clients again whose time has come.
+    mutating func startKilledClients(at time: Instant) {
+        for index in actors.indices {
+            guard let restart = actors[index].restart, restart <= time else { continue }
+            actors[index].restart = nil
+            if phase != .script || actors[index].isRunning { continue }
+            actors[index].isRunning = true
+            record(.action(actor: actors[index].name, Scenario.Action.start.description))
+            order(.startClient(newAct(step: nil, index, change: .start), device: actors[index].name))
+        }
     }
 
     mutating func takeMissed() {

@@ -21,8 +21,10 @@ extension WorldEvent {
         case .client(let device, let process): return "deadline of process \(process) of \(device.name)"
         case .server(let connection): return "deadline of the server for \(text(connection))"
         case .syn(let connection, let tries): return "SYN \(tries) of \(text(connection))"
-        case .clientSocket(let connection, let event): return "client's socket of \(text(connection)): \(event.stepText)"
-        case .serverSocket(let connection, let event): return "server's socket of \(text(connection)): \(event.stepText)"
+        case .clientSocket(let connection, let event):
+            return "client's socket of \(text(connection)): \(event.stepText)"
+        case .serverSocket(let connection, let event):
+            return "server's socket of \(text(connection)): \(event.stepText)"
         case .rawDeadline(let connection, _): return "deadline of the request on \(text(connection))"
         case .restart(let device): return "restart of \(device.name)"
         }

@@ -54,7 +54,8 @@ extension CommandTests {
         @Test(arguments: [
             (["--seeds", "5..<5"], "must be a range"), (["--time", "0s"], "must be a duration above 0"),
             (["--seed", "x"], "must be a whole number, or commit"), (["--vary", "all"], "must be a list of workload"),
-            (["--seed", "3", "--seeds", "7"], "excludes --seeds"), (["--mutant", "no-such"], "is not the name of a mutant"),
+            (["--seed", "3", "--seeds", "7"], "excludes --seeds"),
+            (["--mutant", "no-such"], "is not the name of a mutant"),
         ]) func wrongArgumentsAreExplained(_ arguments: [String], _ message: String) async throws {
             let result = try await Command.run(["explore", "two-device-soak"] + arguments)
             #expect(result.status == 64)

@@ -81,7 +81,8 @@ import Testing
             let found = Words(swarm.scenario(less))
             switch entry.part {
             case .faults:
-                #expect(found.faults.allSatisfy(all.faults.contains) && found.faults.count < all.faults.count, "\(entry)")
+                #expect(
+                    found.faults.allSatisfy(all.faults.contains) && found.faults.count < all.faults.count, "\(entry)")
                 #expect(found.steps == all.steps && found.networks == all.networks, "\(entry)")
             case .network: #expect(found.steps == all.steps && found.faults == all.faults, "\(entry)")
             case .workload: #expect(found.faults == all.faults && found.networks == all.networks, "\(entry)")

@@ -114,7 +114,8 @@ import Testing
         let worlds = RunWorlds(
             simulated: RunWorlds.standard.simulated, live: RunWorlds.standard.live,
             traced: { (run, onStep) throws(SetupError) -> RunResult in
-                try SimulatedRun.run(run.scenario, seed: next()) { _ in } onStep: { step in
+                try SimulatedRun.run(run.scenario, seed: next()) { _ in
+                } onStep: { step in
                     if onStep(step) { return true }
                     stopped.withLock { $0 += 1 }
                     return false

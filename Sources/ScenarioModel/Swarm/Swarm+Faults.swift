@@ -38,21 +38,62 @@ extension Swarm {
                 chance: Probability(partsPerMillion: Int32(percent) * 10_000), times: 0...times, device: device,
                 point: point, action: action, location: Self.location)
         }
+        let point = random.pick(Self.points(entry))
         switch entry {
-        case .lostResponse:
-            return make(write, random.pick([.committed, .committed, .answerStarted]), isAbort ? .cut : .mute)
-        case .held: return make(method, random.pick([.received, .committed, .answered]), .hold(seconds))
-        case .halfBody: return make(method, random.pick([.partlySent, .partlyAnswered]), isAbort ? .cut : .close)
-        case .trickle: return make(method, .answerStarted, .trickle(bytesPerSecond: random.pick([1, 10, 100])))
-        case .wrongType: return make(method, random.pick([.queued, .received, .committed]), .reply(Self.portal))
-        case .overload:
-            let pause = random.pick([1, 5, 12, 40])
-            return make(method, random.pick([.queued, .received]), .reply(Self.overloaded(seconds: pause)))
-        case .serverError: return make(write, random.pick([.queued, .received, .committed]), .reply(Self.failure))
-        case .killAtCommit:
-            return make(
-                write, random.pick([.queued, .received, .committed, .answered, .stored, .stored]), .kill(device: nil))
-        default: return make(method, .any, isAbort ? .cut : .close)
+        case .lostResponse: return make(write, point, isAbort ? .cut : .mute)
+        case .held: return make(method, point, .hold(seconds))
+        case .halfBody: return make(method, point, isAbort ? .cut : .close)
+        case .trickle: return make(method, point, .trickle(bytesPerSecond: random.pick([1, 10, 100])))
+        case .wrongType: return make(method, point, .reply(Self.portal))
+        case .overload: return make(method, point, .reply(Self.overloaded(seconds: random.pick([1, 5, 12, 40]))))
+        case .serverError: return make(write, point, .reply(Self.failure))
+        case .killAtCommit: return make(write, point, .kill(device: nil))
+        default: return make(method, point, isAbort ? .cut : .close)
+        }
+    }
+
+    /// Returns the points at which the faults of a class apply; more frequent ones are repeated.
+    private static func points(_ entry: SwarmClass) -> [Scenario.Fault.Point] {
+        switch entry {
+        case .lostResponse: [.committed, .committed, .answerStarted]
+        case .held: [.received, .committed, .answered]
+        case .halfBody: [.partlySent, .partlyAnswered]
+        case .trickle: [.answerStarted]
+        case .wrongType, .serverError: [.queued, .received, .committed]
+        case .overload: [.queued, .received]
+        case .killAtCommit: [.queued, .received, .committed, .answered, .stored, .stored]
+        default: [.any]
+        }
+    }
+
+    /// The pairs of a fault and a method that an exploration can reach.
+    public var possibleFaults: Set<CoverageCell> {
+        guard parts.contains(.faults) else { return [] }
+        var cells: Set<CoverageCell> = []
+        for entry in SwarmClass.allCases where entry.part == .faults {
+            if entry.kills && !parts.contains(.workload) { continue }
+            for action in Self.actionNames(entry) {
+                for point in Self.points(entry).flatMap({ $0 == .any ? Self.anyPoints : [$0] }) {
+                    for method in ["POST", "PUT", "DELETE"] {
+                        cells.insert(.fault(action: action, point: point.rawValue, method: method))
+                    }
+                }
+            }
+        }
+        return cells
+    }
+
+    /// The points for which `any` stands, as far as a connection can end there.
+    private static var anyPoints: [Scenario.Fault.Point] { Scenario.Fault.Action.cut.points }
+
+    private static func actionNames(_ entry: SwarmClass) -> [String] {
+        switch entry {
+        case .lostResponse: ["cut", "mute"]
+        case .held: ["hold"]
+        case .trickle: ["trickle"]
+        case .wrongType, .overload, .serverError: ["reply"]
+        case .killAtCommit: ["kill"]
+        default: ["cut", "close"]
         }
     }
 

@@ -63,12 +63,13 @@ struct ExplorationReport {
         if tally.errors > 0 { text += ", \(tally.errors) not run" }
         text += "; \(tally.repeated) repeated with equal digests"
         if tally.different > 0 { text += ", \(tally.different) NOT DETERMINISTIC" }
-        text += "; \(tally.cells.count) states reached; \(ReportPace.decimal(duration / .seconds(1))) s, \(rate) seeds/s"
+        text +=
+            "; \(tally.cells.count) states reached; \(ReportPace.decimal(duration / .seconds(1))) s, \(rate) seeds/s"
         return lines + [text]
     }
 
     /// Returns the table of what was reached, in lines.
-    static func coverageLines(_ tally: ExplorationTally) -> [String] {
+    func coverageLines(_ tally: ExplorationTally) -> [String] {
         var lines: [String] = []
         for table in CoverageCell.Table.allCases {
             let cells = tally.cells.filter { $0.key.table == table }
@@ -78,7 +79,17 @@ struct ExplorationReport {
             }
             lines += TextTable.lines(rows) + [""]
         }
+        let missing = missingFaults(tally)
+        if !missing.isEmpty {
+            lines.append("faults of changes that were not applied: \(missing.count) of \(swarm.possibleFaults.count)")
+            lines += missing.map { "  \($0)" } + [""]
+        }
         return lines
+    }
+
+    /// Returns the faults that the exploration can apply to changes, and has not.
+    private func missingFaults(_ tally: ExplorationTally) -> [String] {
+        swarm.possibleFaults.filter { tally.cells[$0] == nil }.map(\.description).sorted()
     }
 
     // MARK: JSON
@@ -110,13 +121,13 @@ struct ExplorationReport {
     /// Returns the line of a seed that could not be run, or whose repetition has differed.
     static func problemJSON(_ seed: ExploredSeed) -> String {
         JSONText.object([
-            ("type", JSONText.string("error")), ("seed", JSONText.string("\(seed.seed)")),
+            ("type", JSONText.string("seed_error")), ("seed", JSONText.string("\(seed.seed)")),
             ("lines", strings(problemLines(seed))),
         ])
     }
 
     /// Returns the line of the cells that were reached.
-    static func coverageJSON(_ tally: ExplorationTally) -> String {
+    func coverageJSON(_ tally: ExplorationTally) -> String {
         let cells = tally.cells.map { (table: $0.key.table.rawValue, text: "\($0.key)", seeds: $0.value) }
         return JSONText.object([
             ("type", JSONText.string("coverage")),
@@ -129,7 +140,7 @@ struct ExplorationReport {
                             ("seeds", "\(cell.seeds)"),
                         ])
                     })
-            ),
+            ), ("faults_not_applied", Self.strings(missingFaults(tally))),
         ])
     }
 
@@ -143,7 +154,7 @@ struct ExplorationReport {
             ])
         }
         return JSONText.object([
-            ("type", JSONText.string("end")), ("seeds", "\(tally.seeds)"), ("failed", "\(tally.failed)"),
+            ("type", JSONText.string("exploration_end")), ("seeds", "\(tally.seeds)"), ("failed", "\(tally.failed)"),
             ("not_run", "\(tally.errors)"), ("repeated", "\(tally.repeated)"),
             ("not_deterministic", "\(tally.different)"), ("states", "\(tally.cells.count)"),
             ("events", "\(tally.events)"), ("wall_ms", "\(Int64((duration / .milliseconds(1)).rounded()))"),

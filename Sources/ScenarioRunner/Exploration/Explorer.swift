@@ -182,10 +182,10 @@ public struct Explorer: Sendable {
         }
         let duration = clock.now - start
         if options.isJSON {
-            if options.showsCoverage { console.print(ExplorationReport.coverageJSON(tally)) }
+            if options.showsCoverage { console.print(report.coverageJSON(tally)) }
             console.print(report.endJSON(tally, duration: duration))
         } else {
-            if options.showsCoverage { for line in ExplorationReport.coverageLines(tally) { console.print(line) } }
+            if options.showsCoverage { for line in report.coverageLines(tally) { console.print(line) } }
             for line in report.endLines(tally, duration: duration) { console.print(line) }
         }
         return isSingle

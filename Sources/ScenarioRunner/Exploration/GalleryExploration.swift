@@ -67,12 +67,15 @@ struct GalleryExploration: Sendable {
         if isJSON {
             console.print(
                 JSONText.object([
-                    ("type", JSONText.string("end")), ("mutants", "\(entries.count)"), ("detected", "\(detected)"),
+                    ("type", JSONText.string("gallery_end")), ("mutants", "\(entries.count)"),
+                    ("detected", "\(detected)"),
                     ("exit_status", "\(status)"),
                 ]))
         } else {
             let mutants = TextTable.count(entries.count, "mutant")
-            console.print("\(detected) of \(mutants) detected within \(TextTable.count(Int(clamping: seeds.count), "seed")), \(seconds) s")
+            console.print(
+                "\(detected) of \(mutants) detected within \(TextTable.count(Int(clamping: seeds.count), "seed")), \(seconds) s"
+            )
         }
         return status
     }
@@ -135,7 +138,7 @@ struct GalleryExploration: Sendable {
 
     private static func json(_ result: Result) -> String {
         JSONText.object([
-            ("type", JSONText.string("mutant")), ("mutant", JSONText.string(result.entry.mutant.name)),
+            ("type", JSONText.string("detection")), ("mutant", JSONText.string(result.entry.mutant.name)),
             ("detector", JSONText.string(result.entry.detector.description)),
             ("check", JSONText.string(result.first?.check)),
             ("first_seed", JSONText.string(result.first.map { "\($0.seed)" })),
