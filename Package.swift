@@ -119,7 +119,7 @@ let package = Package(
                 "JSON", "NotesContract", "SyncEngine", grdb, sqlite,
             ],
             swiftSettings: settings),
-        .target(name: "CResources"),
+        .target(name: "CResources", exclude: ["dashboard"]),
         .target(name: "CRelay"),
         .target(
             name: "SystemSockets",
@@ -404,7 +404,9 @@ let package = Package(
         .testTarget(
             name: "ControlAPIUnitTests",
             dependencies: [
-                "JSON", "ControlAPI", "ProxyServer", "TestSupport", httpTypes, nioPosix, logging,
+                "Determinism", "LinkModel", "HTTPWire", "JSON", "Impairment", "ScenarioModel", "ConfigFiles",
+                "ControlAPI",
+                "ProxyServer", "TestSupport", httpTypes, nioCore, nioPosix, logging,
             ],
             swiftSettings: settings),
         .testTarget(

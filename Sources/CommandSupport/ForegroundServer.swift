@@ -35,6 +35,8 @@ public struct ForegroundServer {
     public var limits = ServerLimits()
     /// The metrics under Toxiproxy's path `/metrics`.
     public var metrics: API.MetricsSelection?
+    /// The settings of the dashboard.
+    public var dashboard = Dashboard()
     /// The token that requests must have.
     public var token: String?
     /// Whether requests from other machines need no token.
@@ -76,7 +78,7 @@ public struct ForegroundServer {
         }
         let api = API(
             seed: seed, limits: limits, metrics: metrics, version: SlowlaneVersion.current,
-            on: MultiThreadedEventLoopGroup.singleton, logger: logger)
+            dashboard: dashboard, on: MultiThreadedEventLoopGroup.singleton, logger: logger)
         // A signal may arrive as soon as the line "listening" is printed.
         let events = ForegroundEvents()
         let configured = try await load(api, console, logger)

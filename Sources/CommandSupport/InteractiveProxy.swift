@@ -1,4 +1,5 @@
 public import ConfigFiles
+public import ControlAPI
 internal import Determinism
 internal import Foundation
 internal import LinkModel
@@ -18,6 +19,8 @@ public struct InteractiveProxy {
     private var conditionsName: String
     /// The timeline, if the conditions come from one.
     private var playback: TimelinePlayback?
+    /// The proxy in the API of the dashboard, if there is one.
+    private let adopted: AdoptedProxy?
     /// The outage made by `outage`; it is independent of the conditions.
     private var outage = PerDirection(up: false, down: false)
 
@@ -51,9 +54,11 @@ public struct InteractiveProxy {
     ///   - timeline: The timeline that the proxy was started with, if any.
     ///   - grace: The longest time that data already read may take to arrive after a stop.
     ///   - stops: The reasons to stop.
+    ///   - adopted: The proxy in the API of the dashboard.
     public init(
         _ proxy: Proxy, console: Console, events: ForegroundEvents, conditionsName: String,
-        timeline: TimelineFile?, grace: TimeAmount, isQuiet: Bool, stops: StopReasons = []
+        timeline: TimelineFile?, grace: TimeAmount, isQuiet: Bool, stops: StopReasons = [],
+        adopted: AdoptedProxy? = nil
     ) {
         self.proxy = proxy
         self.console = console
@@ -62,6 +67,7 @@ public struct InteractiveProxy {
         self.grace = grace
         self.isQuiet = isQuiet
         self.stops = stops
+        self.adopted = adopted
         playback = timeline.map { TimelinePlayback($0, startingAt: .now) }
     }
 
@@ -161,7 +167,10 @@ public struct InteractiveProxy {
         case ("heal", nil):
             await setOutage(PerDirection(up: false, down: false))
             return "ok heal\(await conditionsNote())"
-        case ("fault", let rule?): return await FaultCommands(proxy).execute(rule)
+        case ("fault", let rule?):
+            let reply = await FaultCommands(proxy).execute(rule)
+            await adopted?.faultsChanged()
+            return reply
         case ("fault", nil): return "error fault needs a rule, such as 'fault POST * nth 3 committed mute'"
         case ("faults", nil): return await FaultCommands(proxy).list()
         case ("reset", nil):
@@ -171,6 +180,8 @@ public struct InteractiveProxy {
             await apply(.clear, named: "none")
             return "ok clear: no conditions\(outageNote)"
         case ("status", nil):
+            // The dashboard may have changed the link.
+            if let adopted { conditionsName = await adopted.conditionsName }
             return "ok \(ProxyReporter.sentence(await proxy.status(), conditionsName: conditionsName))"
         case ("quit", nil), ("exit", nil): return nil
         case ("help", nil): return "ok commands: \(Self.commands.joined(separator: ", "))"
@@ -185,7 +196,11 @@ public struct InteractiveProxy {
         guard var playback else { return Self.noTimeline }
         playback.pause(at: .now)
         self.playback = playback
-        await proxy.setConditions(await proxy.status().link.conditions)
+        if let adopted {
+            await adopted.pauseTimeline()
+        } else {
+            await proxy.setConditions(await proxy.status().link.conditions)
+        }
         return "ok pause at \(TimeFormat.seconds(playback.position(at: .now)))"
     }
 
@@ -202,18 +217,26 @@ public struct InteractiveProxy {
     private static let noTimeline = "error no timeline is running; start one with 'timeline NAME'"
 
     private mutating func startTimeline(_ file: TimelineFile, from position: Nanoseconds) async {
-        await proxy.startTimeline(file.timeline, from: position)
+        if let adopted {
+            await adopted.startTimeline(file, from: position)
+        } else {
+            await proxy.startTimeline(file.timeline, from: position)
+        }
         conditionsName = file.id
     }
 
     private mutating func apply(_ conditions: Conditions, named name: String) async {
         playback = nil
-        await proxy.setConditions(conditions)
+        if let adopted {
+            await adopted.setConditions(conditions, profile: name == "none" || name == "netem" ? nil : name)
+        } else {
+            await proxy.setConditions(conditions)
+        }
         conditionsName = name
     }
 
     private mutating func setOutage(_ directions: PerDirection<Bool>) async {
-        await proxy.setOutage(directions)
+        if let adopted { await adopted.setOutage(directions) } else { await proxy.setOutage(directions) }
         outage = directions
     }
 

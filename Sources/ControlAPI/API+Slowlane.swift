@@ -39,6 +39,11 @@ extension API {
         case .connection:
             try await closeConnection(values[1], of: name, query: query)
             return .noContent
+        case .events: return try events(request, query: query)
+        case .reset:
+            try await registry.reset()
+            return .noContent
+        case .recording: return try await respondToRecording(method, body)
         }
     }
 
@@ -66,12 +71,24 @@ extension API {
         case .put:
             _ = try await registry.proxy(named: name)
             let fields = try JSONFields(body: body)
-            try await registry.setLink(try LinkSetting(fields), of: name)
+            let resetAfter = try Self.resetAfter(fields)
+            try await registry.setLink(try LinkSetting(fields), of: name, resetAfter: resetAfter)
             warnings = RequestWarnings.ofLink(fields)
         default: return .methodNotAllowed
         }
         let proxy = try await registry.proxy(named: name)
         return .json(Self.link(of: proxy, await proxy.running?.status()), warnings: warnings)
+    }
+
+    /// The longest time after which a link may be reset, in milliseconds.
+    private static let resetAfterMax = 7.0 * 24 * 3600 * 1000
+
+    private static func resetAfter(_ fields: JSONFields) throws(APIError) -> Nanoseconds? {
+        guard let milliseconds = try fields.number("reset_after_ms") else { return nil }
+        guard (1...resetAfterMax).contains(milliseconds) else {
+            throw .badBody("reset_after_ms must be from 1 to \(JSONText.number(resetAfterMax)) (7 days)")
+        }
+        return Nanoseconds(Int64(milliseconds * 1e6))
     }
 
     private func respondToSeed(
@@ -93,7 +110,7 @@ extension API {
     }
 
     private static func link(of proxy: ManagedProxy, _ status: ProxyStatus?) -> String {
-        proxy.link.json(now: status?.link.conditions ?? proxy.link.initialConditions)
+        proxy.link.json(now: status?.link.conditions ?? proxy.link.initialConditions, resetAt: proxy.resetAt)
     }
 
     private static func perDirection(_ value: PerDirection<Int>?) -> String {

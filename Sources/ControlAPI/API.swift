@@ -4,6 +4,7 @@ internal import JSON
 public import Logging
 public import NIOCore
 internal import ProxyServer
+internal import Synchronization
 
 /// Toxiproxy's API, and Slowlane's API under `/slowlane/v1`, as a function from requests to responses.
 public final class API: Sendable {
@@ -12,6 +13,7 @@ public final class API: Sendable {
     /// The metrics under Toxiproxy's path `/metrics`; `nil` for a 404.
     let metrics: MetricsSelection?
     let version: String
+    let dashboard: Dashboard
     private let logger: Logger
 
     /// The version of Toxiproxy whose API is implemented. Some clients parse it, and accept numbers and dots only.
@@ -36,26 +38,32 @@ public final class API: Sendable {
     /// - Parameters:
     ///   - seed: The random seed from which the seeds of the proxies are derived.
     ///   - version: Slowlane's version.
+    ///   - dashboard: The settings of the dashboard.
     ///   - group: The event loops of the proxies.
     public convenience init(
         seed: UInt64, limits: ServerLimits = ServerLimits(), metrics: MetricsSelection? = nil, version: String,
-        on group: any EventLoopGroup,
+        dashboard: Dashboard = Dashboard(), on group: any EventLoopGroup,
         logger: Logger = Logger(label: "slowlane.server") { _ in SwiftLogNoOpLogHandler() }
     ) {
+        var feedLimits = EventFeed.Limits()
+        feedLimits.readersMax = limits.eventReadersMax
+        let feed = EventFeed(version: version, dashboard: dashboard.mode.rawValue, limits: feedLimits)
         self.init(
-            ProxyRegistry(seed: seed, limits: limits, on: group, logger: logger), limits: limits, metrics: metrics,
-            version: version, logger: logger)
+            ProxyRegistry(seed: seed, limits: limits, on: group, logger: logger, feed: feed), limits: limits,
+            metrics: metrics, version: version, dashboard: dashboard, logger: logger)
     }
 
     /// Creates an API of a registry.
     init(
         _ registry: ProxyRegistry, limits: ServerLimits, metrics: MetricsSelection? = nil, version: String,
+        dashboard: Dashboard = Dashboard(),
         logger: Logger = Logger(label: "slowlane.server") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.registry = registry
         self.limits = limits
         self.metrics = metrics
         self.version = version
+        self.dashboard = dashboard
         self.logger = logger
     }
 
@@ -71,6 +79,10 @@ public final class API: Sendable {
         public var type: String?
         /// The body.
         public var body = ""
+        /// The body of a stream: returns the next part, and `nil` at the end.
+        var stream: (@Sendable () async -> String?)?
+        /// Further header fields.
+        var headers: HTTPFields = [:]
         /// Warnings about parts of the request that have no effect.
         public var warnings: [String] = []
         /// The target of a redirect.
@@ -122,17 +134,21 @@ public final class API: Sendable {
 
     /// Returns the response to a request, after the request has taken effect.
     public func respond(to request: HTTPRequest, body: [UInt8]) async -> Response {
-        let response: Response
+        var response: Response
         do {
             response = try await route(request, body)
         } catch {
             response = .error(error)
         }
+        if let proxies = registry.conditionsHeader.withLock({ $0 }) { response.headers[Self.conditions] = proxies }
         for warning in response.warnings {
             logger.warning("\(request.method) \(request.path?.prefix(200) ?? ""): \(warning)")
         }
         return response
     }
+
+    /// The header of responses that names the proxies to which conditions apply.
+    private static let conditions = HTTPField.Name("Slowlane-Conditions")!
 
     private func route(_ request: HTTPRequest, _ body: [UInt8]) async throws(APIError) -> Response {
         let (path, query) = Self.split(request.path ?? "/")
@@ -146,6 +162,8 @@ public final class API: Sendable {
             return Response(status: .movedPermanently, location: cleaned, isRouted: false)
         }
         let parts = decoded.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        if let page = dashboard.response(to: request, parts) { return page }
+        if let rejection = dashboard.rejection(of: request) { throw rejection }
         let response =
             try await parts.first == "slowlane"
             ? slowlaneResponse(Array(parts.dropFirst()), request, query: query, body: body)

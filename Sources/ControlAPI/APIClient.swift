@@ -67,27 +67,11 @@ public struct APIClient: Sendable {
     ///
     /// - Throws: A ``CallError``.
     public func call(_ method: String, _ path: String, _ body: JSONValue? = nil) async throws -> JSONValue {
-        let address = host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-        var fields = [
-            (name: "Host", value: address), (name: "Connection", value: "close"),
-            (name: "User-Agent", value: userAgent),
-        ]
-        if let token { fields.append((name: "Authorization", value: "Bearer \(token)")) }
         let text = body?.json ?? ""
-        fields.append((name: "Content-Length", value: "\(text.utf8.count)"))
-        var request = ByteBuffer()
-        try HTTPRequestHead(method: method, target: path, fields: fields).write(into: &request)
+        var request = try request(method, path, [(name: "Content-Length", value: "\(text.utf8.count)")])
         request.writeString(text)
-        let (status, responseBody): (Int, ByteBuffer)
-        do {
-            (status, responseBody) = try await exchange(request, method)
-        } catch let error as CallError {
-            throw error
-        } catch {
-            throw CallError.noConnection(
-                method: method, url: "http://\(address)\(path)", address: Self.address(error),
-                reason: Self.reason(error))
-        }
+        let bytes = request
+        let (status, responseBody) = try await reporting(method, path) { try await exchange(bytes, method) }
         let value = JSONText.parse(Array(responseBody.readableBytesView))
         guard (200..<300).contains(status) else {
             let reason = value?.object?["error"]?.text ?? String(buffer: responseBody).trimmingCharacters(in: .newlines)
@@ -95,9 +79,37 @@ public struct APIClient: Sendable {
         }
         if responseBody.readableBytes == 0 { return .null }
         guard let value else {
-            throw CallError.unreadable("http://\(address) does not respond as a Slowlane or Toxiproxy server")
+            throw CallError.unreadable("http://\(authority) does not respond as a Slowlane or Toxiproxy server")
         }
         return value
+    }
+
+    /// The server's host and port.
+    private var authority: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    /// Returns the head of a request.
+    func request(_ method: String, _ path: String, _ further: [(name: String, value: String)]) throws -> ByteBuffer {
+        var fields = [
+            (name: "Host", value: authority), (name: "Connection", value: "close"),
+            (name: "User-Agent", value: userAgent),
+        ]
+        if let token { fields.append((name: "Authorization", value: "Bearer \(token)")) }
+        var request = ByteBuffer()
+        try HTTPRequestHead(method: method, target: path, fields: fields + further).write(into: &request)
+        return request
+    }
+
+    /// Runs a call; its errors become those of the connection.
+    func reporting<Result>(_ method: String, _ path: String, _ body: () async throws -> Result) async throws -> Result {
+        do {
+            return try await body()
+        } catch let error as CallError {
+            throw error
+        } catch {
+            throw CallError.noConnection(
+                method: method, url: "http://\(authority)\(path)", address: Self.address(error),
+                reason: Self.reason(error))
+        }
     }
 
     /// Returns the address that was tried first.
@@ -118,7 +130,12 @@ public struct APIClient: Sendable {
         }
     }
 
-    private func exchange(_ request: ByteBuffer, _ method: String) async throws -> (Int, ByteBuffer) {
+    /// Opens a connection for a call, and closes it afterwards.
+    func connected<Result: Sendable>(
+        timesOut: Bool,
+        _ body: (NIOAsyncChannelInboundStream<ByteBuffer>, NIOAsyncChannelOutboundWriter<ByteBuffer>) async throws ->
+            Result
+    ) async throws -> Result {
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connectTimeout(.seconds(Self.timeoutSeconds))
             .connect(host: host, port: port) { channel in
@@ -127,10 +144,14 @@ public struct APIClient: Sendable {
                 }
             }
         let timeout = channel.channel.eventLoop.scheduleTask(in: .seconds(Self.timeoutSeconds)) {
-            channel.channel.close(promise: nil)
+            if timesOut { channel.channel.close(promise: nil) }
         }
         defer { timeout.cancel() }
-        return try await channel.executeThenClose { inbound, outbound in
+        return try await channel.executeThenClose(body)
+    }
+
+    private func exchange(_ request: ByteBuffer, _ method: String) async throws -> (Int, ByteBuffer) {
+        try await connected(timesOut: true) { inbound, outbound in
             try await outbound.write(request)
             var parser = HTTPParser(.responses)
             parser.requestSent(method: method)

@@ -17,6 +17,11 @@ public final class APIServer: Sendable {
     /// The API's own event loop, so that proxy traffic does not delay responses.
     private static let loop = MultiThreadedEventLoopGroup(numberOfThreads: 1)
 
+    /// The time in which a client must accept a part of a response, plus the time of its bytes at
+    /// ``responseBytesPerSecondMin``; a slower reader of events is disconnected.
+    private static let responseStallSecondsMax = 30.0
+    private static let responseBytesPerSecondMin = 16 << 10
+
     /// The reason why the server cannot start.
     public struct StartError: Error, CustomStringConvertible {
         public let description: String
@@ -34,6 +39,8 @@ public final class APIServer: Sendable {
         limits.connectionsMax = api.limits.apiConnectionsMax
         limits.bodyBytesPerSecondMin = api.limits.bodyBytesPerSecondMin
         limits.bodyWindowSeconds = api.limits.bodyWindowSeconds
+        limits.responseStallSecondsMax = responseStallSecondsMax
+        limits.responseBytesPerSecondMin = responseBytesPerSecondMin
         do {
             let server = try await HTTPServer.start(
                 host: host, port: port, addressOption: "--port", limits: limits, on: loop
@@ -55,8 +62,9 @@ public final class APIServer: Sendable {
     private static func respond(
         to request: HTTPRequest, _ exchange: HTTPServer.Exchange, _ api: API, _ requestGuard: RequestGuard
     ) async -> API.Response {
-        if let rejection = requestGuard.rejection(of: request) { return .error(rejection) }
-        if requestGuard.token != nil { exchange.recordAuthentication() }
+        let needsToken = !Dashboard.isPage(request)
+        if let rejection = requestGuard.rejection(of: request, needsToken: needsToken) { return .error(rejection) }
+        if requestGuard.token != nil, needsToken { exchange.recordAuthentication() }
         do {
             return await api.respond(to: request, body: try await exchange.readBody())
         } catch {
@@ -76,7 +84,7 @@ public final class APIServer: Sendable {
     }
 
     private static func httpResponse(_ response: API.Response) -> HTTPServer.Response {
-        var headers = HTTPFields()
+        var headers = response.headers
         if let type = response.type { headers[.contentType] = type }
         if let location = response.location { headers[.location] = location }
         if !response.allowedMethods.isEmpty {
@@ -86,7 +94,9 @@ public final class APIServer: Sendable {
         if response.status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
         if !response.warnings.isEmpty { headers[warning] = RequestWarnings.header(response.warnings) }
         headers[.xContentTypeOptions] = "nosniff"
-        return HTTPServer.Response(HTTPResponse(status: response.status, headerFields: headers), .text(response.body))
+        let head = HTTPResponse(status: response.status, headerFields: headers)
+        if let stream = response.stream { return HTTPServer.Response(head, .stream(stream)) }
+        return HTTPServer.Response(head, .text(response.body))
     }
 
     private static let requestID = HTTPField.Name("X-Toxiproxy-Request-Id")!

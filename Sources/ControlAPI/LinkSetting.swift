@@ -125,14 +125,21 @@ enum LinkSetting: Hashable {
         }
     }
 
+    /// The names of the profile and of the timeline.
+    var names: (profile: String?, timeline: String?) {
+        switch self {
+        case .constant(_, let profile): (profile, nil)
+        case .timeline(let file): (nil, file.id == "inline" ? file.name : file.id)
+        }
+    }
+
     /// Returns the setting with the conditions that apply now.
-    func json(now conditions: Conditions) -> String {
-        let (profile, timeline): (String?, String?) =
-            switch self {
-            case .constant(_, let profile): (profile, nil)
-            case .timeline(let file): (nil, file.id == "inline" ? file.name : file.id)
-            }
+    ///
+    /// - Parameter resetAt: The time of the automatic reset in nanoseconds since 1970.
+    func json(now conditions: Conditions, resetAt: Int64? = nil) -> String {
+        let (profile, timeline) = names
         return JSONText.object(
-            [("profile", JSONText.string(profile)), ("timeline", JSONText.string(timeline))] + conditions.jsonMembers)
+            [("profile", JSONText.string(profile)), ("timeline", JSONText.string(timeline))] + conditions.jsonMembers
+                + [("reset_at", EventText.milliseconds(resetAt))])
     }
 }

@@ -19,6 +19,12 @@ struct ManagedProxy {
     var outage = PerDirection(up: false, down: false)
     /// The position at which the timeline of the link is paused; `nil` if it is not paused.
     var pausedTimeline: TimelineRun.Position?
+    /// The time at which the initial link returns, in nanoseconds since 1970; `nil` means never.
+    var resetAt: Int64?
+    /// The time since which the proxy is impaired, in nanoseconds since 1970; `nil` if it is not.
+    var impairedSince: Int64?
+    /// Whether the proxy was started elsewhere, and is stopped there.
+    var isAdopted = false
     /// The running proxy; `nil` while the proxy is disabled.
     var running: Proxy?
     var link = LinkSetting.passThrough
@@ -49,6 +55,22 @@ struct ManagedProxy {
         if startCount == 0 { return seed }
         var stream = RandomStream(seed: seed, "start/\(startCount)")
         return stream.next()
+    }
+
+    /// The seed of the last start.
+    var lastStartSeed: UInt64 {
+        var earlier = self
+        earlier.startCount = max(0, startCount - 1)
+        return earlier.nextStartSeed
+    }
+
+    /// Whether anything impairs the proxy: its link, an outage, toxics or faults.
+    var isImpaired: Bool {
+        if outage.up || outage.down || !toxics.isEmpty || !faults.isEmpty { return true }
+        switch link {
+        case .constant(let conditions, _): return !conditions.isClear || conditions.connectionPolicy != .open
+        case .timeline: return true
+        }
     }
 
     /// Whether the proxy is enabled and holds its port. After a `refuse` link another process may hold it.

@@ -1,4 +1,5 @@
 internal import ConfigFiles
+internal import Determinism
 internal import JSON
 internal import ProxyServer
 
@@ -50,10 +51,15 @@ extension ProxyRegistry {
     }
 
     /// Sets the link of a proxy. The conditions apply to open connections when the call returns.
-    func setLink(_ link: LinkSetting, of name: String) async throws(APIError) {
+    ///
+    /// - Parameter time: The time after which the initial link returns; `nil` means never.
+    func setLink(_ link: LinkSetting, of name: String, resetAfter time: Nanoseconds? = nil) async throws(APIError) {
         try await withExclusiveAccess(to: name) { () async throws(APIError) in
+            let resetAt = time.map { ProcessClock.now.addingSaturating($0.count) }
             proxies[ByteKey(name)]?.link = link
             proxies[ByteKey(name)]?.pausedTimeline = nil
+            proxies[ByteKey(name)]?.resetAt = resetAt
+            if let resetAt, proxies[ByteKey(name)] != nil { scheduleReset(of: name, at: resetAt) }
             let proxy = try self.proxy(named: name)
             await apply(link, to: proxy.running)
             try checkPort(of: proxy)

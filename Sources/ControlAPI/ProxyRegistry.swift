@@ -6,6 +6,7 @@ internal import LinkModel
 internal import Logging
 internal import NIOCore
 internal import ProxyServer
+internal import Synchronization
 
 /// The proxies of an ``API``.
 ///
@@ -23,6 +24,12 @@ actor ProxyRegistry {
     var pendingLookups: [Int: CheckedContinuation<LookupResult, Never>] = [:]
     var lookupCount = 0
 
+    /// The events of changes.
+    nonisolated let feed: EventFeed
+    /// The last recording of links and faults.
+    var recording: LinkRecording?
+    /// The proxies to which conditions apply, as the value of a response header; `nil` without any.
+    nonisolated let conditionsHeader = Mutex<String?>(nil)
     private let seed: UInt64
     private let group: any EventLoopGroup
     let logger: Logger
@@ -33,6 +40,7 @@ actor ProxyRegistry {
 
     init(
         seed: UInt64, limits: ServerLimits, on group: any EventLoopGroup, logger: Logger,
+        feed: EventFeed = EventFeed(version: "", dashboard: "on"),
         resolver: @escaping Resolver = { (text) async throws(ProxyError) in try await ListenAddress.resolve(text) }
     ) {
         self.seed = seed
@@ -40,6 +48,7 @@ actor ProxyRegistry {
         self.group = group
         self.logger = logger
         self.resolver = resolver
+        self.feed = feed
     }
 
     // MARK: Exclusive access
@@ -47,9 +56,10 @@ actor ProxyRegistry {
     /// The maximum number of waiting changes of one proxy; further changes get 503.
     static let waitingChangesMax = 64
 
-    /// Runs a change of a proxy after the earlier changes of this proxy.
+    /// Runs a change of a proxy after the earlier changes of this proxy, and reports it to the readers of events.
     func withExclusiveAccess<Result>(
-        to name: String, waitingMax: Int = waitingChangesMax, _ change: () async throws(APIError) -> Result
+        to name: String, by cause: ChangeCause = .api, waitingMax: Int = waitingChangesMax,
+        _ change: () async throws(APIError) -> Result
     ) async throws(APIError) -> Result {
         let name = ByteKey(name)
         if let waiting = changes[name] {
@@ -64,7 +74,14 @@ actor ProxyRegistry {
         defer {
             if changes[name]?.isEmpty == false { changes[name]?.removeFirst().resume() } else { changes[name] = nil }
         }
-        return try await change()
+        do throws(APIError) {
+            let result = try await change()
+            await report(name, by: cause)
+            return result
+        } catch {
+            await report(name, by: cause)
+            throw error
+        }
     }
 
     // MARK: Queries
@@ -121,6 +138,7 @@ actor ProxyRegistry {
     private func createOrReplace(_ request: ProxyRequest, at address: Endpoint?) async throws(APIError) -> ManagedProxy
     {
         let existing = proxies[ByteKey(request.name)]
+        if existing?.isAdopted == true { throw Self.isAdopted }
         guard existing != nil || proxies.count + proxiesBeingCreated < limits.proxiesMax else {
             throw APIError(.badRequest, "the server has at most \(limits.proxiesMax) proxies (--max-proxies)")
         }
@@ -174,6 +192,7 @@ actor ProxyRegistry {
         if let listen { resolved = try await listenAddress(listen, isStart: false) }
         return try await withExclusiveAccess(to: name) { () async throws(APIError) -> ManagedProxy in
             var proxy = try self.proxy(named: name)
+            if proxy.isAdopted { throw Self.isAdopted }
             let shouldRun = enabled ?? proxy.isEnabled
             let moves = resolved.map { Self.differs($0, from: proxy.listen) } ?? false
             if moves || upstream.map({ !$0.hasSameBytes(as: proxy.upstream) }) ?? false {
@@ -200,6 +219,7 @@ actor ProxyRegistry {
     func delete(_ name: String) async throws(APIError) {
         try await withExclusiveAccess(to: name) { () async throws(APIError) in
             var proxy = try self.proxy(named: name)
+            if proxy.isAdopted { throw Self.isAdopted }
             await stop(&proxy)
             proxies[ByteKey(name)] = nil
         }
@@ -208,7 +228,7 @@ actor ProxyRegistry {
     /// Starts every proxy, removes every toxic and every fault, ends every outage, and restores every initial link.
     func reset() async throws(APIError) {
         for name in proxies.keys.sorted() {
-            try await withExclusiveAccess(to: name.text) { () async throws(APIError) in
+            try await withExclusiveAccess(to: name.text, by: .reset) { () async throws(APIError) in
                 if proxies[name]?.isEnabled == false { try await enable(name.text) }
                 guard var proxy = proxies[name] else { return }
                 await proxy.running?.removeToxics(proxy.toxics.map(\.name))
@@ -224,6 +244,7 @@ actor ProxyRegistry {
                     proxy.pausedTimeline = nil
                     await apply(proxy.link, to: proxy.running)
                 }
+                proxy.resetAt = nil
                 proxies[name] = proxy
                 try checkPort(of: proxy)
             }
@@ -233,6 +254,7 @@ actor ProxyRegistry {
     /// Closes every proxy; later starts fail.
     func closeAll() async {
         isClosed = true
+        feed.close()
         cancelLookups()
         for name in proxies.keys.sorted() {
             try? await withExclusiveAccess(to: name.text, waitingMax: .max) { () async throws(APIError) in
@@ -297,6 +319,7 @@ actor ProxyRegistry {
         proxy.isEnabled = false
         guard let running = proxy.running else { return }
         proxy.running = nil
+        if proxy.isAdopted { return }
         for index in proxy.faults.indices { proxy.faults[index].number = nil }
         proxy.earlierTraffic += TrafficCounters(await running.close())
     }

@@ -23,7 +23,9 @@ public struct RequestGuard: Sendable {
     }
 
     /// Returns the error response of a request that is not allowed; `nil` if it is allowed.
-    func rejection(of request: HTTPRequest) -> APIError? {
+    ///
+    /// - Parameter needsToken: Whether the request needs the token.
+    func rejection(of request: HTTPRequest, needsToken: Bool = true) -> APIError? {
         // '*' disables the check of `Host`, which rejects DNS-rebinding pages. A browser is therefore accepted only
         // with a known host.
         if hosts.contains("*"), request.headerFields[.userAgent]?.hasPrefix("Mozilla/") == true,
@@ -44,7 +46,7 @@ public struct RequestGuard: Sendable {
         if !isSafe, let origin = request.headerFields[.origin], origin != "http://\(request.authority ?? "")" {
             return APIError(.forbidden, "requests from the web page \(origin.prefix(100)) are rejected")
         }
-        if let token {
+        if let token, needsToken {
             let given = request.headerFields[.authorization]?.split(separator: " ", maxSplits: 1) ?? []
             guard given.count == 2, given[0].lowercased() == "bearer", given[1].matchesSecret(token) else {
                 return APIError(

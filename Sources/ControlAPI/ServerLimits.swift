@@ -16,6 +16,8 @@ public struct ServerLimits: Hashable, Sendable {
     /// connection whose last progress is the oldest; if all connections are authenticated, the idle one whose last
     /// progress is the oldest.
     public var apiConnectionsMax = 256
+    /// The maximum number of readers of the stream of events.
+    public var eventReadersMax = 32
     /// The minimum rate of a request body, averaged over each ``bodyWindowSeconds``.
     public var bodyBytesPerSecondMin = 250
     /// The seconds over which the rate of a request body is averaged.

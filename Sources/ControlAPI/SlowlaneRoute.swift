@@ -3,7 +3,7 @@ internal import HTTPTypes
 /// A route under `/slowlane/v1`.
 enum SlowlaneRoute: CaseIterable {
     case version, openAPI, metrics, profiles, proxy, link, timeline, outage, seed, faults, fault, connections,
-        connection
+        connection, events, reset, recording
 
     /// The path below `/slowlane/v1`, with the names of variable segments in braces.
     var template: String {
@@ -21,6 +21,9 @@ enum SlowlaneRoute: CaseIterable {
         case .fault: "proxies/{proxy}/faults/{fault}"
         case .connections: "proxies/{proxy}/connections"
         case .connection: "proxies/{proxy}/connections/{number}"
+        case .events: "events"
+        case .reset: "reset"
+        case .recording: "recording"
         }
     }
 
@@ -36,6 +39,9 @@ enum SlowlaneRoute: CaseIterable {
         case .fault: [.get, .delete]
         case .connections: [.get, .delete]
         case .connection: [.delete]
+        case .events: [.get]
+        case .reset: [.post]
+        case .recording: [.get, .post]
         }
     }
 

@@ -40,6 +40,18 @@ struct StoredFault {
         }
     }
 
+    /// Creates the fault of a rule of a running proxy.
+    init(_ rule: FaultRule, number: Int, names: [String]) {
+        name = Self.freeName(number + 1, names)
+        self.rule = rule
+        self.number = number
+    }
+
+    private static func freeName(_ first: Int, _ names: [String]) -> String {
+        (first...first + names.count).lazy.map { "fault_\($0)" }
+            .first { name in !names.contains { $0.hasSameBytes(as: name) } } ?? "fault"
+    }
+
     /// Runs a parser; its errors become those of a field.
     private static func parsed<Value>(
         _ name: String, _ parse: () throws(FaultExpression.ParseError) -> Value

@@ -1,3 +1,4 @@
+public import Determinism
 public import LinkModel
 internal import TCPModel
 
@@ -13,6 +14,24 @@ extension SharedLink {
 
     /// Returns the number of packets in a direction's queue.
     public mutating func queueDepth(_ direction: Direction) -> Int { tcp.queueDepth(direction, at: now) }
+
+    /// Returns the state of a direction's queue.
+    public mutating func queueState(_ direction: Direction) -> QueueState { tcp.queueState(direction, at: now) }
+
+    /// Returns the mean of the smoothed round trips of open connections, of the first `connectionsMax` at most; `nil`
+    /// before the first sample.
+    public func smoothedRoundTrip(connectionsMax: Int) -> Nanoseconds? {
+        var (sum, count) = (Int64(0), Int64(0))
+        for index in 0..<min(conduits.slotCount, connectionsMax) {
+            guard let id = conduits.id(at: index) else { continue }
+            for side in [Side.client, .server] {
+                guard let roundTrip = tcp.smoothedRoundTrip(id, side) else { continue }
+                sum = sum.addingSaturating(roundTrip.count)
+                count += 1
+            }
+        }
+        return count == 0 ? nil : Nanoseconds(sum / count)
+    }
 
     /// Returns whether no packet passes in a direction: during an outage, or at 100 % loss.
     public func hasOutage(_ direction: Direction) -> Bool {

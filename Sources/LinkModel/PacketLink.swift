@@ -60,6 +60,11 @@ package struct PacketLink<Payload: Sendable>: Sendable {
     /// Returns the number of packets in a direction's queue, the one being transmitted included.
     package mutating func queueDepth(_ direction: Direction, at now: Int64) -> Int { pipes[direction].depth(at: now) }
 
+    /// Returns the state of a direction's queue.
+    package mutating func queueState(_ direction: Direction, at now: Int64) -> QueueState {
+        pipes[direction].queueState(at: now)
+    }
+
     /// Returns whether every packet of a direction is lost.
     package func isBlocked(_ direction: Direction) -> Bool { pipes[direction].conditions.loss == .one }
 

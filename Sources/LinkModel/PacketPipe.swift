@@ -33,6 +33,16 @@ package struct PacketPipe: Sendable {
         return queue.count
     }
 
+    /// Returns the state of the queue at `now`.
+    package mutating func queueState(at now: Int64) -> QueueState {
+        queue.release(at: now)
+        var state = QueueState()
+        state.packets = queue.count
+        state.bytes = queue.bytes
+        if queue.count > 0 { state.delay = Nanoseconds(max(0, busyUntil - now)) }
+        return state
+    }
+
     /// Returns whether a packet of the flow would arrive at `now`, unimpaired and with no packet ahead of it.
     @usableFromInline
     package func passesAtOnce(_ flow: FlowState, at now: Int64) -> Bool {

@@ -11,10 +11,10 @@ internal import TCPModel
 /// Used on its event loop only.
 final class LinkDriver {
     let eventLoop: any EventLoop
-    private var link: SharedLink
-    private let origin: NIODeadline
+    var link: SharedLink
+    let origin: NIODeadline
     /// Sessions by flow index. Flow indices are reused, so the whole flow ID is compared.
-    private var sessions: [(flow: FlowID, session: Session)?] = []
+    private(set) var sessions: [(flow: FlowID, session: Session)?] = []
     /// Sessions with pending actions whose flow index has been reused.
     private var displaced: [FlowID: Session] = [:]
     /// Whether work is left for a later turn of the event loop.
@@ -26,15 +26,21 @@ final class LinkDriver {
     private var timerIndex = 0
     /// The deadline of the armed timer; `nil` if none is armed.
     private(set) var timerDeadline: NIODeadline?
-    private var isExecutingActions = false
+    private(set) var isExecutingActions = false
     private var isShutDown = false
     /// Sessions with unflushed writes.
     private var unflushedSessions: [Session] = []
 
     /// The events that the configuration's callbacks need, without those of observers.
-    private let configuredObservation: SharedLink.Observation
-    private var observers: [ProxyObserver] = []
-    private var lastConditions: Conditions
+    let configuredObservation: SharedLink.Observation
+    var observers: [ProxyObserver] = []
+    var lastConditions: Conditions
+    /// Connections whose end has not been reported to observers.
+    var closings: [(flow: FlowID?, event: ConnectionEvent)] = []
+    /// Observed connections into whose exchanges a fault has been injected.
+    var faultedFlows: Set<FlowID> = []
+    /// The numbers of connections by flow index.
+    private var connectionNumbers: [Int] = []
     /// Present while the link has fault rules.
     private var faultReporter: FaultReporter?
     /// Called for each fault of the link's rules.
@@ -54,7 +60,7 @@ final class LinkDriver {
     /// The clients' ports by flow index, for packet events.
     private var clientPorts: [UInt16] = []
     private let serverPort: UInt16
-    private let startUnixNanoseconds = PacketEvent.unixNanosecondsNow
+    private let packetsStartUnixNanoseconds = PacketEvent.unixNanosecondsNow
     /// Supplies the number of each new connection, which selects its random streams.
     private let numbers: ConnectionNumbers
     private(set) var seed: UInt64
@@ -158,6 +164,10 @@ final class LinkDriver {
         sessions[id.index] = (id, session)
         while clientPorts.count <= id.index { clientPorts.append(0) }
         clientPorts[id.index] = session.clientPort
+        while connectionNumbers.count <= id.index { connectionNumbers.append(0) }
+        connectionNumbers[id.index] = link.number(of: id)
+        session.opened(id, number: connectionNumbers[id.index])
+        if observesConnections { send(.connection(opening(of: session)), .connections) }
         if link.needsUpstream(id) { comparisons?.opened(id) }
         return id
     }
@@ -201,7 +211,7 @@ final class LinkDriver {
 
     // MARK: Changes, in effect when the call returns
 
-    private func change(_ body: (inout SharedLink, Instant) -> Void) {
+    func change(_ body: (inout SharedLink, Instant) -> Void) {
         body(&link, now)
         process()
         flush()
@@ -286,31 +296,6 @@ final class LinkDriver {
     private func faultRulesChanged() {
         if link.hasFaultRules != (faultReporter != nil) { faultReporter = link.hasFaultRules ? FaultReporter() : nil }
         updateObservation()
-    }
-
-    // MARK: Observers
-
-    /// Adds an observer, which receives events from now on.
-    func attach(_ observer: ProxyObserver) {
-        if observers.isEmpty { lastConditions = link.conditions }
-        observers.append(observer)
-        updateObservation()
-    }
-
-    /// Removes an observer.
-    func detach(_ observer: ProxyObserver) {
-        observers.removeAll { $0 === observer }
-        updateObservation()
-    }
-
-    /// Returns whether an observer is attached.
-    func isObserved(by observer: ProxyObserver) -> Bool { observers.contains { $0 === observer } }
-
-    private func updateObservation() {
-        var observation = observers.reduce(configuredObservation) { $0.union($1.set.link) }
-        // The events of exchanges name the requests of faults.
-        if link.hasFaultRules { observation.insert(.exchanges) }
-        if observation != link.observation { change { $0.setObservation(observation, at: $1) } }
     }
 
     // MARK: Backlog
@@ -421,7 +406,8 @@ final class LinkDriver {
         return isLast ? displaced.removeValue(forKey: timedAction.flow) : displaced[timedAction.flow]
     }
 
-    private func publishEvents() {
+    /// Passes the recorded events to callbacks and observers.
+    func publishEvents() {
         while let exchange = takeExchangeEvent() {
             onExchange?(exchange.event)
             if let report = faultReporter?.record(exchange.event, { link.faultRules }) { onFault(report) }
@@ -435,13 +421,17 @@ final class LinkDriver {
                 }
                 link.admitRequest(id, of: exchange.flow, at: now)
             }
-            send(.exchange(exchange.event, at: exchange.time), .exchanges)
+            if observers.isEmpty { continue }
+            if case .faultInjected = exchange.event, observesConnections { faultedFlows.insert(exchange.flow) }
+            let number = connectionNumbers[exchange.flow.index]
+            send(.exchange(exchange.event, connection: number, at: exchange.time), .exchanges)
         }
+        publishClosings()
         while let packet = link.takePacket() {
             let event = PacketEvent(
                 record: packet.record, payload: packet.payload, cause: packet.cause,
                 ports: PerDirection(up: clientPorts[packet.record.flow.index], down: serverPort),
-                startUnixNanoseconds: startUnixNanoseconds)
+                startUnixNanoseconds: packetsStartUnixNanoseconds)
             onPacket?(event)
             send(.packet(event), .packets)
         }
@@ -459,10 +449,6 @@ final class LinkDriver {
     /// condition contains it.
     @inline(never)
     private func takeExchangeEvent() -> SharedLink.TimedExchangeEvent? { link.takeExchangeEvent() }
-
-    private func send(_ event: ProxyEvent, _ kind: ObservationSet) {
-        for observer in observers where observer.set.contains(kind) { observer.send(event) }
-    }
 
     private func armTimer() {
         guard !hasBacklog, let next = link.nextDeadline, !isShutDown else { return }

@@ -182,12 +182,16 @@ public final class Proxy: Sendable {
     ///
     /// - Parameter bufferedEventsMax: The maximum number of events that wait to be read; further ones are dropped and
     ///   counted.
+    /// - Parameter statusInterval: The time between two status events.
     public func observe(
-        _ set: ObservationSet, bufferedEventsMax: Int = ProxyObservation.bufferedEventsMaxDefault
+        _ set: ObservationSet, bufferedEventsMax: Int = ProxyObservation.bufferedEventsMaxDefault,
+        statusInterval: Nanoseconds = ProxyObservation.statusInterval
     ) async -> ProxyObservation {
         let (core, eventLoop) = (core, eventLoop)
         return await query { proxy in
-            proxy.observe(set, bufferedEventsMax: bufferedEventsMax) { observer in
+            proxy.observe(
+                set, bufferedEventsMax: bufferedEventsMax, statusInterval: max(statusInterval, .milliseconds(10))
+            ) { observer in
                 eventLoop.execute { core.value.detach(observer.value) }
             }
         }

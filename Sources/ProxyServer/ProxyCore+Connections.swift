@@ -38,6 +38,7 @@ extension ProxyCore {
     }
 
     func sessionEnded(_ session: Session) {
+        linkDriver.ended(session)
         let removed = sessions.removeValue(forKey: ObjectIdentifier(session))
         precondition(removed != nil, "a session ended twice")
         updateReadSizes()

@@ -9,13 +9,13 @@ extension ProxyCore {
     ///
     /// - Parameter onTermination: Called with the observer when its stream is no longer read.
     func observe(
-        _ set: ObservationSet, bufferedEventsMax: Int,
+        _ set: ObservationSet, bufferedEventsMax: Int, statusInterval: Nanoseconds,
         onTermination: @escaping @Sendable (NIOLoopBound<ProxyObserver>) -> Void
     ) -> EventLoopFuture<ProxyObservation> {
         let (events, continuation) = AsyncStream.makeStream(
             of: ProxyEvent.self, bufferingPolicy: .bufferingOldest(max(1, bufferedEventsMax)))
         let droppedTotal = ProxyObservation.DropCounter()
-        let observer = ProxyObserver(set, continuation, droppedTotal)
+        let observer = ProxyObserver(set, statusInterval: statusInterval, continuation, droppedTotal)
         let bound = NIOLoopBound(observer, eventLoop: eventLoop)
         continuation.onTermination = { _ in onTermination(bound) }
         if isStopping { observer.finish() }
@@ -26,7 +26,8 @@ extension ProxyCore {
             self.change(impairs: usesLink) { $0.attach(observer) }.assumeIsolated().map {
                 if set.contains(.status) { self.sendStatus(to: observer) }
                 return ProxyObservation(
-                    events: events, connectionsMoved: connectionsMoved, droppedTotal: droppedTotal)
+                    events: events, connectionsMoved: connectionsMoved,
+                    startUnixNanoseconds: self.linkDriver.startUnixNanoseconds, droppedTotal: droppedTotal)
             }.nonisolated()
         }.nonisolated()
     }
@@ -40,7 +41,7 @@ extension ProxyCore {
     private func sendStatus(to observer: ProxyObserver) {
         guard linkDriver.isObserved(by: observer), !isStopping else { return }
         status().assumeIsolated().whenSuccess { observer.send(.status($0)) }
-        eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(ProxyObservation.statusInterval.count)) {
+        eventLoop.assumeIsolated().scheduleTask(in: .nanoseconds(observer.statusInterval.count)) {
             self.sendStatus(to: observer)
         }
     }

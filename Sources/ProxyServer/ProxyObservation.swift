@@ -15,8 +15,10 @@ public struct ObservationSet: OptionSet, Hashable, Sendable {
     public static let packets = ObservationSet(rawValue: 2)
     /// Changes of the conditions and of the treatment of new connections.
     public static let conditions = ObservationSet(rawValue: 4)
-    /// The proxy's status, once per ``ProxyObservation/statusInterval``.
+    /// The proxy's status, once per interval.
     public static let status = ObservationSet(rawValue: 8)
+    /// Connections on the link that open and close; those that are open when the observation starts are reported first.
+    public static let connections = ObservationSet(rawValue: 16)
 
     /// The events that the link must record. Connections cannot use the fast path while it records.
     var link: SharedLink.Observation {
@@ -29,8 +31,10 @@ public struct ObservationSet: OptionSet, Hashable, Sendable {
 
 /// An event of an observed proxy.
 public enum ProxyEvent: Sendable {
-    /// An event of an HTTP exchange, at a time of the model.
-    case exchange(ExchangeEvent, at: Instant)
+    /// An event of an HTTP exchange of the connection with this number, at a time of the model.
+    case exchange(ExchangeEvent, connection: Int, at: Instant)
+    /// A connection has opened or closed.
+    case connection(ConnectionEvent)
     /// A packet on the modelled link.
     case packet(PacketEvent)
     /// New conditions, and the resulting treatment of new connections.
@@ -39,6 +43,61 @@ public enum ProxyEvent: Sendable {
     case status(ProxyStatus)
     /// Events that were dropped at this position of the stream, because it was full.
     case dropped(Int)
+}
+
+/// The opening or the end of a connection of an observed proxy.
+public struct ConnectionEvent: Hashable, Sendable {
+    /// The number of the connection.
+    public let number: Int
+    /// The client's address.
+    public let client: Endpoint?
+    /// The time at which the client connected.
+    public let opened: Instant
+    /// The end; `nil` for an open connection.
+    public let end: End?
+
+    /// The end of a connection.
+    public struct End: Hashable, Sendable {
+        /// The time.
+        public let time: Instant
+        /// The reason.
+        public let reason: ConnectionEndReason
+        /// Payload bytes read from the sockets.
+        public let bytesRead: PerDirection<Int>
+
+        /// Creates an end.
+        public init(time: Instant, reason: ConnectionEndReason, bytesRead: PerDirection<Int>) {
+            self.time = time
+            self.reason = reason
+            self.bytesRead = bytesRead
+        }
+    }
+
+    /// Creates an event.
+    public init(number: Int, client: Endpoint?, opened: Instant, end: End? = nil) {
+        self.number = number
+        self.client = client
+        self.opened = opened
+        self.end = end
+    }
+}
+
+/// The first cause of the end of a connection.
+public enum ConnectionEndReason: String, Hashable, Sendable {
+    /// The client has sent a FIN.
+    case clientClosed = "client closed"
+    /// The client has sent a RST, or its socket has failed.
+    case clientReset = "client reset"
+    /// The server has sent a FIN.
+    case serverClosed = "server closed"
+    /// The server has sent a RST, or its socket has failed.
+    case serverReset = "server reset"
+    /// No upstream could be reached.
+    case unreachable
+    /// A fault.
+    case fault
+    /// A call, new conditions, or the end of the proxy.
+    case proxy
 }
 
 /// An observation of a running proxy, with a bounded stream of events.
@@ -50,12 +109,14 @@ public struct ProxyObservation: Sendable {
     public let events: AsyncStream<ProxyEvent>
     /// The connections that left the fast path because the observation started.
     public let connectionsMoved: Int
+    /// The time of ``Determinism/Instant/start`` of the events, in nanoseconds since 1970 by ``ProcessClock``.
+    public let startUnixNanoseconds: Int64
     let droppedTotal: DropCounter
 
     /// Events dropped so far.
     public var eventsDropped: Int { droppedTotal.count.load(ordering: .relaxed) }
 
-    /// The time between two ``ProxyEvent/status(_:)`` events.
+    /// The default time between two ``ProxyEvent/status(_:)`` events.
     public static let statusInterval = Nanoseconds.seconds(1)
     /// The default limit on events that wait to be read.
     public static let bufferedEventsMaxDefault = 4096
@@ -69,16 +130,19 @@ public struct ProxyObservation: Sendable {
 /// The sending side of an observation. Used on its proxy's event loop only.
 final class ProxyObserver {
     let set: ObservationSet
+    /// The time between two status events.
+    let statusInterval: Nanoseconds
     private let continuation: AsyncStream<ProxyEvent>.Continuation
     private let droppedTotal: ProxyObservation.DropCounter
     /// Events dropped since the last one that was sent.
     private var droppedNow = 0
 
     init(
-        _ set: ObservationSet, _ continuation: AsyncStream<ProxyEvent>.Continuation,
+        _ set: ObservationSet, statusInterval: Nanoseconds, _ continuation: AsyncStream<ProxyEvent>.Continuation,
         _ droppedTotal: ProxyObservation.DropCounter
     ) {
         self.set = set
+        self.statusInterval = statusInterval
         self.continuation = continuation
         self.droppedTotal = droppedTotal
     }

@@ -65,6 +65,10 @@ public struct LinkStatus: Hashable, Sendable {
     public let hasOutage: PerDirection<Bool>
     /// Packets in the queue.
     public let queueDepth: PerDirection<Int>
+    /// The queues.
+    public let queue: PerDirection<QueueState>
+    /// The mean of the smoothed round trips of open connections on the link; `nil` without a sample.
+    public let smoothedRoundTrip: Nanoseconds?
     /// Packet counters since the start.
     public let counters: PerDirection<PipeCounters>
     /// The position of the timeline; `nil` if none is running.
@@ -74,6 +78,9 @@ public struct LinkStatus: Hashable, Sendable {
     /// Payload bytes held in memory.
     public private(set) var bytesHeld: Int
 
+    /// The number of connections whose round trips ``smoothedRoundTrip`` contains at most.
+    private static let roundTripConnectionsMax = 64
+
     init(_ link: inout SharedLink) {
         conditions = link.conditions
         timeline = link.timelinePosition
@@ -82,6 +89,8 @@ public struct LinkStatus: Hashable, Sendable {
         readPauses = link.readPauses
         bytesCarried = link.bytesCarried
         queueDepth = PerDirection(up: link.queueDepth(.up), down: link.queueDepth(.down))
+        queue = PerDirection(up: link.queueState(.up), down: link.queueState(.down))
+        smoothedRoundTrip = link.smoothedRoundTrip(connectionsMax: Self.roundTripConnectionsMax)
         counters = PerDirection(up: link.counters(.up), down: link.counters(.down))
         orphans = link.orphanCount
         bytesHeld = link.bytesHeld

@@ -15,6 +15,14 @@ final class Session {
     /// Called once, when the session has no socket left.
     var onEnd: () -> Void = {}
     private(set) var flow: FlowID?
+    /// The flow, also after it has ended.
+    private(set) var openedFlow: FlowID?
+    /// The number of the connection; -1 before it has a flow.
+    private(set) var number = -1
+    /// The first cause of the end of the connection, if it came from outside.
+    private(set) var endReason: ConnectionEndReason?
+    /// Whether the link has closed or aborted a socket.
+    private var wasReset = false
     /// The handler of the client's socket (`up`) and of the upstream's (`down`).
     private var handlers: PerDirection<SocketHandler?> = PerDirection(up: nil, down: nil)
     private var openChannels = 0
@@ -105,6 +113,12 @@ final class Session {
         }
     }
 
+    /// Records the flow that the driver has opened.
+    func opened(_ flow: FlowID, number: Int) {
+        openedFlow = flow
+        self.number = number
+    }
+
     /// The client's port.
     var clientPort: UInt16 { UInt16(truncatingIfNeeded: clientAddress?.port ?? 0) }
 
@@ -185,6 +199,7 @@ final class Session {
         cancelDials()
         dialIsFinished = true
         let wasNeeded = needsUpstream
+        if endReason == nil, wasNeeded { endReason = .unreachable }
         if let flow { driver.upstreamFailed(flow) }
         driver.flush()
         endIfNoSocketIsLeft()
@@ -199,7 +214,14 @@ final class Session {
 
     /// Passes an event of one of the sockets to the link.
     func receive(_ event: SocketEvent) {
-        if case .bytes(let buffer, from: let side) = event { bytesRead[side.sendDirection] += buffer.readableBytes }
+        switch event {
+        case .bytes(let buffer, from: let side): bytesRead[side.sendDirection] += buffer.readableBytes
+        case .inputClosed(let side) where endReason == nil:
+            endReason = side == .client ? .clientClosed : .serverClosed
+        case .gone(let side) where endReason == nil && !wasReset:
+            endReason = side == .client ? .clientReset : .serverReset
+        case .connected, .inputClosed, .gone, .drained: break
+        }
         if let flow { driver.receive(event, on: flow) }
     }
 
@@ -237,15 +259,18 @@ final class Session {
         case .closeOutput(let side):
             handlers[side.sendDirection]?.closeOutput()
         case .close(let side):
+            wasReset = true
             handlers[side.sendDirection]?.closeAfterWrites()
         case .flush(let side):
             handlers[side.sendDirection]?.flush()
         case .reset(let side):
+            wasReset = true
             // The kernel may have completed a dial whose event has not been delivered yet.
             if side == .server, handlers.down == nil { for handler in dialling { handler.reset() } }
             handlers[side.sendDirection]?.reset()
             if handlers[side.sendDirection] == nil { detachedSocket(side)?.reset() }
         case .resetAfterWrites(let side):
+            wasReset = true
             if let handler = handlers[side.sendDirection] {
                 handler.resetAfterWrites()
             } else {

@@ -138,6 +138,18 @@ public struct TCPLink: ~Copyable {
         link.queueDepth(direction, at: now.bounded)
     }
 
+    /// Returns the state of a direction's queue.
+    public mutating func queueState(_ direction: Direction, at now: Instant) -> QueueState {
+        link.queueState(direction, at: now.bounded)
+    }
+
+    /// Returns the smoothed round trip of an end's sender; `nil` before the first sample.
+    public func smoothedRoundTrip(_ id: FlowID, _ side: Side) -> Nanoseconds? {
+        guard contains(id) else { return nil }
+        let srtt = connections[id.index].endpoints[side.sendDirection].endpoint.sender.estimator.srtt
+        return srtt > 0 ? Nanoseconds(srtt) : nil
+    }
+
     /// Returns whether the SYN has reached the server.
     public func hasReachedServer(_ id: FlowID) -> Bool {
         contains(id) && connections[id.index].endpoints.down.endpoint.state != .closed

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
+internal import ControlAPI
 internal import Foundation
 internal import Impairment
 internal import LinkModel
@@ -21,6 +22,7 @@ struct ProxyCommand: AsyncParsableCommand {
               slowlane proxy --listen 127.0.0.1:9000 --upstream 8000
               slowlane proxy --upstream 8000 --profile ./office.yaml
               slowlane proxy --upstream 8000 --timeline subway --seed 7
+              slowlane proxy --upstream 8000 --dashboard
               slowlane proxy --upstream 8000 --netem-up 'delay 100ms' \\
                   --netem-down 'delay 100ms loss 2% rate 780kbit'
 
@@ -120,6 +122,13 @@ struct ProxyCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Longest wait for data in flight after a stop, in seconds.", valueName: "seconds"))
     var grace = 5.0
 
+    @Option(
+        name: .customLong("dashboard"), defaultAsFlag: 8474,
+        help: ArgumentHelp(
+            "Serve the dashboard and the API of 'slowlane server' for this proxy on a port of 127.0.0.1 (0 picks a free one).",
+            valueName: "port"))
+    var dashboardPort: Int?
+
     @Flag(help: "Stop at the end of standard input, after its commands.")
     var untilEof = false
 
@@ -141,6 +150,9 @@ struct ProxyCommand: AsyncParsableCommand {
         _ = try faultRules()
         if let maxConnections, !(1...1_000_000).contains(maxConnections) {
             throw ValidationError("--max-connections \(maxConnections) must be from 1 to 1000000")
+        }
+        if let dashboardPort, !(0...65535).contains(dashboardPort) {
+            throw ValidationError("--dashboard \(dashboardPort) must be a port, from 0 to 65535")
         }
         if Self.ends[pcapngAt] == nil {
             throw ValidationError("--pcapng-at '\(pcapngAt.prefix(40))' must be server or client")
@@ -197,16 +209,22 @@ struct ProxyCommand: AsyncParsableCommand {
             if let error = error as? ProxyError, error.code == .upstreamIsProxy { throw ExitStatus.usage }
             throw ExitStatus.unavailable
         }
+        let dashboard = try await startDashboard(console)
+        let adopted = await dashboard?.api.adopt(
+            proxy, named: "proxy", upstream: "\(upstream)", conditions: configuration.conditions,
+            profile: profileName(of: link), timeline: link.timeline, seed: configuration.seed)
         var stops: InteractiveProxy.StopReasons = []
         if untilEof { stops.insert(.inputEnd) }
         if exitWithParent { stops.insert(.parentExit) }
         var session = InteractiveProxy(
             proxy, console: console, events: events, conditionsName: link.name, timeline: link.timeline,
-            grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet, stops: stops)
+            grace: .nanoseconds(Int64(grace * 1e9)), isQuiet: quiet, stops: stops, adopted: adopted)
         session.announce(upstream: upstream, conditions: link.text)
+        if let dashboard { console.print("dashboard \(dashboard.url)") }
         // The event loop logs, and must not wait for the reader of the output.
         console.writeAsynchronously()
         await session.run()
+        await dashboard?.stop()
         if let capture {
             let loss = capture.close()
             if loss.packets > 0 {
@@ -217,6 +235,23 @@ struct ProxyCommand: AsyncParsableCommand {
                 throw ExitStatus.unavailable
             }
         }
+    }
+
+    private func startDashboard(_ console: Console) async throws -> ForegroundDashboard? {
+        guard let dashboardPort else { return nil }
+        let folder = ProcessInfo.processInfo.environment["SLOWLANE_DASHBOARD_FILES"]
+        do {
+            return try await ForegroundDashboard.start(
+                port: dashboardPort, seed: link.seed, Dashboard(folder: folder))
+        } catch {
+            console.error("--dashboard: \(error)")
+            throw ExitStatus.unavailable
+        }
+    }
+
+    private func profileName(of link: LinkSource) -> String? {
+        if case .constant(_, let name) = link, name != "netem" { return name }
+        return nil
     }
 
     private func linkCapture(

@@ -28,6 +28,7 @@ struct ServerCommand: AsyncParsableCommand {
               SLOWLANE_NO_TOKEN=1             same as --no-token
               SLOWLANE_ALLOW_HOST=NAME,NAME   same as --allow-host
               LOG_LEVEL=error                 print errors only (default: info)
+              SLOWLANE_DASHBOARD_FILES=DIR    read the files of the dashboard from a folder
 
             SIGINT and SIGTERM stop the server and close all connections.
 
@@ -101,11 +102,19 @@ struct ServerCommand: AsyncParsableCommand {
             valueName: "count"))
     var maxCallers = ServerLimits().apiConnectionsMax
 
+    @Option(
+        help: ArgumentHelp(
+            "The dashboard at '/': on, view (browsers change nothing) or off.", valueName: "mode"))
+    var dashboard = "on"
+
     @Flag(name: .shortAndLong, help: "Print results only.")
     var quiet = false
 
     func validate() throws {
         if token != nil && noToken { throw ValidationError("give one of --token and --no-token") }
+        guard Dashboard.Mode(rawValue: dashboard) != nil else {
+            throw ValidationError("--dashboard '\(dashboard.prefix(20))' must be on, view or off")
+        }
         if token?.isEmpty == true { throw ValidationError("--token must not be empty") }
         guard (1...1000).contains(maxFaults) else {
             throw ValidationError("--max-faults \(maxFaults) must be from 1 to 1000")
@@ -127,6 +136,8 @@ struct ServerCommand: AsyncParsableCommand {
         server.limits = limits
         if proxyMetrics || runtimeMetrics { server.metrics = .init(proxies: proxyMetrics, process: runtimeMetrics) }
         server.token = token
+        server.dashboard = Dashboard(
+            mode: Dashboard.Mode(rawValue: dashboard) ?? .on, folder: environment["SLOWLANE_DASHBOARD_FILES"])
         do {
             server.needsNoToken = try EnvironmentVariable.boolean("SLOWLANE_NO_TOKEN", in: environment) || noToken
         } catch {

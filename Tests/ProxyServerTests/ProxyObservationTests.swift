@@ -74,7 +74,7 @@ import Testing
             let (client, server) = try await Self.connect(proxy, listener)
             try await Self.send(Array("GET /a HTTP/1.1\r\nHost: a\r\n\r\n".utf8), client, server)
             for await event in observation.events {
-                guard case .exchange(.requested(_, let head, _, _), _) = event else { continue }
+                guard case .exchange(.requested(_, let head, _, _), _, _) = event else { continue }
                 #expect(head.method == "GET" && head.target == "/a")
                 break
             }

@@ -1,0 +1,33 @@
+public import ControlAPI
+internal import NIOPosix
+
+/// The control API and the dashboard of `slowlane proxy`, on a port of the loopback interface.
+public struct ForegroundDashboard: Sendable {
+    /// The API.
+    public let api: API
+    private let server: APIServer
+
+    /// The URL of the page.
+    public var url: String { "http://127.0.0.1:\(server.port)/" }
+
+    /// Starts the API without proxies. Throws an ``ControlAPI/APIServer/StartError``.
+    ///
+    /// - Parameter port: The port; 0 picks a free one.
+    public static func start(port: Int, seed: UInt64, _ dashboard: Dashboard) async throws -> ForegroundDashboard {
+        var limits = ServerLimits()
+        limits.proxiesMax = 1
+        let api = API(
+            seed: seed, limits: limits, version: SlowlaneVersion.current, dashboard: dashboard,
+            on: MultiThreadedEventLoopGroup.singleton)
+        let server = try await APIServer.start(
+            api, host: "127.0.0.1", port: port,
+            requestGuard: RequestGuard(boundTo: "127.0.0.1", token: nil, allowedHosts: []))
+        return ForegroundDashboard(api: api, server: server)
+    }
+
+    /// Closes the port and all connections to it.
+    public func stop() async {
+        await server.stop()
+        await api.close()
+    }
+}

@@ -1,0 +1,230 @@
+internal import ConfigFiles
+internal import Determinism
+internal import Impairment
+internal import JSON
+internal import LinkModel
+internal import ProxyServer
+
+/// A recording of the links and faults of all proxies, from which a scenario can be written.
+///
+/// The states of proxies after changes are its inputs, each with the time in nanoseconds since 1970.
+struct LinkRecording {
+    /// The link of a proxy from a time on.
+    struct Change: Hashable {
+        /// The conditions, or a timeline at a position.
+        enum Setting: Hashable {
+            case constant(Timeline.NamedConditions)
+            case timeline(TimelineFile, elapsed: Nanoseconds, seed: UInt64)
+        }
+
+        let start: Nanoseconds
+        let setting: Setting
+        let outage: PerDirection<Bool>
+    }
+
+    /// A fault that was added at a time.
+    struct Fault: Hashable {
+        let time: Nanoseconds
+        let name: String
+        let rule: FaultRule
+    }
+
+    /// The changes of one proxy.
+    struct Track {
+        let proxy: String
+        fileprivate(set) var changes: [Change] = []
+        fileprivate(set) var faults: [Fault] = []
+        fileprivate var currentFaults: [StoredFault] = []
+    }
+
+    /// The time of the start.
+    let started: Int64
+    /// The time of the end; `nil` while the recording is on.
+    private(set) var ended: Int64?
+    private(set) var tracks: [Track] = []
+    /// Whether changes were left out, because there were too many.
+    private(set) var isFull = false
+
+    /// The maximum number of changes and faults.
+    static let stepsMax = 2000
+    /// The maximum number of proxies.
+    static let proxiesMax = 100
+    /// The longest recording: what follows is left out.
+    static let timeMax = Timeline.timeMax
+
+    init(at time: Int64) { started = time }
+
+    /// The number of recorded changes and faults, without the links at the start.
+    var steps: Int { tracks.reduce(0) { $0 + $1.changes.count - 1 + $1.faults.count } }
+
+    /// Ends the recording.
+    mutating func end(at time: Int64) { if ended == nil { ended = max(time, started) } }
+
+    /// Records the state of a proxy.
+    mutating func record(_ proxy: ManagedProxy, _ status: ProxyStatus?, at time: Int64) {
+        let offset = offset(time)
+        guard ended == nil, offset <= Self.timeMax, steps < Self.stepsMax else {
+            isFull = isFull || ended == nil
+            return
+        }
+        var index = tracks.firstIndex { $0.proxy.hasSameBytes(as: proxy.name) }
+        if index == nil {
+            guard tracks.count < Self.proxiesMax else {
+                isFull = true
+                return
+            }
+            tracks.append(Track(proxy: proxy.name))
+            index = tracks.count - 1
+        }
+        guard let index else { return }
+        let isFirst = tracks[index].changes.isEmpty
+        let change = Change(
+            start: isFirst ? .zero : offset, setting: Self.setting(of: proxy, status), outage: proxy.outage)
+        if isFirst || !Self.continues(tracks[index].changes[tracks[index].changes.count - 1], change) {
+            if !isFirst, tracks[index].changes[tracks[index].changes.count - 1].start == change.start {
+                tracks[index].changes.removeLast()
+            }
+            tracks[index].changes.append(change)
+        }
+        for fault in proxy.faults {
+            let isKnown = tracks[index].currentFaults.contains { known in
+                known.name.hasSameBytes(as: fault.name) && known.rule == fault.rule
+            }
+            if !isKnown { tracks[index].faults.append(Fault(time: offset, name: fault.name, rule: fault.rule)) }
+        }
+        tracks[index].currentFaults = proxy.faults
+    }
+
+    /// Returns a time as an offset from the start, in whole milliseconds.
+    private func offset(_ time: Int64) -> Nanoseconds {
+        Nanoseconds(max(0, time.subtractingSaturating(started)) / 1_000_000 * 1_000_000)
+    }
+
+    private static func setting(of proxy: ManagedProxy, _ status: ProxyStatus?) -> Change.Setting {
+        switch proxy.link {
+        case .constant(let conditions, let profile):
+            let isClear = conditions.isClear && conditions.connectionPolicy == .open
+            return .constant(Timeline.NamedConditions(profile ?? (isClear ? "none" : "custom"), conditions))
+        case .timeline(let file):
+            if let paused = proxy.pausedTimeline {
+                return .constant(
+                    Timeline.NamedConditions(paused.name, status?.link.conditions ?? proxy.link.initialConditions))
+            }
+            return .timeline(file, elapsed: status?.link.timeline?.elapsed ?? .zero, seed: proxy.lastStartSeed)
+        }
+    }
+
+    /// Returns whether a change is only the continuation of the one before.
+    private static func continues(_ old: Change, _ new: Change) -> Bool {
+        guard old.outage == new.outage else { return false }
+        guard case .timeline(let file, let elapsed, let seed) = old.setting,
+            case .timeline(let newFile, let newElapsed, let newSeed) = new.setting
+        else { return old.setting == new.setting }
+        let expected = elapsed + (new.start - old.start)
+        return file == newFile && seed == newSeed && abs((newElapsed - expected).count) < positionTolerance
+    }
+
+    /// The difference of positions, in nanoseconds, below which a timeline was not moved.
+    private static let positionTolerance: Int64 = 100_000_000
+
+    // MARK: The scenario
+
+    /// The maximum number of entries that one timeline becomes.
+    private static let entriesMax = 1000
+    /// The shortest time between two entries of a ramp.
+    private static let rampStep: Int64 = 500_000_000
+
+    /// Returns the links of a track up to the end, with their starts; no two start at the same time.
+    static func links(of track: Track, until end: Nanoseconds) -> [(start: Nanoseconds, link: Timeline.NamedConditions)]
+    {
+        var links: [(start: Nanoseconds, link: Timeline.NamedConditions)] = []
+        func append(_ start: Int64, _ link: Timeline.NamedConditions, _ outage: PerDirection<Bool>) {
+            let start = Nanoseconds(start / 1_000_000 * 1_000_000)
+            let link = self.link(link, outage)
+            if links.last?.start == start { links.removeLast() }
+            if links.last?.link == link { return }
+            links.append((start, link))
+        }
+        for (index, change) in track.changes.enumerated() {
+            let next = index + 1 < track.changes.count ? track.changes[index + 1].start : end
+            switch change.setting {
+            case .constant(let link): append(change.start.count, link, change.outage)
+            case .timeline(let file, let elapsed, let seed):
+                var run = TimelineRun(
+                    file.timeline, startingAt: Instant(change.start - elapsed), seed: seed, name: "link/timeline")
+                _ = run.advance(to: Instant(change.start))
+                var last = change.start.count
+                append(last, Timeline.NamedConditions(run.name, run.conditions), change.outage)
+                var pending: Int64?
+                var count = 0
+                while let time = run.nextDeadline?.sinceStart.count, time < next.count, count < entriesMax {
+                    if let pending, !run.isRamping || time - pending >= rampStep {
+                        append(pending, named(run), change.outage)
+                        (last, count) = (pending, count + 1)
+                    }
+                    pending = nil
+                    _ = run.advance(to: Instant(Nanoseconds(time)))
+                    if run.isRamping, time - last < rampStep {
+                        pending = time
+                    } else {
+                        append(time, named(run), change.outage)
+                        (last, count) = (time, count + 1)
+                    }
+                }
+                if let pending { append(pending, named(run), change.outage) }
+            }
+        }
+        return links
+    }
+
+    /// Returns the current conditions; those within a ramp have no name.
+    private static func named(_ run: TimelineRun) -> Timeline.NamedConditions {
+        let profile = ProfileCatalogue.builtInProfile(named: run.name)
+        return Timeline.NamedConditions(profile?.conditions == run.conditions ? run.name : "custom", run.conditions)
+    }
+
+    /// Returns a link with an outage.
+    private static func link(
+        _ link: Timeline.NamedConditions, _ outage: PerDirection<Bool>
+    ) -> Timeline.NamedConditions {
+        if outage.up && outage.down, let all = ProfileCatalogue.builtInProfile(named: "100-loss") {
+            return Timeline.NamedConditions(all.id, all.conditions)
+        }
+        guard outage.up || outage.down else { return link }
+        var conditions = link.conditions
+        if outage.up { conditions.up.loss = .one }
+        if outage.down { conditions.down.loss = .one }
+        return Timeline.NamedConditions("custom", conditions)
+    }
+
+    /// Returns the scenario as YAML; `nil` without proxies, or if a link has a trace, which is a file of its own.
+    ///
+    /// - Parameter time: The current time, the end of a recording that is on.
+    func yaml(at time: Int64) -> String? {
+        guard !tracks.isEmpty else { return nil }
+        let end = min(Self.timeMax, offset(ended ?? time))
+        var text = RecordedScenario(end: end, isComplete: !isFull)
+        var names: [String] = []
+        for track in tracks {
+            let device = Self.deviceName(of: track.proxy, names)
+            names.append(device)
+            guard text.add(track, device: device, Self.links(of: track, until: end)) else { return nil }
+        }
+        return text.yaml
+    }
+
+    /// Returns a name of letters and digits that begins with a capital letter.
+    private static func deviceName(of proxy: String, _ taken: [String]) -> String {
+        let letters = proxy.utf8.filter { byte in
+            (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+        }.prefix(30)
+        var name = String(decoding: letters, as: UTF8.self)
+        if let first = name.first, first.isLetter {
+            name = first.uppercased() + name.dropFirst()
+        } else {
+            name = "P" + name
+        }
+        if !taken.contains(name) { return name }
+        return (2...taken.count + 2).lazy.map { "\(name)x\($0)" }.first { !taken.contains($0) } ?? name
+    }
+}

@@ -1,0 +1,78 @@
+internal import Determinism
+internal import Impairment
+internal import LinkModel
+internal import NIOCore
+
+/// The observers of a link.
+extension LinkDriver {
+    /// Adds an observer, which receives events from now on.
+    func attach(_ observer: ProxyObserver) {
+        if observers.isEmpty { lastConditions = link.conditions }
+        observers.append(observer)
+        updateObservation()
+        guard observer.set.contains(.connections) else { return }
+        for id in link.connections where id.index < sessions.count {
+            guard let (flow, session) = sessions[id.index], flow == id else { continue }
+            observer.send(.connection(opening(of: session)))
+        }
+    }
+
+    /// Removes an observer.
+    func detach(_ observer: ProxyObserver) {
+        observers.removeAll { $0 === observer }
+        if !observesConnections { faultedFlows = [] }
+        updateObservation()
+    }
+
+    /// Returns whether an observer is attached.
+    func isObserved(by observer: ProxyObserver) -> Bool { observers.contains { $0 === observer } }
+
+    /// The time of the model's start, in nanoseconds since 1970 by ``ProcessClock``.
+    var startUnixNanoseconds: Int64 { ProcessClock.unixNanoseconds(of: origin) }
+
+    /// Whether an observer wants connections.
+    var observesConnections: Bool { observers.contains { $0.set.contains(.connections) } }
+
+    /// Returns the event of a session.
+    func opening(of session: Session, _ end: ConnectionEvent.End? = nil) -> ConnectionEvent {
+        ConnectionEvent(
+            number: session.number, client: session.clientAddress,
+            opened: Instant(Nanoseconds((session.startedAt - origin).nanoseconds)), end: end)
+    }
+
+    /// Reports the end of a session to observers, after the events of its exchanges.
+    func ended(_ session: Session) {
+        guard observesConnections, session.number >= 0 else { return }
+        let reason = session.endReason ?? .proxy
+        let end = ConnectionEvent.End(time: now, reason: reason, bytesRead: session.bytesRead)
+        closings.append((session.openedFlow, opening(of: session, end)))
+        if !isExecutingActions { publishEvents() }
+    }
+
+    /// Reports the ends of sessions.
+    func publishClosings() {
+        guard !closings.isEmpty else { return }
+        for (flow, event) in closings {
+            var event = event
+            if let flow, faultedFlows.remove(flow) != nil, let end = event.end, end.reason == .proxy {
+                event = ConnectionEvent(
+                    number: event.number, client: event.client, opened: event.opened,
+                    end: ConnectionEvent.End(time: end.time, reason: .fault, bytesRead: end.bytesRead))
+            }
+            send(.connection(event), .connections)
+        }
+        closings.removeAll(keepingCapacity: true)
+    }
+
+    func updateObservation() {
+        var observation = observers.reduce(configuredObservation) { $0.union($1.set.link) }
+        // The events of exchanges name the requests of faults.
+        if link.hasFaultRules { observation.insert(.exchanges) }
+        if observation != link.observation { change { $0.setObservation(observation, at: $1) } }
+    }
+
+    /// Sends an event to the observers of its kind.
+    func send(_ event: ProxyEvent, _ kind: ObservationSet) {
+        for observer in observers where observer.set.contains(kind) { observer.send(event) }
+    }
+}
