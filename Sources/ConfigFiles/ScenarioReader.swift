@@ -51,6 +51,7 @@ final class ScenarioReader {
             }
         }
         readServer(fields["server"], &scenario)
+        readPolicy(fields["policy"], &scenario)
         readWriters(fields["writers"], &scenario)
         guard readDevices(fields["devices"], network: fields["network"], &scenario) else { return nil }
         collectNames(fields["steps"])
@@ -111,7 +112,7 @@ final class ScenarioReader {
         guard let fields = fields(node, "explore") else { return nil }
         let parts =
             fields["vary"] == nil
-            ? [.workload, .network, .faults]
+            ? Scenario.Exploration.Part.allCases
             : fields.list("vary").compactMap { reader.value($0, as: Scenario.Exploration.Part.self) }
         return fields.integer("seeds").map { Scenario.Exploration(seeds: $0, vary: parts) }
     }
