@@ -7,6 +7,8 @@ import threading
 import pytest
 from playwright.sync_api import expect, sync_playwright
 
+from dashboard_page import Tab
+from events_server import EventsServer
 from notes_app import NotesApp
 
 # A stalled connection continues with its next TCP retransmission, seconds after the end of an outage.
@@ -31,9 +33,14 @@ def slowlane_upstream(app):
     return app.address
 
 
+def chromium():
+    """Returns the path of the browser, or None."""
+    return os.environ.get("SLOWLANE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
 @pytest.fixture(scope="session")
 def browser():
-    program = os.environ.get("SLOWLANE_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    program = chromium()
     if not program:
         pytest.fail("cannot find chromium; install it (Debian: apt-get install chromium) or set SLOWLANE_CHROMIUM", pytrace=False)
     with sync_playwright() as playwright:
@@ -50,3 +57,25 @@ def page(request, browser, network):
     if folder:
         page.screenshot(path=os.path.join(folder, re.sub(r"\W", "-", request.node.name) + ".png"))
     page.close()
+
+
+@pytest.fixture
+def events():
+    """A server of scripted events with one proxy."""
+    with EventsServer() as server:
+        server.add_proxy("notes")
+        yield server
+
+
+@pytest.fixture
+def tab(browser, events):
+    """A tab of its dashboard; the test fails if the tab reports an error or asks another origin for anything."""
+    tab = Tab(browser, events.url)
+    yield tab
+    tab.close()
+
+
+@pytest.fixture
+def dashboard(tab):
+    """The page of the dashboard, live."""
+    return tab.open()

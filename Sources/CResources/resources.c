@@ -295,17 +295,62 @@ static const struct cresources_file files[] = {
     {"Sources/ControlAPI/openapi.json", (const char[]){
 #embed "../../Sources/ControlAPI/openapi.json" suffix(, 0)
     }},
+    {"Sources/CResources/dashboard/app.js", (const char[]){
+#embed "dashboard/app.js" suffix(, 0)
+    }},
+    {"Sources/CResources/dashboard/chart.js", (const char[]){
+#embed "dashboard/chart.js" suffix(, 0)
+    }},
+    {"Sources/CResources/dashboard/details.js", (const char[]){
+#embed "dashboard/details.js" suffix(, 0)
+    }},
+    {"Sources/CResources/dashboard/filter.js", (const char[]){
+#embed "dashboard/filter.js" suffix(, 0)
+    }},
+    {"Sources/CResources/dashboard/format.js", (const char[]){
+#embed "dashboard/format.js" suffix(, 0)
+    }},
+    {"Sources/CResources/dashboard/help.js", (const char[]){
+#embed "dashboard/help.js" suffix(, 0)
+    }},
+    {"Sources/CResources/dashboard/icon-lost.svg", (const char[]){
+#embed "dashboard/icon-lost.svg" suffix(, 0)
+    }},
+    {"Sources/CResources/dashboard/icon-on.svg", (const char[]){
+#embed "dashboard/icon-on.svg" suffix(, 0)
+    }},
+    {"Sources/CResources/dashboard/icon.svg", (const char[]){
+#embed "dashboard/icon.svg" suffix(, 0)
+    }},
     {"Sources/CResources/dashboard/index.html", (const char[]){
 #embed "dashboard/index.html" suffix(, 0)
     }},
-    {"Sources/CResources/dashboard/app.js", (const char[]){
-#embed "dashboard/app.js" suffix(, 0)
+    {"Sources/CResources/dashboard/model.js", (const char[]){
+#embed "dashboard/model.js" suffix(, 0)
+    }},
+    {"Sources/CResources/dashboard/proxies.js", (const char[]){
+#embed "dashboard/proxies.js" suffix(, 0)
+    }},
+    {"Sources/CResources/dashboard/snippets.js", (const char[]){
+#embed "dashboard/snippets.js" suffix(, 0)
+    }},
+    {"Sources/CResources/dashboard/stream.js", (const char[]){
+#embed "dashboard/stream.js" suffix(, 0)
     }},
     {"Sources/CResources/dashboard/style.css", (const char[]){
 #embed "dashboard/style.css" suffix(, 0)
     }},
-    {"Sources/CResources/dashboard/icon.svg", (const char[]){
-#embed "dashboard/icon.svg" suffix(, 0)
+    {"Sources/CResources/dashboard/table.js", (const char[]){
+#embed "dashboard/table.js" suffix(, 0)
+    }},
+    {"Sources/CResources/report/history.js", (const char[]){
+#embed "report/history.js" suffix(, 0)
+    }},
+    {"Sources/CResources/report/report.css", (const char[]){
+#embed "report/report.css" suffix(, 0)
+    }},
+    {"Sources/CResources/report/report.js", (const char[]){
+#embed "report/report.js" suffix(, 0)
     }},
     {0, 0},
 };

@@ -13,9 +13,9 @@ package struct EmbeddedFile: Sendable {
     /// The OpenAPI document of the control API.
     package static var openAPI: String { files.first { $0.path == "Sources/ControlAPI/openapi.json" }?.text ?? "" }
 
-    /// Returns a file of the dashboard; `nil` if there is none with this name.
-    package static func dashboard(_ name: String) -> String? {
-        files.first { $0.path == "Sources/CResources/dashboard/\(name)" }?.text
+    /// Returns a file of a page, such as `dashboard/app.js`; `nil` if there is none with this name.
+    package static func page(_ name: String) -> String? {
+        files.first { $0.path == "Sources/CResources/\(name)" }?.text
     }
 
     /// Returns the files of a folder, in the order of the list.

@@ -97,7 +97,7 @@ public struct Dashboard: Hashable, Sendable {
     }
 
     private func text(of name: String) -> String? {
-        guard let folder else { return EmbeddedFile.dashboard(name) }
+        guard let folder else { return EmbeddedFile.page("dashboard/\(name)") }
         return FileManager.default.contents(atPath: "\(folder)/\(name)").map { String(decoding: $0, as: UTF8.self) }
     }
 

@@ -66,10 +66,11 @@ struct RunOutput {
     mutating func add(_ summary: RunSummary) {
         add { _ in JSONLinesReport.line(summary) }
         if summary.run.isCanary {
-            report.canaries.append(summary.withoutTrace)
+            report.canaries.append(summary.withoutHistory)
             if summary.result != .fail { console.error("the canary, a run that must fail: \(summary.result.rawValue)") }
             return
         }
+        writePage(summary)
         switch options.output {
         case .text, .json: break
         case .trace: for line in summary.trace { console.print(line) }
@@ -77,8 +78,40 @@ struct RunOutput {
         }
         printText(summary)
         let previous = report.runs.last
-        report.runs.append(summary.withoutTrace)
+        report.runs.append(summary.withoutHistory)
         if summary.run.world == .live, let previous, previous.run.world == .simulated { compare(previous, summary) }
+    }
+
+    /// Writes the page and the history of a run: into the folder itself if it is the only run.
+    private mutating func writePage(_ summary: RunSummary) {
+        guard let path = options.reportFolder, let json = summary.document else { return }
+        var folder = URL(filePath: path)
+        if runCount > 1 {
+            let number = String(summary.run.index + 1)
+            let zeros = String(repeating: "0", count: max(0, String(runCount).utf8.count - number.utf8.count))
+            folder.append(
+                path: "\(zeros)\(number)-\(Self.fileName(summary.run.fullName))-\(summary.run.world.rawValue)")
+        }
+        write(folder.path) {
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            let page = RunDocument.page(title: "\(summary.run.fullName): \(summary.result.rawValue)", json: json)
+            try Data((json + "\n").utf8).write(to: folder.appending(path: "result.json"), options: .atomic)
+            try Data(page.utf8).write(to: folder.appending(path: "report.html"), options: .atomic)
+        }
+    }
+
+    /// Returns a name for a file: letters, digits and hyphens, at most 80 of them.
+    private static func fileName(_ text: String) -> String {
+        let bytes = text.utf8.map { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                byte
+            default: UInt8(ascii: "-")
+            }
+        }
+        let words = bytes.split(separator: UInt8(ascii: "-")).map { String(decoding: $0, as: UTF8.self) }
+        return String(words.joined(separator: "-").prefix(80))
     }
 
     private func printText(_ summary: RunSummary) {

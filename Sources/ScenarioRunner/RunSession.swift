@@ -53,6 +53,8 @@ public struct RunSession: Sendable {
         public var shard: Shard?
         /// The path of the file for the results as JSON lines.
         public var resultsPath: String?
+        /// The folder for the pages of the runs.
+        public var reportFolder: String?
         /// The path of the JUnit XML file.
         public var junitPath: String?
         /// Whether annotations for GitHub Actions are printed.
@@ -182,7 +184,9 @@ public struct RunSession: Sendable {
         let runner = ScenarioRunner(
             worlds: worlds, jobs: jobs(for: plan), checksDeterminism: options.checksDeterminism)
         let printsEvents = printsEvents(of: plan) && !options.isQuiet
-        let (showsText, isTraced) = (options.showsText, options.output == .trace)
+        let (showsText, isTraced, isDocumented) = (
+            options.showsText, options.output == .trace, options.reportFolder != nil
+        )
         let startDate = Date()
         let monitor = RunMonitor(planned: plan.count, console)
         var output = RunOutput(
@@ -197,7 +201,8 @@ public struct RunSession: Sendable {
                     plan, onStart: { monitor.runStarted($0, isAnnounced: printsEvents) },
                     onEvent: onEvent,
                     transform: { finished in
-                        let summary = RunSummary(finished, showsText: showsText, isTraced: isTraced)
+                        let summary = RunSummary(
+                            finished, showsText: showsText, isTraced: isTraced, isDocumented: isDocumented)
                         monitor.runEnded(passed: summary.hasPassed)
                         return summary
                     }, onResult: { output.add($0) })

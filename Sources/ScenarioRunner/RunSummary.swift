@@ -57,6 +57,8 @@ public struct RunSummary: Sendable {
     public let screen: [String]
     /// A line per event, if it is wanted.
     public private(set) var trace: [String]
+    /// The run with its history as a JSON object, if it is wanted and the run took place.
+    private(set) var document: String?
     /// The exit status of this run alone.
     public let exitStatus: Int32
 
@@ -65,7 +67,15 @@ public struct RunSummary: Sendable {
     /// - Parameters:
     ///   - showsText: Whether texts of notes that are not part of the scenario file are shown.
     ///   - isTraced: Whether ``trace`` is wanted.
-    public init(_ finished: FinishedRun, showsText: Bool, isTraced: Bool) {
+    ///   - isDocumented: Whether the run with its history is wanted.
+    public init(_ finished: FinishedRun, showsText: Bool, isTraced: Bool, isDocumented: Bool = false) {
+        self.init(finished, showsText: showsText, isTraced: isTraced)
+        if isDocumented {
+            document = RunDocument.json(finished, self, TextDisplay(finished.run.scenario, showsAll: showsText))
+        }
+    }
+
+    private init(_ finished: FinishedRun, showsText: Bool, isTraced: Bool) {
         let run = finished.run
         self.run = RunIdentity(run)
         wallTime = finished.wallTime
@@ -174,10 +184,11 @@ public struct RunSummary: Sendable {
     /// Whether the run passed.
     public var hasPassed: Bool { result == .pass }
 
-    /// The summary without its trace, which is the largest part.
-    var withoutTrace: RunSummary {
+    /// The summary without its trace and its history, which are the largest parts.
+    var withoutHistory: RunSummary {
         var summary = self
         summary.trace = []
+        summary.document = nil
         return summary
     }
 

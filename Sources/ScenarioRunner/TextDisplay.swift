@@ -41,6 +41,9 @@ public struct TextDisplay: Sendable {
         return isShown(text) ? "'\(TextTable.singleLine(text))'" : Self.hidden(text)
     }
 
+    /// Returns what stands for a text that is not shown; `nil` if the text is shown.
+    func replacement(of text: String) -> String? { text.isEmpty || isShown(text) ? nil : Self.hidden(text) }
+
     /// Returns a reason in which hidden texts of a history are replaced. Reasons contain texts in quotes.
     public func hidingTexts(of history: History, in reason: String) -> String {
         guard !showsAll, reason.contains("'") else { return TextTable.singleLine(reason) }

@@ -18,6 +18,7 @@ struct RunCommand: AsyncParsableCommand {
               slowlane run 'scenarios/**/sync-*.yaml' --jobs 4
               slowlane run create-retried-after-lost-response --variant orig
               slowlane run edit-conflict-after-subway --live
+              slowlane run edit-conflict-after-subway --report report
               slowlane run scenarios --junit results.xml
               slowlane run scenarios --shard 2/4 --results out/2.jsonl
               slowlane run scenarios --live --tag outage --timeout 600
@@ -144,6 +145,12 @@ struct RunCommand: AsyncParsableCommand {
             "Write results as JSON lines to a file, which 'slowlane merge-reports' reads.", valueName: "file"))
     var results: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Write a page with the history of the run, report.html, and its data, result.json; of several runs into a "
+                + "folder each.", valueName: "folder"))
+    var report: String?
+
     @Option(help: ArgumentHelp("Write results to a JUnit XML file.", valueName: "file"))
     var junit: String?
 
@@ -204,6 +211,7 @@ struct RunCommand: AsyncParsableCommand {
             }
         }
         options.resultsPath = results
+        options.reportFolder = report
         options.junitPath = junit
         options.isOnGitHub = github || environment["GITHUB_ACTIONS"] == "true"
         options.githubSummaryPath = environment["GITHUB_STEP_SUMMARY"].flatMap { $0.isEmpty ? nil : $0 }
