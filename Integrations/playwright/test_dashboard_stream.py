@@ -109,6 +109,23 @@ def test_axe_finds_nothing_serious(browser, events, scheme, width):
     page.close()
 
 
+def test_a_thousand_proxies_are_found_by_name(browser, events, tab):
+    for number in range(1000):
+        events.add_proxy("proxy-%03d" % number, listen="127.0.0.1:%d" % (10_000 + number))
+    assert longest_task(browser, tab.page, tab.open) < 500
+    page = tab.page
+    expect(page.locator(".card")).to_have_count(30)
+    expect(page.get_by_text("30 of 1,001 proxies shown")).to_be_visible()
+    page.get_by_label("Proxies by name").fill("y-77")
+    expect(page.locator(".card")).to_have_count(10)
+    page.locator(".card").last.get_by_role("radio", name="Edge").click()
+    expect(page.locator("#banner")).to_contain_text("proxy-779: Edge")
+    events.add_proxy("a-first")
+    events.emit("proxy", **events.proxies["a-first"]["definition"])
+    page.get_by_label("Proxies by name").fill("")
+    expect(page.locator(".card").first).to_contain_text("a-first")
+
+
 def test_200_requests_per_second_keep_the_page_quick(browser, dashboard, events):
     events.connection("notes", 0, now())
     number = 0
