@@ -55,6 +55,13 @@ def test_each_key_switches_the_link_of_the_current_proxy(dashboard, events):
     assert events.calls[-1][0] == "DELETE"
 
 
+def test_commands_arrive_in_the_order_of_the_keys(dashboard, events):
+    keys = "40" * 20
+    for key in keys:
+        dashboard.keyboard.press(key)
+    assert [method for method, _, _ in calls(events, len(keys), wait=20)] == ["PUT", "DELETE"] * 20
+
+
 def test_keys_do_nothing_in_fields_and_can_be_turned_off(dashboard, events):
     dashboard.keyboard.press("/")
     dashboard.keyboard.type("4")

@@ -33,6 +33,7 @@ class Page {
     this.lastList = 0;
     this.pending = [];
     this.lists = null;
+    this.commands = Promise.resolve();
     this.keys = settings.get("keys") !== "off";
     this.queue = [];
     this.captionAt = 0;
@@ -78,6 +79,7 @@ class Page {
     this.applyMode(document);
     setText(byID("version"), `slowlane ${visible(data.version)}`);
     this.showRecording();
+    this.drawLists();
     if (restarted) {
       this.say("The server has restarted");
       this.details.close();
@@ -286,7 +288,12 @@ class Page {
     }
   }
 
-  change(work) { return this.readOnly ? Promise.resolve() : this.run(work); }
+  /** Runs a command after those before it: on connections of their own, a later one could overtake an earlier one. */
+  change(work) {
+    if (this.readOnly) return Promise.resolve();
+    this.commands = this.commands.then(() => this.run(work));
+    return this.commands;
+  }
 
   /** Returns the field of the automatic reset that is chosen for a proxy, if any. */
   resetOf(name) {

@@ -5,6 +5,7 @@
 
 const base = "/slowlane/v1";
 const silenceMax = 40_000;
+const callTime = 15_000;
 const waits = [250, 500, 1000, 2000, 4000, 5000];
 
 let token = null;
@@ -34,7 +35,8 @@ export async function call(method, path, body) {
   if (method !== "GET") headers["X-Slowlane-Dashboard"] = "1";
   if (body !== undefined) headers["Content-Type"] = "application/json";
   const content = body === undefined ? undefined : JSON.stringify(body);
-  const response = await fetch(base + path, { method, headers, body: content, cache: "no-store" });
+  const response = await fetch(base + path, { method, headers, body: content, cache: "no-store",
+    signal: AbortSignal.timeout(callTime) });
   if (!response.ok) throw await errorOf(response);
   const text = await response.text();
   const warning = /^\d+ \S+ "(.*)"$/.exec(response.headers.get("Warning") ?? "")?.[1] ?? null;
