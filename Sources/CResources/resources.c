@@ -358,6 +358,18 @@ static const struct cresources_file files[] = {
     {"Sources/CResources/report/report.js", (const char[]){
 #embed "report/report.js" suffix(, 0)
     }},
+    {"Sources/CResources/demo/demo.css", (const char[]){
+#embed "demo/demo.css" suffix(, 0)
+    }},
+    {"Sources/CResources/demo/demo.html", (const char[]){
+#embed "demo/demo.html" suffix(, 0)
+    }},
+    {"Sources/CResources/demo/demo.js", (const char[]){
+#embed "demo/demo.js" suffix(, 0)
+    }},
+    {"Sources/CResources/demo/subway.yaml", (const char[]){
+#embed "demo/subway.yaml" suffix(, 0)
+    }},
     {0, 0},
 };
 

@@ -119,6 +119,10 @@ extension ScenarioFormat {
                     "mark", .name(.newMark),
                     "A name for the step, to which other parts of the file refer. It is set when the action has taken "
                         + "effect."),
+                Key(
+                    "optional", .boolean, default: "false",
+                    "Whether the run goes on as if the step were not there if its action is an error or cannot be "
+                        + "performed."),
             ], named: NamedKeys(.actor, .either([.object("action"), .object("writer-action")]), after: 5),
             exactlyOne: ["at", "after", "when"]),
         Object(
@@ -345,7 +349,9 @@ extension ScenarioFormat {
                 Key(
                     "agree", .list(.either([.name(.device), .choice(["server"])]), atLeast: 2, atMost: 101),
                     "Devices, and `server`, that have equal notes."),
-            ], named: NamedKeys(.device, .object("state"), after: 1)),
+            ],
+            named: NamedKeys(
+                .device, .either([.object("state"), .list(.object("state"), atLeast: 1, atMost: 1000)]), after: 1)),
         Object(
             "server-end", "'server'",
             [Key("count", .integer(0...numberMax), "The number of notes.")],

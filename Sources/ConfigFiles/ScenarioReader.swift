@@ -51,6 +51,7 @@ final class ScenarioReader {
             }
         }
         readServer(fields["server"], &scenario)
+        readPolicy(fields["policy"], &scenario)
         readWriters(fields["writers"], &scenario)
         guard readDevices(fields["devices"], network: fields["network"], &scenario) else { return nil }
         collectNames(fields["steps"])
@@ -71,7 +72,7 @@ final class ScenarioReader {
         guard let node else { return }
         if node.scalar?.string == "commit" {
             scenario.seedOrigin = .commit
-        } else if let seed = number(node, "a whole number, or commit") {
+        } else if let seed = number(node, "a whole number, or commit", max: ScenarioFormat.seedMax) {
             scenario.seed = UInt64(seed)
         }
     }
@@ -111,7 +112,7 @@ final class ScenarioReader {
         guard let fields = fields(node, "explore") else { return nil }
         let parts =
             fields["vary"] == nil
-            ? [.workload, .network, .faults]
+            ? Scenario.Exploration.Part.allCases
             : fields.list("vary").compactMap { reader.value($0, as: Scenario.Exploration.Part.self) }
         return fields.integer("seeds").map { Scenario.Exploration(seeds: $0, vary: parts) }
     }

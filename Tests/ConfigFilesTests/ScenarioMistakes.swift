@@ -83,7 +83,16 @@ enum ScenarioMistakes {
         .init("limit: 2m", "limit: 2m\ninvariants: { drop: [§I99] }", "no invariant is called 'I99'"),
         .init("limit: 2m", "limit: 2m\nexplore: { seeds: 5, vary: [§netwrok] }", "did you mean 'network'?"),
         .init("limit: 2m", "limit: §$duration", "no parameter is called 'duration'", schema: false),
+        .init("limit: 2m", "limit: 2m\npolicy: { §longest: 2s }", "did you mean 'longest-delay'?"),
+        .init(
+            "limit: 2m", "limit: 2m\npolicy: { longest-delay: §200ms }", "expected at least 'first-delay', 1 s",
+            schema: false),
+        .init(
+            "limit: 2m", "limit: 2m\npolicy: { poll: §1ms }", "'poll': expected a time of at least 10 ms",
+            schema: false),
         // Server, devices and networks.
+        .init("starts: synced", "restarts: §4", "'4' has no unit"),
+        .init("starts: synced", "restored: §maybe", "'maybe': expected true or false"),
         .init("contract: compat", "contract: §compta", "expected compat, orig or strict; did you mean 'compat'?"),
         .init("{ title: Milk", "{ §titel: Milk", "unknown key 'titel' in a note; did you mean 'title'?"),
         .init("revision: 2", "revision: §0", "expected a whole number from 1"),

@@ -11,8 +11,7 @@ import SimulatedWorld
         usage: ScenarioBenchmark [SEEDS]            seeds, events and virtual seconds per second; each built-in scenario
                ScenarioBenchmark --events SEEDS     runs the soak with the seeds and prints the number of events
                ScenarioBenchmark --digests SEEDS    digests of all built-in scenarios and of the soak with each seed
-               ScenarioBenchmark --history SEED [CONTRACT]   the events of the soak with a seed, and what failed
-               ScenarioBenchmark --soak SEEDS       runs the soak with the seeds in each contract, and prints what failed
+               ScenarioBenchmark --history SEED     the events of the soak with a seed, and what failed
                ScenarioBenchmark --kills NAME       kills the clients of a scenario at every commit boundary and
                                                     compares the final states; 'all' for all built-in scenarios,
                                                     or a YAML file, or a folder with a slash at its end
@@ -33,12 +32,9 @@ import SimulatedWorld
         case ("--digests", 2):
             guard let count = number(arguments[1]) else { return print(usage) }
             try printDigests(seeds: count)
-        case ("--history", 2), ("--history", 3):
+        case ("--history", 2):
             guard let seed = number(arguments[1]) else { return print(usage) }
-            try printHistory(seed: UInt64(seed), contract: arguments.count == 3 ? arguments[2] : "compat")
-        case ("--soak", 2):
-            guard let count = number(arguments[1]) else { return print(usage) }
-            try soakContracts(seeds: count)
+            try printHistory(seed: UInt64(seed))
         case ("--kills", 2): try sweepKills(arguments[1])
         case ("--kill", 4):
             guard let action = number(arguments[3]) else { return print(usage) }
@@ -58,12 +54,12 @@ import SimulatedWorld
     static func printDigests(seeds: Int) throws {
         for scenario in try builtIn() { print(try SimulatedRun.run(scenario).digestText, scenario.fullName) }
         for seed in 1...UInt64(seeds) {
-            print(try SimulatedRun.run(SoakScenario.scenario(seed: seed)).digestText, "soak seed \(seed)")
+            print(try SimulatedRun.run(try swarm().scenario(seed: seed)).digestText, "soak seed \(seed)")
         }
     }
 
-    static func printHistory(seed: UInt64, contract: String) throws {
-        printEvents(try SimulatedRun.run(SoakScenario.scenario(seed: seed, contract: contract)))
+    static func printHistory(seed: UInt64) throws {
+        printEvents(try SimulatedRun.run(swarm().scenario(seed: seed)))
     }
 
     static func printKill(_ name: String, _ device: String, _ action: Int) throws {
@@ -79,6 +75,11 @@ import SimulatedWorld
             print(String(format: "%14.6f", Double(entry.time.count) / 1e9), entry.event)
         }
         for check in result.verdict.checks where check.outcome != .pass { print(check.description, check.outcome) }
+    }
+
+    /// The soak: what `slowlane explore two-device-soak` runs.
+    static func swarm() throws -> Swarm {
+        Swarm(try ScenarioCatalogue.scenario("two-device-soak").scenario, links: .builtIn)
     }
 
     /// Returns all runs of a built-in scenario, of a file or of the files in a folder; of all built-in scenarios by default.
@@ -124,27 +125,6 @@ import SimulatedWorld
             values[index] = value
             lock.unlock()
         }
-    }
-
-    static func soakContracts(seeds: Int) throws {
-        let contracts = ["compat", "orig", "strict"]
-        let start = (seconds(CLOCK_MONOTONIC), seconds(CLOCK_PROCESS_CPUTIME_ID))
-        var failures = 0
-        try inParallel(seeds) { index in
-            let scenario = SoakScenario.scenario(seed: UInt64(index + 1), contract: contracts[index % contracts.count])
-            let verdict = try SimulatedRun.run(scenario).verdict
-            return verdict.checks.filter { $0.outcome != .pass }.map { "\($0.description): \($0.outcome)" }
-        } _: { index, failed in
-            if failed.isEmpty { return }
-            failures += 1
-            print("seed \(index + 1), \(contracts[index % contracts.count]): \(failed.joined(separator: "; "))")
-        }
-        let wall = seconds(CLOCK_MONOTONIC) - start.0
-        let processor = seconds(CLOCK_PROCESS_CPUTIME_ID) - start.1
-        print("\(seeds) seeds in turn in the contracts \(contracts.joined(separator: ", ")): \(failures) failed;",
-            String(format: "%.0f s, %.1f seeds per second, %.1f per CPU second", wall, Double(seeds) / wall,
-                Double(seeds) / processor))
-        if failures > 0 { exit(1) }
     }
 
     static func sweepKills(_ name: String) throws {
@@ -211,7 +191,8 @@ import SimulatedWorld
 
     static func soak(_ seeds: Int) throws -> Total {
         var total = Total()
-        let scenarios = (1...UInt64(seeds)).map { SoakScenario.scenario(seed: $0) }
+        let swarm = try swarm()
+        let scenarios = (1...UInt64(seeds)).map { swarm.scenario(seed: $0) }
         let start = (seconds(CLOCK_MONOTONIC), seconds(CLOCK_PROCESS_CPUTIME_ID))
         for scenario in scenarios { total.add(try SimulatedRun.run(scenario)) }
         total.wall = seconds(CLOCK_MONOTONIC) - start.0
@@ -227,7 +208,8 @@ import SimulatedWorld
 
     static func measure(seeds: Int) throws {
         _ = try soak(1)
-        print("soak: \(seeds) seeds of \(SoakScenario.seconds) s and \(SoakScenario.actions) actions, best of 3 rounds")
+        let length = Swarm.length.count / 1_000_000_000
+        print("soak: \(seeds) seeds of \(length) s and \(Swarm.actions) actions, best of 3 rounds")
         var best = try soak(seeds)
         for _ in 0..<2 {
             let next = try soak(seeds)
