@@ -20,6 +20,8 @@ import Testing
     ) async throws -> Int32 {
         let folder = try TemporaryFolder()
         try Data(text.utf8).write(to: URL(filePath: folder.path("short.yaml")))
+        // The folder is removed with its last use.
+        defer { withExtendedLifetime(folder) {} }
         var options = Explorer.Options(scenario: folder.path("short.yaml"))
         options.seeds = SeedRange("0..<40")
         options.jobs = 3
