@@ -42,9 +42,11 @@ extension CommandTests {
             defer { withExtendedLifetime(folder) {} }
             let arguments = ["--vary", "faults", "--mutant", "drops-on-lost-response"]
             let result = try await Command.run(
-                ["explore", path, "--seeds", "60", "--json"] + arguments)
+                ["explore", path, "--seeds", "20+10", "--json"] + arguments)
             #expect(result.status == 1)
-            let lines = result.output.split(separator: "\n").filter { $0.contains("\"type\":\"failure\"") }
+            let lines = result.output.split(separator: "\n").filter {
+                $0.contains("\"type\":\"failure\"") && $0.contains("no-lost-write (I1)")
+            }
             let failure = try #require(lines.first.map { try JSONSerialization.jsonObject(with: Data($0.utf8)) })
             let object = try #require(failure as? [String: Any])
             #expect(object["check"] as? String == "no-lost-write (I1)")
