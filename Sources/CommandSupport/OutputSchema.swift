@@ -17,6 +17,8 @@ public enum OutputSchema {
             { "$ref": "#/$defs/unmutated" },
             { "$ref": "#/$defs/mutant" },
             { "$ref": "#/$defs/selftest_end" },
+            { "$ref": "#/$defs/shrunk" },
+            { "$ref": "#/$defs/shrunk_mutant" },
             { "$ref": "#/$defs/exploration" },
             { "$ref": "#/$defs/failure" },
             { "$ref": "#/$defs/seed_error" },
@@ -34,6 +36,7 @@ public enum OutputSchema {
           "$defs": {
         \#(runs)
         \#(selfTest)
+        \#(shrinking)
         \#(exploration)
             "measurement": {
               "description": "'slowlane measure --json': a row",

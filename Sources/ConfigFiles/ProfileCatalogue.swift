@@ -31,6 +31,9 @@ public enum ProfileCatalogue {
         }
     }
 
+    /// The name of conditions that are given in place of a profile.
+    public static let unnamed = "as given"
+
     /// The built-in profiles.
     public static let builtIn: [Profile] = EmbeddedFile.all(in: "profiles").map { file in
         do {

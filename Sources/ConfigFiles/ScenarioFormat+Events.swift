@@ -349,7 +349,9 @@ extension ScenarioFormat {
                 Key(
                     "agree", .list(.either([.name(.device), .choice(["server"])]), atLeast: 2, atMost: 101),
                     "Devices, and `server`, that have equal notes."),
-            ], named: NamedKeys(.device, .object("state"), after: 1)),
+            ],
+            named: NamedKeys(
+                .device, .either([.object("state"), .list(.object("state"), atLeast: 1, atMost: 1000)]), after: 1)),
         Object(
             "server-end", "'server'",
             [Key("count", .integer(0...numberMax), "The number of notes.")],

@@ -11,7 +11,7 @@ extension ScenarioFormat {
         case .version: "the version, \(ScenarioFile.formatVersion)"
         case .text: "a text"
         case .kebabCase: "a name in kebab-case"
-        case .integer(let range) where range.upperBound == numberMax:
+        case .integer(let range) where [numberMax, seedMax].contains(range.upperBound):
             range.lowerBound == 0 ? "a whole number" : "a whole number from \(range.lowerBound)"
         case .integer(let range): "a whole number from \(range.lowerBound) to \(range.upperBound)"
         case .fraction: "a number from 0 to 1"

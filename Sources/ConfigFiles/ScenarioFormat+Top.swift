@@ -8,7 +8,7 @@ extension ScenarioFormat {
             "tags", .list(.kebabCase, atLeast: 0, atMost: 50), default: "[]",
             "Words by which scenarios are selected."),
         Key(
-            "seed", .either([.integer(0...numberMax), .choice(["commit"])]), default: "1",
+            "seed", .either([.integer(0...seedMax), .choice(["commit"])]), default: "1",
             "The random seed. Scenario and seed determine a run in virtual time. `commit` derives the seed from the "
                 + "commit that is tested."),
         Key(
@@ -39,7 +39,7 @@ extension ScenarioFormat {
             "Actions at random times, drawn from the seed."),
         Key("expect", .object("expect"), required: true, "The conditions that decide the verdict."),
         Key(
-            "invariants", .either([.choice(["standard"]), .object("invariants")]), default: "standard",
+            "invariants", .either([.choice(["standard", "all"]), .object("invariants")]), default: "standard",
             "The properties that are checked in every run."),
         Key(
             "matrix", .map(.parameter, .list(.anything, atLeast: 1, atMost: 100)),

@@ -175,6 +175,8 @@ public enum ScenarioFormat {
     static let scalarsMax = 200_000
     /// The greatest number where the table gives no other limit.
     static let numberMax = 1_000_000_000
+    /// The greatest random seed of a file: readers of JSON may have floating-point numbers only.
+    static let seedMax = 9_007_199_254_740_991
 
     /// The regular expression of times.
     static let timePattern =

@@ -231,7 +231,9 @@ extension ScenarioReader {
                         text: parts.text("text")), location: location(key)))
         }
         for device in deviceNames {
-            if let state = fields[device], let condition = condition(state, of: device) {
+            guard let node = fields[device] else { continue }
+            for state in node.sequence.map({ Array($0) }) ?? [node] {
+                guard let condition = condition(state, of: device) else { continue }
                 found.append(Expectation(.finally(device: device, condition), location: location(state)))
             }
         }

@@ -184,9 +184,9 @@ extension ScenarioReader {
         }
     }
 
-    func number(_ node: Node, _ expected: String) -> Int? {
+    func number(_ node: Node, _ expected: String, max: Int = ScenarioFormat.numberMax) -> Int? {
         guard let text = reader.text(node, expected: expected) else { return nil }
-        guard let number = Int(text), (0...ScenarioFormat.numberMax).contains(number) else {
+        guard let number = Int(text), (0...max).contains(number) else {
             reader.report("'\(text.prefix(40))': expected \(expected)", at: node)
             return nil
         }

@@ -72,15 +72,14 @@ final class ScenarioReader {
         guard let node else { return }
         if node.scalar?.string == "commit" {
             scenario.seedOrigin = .commit
-        } else if let seed = number(node, "a whole number, or commit") {
+        } else if let seed = number(node, "a whole number, or commit", max: ScenarioFormat.seedMax) {
             scenario.seed = UInt64(seed)
         }
     }
 
     private func invariants(_ node: Node) -> Scenario.Invariants {
         if node.mapping == nil {
-            _ = oneOf(node, ["standard"])
-            return .standard
+            return oneOf(node, ["standard", "all"]) == "all" ? .all : .standard
         }
         guard let fields = fields(node, "invariants") else { return .standard }
         let added = fields.list("add").compactMap(invariant)

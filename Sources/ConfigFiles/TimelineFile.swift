@@ -185,7 +185,9 @@ final class TimelineReader {
     private func link(_ node: Node) -> Timeline.NamedConditions? {
         if node.mapping != nil {
             guard let keys = reader.mapping(node, keys: ProfileReader.conditionKeys, in: "the link") else { return nil }
-            return ProfileReader(reader).conditions(keys, node).map { Timeline.NamedConditions("as given", $0) }
+            return ProfileReader(reader).conditions(keys, node).map {
+                Timeline.NamedConditions(ProfileCatalogue.unnamed, $0)
+            }
         }
         guard let text = reader.text(node, expected: "a profile's name or path, or {down: .., up: ..}") else {
             return nil

@@ -90,6 +90,8 @@ public struct ScenarioDirector: Sendable {
     public static let strayWriteMax = Nanoseconds.seconds(5)
     /// The shortest lateness that is recorded.
     public static let lateMin = Nanoseconds.milliseconds(10)
+    /// The beginning of the text of a reaction of the workload that was not possible.
+    static let impossibleReaction = "does not act: "
 
     /// The scenario.
     public let scenario: Scenario
@@ -358,7 +360,7 @@ public struct ScenarioDirector: Sendable {
             fail(step, reason)
         } else if act.isReaction {
             // In the meantime, the state to which it reacts has ended.
-            record(.action(actor: actor.name, "does not act: \(reason)"))
+            record(.action(actor: actor.name, "\(Self.impossibleReaction)\(reason)"))
         } else {
             record(.aborted("\(actor.name): \(reason)"))
         }

@@ -52,6 +52,9 @@ public struct Verdict: Sendable {
     /// The invariants that were not checked, although the scenario does not drop them.
     public let unchecked: [UncheckedInvariant]
 
+    /// The description of the check that a run ends by itself.
+    static let endDescription = "the run ends"
+
     /// The limit on lateness as an excuse. An expectation that holds only with bounds moved by the lateness passes if
     /// the lateness is below the limit, and is inconclusive otherwise.
     public static let hostPauseMax = Nanoseconds.seconds(1)
@@ -110,7 +113,7 @@ public struct Verdict: Sendable {
             guard case .aborted(let reason) = entry.event else { continue }
             checks.append(
                 Check(
-                    description: "the run ends", location: SourceLocation(file: scenario.name, line: 1, column: 1),
+                    description: Self.endDescription, location: SourceLocation(file: scenario.name, line: 1, column: 1),
                     outcome: Self.excused(.fail(reason), scenario, evaluator.lateness)))
         }
         self.checks = checks

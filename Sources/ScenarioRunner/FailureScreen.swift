@@ -20,9 +20,10 @@ public enum FailureScreen {
     ///   - context: The context of the check that is explained.
     ///   - repetition: Whether the run can be reproduced, in a line.
     ///   - outputs: The output of programs, whose last lines are shown.
+    ///   - notes: Further lines before the command that repeats the run.
     public static func lines(
         _ run: PlannedRun, _ checks: [RunSummary.Check], _ history: History, _ context: FailureContext,
-        _ texts: TextDisplay, repetition: String, outputs: [ProgramOutput] = []
+        _ texts: TextDisplay, repetition: String, outputs: [ProgramOutput] = [], notes: [String] = []
     ) -> [String] {
         guard let index = mainCheck(checks) else { return [] }
         let check = checks[index]
@@ -47,6 +48,7 @@ public enum FailureScreen {
             }
         }
         tail += wrapped(repetition, indent: 2, max: 2)
+        for note in notes { tail += wrapped(note, indent: 2, max: 2) }
         let replay = ReplayCommand.lines(run, width: columnsMax - 10)
         tail += replay.enumerated().map { ($0 == 0 ? "  replay: " : "          ") + $1 }
 

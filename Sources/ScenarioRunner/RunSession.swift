@@ -47,6 +47,8 @@ public struct RunSession: Sendable {
         public var isQuiet = false
         /// Whether texts of notes are printed that are not part of the scenario file.
         public var showsText = false
+        /// Whether runs in virtual time that fail are shrunk.
+        public var shrinks = false
         /// The form of the results on standard output.
         public var output = Output.text
         /// The shard of the batch to run; `nil` for all of it.
@@ -189,6 +191,8 @@ public struct RunSession: Sendable {
         )
         let startDate = Date()
         let monitor = RunMonitor(planned: plan.count, console)
+        var failed: [PlannedRun] = []
+        var resultCount = 0
         var output = RunOutput(
             options, console, selection.rejections, runs: plan.count, showsChecks: printsEvents, part: part)
         for rejection in selection.rejections { console.print(rejection.description, to: .progress) }
@@ -205,7 +209,14 @@ public struct RunSession: Sendable {
                             finished, showsText: showsText, isTraced: isTraced, isDocumented: isDocumented)
                         monitor.runEnded(passed: summary.hasPassed)
                         return summary
-                    }, onResult: { output.add($0) })
+                    },
+                    onResult: { summary in
+                        output.add(summary)
+                        // The results come in the order of the plan.
+                        let run = plan[resultCount]
+                        resultCount += 1
+                        if summary.result == .fail, run.world == .simulated, !run.isCanary { failed.append(run) }
+                    })
             }
         } catch {
             output.interrupt()
@@ -214,7 +225,26 @@ public struct RunSession: Sendable {
             console.error("time limit: \(output.resultCount) of \(TextTable.count(plan.count, "run")) ended in time")
             return RunStatus.timedOut
         }
-        return output.end(startedAt: startDate)
+        let status = output.end(startedAt: startDate)
+        if options.shrinks { try await shrink(failed) }
+        return status
+    }
+
+    /// The maximum number of failing runs that are shrunk.
+    private static let shrunkMax = 3
+
+    /// Shrinks failing runs.
+    private func shrink(_ runs: [PlannedRun]) async throws {
+        var shrinkOptions = ShrinkSession.Options(scenarios: [])
+        shrinkOptions.isJSON = options.output == .json
+        shrinkOptions.isQuiet = options.isQuiet
+        shrinkOptions.showsText = options.showsText
+        let session = ShrinkSession(shrinkOptions, console: console, worlds: worlds)
+        for run in runs.prefix(Self.shrunkMax) { _ = try await session.shrink(run) }
+        if runs.count > Self.shrunkMax {
+            let count = TextTable.count(runs.count - Self.shrunkMax, "more failing run")
+            console.print("\(count) not shrunk ('slowlane shrink' shrinks one)", to: .progress)
+        }
     }
 
     /// Prints what each run does not do exactly.

@@ -68,14 +68,17 @@ public struct RunSummary: Sendable {
     ///   - showsText: Whether texts of notes that are not part of the scenario file are shown.
     ///   - isTraced: Whether ``trace`` is wanted.
     ///   - isDocumented: Whether the run with its history is wanted.
-    public init(_ finished: FinishedRun, showsText: Bool, isTraced: Bool, isDocumented: Bool = false) {
-        self.init(finished, showsText: showsText, isTraced: isTraced)
+    ///   - notes: Further lines of the explanation.
+    public init(
+        _ finished: FinishedRun, showsText: Bool, isTraced: Bool, isDocumented: Bool = false, notes: [String] = []
+    ) {
+        self.init(finished, showsText: showsText, isTraced: isTraced, explainedBy: notes)
         if isDocumented {
             document = RunDocument.json(finished, self, TextDisplay(finished.run.scenario, showsAll: showsText))
         }
     }
 
-    private init(_ finished: FinishedRun, showsText: Bool, isTraced: Bool) {
+    private init(_ finished: FinishedRun, showsText: Bool, isTraced: Bool, explainedBy notes: [String]) {
         let run = finished.run
         self.run = RunIdentity(run)
         wallTime = finished.wallTime
@@ -144,7 +147,7 @@ public struct RunSummary: Sendable {
         if let index = FailureScreen.mainCheck(checks) {
             let context = FailureContext(result.verdict.checks[index], scenario, history)
             screen = FailureScreen.lines(
-                run, checks, history, context, texts, repetition: repetition, outputs: result.outputs)
+                run, checks, history, context, texts, repetition: repetition, outputs: result.outputs, notes: notes)
         } else if self.result == .inconclusive {
             screen = ["?     \(run.title): no expectation could be evaluated"]
         } else {

@@ -23,6 +23,7 @@ struct RunCommand: AsyncParsableCommand {
               slowlane run scenarios --shard 2/4 --results out/2.jsonl
               slowlane run scenarios --live --tag outage --timeout 600
               slowlane run scenarios/mine.yaml --watch
+              slowlane run scenarios/mine.yaml --seed 17 --shrink
               slowlane run scenarios/mine.yaml --device A='node app.js'
 
             With --mutant the client or the server has a deliberate defect, and the scenario must fail ('slowlane \
@@ -134,6 +135,11 @@ struct RunCommand: AsyncParsableCommand {
     @Flag(help: "Print what the runs would not do exactly, and run nothing.")
     var dryRun = false
 
+    @Flag(
+        name: .customLong("shrink"),
+        help: "Shrink the first 3 failing runs in virtual time to scenario files in .slowlane/failures.")
+    var shrinks = false
+
     @Option(
         help: ArgumentHelp(
             "Run one of several parts of the batch, for instance 2/4; 'auto' and 'auto/4' read the variables of a job "
@@ -174,6 +180,9 @@ struct RunCommand: AsyncParsableCommand {
             }
             if watch { throw ValidationError("--timeout and --watch exclude each other") }
         }
+        if shrinks, [.tap, .trace].contains(output) {
+            throw ValidationError("--shrink has no output in the form of --tap and --trace")
+        }
         if shard != nil, watch { throw ValidationError("--shard and --watch exclude each other") }
         if let jobs, !(1...1024).contains(jobs) { throw ValidationError("--jobs \(jobs) must be 1 to 1024") }
     }
@@ -186,6 +195,7 @@ struct RunCommand: AsyncParsableCommand {
         options.worlds = world?.worlds
         for program in devices { options.clients[program.device] = program.program }
         options.isDryRun = dryRun
+        options.shrinks = shrinks
         options.seed = seed
         options.mutants = mutants.compactMap(RunMutant.init(named:))
         options.jobs = jobs

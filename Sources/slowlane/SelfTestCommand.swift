@@ -15,6 +15,7 @@ struct SelfTestCommand: AsyncParsableCommand {
               slowlane selftest --list
               slowlane selftest --mutant no-backoff --mutant no-jitter --all
               slowlane selftest --json > selftest.jsonl
+              slowlane selftest --shrink
               slowlane selftest scenarios/mine.yaml
 
             A mutant is the sync client, or the notes server, with one deliberate defect. Every built-in scenario must \
@@ -25,7 +26,11 @@ struct SelfTestCommand: AsyncParsableCommand {
             With scenarios of yours, a mutant is detected if any check of any of them fails: mutants that are not \
             detected show which defects of a client your scenarios would miss.
 
-            Exit status: 0 all scenarios pass, and all mutants are detected; 1 otherwise; 4 no scenario selected; 64 \
+            With --shrink, the first run that detects each mutant is shrunk ('slowlane shrink --help'): the table has the \
+            numbers of steps and faults that are left.
+
+            Exit status: 0 all scenarios pass, and all mutants are detected (with --shrink: and at most 10 steps and 2 \
+            faults are left); 1 otherwise; 4 no scenario selected; 64 \
             wrong arguments; 65 invalid file; 130 interrupted.
             """)
 
@@ -47,6 +52,9 @@ struct SelfTestCommand: AsyncParsableCommand {
     @Flag(name: .customLong("all"), help: "Run each mutant in all scenarios, also after its proof.")
     var isExhaustive = false
 
+    @Flag(name: .customLong("shrink"), help: "Shrink the run that detects each mutant, in place of the proof.")
+    var shrinks = false
+
     @Option(help: ArgumentHelp("Runs at the same time. (default: number of CPUs)", valueName: "number"))
     var jobs: Int?
 
@@ -66,6 +74,7 @@ struct SelfTestCommand: AsyncParsableCommand {
         options.scenarios = scenarios
         options.mutants = mutants.compactMap(RunMutant.init(named:))
         options.isExhaustive = isExhaustive
+        options.shrinks = shrinks
         options.jobs = jobs
         options.isJSON = json
         options.isQuiet = quiet

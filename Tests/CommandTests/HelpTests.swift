@@ -6,6 +6,7 @@ import Testing
     private static let commands: [[String]] = [
         [], ["proxy"], ["server"], ["list"], ["inspect"], ["create"], ["toggle"], ["delete"], ["toxic"],
         ["toxic", "add"], ["toxic", "update"], ["toxic", "remove"], ["link"], ["reset"], ["run"], ["explore"],
+        ["shrink"], ["merge-reports"], ["demo"],
         ["selftest"],
         ["scenarios"],
         ["scenarios", "list"],

@@ -209,7 +209,13 @@ extension CommandTests {
             let mutant = ["selftest", "--quiet", "--json", "--mutant", "overwrites-on-conflict"]
             lines += try await Command.run(mutant + ["--list"]).output
             lines += try await Command.run(mutant + ["edit-vs-edit"]).output
-            #expect(lines.split(separator: "\n").count == 10)
+            lines += try await Command.run(mutant + ["edit-vs-edit", "--shrink"]).output
+            lines += try await Command.run(
+                "shrink", "edit-vs-edit", "--variant", "none", "--mutant", "overwrites-on-conflict", "--json",
+                "--output",
+                folder.path("failures")
+            ).output
+            #expect(lines.split(separator: "\n").count == 12)
             try await Self.expectValid(lines)
         }
 

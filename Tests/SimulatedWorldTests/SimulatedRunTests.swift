@@ -160,6 +160,22 @@ extension Scenario: CustomTestStringConvertible {
         }
     }
 
+    /// Delays are monotonic: jumps of the wall clock change no attempt.
+    @Test(arguments: 1...3 as ClosedRange<UInt64>) func jumpsOfTheWallClockMoveNoAttempt(_ seed: UInt64) throws {
+        var scenario = try #require(try ScenarioCatalogue.scenario("clock-jumps").runs(ofVariant: "none").first)
+        func attempts() throws -> [Nanoseconds] {
+            try SimulatedRun.run(scenario, seed: seed).history.entries.compactMap { entry in
+                guard case .connectionAttempt(_, device: "A") = entry.event else { return nil }
+                return entry.time <= .seconds(120) ? entry.time : nil
+            }
+        }
+        let jumping = try attempts()
+        let count = scenario.steps.count
+        scenario.steps.removeAll { if case .clock? = $0.action?.action { true } else { false } }
+        #expect(scenario.steps.count == count - 2)
+        #expect(try attempts() == jumping && jumping.count >= 8)
+    }
+
     @Test func anActionOnAMissingNoteFailsAtItsPlace() throws {
         let scenario = try Self.scenario(
             """

@@ -12,10 +12,14 @@ import SimulatedWorld
                ScenarioBenchmark --events SEEDS     runs the soak with the seeds and prints the number of events
                ScenarioBenchmark --digests SEEDS    digests of all built-in scenarios and of the soak with each seed
                ScenarioBenchmark --history SEED     the events of the soak with a seed, and what failed
-               ScenarioBenchmark --kills NAME       kills the clients of a built-in scenario at every commit boundary and
-                                                    compares the final states; 'all' for all scenarios
-               ScenarioBenchmark --vacuity NAME     prints faults without which a built-in scenario passes, and expectations
-                                                    that hold for every mutant; 'all' for all scenarios
+               ScenarioBenchmark --kills NAME       kills the clients of a scenario at every commit boundary and
+                                                    compares the final states; 'all' for all built-in scenarios,
+                                                    or a YAML file, or a folder with a slash at its end
+               ScenarioBenchmark --kill RUN DEVICE ACTION
+                                                    the events of a built-in run, such as 'half-open (orig)', with one of
+                                                    these kills, and what failed
+               ScenarioBenchmark --vacuity NAME     prints faults without which a scenario passes, and expectations that
+                                                    no mutant violates, with counts; NAME as above
         """
 
     static func main() throws {
@@ -32,6 +36,9 @@ import SimulatedWorld
             guard let seed = number(arguments[1]) else { return print(usage) }
             try printHistory(seed: UInt64(seed))
         case ("--kills", 2): try sweepKills(arguments[1])
+        case ("--kill", 4):
+            guard let action = number(arguments[3]) else { return print(usage) }
+            try printKill(arguments[1], arguments[2], action)
         case ("--vacuity", 2): try examineVacuity(arguments[1])
         case (let count?, 1):
             guard let count = number(count) else { return print(usage) }
@@ -52,7 +59,18 @@ import SimulatedWorld
     }
 
     static func printHistory(seed: UInt64) throws {
-        let result = try SimulatedRun.run(try swarm().scenario(seed: seed))
+        printEvents(try SimulatedRun.run(swarm().scenario(seed: seed)))
+    }
+
+    static func printKill(_ name: String, _ device: String, _ action: Int) throws {
+        guard let scenario = try builtIn().first(where: { $0.fullName == name }) else {
+            return print("no run is called '\(name)'")
+        }
+        let kill = SimulatedRun.Kill(device: device, beforeAction: action, restartsAfter: KillSweep.restartDelay)
+        printEvents(try SimulatedRun.run(scenario, kill: kill))
+    }
+
+    static func printEvents(_ result: RunResult) {
         for entry in result.history.entries {
             print(String(format: "%14.6f", Double(entry.time.count) / 1e9), entry.event)
         }
@@ -64,8 +82,17 @@ import SimulatedWorld
         Swarm(try ScenarioCatalogue.scenario("two-device-soak").scenario, links: .builtIn)
     }
 
+    /// Returns all runs of a built-in scenario, of a file or of the files in a folder; of all built-in scenarios by default.
     static func builtIn(_ name: String = "all") throws -> [Scenario] {
-        try (name == "all" ? ScenarioCatalogue.names : [name]).flatMap { try ScenarioCatalogue.scenario($0).runs(ofVariant: nil) }
+        if name.hasSuffix(".yaml") {
+            let text = try String(contentsOfFile: name, encoding: .utf8)
+            return try ScenarioFile(parsing: text, file: name).runs(ofVariant: nil)
+        }
+        if name.hasSuffix("/") {
+            return try FileManager.default.contentsOfDirectory(atPath: name).filter { $0.hasSuffix(".yaml") }.sorted()
+                .flatMap { try builtIn(name + $0) }
+        }
+        return try (name == "all" ? ScenarioCatalogue.names : [name]).flatMap { try ScenarioCatalogue.scenario($0).runs(ofVariant: nil) }
     }
 
     // MARK: Sweeps
@@ -107,27 +134,41 @@ import SimulatedWorld
             kills += sweep.kills
             differing += sweep.differences.count
             print(
-                "\(scenarios[index].fullName): \(sweep.kills) kills, \(sweep.lostReplies) not compared, "
-                    + "\(sweep.differences.count) differ")
+                "\(scenarios[index].fullName): \(sweep.kills) kills, \(sweep.repeatedReplies) with a repeated reply, "
+                    + "\(sweep.differences.count) differ\(sweep.comparesStates ? "" : " (invariants only)")")
             for difference in sweep.differences { print("  \(difference)") }
         }
-        print("\(scenarios.count) runs, \(kills) kills, \(differing) with another final state")
+        print("\(scenarios.count) runs, \(kills) kills, \(differing) with another final state or a violated invariant")
         if differing > 0 { exit(1) }
     }
 
     static func examineVacuity(_ name: String) throws {
         let scenarios = try builtIn(name)
-        var (subjects, found) = (0, 0)
-        print("tried  idle  mutants that fail  scenario")
-        try inParallel(scenarios.count) { try Vacuity(scenarios[$0]) } _: { index, vacuity in
-            subjects += vacuity.subjects
-            found += vacuity.findings.count
-            let counts = [vacuity.subjects, vacuity.findings.count, vacuity.killers.count]
-            print(String(format: "%5d  %4d  %17d", counts[0], counts[1], counts[2]), " \(scenarios[index].fullName)")
-            for finding in vacuity.findings { print("         \(finding)") }
+        var all = Vacuity()
+        try inParallel(scenarios.count) { try Vacuity(scenarios[$0]) } _: { _, vacuity in all.add(vacuity) }
+        var unneeded = 0
+        for (part, finding) in all.findings.sorted(by: { $0.key < $1.key }) where !finding.isNeeded(part.kind) {
+            unneeded += 1
+            let runs = finding.passesWithout.count
+            let reason =
+                part.kind != .fault
+                ? "no mutant violates" : finding.isFired ? "\(runs) runs pass without" : "never applies:"
+            print("\(part.location): \(reason) \(part.text)")
         }
-        print("\(scenarios.count) runs, \(subjects) faults and expectations, \(found) idle")
-        if found > 0 { exit(1) }
+        print("\nkind        parts  needed  detected by nothing else")
+        for kind in Vacuity.Part.Kind.allCases {
+            let parts = all.findings.filter { $0.key.kind == kind }
+            let counts = [
+                parts.count, parts.count { $0.value.isNeeded(kind) }, parts.count { !$0.value.onlyHere.isEmpty },
+            ]
+            print(
+                kind.rawValue.padding(toLength: 10, withPad: " ", startingAt: 0),
+                String(format: "%6d  %6d  %24d", counts[0], counts[1], counts[2]))
+        }
+        print(
+            "\(scenarios.count) runs, \(all.killers.count) of \(RunMutant.allCases.count) mutants fail, "
+                + "\(all.findings.count) faults and expectations, \(unneeded) not needed")
+        if unneeded > 0 { exit(1) }
     }
 
     // MARK: Speed

@@ -16,6 +16,8 @@ public struct SelfTest: Sendable {
         public var mutants: [RunMutant] = []
         /// Whether each mutant runs in all scenarios, also after its proof.
         public var isExhaustive = false
+        /// Whether the run that detects each mutant is shrunk, in place of the proof.
+        public var shrinks = false
         /// The maximum number of runs at a time; `nil` for the number of processors.
         public var jobs: Int?
         /// Whether JSON lines are printed.
@@ -27,9 +29,9 @@ public struct SelfTest: Sendable {
         public init() {}
     }
 
-    private let options: Options
-    private let console: Console
-    private let worlds: RunWorlds
+    let options: Options
+    let console: Console
+    let worlds: RunWorlds
 
     /// Creates a self-test.
     public init(_ options: Options, console: Console, worlds: RunWorlds = .standard) {
@@ -38,11 +40,11 @@ public struct SelfTest: Sendable {
         self.worlds = worlds
     }
 
-    private var entries: [MutantGallery.Entry] {
+    var entries: [MutantGallery.Entry] {
         options.mutants.isEmpty ? MutantGallery.entries : options.mutants.map(MutantGallery.entry)
     }
 
-    private var jobs: Int { options.jobs ?? ProcessInfo.processInfo.activeProcessorCount }
+    var jobs: Int { options.jobs ?? ProcessInfo.processInfo.activeProcessorCount }
 
     /// Prints the mutants.
     public func list() {
@@ -76,7 +78,7 @@ public struct SelfTest: Sendable {
             console.error("the arguments select no scenario that runs in virtual time")
             return RunStatus.nothingSelected
         }
-        return try await run(plan)
+        return try await options.shrinks ? shrink(plan) : run(plan)
     }
 
     private func run(_ plan: [PlannedRun]) async throws -> Int32 {

@@ -1,0 +1,204 @@
+internal import Determinism
+internal import LinkModel
+
+/// Simpler values of a scenario. Each function returns whether it has changed anything.
+extension Scenario {
+    mutating func set<Value: Equatable>(_ path: WritableKeyPath<Scenario, Value>, _ value: Value) -> Bool {
+        if self[keyPath: path] == value { return false }
+        self[keyPath: path] = value
+        return true
+    }
+
+    /// Removes notes that nothing refers to.
+    mutating func removeUnusedNotes() -> Bool {
+        let used = Set(referencedRows)
+        let count = notes.count
+        if workload.isEmpty { notes.removeAll { !used.contains($0.row) } }
+        return notes.count < count
+    }
+
+    /// Removes marks that nothing waits for, and writers without actions.
+    mutating func removeUnusedMarks() -> Bool {
+        let marks = referencedMarks
+        let isUsed = { (step: Step) in step.mark.map(marks.contains) ?? true }
+        let actors = Set(steps.compactMap(\.action?.actor) + workload.flatMap(\.actors))
+        if steps.allSatisfy(isUsed), writers.allSatisfy({ actors.contains($0.name) }) { return false }
+        writers.removeAll { !actors.contains($0.name) }
+        steps = steps.filter { isUsed($0) || $0.action != nil }.map { isUsed($0) ? $0 : $0.replacing(mark: nil) }
+        return true
+    }
+
+    /// Replaces generated notes by the notes that something refers to.
+    mutating func removeFill() -> Bool {
+        guard let fill, workload.isEmpty else { return false }
+        let used = Set(referencedRows)
+        notes += fill.rows.filter(used.contains).map { SeedNote(row: $0, title: nil, text: "a", revision: 1) }
+        self.fill = nil
+        return true
+    }
+
+    /// Replaces texts by single letters; equal texts stay equal.
+    mutating func shortenTexts() -> Bool {
+        var texts: [String] = []
+        var seen: Set<[UInt8]> = []
+        // The first pass collects the texts in the order of their occurrence.
+        var collector = ScenarioMapping()
+        var found: [String] = []
+        collector.text = { text in
+            found.append(text)
+            return text
+        }
+        _ = collector(self)
+        for text in found where seen.insert(Array(text.utf8)).inserted { texts.append(text) }
+        let letters = texts.indices.map { index -> String in
+            let letter = String(UnicodeScalar(UInt8(97 + index % 26)))
+            return index < 26 ? letter : "\(letter)\(index / 26)"
+        }
+        if texts.elementsEqual(letters, by: { $0.utf8.elementsEqual($1.utf8) }) { return false }
+        var names: [[UInt8]: String] = [:]
+        for (text, letter) in zip(texts, letters) { names[Array(text.utf8)] = letter }
+        self = ScenarioMapping(text: { names[Array($0.utf8)] ?? $0 })(self)
+        return true
+    }
+
+    /// Removes titles where a text is left.
+    mutating func removeTitles() -> Bool {
+        var hasChanged = false
+        func removed(_ title: String?, _ text: String?) -> String? {
+            guard title != nil, text != nil else { return title }
+            hasChanged = true
+            return nil
+        }
+        notes = notes.map { note in
+            SeedNote(row: note.row, title: removed(note.title, note.text), text: note.text, revision: note.revision)
+        }
+        steps = steps.map { step in
+            guard let (actor, action) = step.action else { return step }
+            switch action {
+            case .create(let row, let title, let text):
+                return step.replacing(
+                    action: (actor, .create(row: row, title: removed(title, text), text: text)))
+            case .edit(let row, let title, let text):
+                return step.replacing(action: (actor, .edit(row: row, title: removed(title, text), text: text)))
+            case .editStale(let row, let title, let text):
+                return step.replacing(
+                    action: (actor, .editStale(row: row, title: removed(title, text), text: text)))
+            case .resolve(let row, let title, let text):
+                return step.replacing(
+                    action: (actor, .resolve(row: row, title: removed(title, text), text: text)))
+            default: return step
+            }
+        }
+        return hasChanged
+    }
+
+    /// Renames the notes to n1, n2 and so on, in the order of their first occurrence.
+    mutating func renameRows() -> Bool {
+        guard fill == nil, workload.isEmpty else { return false }
+        let old = referencedRows + notes.map(\.row).filter { !referencedRows.contains($0) }
+        var names: [String: String] = [:]
+        for row in old where names[row] == nil { names[row] = "n\(names.count + 1)" }
+        if names.allSatisfy({ $0.key == $0.value }) { return false }
+        self = ScenarioMapping(row: { names[$0] ?? $0 })(self)
+        return true
+    }
+
+    /// Renames the devices to A, B and so on, and the writers to W, X and so on.
+    mutating func renameActors() -> Bool {
+        guard devices.count <= 20, writers.count <= 4, workload.isEmpty else { return false }
+        var names: [String: String] = [:]
+        for (index, device) in devices.enumerated() {
+            names[device.name] = String(UnicodeScalar(UInt8(65 + index)))
+        }
+        for (index, writer) in writers.enumerated() {
+            names[writer.name] = String(UnicodeScalar(UInt8(87 + index)))
+        }
+        if names.allSatisfy({ $0.key == $0.value }) { return false }
+        self = ScenarioMapping(actor: { names[$0] ?? $0 })(self)
+        return true
+    }
+
+    /// Sets the revisions of the notes at the start to 1.
+    mutating func resetRevisions() -> Bool {
+        guard notes.contains(where: { $0.revision != 1 }) else { return false }
+        notes = notes.map { SeedNote(row: $0.row, title: $0.title, text: $0.text, revision: 1) }
+        return true
+    }
+
+    /// Gives all devices and writers one user, if they have one, and Slowlane's client.
+    mutating func useOneUser() -> Bool {
+        let users = Set(devices.map(\.user) + writers.map(\.user))
+        guard users.count == 1, users != ["ada"] else { return false }
+        devices = devices.map { device in
+            Device(
+                name: device.name, user: "ada", startsSynced: device.startsSynced, client: device.client,
+                network: device.network, location: device.location)
+        }
+        writers = writers.map { Writer(name: $0.name, user: "ada") }
+        return true
+    }
+}
+
+// MARK: - Changed parts
+
+extension Scenario.Step {
+    func replacing(trigger: Trigger) -> Scenario.Step {
+        Scenario.Step(trigger: trigger, action: action, mark: mark, location: location)
+    }
+
+    func replacing(action: (actor: String, action: Scenario.Action)?) -> Scenario.Step {
+        Scenario.Step(trigger: trigger, action: action, mark: mark, location: location)
+    }
+
+    func replacing(mark: String?) -> Scenario.Step {
+        Scenario.Step(trigger: trigger, action: action, mark: mark, location: location)
+    }
+}
+
+extension Scenario.NetworkEntry {
+    func replacing(start: Nanoseconds) -> Scenario.NetworkEntry {
+        Scenario.NetworkEntry(
+            at: start, phase, signalling: signalling, interface: interface, location: location)
+    }
+
+    func replacing(phase: Timeline.Phase) -> Scenario.NetworkEntry {
+        Scenario.NetworkEntry(
+            at: start, phase, signalling: signalling, interface: interface, location: location)
+    }
+}
+
+extension Timeline {
+    static func links(of phase: Phase) -> [NamedConditions] {
+        switch phase {
+        case .hold(let link), .ramp(let link, _): [link]
+        case .flap(let intervals, _): intervals.map(\.link)
+        }
+    }
+}
+
+extension Timeline.Phase {
+    func mappingLinks(_ change: (Timeline.NamedConditions) -> Timeline.NamedConditions) -> Timeline.Phase {
+        switch self {
+        case .hold(let link): .hold(change(link))
+        case .ramp(let link, let length): .ramp(to: change(link), over: length)
+        case .flap(let intervals, let jitter):
+            .flap(intervals.map { Timeline.Interval(change($0.link), $0.length) }, jitter: jitter)
+        }
+    }
+}
+
+extension Scenario.Fault {
+    func replacing(
+        nth: Int? = nil, times: ClosedRange<Int>? = nil, action: Action? = nil
+    ) -> Scenario.Fault {
+        Scenario.Fault(
+            request: request, nth: nth ?? self.nth, chance: chance, times: times ?? self.times, device: device,
+            point: point, action: action ?? self.action, location: location)
+    }
+
+    func replacingDevice(_ device: String?) -> Scenario.Fault {
+        Scenario.Fault(
+            request: request, nth: nth, chance: chance, times: times, device: device, point: point, action: action,
+            location: location)
+    }
+}
