@@ -16,14 +16,18 @@ extension CommandTests {
 
             """
 
-        private static func file() throws -> (folder: TemporaryFolder, path: String) {
+        /// Returns a folder with the scenario.
+        private static func folder() throws -> TemporaryFolder {
             let folder = try TemporaryFolder()
             try Data(scenario.utf8).write(to: URL(filePath: folder.path("small.yaml")))
-            return (folder, folder.path("small.yaml"))
+            return folder
         }
 
         @Test func seedsPassAndAreCounted() async throws {
-            let (_, path) = try Self.file()
+            let folder = try Self.folder()
+            let path = folder.path("small.yaml")
+            // The folder is removed with its last use.
+            defer { withExtendedLifetime(folder) {} }
             let result = try await Command.run("explore", path, "--vary", "faults", "--seeds", "20", "--coverage")
             #expect(result.status == 0, "\(result.output)")
             #expect(result.output.contains("20 seeds: 20 pass, 0 fail; 1 repeated with equal digests; "))
@@ -32,12 +36,17 @@ extension CommandTests {
 
         /// A failing seed is repeated by the command that its report names.
         @Test func theReplayCommandFailsInTheSameWay() async throws {
-            let (_, path) = try Self.file()
+            let folder = try Self.folder()
+            let path = folder.path("small.yaml")
+            // The folder is removed with its last use.
+            defer { withExtendedLifetime(folder) {} }
             let arguments = ["--vary", "faults", "--mutant", "drops-on-lost-response"]
             let result = try await Command.run(
-                ["explore", path, "--seeds", "60", "--json"] + arguments)
+                ["explore", path, "--seeds", "20+10", "--json"] + arguments)
             #expect(result.status == 1)
-            let lines = result.output.split(separator: "\n").filter { $0.contains("\"type\":\"failure\"") }
+            let lines = result.output.split(separator: "\n").filter {
+                $0.contains("\"type\":\"failure\"") && $0.contains("no-lost-write (I1)")
+            }
             let failure = try #require(lines.first.map { try JSONSerialization.jsonObject(with: Data($0.utf8)) })
             let object = try #require(failure as? [String: Any])
             #expect(object["check"] as? String == "no-lost-write (I1)")

@@ -30,11 +30,6 @@ struct ExplorationReport {
             + (mutants.isEmpty ? "" : ", mutants: \(mutants.joined(separator: ", "))")
     }
 
-    /// Returns the lines of the first failure of a class.
-    static func lines(_ failure: SeedFailure, _ seed: ExploredSeed) -> [String] {
-        failure.screen + seed.configuration.map { "  " + $0 }
-    }
-
     /// Returns the lines of a seed that could not be run, or whose repetition has differed.
     static func problemLines(_ seed: ExploredSeed) -> [String] {
         if let error = seed.error { return ["seed \(seed.seed): \(error)"] }

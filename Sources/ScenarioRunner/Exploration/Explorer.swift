@@ -206,7 +206,9 @@ public struct Explorer: Sendable {
             }
             // The screen explains the first failed check of the seed, and lists the others.
             if let failure = first.first {
-                for line in ExplorationReport.lines(failure, seed) { console.print(line) }
+                for line in failure.screen { console.print(line) }
+                let isPrinted = options.isVerbose || options.seed != nil
+                for line in isPrinted ? [] : seed.configuration { console.print("  " + line) }
             }
         }
         guard let onFailure = options.onFailure else { return }

@@ -10,7 +10,7 @@ public struct SeedRange: Hashable, Sendable {
 
     /// Creates a range; `nil` if it is empty, too long, or goes beyond the greatest seed.
     public init?(first: UInt64, count: UInt64) {
-        guard (1...Self.countMax).contains(count), !first.addingReportingOverflow(count - 1).overflow else {
+        guard (1...Self.countMax).contains(count), !first.addingReportingOverflow(count).overflow else {
             return nil
         }
         self.first = first
@@ -40,5 +40,5 @@ public struct SeedRange: Hashable, Sendable {
 }
 
 extension SeedRange: CustomStringConvertible {
-    public var description: String { "\(first)..<\(first &+ count)" }
+    public var description: String { "\(first)..<\(first + count)" }
 }
