@@ -58,6 +58,7 @@ extension ScenarioWriter {
             entries.append(entry(actor, braces(self.action(action, isWriter: isWriter))))
         }
         if let mark = step.mark { entries.append(entry("mark", .word(mark))) }
+        if step.isOptional { entries.append(entry("optional", .word("true"))) }
         return braces(entries)
     }
 

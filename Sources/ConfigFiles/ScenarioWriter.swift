@@ -82,6 +82,8 @@ public enum ScenarioWriter {
             YAMLTree.Entry(key: .word(device.name), value: self.device(device))
         }
         entries.append(entry("devices", .mapping(devices, isFlow: false)))
+        let policy = self.policy(scenario.policy)
+        if !policy.isEmpty { entries.append(entry("policy", braces(policy))) }
         if !scenario.writers.isEmpty {
             let writers = scenario.writers.map { entry($0.name, braces([entry("user", $0.user)])) }
             entries.append(entry("writers", .mapping(writers, isFlow: false)))
@@ -152,9 +154,21 @@ public enum ScenarioWriter {
         (title.map { [entry("title", $0)] } ?? []) + (text.map { [entry("text", $0)] } ?? [])
     }
 
+    private static func policy(_ settings: Scenario.ClientSettings) -> [YAMLTree.Entry] {
+        var entries: [YAMLTree.Entry] = []
+        if let delay = settings.firstDelay { entries.append(entry("first-delay", delay)) }
+        if let delay = settings.longestDelay { entries.append(entry("longest-delay", delay)) }
+        if let interval = settings.poll { entries.append(entry("poll", interval)) }
+        if let timeout = settings.timeout { entries.append(entry("timeout", timeout)) }
+        if let bytes = settings.largeBytes { entries.append(entry("large", .word("\(bytes)"))) }
+        return entries
+    }
+
     private static func device(_ device: Scenario.Device) -> YAMLTree {
         var entries = [entry("user", device.user)]
         if !device.startsSynced { entries.append(entry("starts", .word("empty"))) }
+        if let delay = device.restartsAfter { entries.append(entry("restarts", delay)) }
+        if !device.isRestored { entries.append(entry("restored", .word("false"))) }
         switch device.client {
         case .reference: break
         case .legacy: entries.append(entry("client", .word("legacy")))

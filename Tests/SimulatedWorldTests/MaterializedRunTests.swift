@@ -60,7 +60,8 @@ import Testing
     @Test(.enabled(if: isSoak), arguments: randomSeeds(1)) func aRunWithFlapsAndOptionalFaultsIsTheSame(_ seed: UInt64)
         throws
     {
-        try Self.check(SoakScenario.scenario(seed: seed + 1), seed: seed + 1)
+        let swarm = Swarm(try ScenarioCatalogue.scenario("two-device-soak").scenario, links: .builtIn)
+        try Self.check(swarm.scenario(seed: seed + 1), seed: seed + 1)
     }
 
     @Test(arguments: randomSeeds(1)) func aRunWithAWorkloadReactionsAndProbabilitiesIsTheSame(_ seed: UInt64) throws {

@@ -79,7 +79,9 @@ extension Scenario {
         steps = steps.compactMap { step in
             guard case .after(let mark, let delay) = step.trigger, !known.contains(mark) else { return step }
             guard let time = history.time(of: mark) else { return nil }
-            return Step(trigger: .at(time + delay), action: step.action, mark: step.mark, location: step.location)
+            return Step(
+                trigger: .at(time + delay), action: step.action, mark: step.mark, isOptional: step.isOptional,
+                location: step.location)
         }
     }
 

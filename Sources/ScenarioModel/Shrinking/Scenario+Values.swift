@@ -132,7 +132,8 @@ extension Scenario {
         devices = devices.map { device in
             Device(
                 name: device.name, user: "ada", startsSynced: device.startsSynced, client: device.client,
-                network: device.network, location: device.location)
+                network: device.network, restartsAfter: device.restartsAfter, isRestored: device.isRestored,
+                location: device.location)
         }
         writers = writers.map { Writer(name: $0.name, user: "ada") }
         return true
@@ -143,15 +144,15 @@ extension Scenario {
 
 extension Scenario.Step {
     func replacing(trigger: Trigger) -> Scenario.Step {
-        Scenario.Step(trigger: trigger, action: action, mark: mark, location: location)
+        Scenario.Step(trigger: trigger, action: action, mark: mark, isOptional: isOptional, location: location)
     }
 
     func replacing(action: (actor: String, action: Scenario.Action)?) -> Scenario.Step {
-        Scenario.Step(trigger: trigger, action: action, mark: mark, location: location)
+        Scenario.Step(trigger: trigger, action: action, mark: mark, isOptional: isOptional, location: location)
     }
 
     func replacing(mark: String?) -> Scenario.Step {
-        Scenario.Step(trigger: trigger, action: action, mark: mark, location: location)
+        Scenario.Step(trigger: trigger, action: action, mark: mark, isOptional: isOptional, location: location)
     }
 }
 

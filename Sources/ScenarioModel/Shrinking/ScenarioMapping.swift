@@ -31,7 +31,8 @@ struct ScenarioMapping {
         result.devices = scenario.devices.map { device in
             Scenario.Device(
                 name: actor(device.name), user: device.user, startsSynced: device.startsSynced, client: device.client,
-                network: device.network.map(entry), location: device.location)
+                network: device.network.map(entry), restartsAfter: device.restartsAfter, isRestored: device.isRestored,
+                location: device.location)
         }
         result.writers = scenario.writers.map { Scenario.Writer(name: actor($0.name), user: $0.user) }
         result.faults = scenario.faults.map(fault)
@@ -74,7 +75,7 @@ struct ScenarioMapping {
         }
         return Scenario.Step(
             trigger: trigger, action: step.action.map { (actor: actor($0.actor), action: action($0.action)) },
-            mark: step.mark, location: step.location)
+            mark: step.mark, isOptional: step.isOptional, location: step.location)
     }
 
     private func action(_ action: Scenario.Action) -> Scenario.Action {
