@@ -1,4 +1,5 @@
 """A tab with the dashboard, and what its tests share."""
+import json
 import re
 import time
 
@@ -68,3 +69,14 @@ def check(page):
     ]
     assert found == [], "\n".join(found)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "the page is wider than its window"
+
+
+def longest_task(browser, page, work):
+    """Returns the CPU time in ms of the longest task of the page's main thread while work is done."""
+    browser.start_tracing(page=page, categories=["toplevel", "devtools.timeline", "disabled-by-default-devtools.timeline"])
+    work()
+    events = json.loads(browser.stop_tracing())["traceEvents"]
+    threads = {(one["pid"], one["tid"]) for one in events if one["name"] == "thread_name" and one["args"]["name"] == "CrRendererMain"}
+    tasks = [one["tdur"] / 1000 for one in events if "tdur" in one and one["name"].endswith("RunTask") and (one["pid"], one["tid"]) in threads]
+    assert len(tasks) > 100
+    return max(tasks)

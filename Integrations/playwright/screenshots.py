@@ -21,7 +21,7 @@ PLAN = [
     (49, "PUT", "notes/link", {"profile": "edge", "reset_after_ms": 300_000}),
 ]
 DURATION = 58
-SIZES = {"narrow": (360, 780), "": (1280, 900)}
+SIZES = {"narrow": (360, 1560), "": (1280, 1180)}
 
 
 def client(address, end, seed, targets, pause):

@@ -10,7 +10,7 @@ import urllib.request
 import pytest
 from playwright.sync_api import expect
 
-from dashboard_page import Tab, radio
+from dashboard_page import Tab, longest_task, radio
 from proxy_server import LOCAL, ProxyServer, Upstream, send, send_bytes
 
 
@@ -227,20 +227,16 @@ def test_the_page_is_served_with_a_strict_policy(server):
     assert "default-src 'none'" in policy and "unsafe" not in policy
 
 
-def test_200_requests_per_second_through_the_proxy_keep_the_page_quick(dashboard, address):
-    dashboard.evaluate("""() => {
-        window.tasks = [];
-        new PerformanceObserver((list) => { for (const one of list.getEntries()) window.tasks.push(Math.round(one.duration)); })
-            .observe({ type: "longtask" });
-    }""")
+def test_200_requests_per_second_through_the_proxy_keep_the_page_quick(browser, dashboard, address):
     sent = 0
-    for _ in range(3):  # Another process can take the CPU during a task: one quiet window of three proves the page quick.
-        sent += send_many(address, seconds=10)
+
+    def work():
+        nonlocal sent
+        sent = send_many(address, seconds=10)
         expect(dashboard.locator("#count")).to_have_text("{:,} requests".format(sent))
-        tasks = dashboard.evaluate("window.tasks.splice(0)")
-        if not tasks:
-            break
-    assert tasks == []
+
+    assert longest_task(browser, dashboard, work) < 50
+    assert sent > 1000
     expect(dashboard.locator("#dropped")).to_be_hidden()
 
 

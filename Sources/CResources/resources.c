@@ -241,6 +241,9 @@ static const struct cresources_file files[] = {
     {"scenarios/list-cut-midway.yaml", (const char[]){
 #embed "../../scenarios/list-cut-midway.yaml" suffix(, 0)
     }},
+    {"scenarios/new-token-rejected.yaml", (const char[]){
+#embed "../../scenarios/new-token-rejected.yaml" suffix(, 0)
+    }},
     {"scenarios/operation-ids.yaml", (const char[]){
 #embed "../../scenarios/operation-ids.yaml" suffix(, 0)
     }},
@@ -258,6 +261,9 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/put-answer-lost.yaml", (const char[]){
 #embed "../../scenarios/put-answer-lost.yaml" suffix(, 0)
+    }},
+    {"scenarios/refresh-refused.yaml", (const char[]){
+#embed "../../scenarios/refresh-refused.yaml" suffix(, 0)
     }},
     {"scenarios/remote-delete-propagates.yaml", (const char[]){
 #embed "../../scenarios/remote-delete-propagates.yaml" suffix(, 0)
@@ -351,6 +357,18 @@ static const struct cresources_file files[] = {
     }},
     {"Sources/CResources/report/report.js", (const char[]){
 #embed "report/report.js" suffix(, 0)
+    }},
+    {"Sources/CResources/demo/demo.css", (const char[]){
+#embed "demo/demo.css" suffix(, 0)
+    }},
+    {"Sources/CResources/demo/demo.html", (const char[]){
+#embed "demo/demo.html" suffix(, 0)
+    }},
+    {"Sources/CResources/demo/demo.js", (const char[]){
+#embed "demo/demo.js" suffix(, 0)
+    }},
+    {"Sources/CResources/demo/subway.yaml", (const char[]){
+#embed "demo/subway.yaml" suffix(, 0)
     }},
     {0, 0},
 };

@@ -13,11 +13,13 @@ public struct ForegroundDashboard: Sendable {
     /// Starts the API without proxies. Throws an ``ControlAPI/APIServer/StartError``.
     ///
     /// - Parameter port: The port; 0 picks a free one.
-    public static func start(port: Int, seed: UInt64, _ dashboard: Dashboard) async throws -> ForegroundDashboard {
+    public static func start(
+        port: Int, seed: UInt64, _ dashboard: Dashboard, pages: AdditionalPages? = nil
+    ) async throws -> ForegroundDashboard {
         var limits = ServerLimits()
         limits.proxiesMax = 1
         let api = API(
-            seed: seed, limits: limits, version: SlowlaneVersion.current, dashboard: dashboard,
+            seed: seed, limits: limits, version: SlowlaneVersion.current, dashboard: dashboard, pages: pages,
             on: MultiThreadedEventLoopGroup.singleton)
         let server = try await APIServer.start(
             api, host: "127.0.0.1", port: port,

@@ -19,6 +19,14 @@ public enum OutputSchema {
             { "$ref": "#/$defs/selftest_end" },
             { "$ref": "#/$defs/shrunk" },
             { "$ref": "#/$defs/shrunk_mutant" },
+            { "$ref": "#/$defs/exploration" },
+            { "$ref": "#/$defs/failure" },
+            { "$ref": "#/$defs/seed_error" },
+            { "$ref": "#/$defs/coverage" },
+            { "$ref": "#/$defs/exploration_end" },
+            { "$ref": "#/$defs/gallery" },
+            { "$ref": "#/$defs/detection" },
+            { "$ref": "#/$defs/gallery_end" },
             { "$ref": "#/$defs/measurement" },
             { "$ref": "#/$defs/doctor" },
             { "$ref": "#/$defs/note" },
@@ -29,6 +37,7 @@ public enum OutputSchema {
         \#(runs)
         \#(selfTest)
         \#(shrinking)
+        \#(exploration)
             "measurement": {
               "description": "'slowlane measure --json': a row",
               "type": "object",

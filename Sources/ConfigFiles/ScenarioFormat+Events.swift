@@ -119,6 +119,10 @@ extension ScenarioFormat {
                     "mark", .name(.newMark),
                     "A name for the step, to which other parts of the file refer. It is set when the action has taken "
                         + "effect."),
+                Key(
+                    "optional", .boolean, default: "false",
+                    "Whether the run goes on as if the step were not there if its action is an error or cannot be "
+                        + "performed."),
             ], named: NamedKeys(.actor, .either([.object("action"), .object("writer-action")]), after: 5),
             exactlyOne: ["at", "after", "when"]),
         Object(

@@ -24,6 +24,7 @@ extension ScenarioFormat {
         Key(
             "writers", .map(.newWriter, .object("writer")),
             "Clients without a link, such as a user in a browser. At most \(writersMax)."),
+        Key("policy", .object("policy"), "Delays and limits of the reference clients in place of the published ones."),
         Key(
             "network", .map(.device, .map(.time, .either([.link, .object("network")]))), required: true,
             "For each device, the links over time. The first entry is at `0s`; a link applies until the next entry."),
@@ -38,13 +39,13 @@ extension ScenarioFormat {
             "Actions at random times, drawn from the seed."),
         Key("expect", .object("expect"), required: true, "The conditions that decide the verdict."),
         Key(
-            "invariants", .either([.choice(["standard"]), .object("invariants")]), default: "standard",
+            "invariants", .either([.choice(["standard", "all"]), .object("invariants")]), default: "standard",
             "The properties that are checked in every run."),
         Key(
             "matrix", .map(.parameter, .list(.anything, atLeast: 1, atMost: 100)),
             "Lists of values by parameter. The scenario runs once for each combination; a value `$name` stands for "
                 + "the parameter's value."),
-        Key("explore", .object("explore"), "The default range of an exploration over seeds."),
+        Key("explore", .object("explore"), "What `slowlane explore` draws by default."),
     ]
 
     static let top: [Object] = [
@@ -99,6 +100,21 @@ extension ScenarioFormat {
                 Key("bytes", .size, default: "100", "The size of each text: a number of bytes, or `2KB`."),
             ]),
         Object(
+            "policy", "'policy'",
+            [
+                Key("first-delay", .time, default: "1s", "The delay after the first failure."),
+                Key(
+                    "longest-delay", .time, default: "60s",
+                    "The longest delay between attempts, at least `first-delay`."),
+                Key("poll", .time, default: "60s", "The interval between index fetches."),
+                Key(
+                    "timeout", .time, default: "10s to connect, 30s for the response",
+                    "The time without progress after which an exchange fails. Three times as long in all."),
+                Key(
+                    "large", .size, default: "16KB",
+                    "The size from which a change is sent on a connection of its own: a number of bytes, or `2KB`."),
+            ]),
+        Object(
             "invariants", "'invariants'",
             [
                 Key(
@@ -116,7 +132,9 @@ extension ScenarioFormat {
                     "vary",
                     .list(
                         .choice(Scenario.Exploration.Part.allCases.map(\.rawValue)), atLeast: 1, atMost: 4),
-                    default: "[workload, network, faults]", "The parts that vary with the seed."),
+                    default: "all",
+                    "The parts that are drawn for each seed: actions of users and kills, links, faults, and contract and "
+                        + "policy."),
             ]),
     ]
 
@@ -131,6 +149,13 @@ extension ScenarioFormat {
                 Key(
                     "client", .either([.choice(["reference", "legacy"]), .object("client")]), default: "reference",
                     "The client: Slowlane's, one with the defects of its time, or a program."),
+                Key(
+                    "restarts", .time, default: "never",
+                    "The time after which a client that was killed starts again by itself. Its actions wait for that."),
+                Key(
+                    "restored", .boolean, default: "true",
+                    "Whether the heal phase restores the link and starts the client. The others must converge without a "
+                        + "device that is not restored."),
             ]),
         Object(
             "client", "'client'",

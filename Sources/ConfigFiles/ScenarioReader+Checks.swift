@@ -25,7 +25,9 @@ extension ScenarioReader {
             }
         }
         if order.earliest.contains(nil) { return }
-        for device in scenario.devices { checkClient(of: device.name, scenario, order) }
+        for device in scenario.devices where device.restartsAfter == nil {
+            checkClient(of: device.name, scenario, order)
+        }
         // A program sends what it likes.
         let hasProgram = scenario.devices.contains(where: \.runsProgram)
         for fault in scenario.faults where !hasProgram && !Self.canMatch(fault, scenario) {
@@ -39,7 +41,7 @@ extension ScenarioReader {
 
     private func checkClient(of device: String, _ scenario: Scenario, _ order: StepOrder) {
         let steps = scenario.steps
-        let acting = steps.indices.filter { steps[$0].action?.actor == device }
+        let acting = steps.indices.filter { steps[$0].action?.actor == device && !steps[$0].isOptional }
         let changes = acting.filter { steps[$0].action?.action == .kill || steps[$0].action?.action == .start }
         // When a fault kills the client is not known.
         if scenario.faults.contains(where: { $0.mayKill(device) }) { return }

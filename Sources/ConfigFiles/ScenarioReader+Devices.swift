@@ -41,6 +41,36 @@ extension ScenarioReader {
         }
     }
 
+    func readPolicy(_ node: Node?, _ scenario: inout Scenario) {
+        guard let node, let fields = fields(node, "policy") else { return }
+        var settings = Scenario.ClientSettings()
+        settings.firstDelay = positive("first-delay", fields)
+        settings.longestDelay = positive("longest-delay", fields)
+        settings.poll = positive("poll", fields)
+        settings.timeout = positive("timeout", fields)
+        settings.largeBytes = fields.size("large")
+        let published = ClientPolicy()
+        let first = settings.firstDelay ?? published.firstDelay
+        let longest = settings.longestDelay ?? published.longestDelay
+        if longest < first {
+            reader.report(
+                "'longest-delay' is \(TimeFormat.short(longest)); expected at least 'first-delay', "
+                    + "\(TimeFormat.short(first))", at: fields["longest-delay"] ?? node)
+        }
+        scenario.policy = settings
+    }
+
+    /// The shortest delay and timeout.
+    private static let delayMin = Nanoseconds.milliseconds(10)
+
+    private func positive(_ key: String, _ fields: ScenarioFields) -> Nanoseconds? {
+        guard let node = fields[key], let time = fields.time(key) else { return nil }
+        if time < Self.delayMin {
+            reader.report("'\(key)': expected a time of at least \(TimeFormat.duration(Self.delayMin))", at: node)
+        }
+        return time
+    }
+
     func readWriters(_ node: Node?, _ scenario: inout Scenario) {
         let writers = entries(node, expected: "names with users, such as 'W: { user: ada }'")
         if writers.count > ScenarioFormat.writersMax {
@@ -81,7 +111,8 @@ extension ScenarioReader {
                 Scenario.Device(
                     name: device.name, user: device.fields.text("user") ?? "",
                     startsSynced: device.fields.choice("starts") != "empty", client: client,
-                    network: networks[device.name] ?? [], location: location(device.key)))
+                    network: networks[device.name] ?? [], restartsAfter: device.fields.time("restarts"),
+                    isRestored: device.fields.boolean("restored") ?? true, location: location(device.key)))
         }
         return true
     }

@@ -54,7 +54,8 @@ extension ScenarioReader {
             step = (actor, action)
         }
         return Scenario.Step(
-            trigger: trigger, action: step, mark: fields["mark"]?.scalar?.string, location: location(node))
+            trigger: trigger, action: step, mark: fields["mark"]?.scalar?.string,
+            isOptional: fields.boolean("optional") ?? false, location: location(node))
     }
 
     private func trigger(_ name: String, _ fields: ScenarioFields) -> Scenario.Step.Trigger? {

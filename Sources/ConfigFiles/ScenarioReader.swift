@@ -51,6 +51,7 @@ final class ScenarioReader {
             }
         }
         readServer(fields["server"], &scenario)
+        readPolicy(fields["policy"], &scenario)
         readWriters(fields["writers"], &scenario)
         guard readDevices(fields["devices"], network: fields["network"], &scenario) else { return nil }
         collectNames(fields["steps"])
@@ -78,8 +79,7 @@ final class ScenarioReader {
 
     private func invariants(_ node: Node) -> Scenario.Invariants {
         if node.mapping == nil {
-            _ = oneOf(node, ["standard"])
-            return .standard
+            return oneOf(node, ["standard", "all"]) == "all" ? .all : .standard
         }
         guard let fields = fields(node, "invariants") else { return .standard }
         let added = fields.list("add").compactMap(invariant)
@@ -112,7 +112,7 @@ final class ScenarioReader {
         guard let fields = fields(node, "explore") else { return nil }
         let parts =
             fields["vary"] == nil
-            ? [.workload, .network, .faults]
+            ? Scenario.Exploration.Part.allCases
             : fields.list("vary").compactMap { reader.value($0, as: Scenario.Exploration.Part.self) }
         return fields.integer("seeds").map { Scenario.Exploration(seeds: $0, vary: parts) }
     }

@@ -14,6 +14,7 @@ public final class API: Sendable {
     let metrics: MetricsSelection?
     let version: String
     let dashboard: Dashboard
+    private let pages: AdditionalPages?
     private let logger: Logger
 
     /// The version of Toxiproxy whose API is implemented. Some clients parse it, and accept numbers and dots only.
@@ -39,10 +40,11 @@ public final class API: Sendable {
     ///   - seed: The random seed from which the seeds of the proxies are derived.
     ///   - version: Slowlane's version.
     ///   - dashboard: The settings of the dashboard.
+    ///   - pages: Pages beside the dashboard.
     ///   - group: The event loops of the proxies.
     public convenience init(
         seed: UInt64, limits: ServerLimits = ServerLimits(), metrics: MetricsSelection? = nil, version: String,
-        dashboard: Dashboard = Dashboard(), on group: any EventLoopGroup,
+        dashboard: Dashboard = Dashboard(), pages: AdditionalPages? = nil, on group: any EventLoopGroup,
         logger: Logger = Logger(label: "slowlane.server") { _ in SwiftLogNoOpLogHandler() }
     ) {
         var feedLimits = EventFeed.Limits()
@@ -50,13 +52,13 @@ public final class API: Sendable {
         let feed = EventFeed(version: version, dashboard: dashboard.mode.rawValue, limits: feedLimits)
         self.init(
             ProxyRegistry(seed: seed, limits: limits, on: group, logger: logger, feed: feed), limits: limits,
-            metrics: metrics, version: version, dashboard: dashboard, logger: logger)
+            metrics: metrics, version: version, dashboard: dashboard, pages: pages, logger: logger)
     }
 
     /// Creates an API of a registry.
     init(
         _ registry: ProxyRegistry, limits: ServerLimits, metrics: MetricsSelection? = nil, version: String,
-        dashboard: Dashboard = Dashboard(),
+        dashboard: Dashboard = Dashboard(), pages: AdditionalPages? = nil,
         logger: Logger = Logger(label: "slowlane.server") { _ in SwiftLogNoOpLogHandler() }
     ) {
         self.registry = registry
@@ -64,6 +66,7 @@ public final class API: Sendable {
         self.metrics = metrics
         self.version = version
         self.dashboard = dashboard
+        self.pages = pages
         self.logger = logger
     }
 
@@ -162,6 +165,7 @@ public final class API: Sendable {
             return Response(status: .movedPermanently, location: cleaned, isRouted: false)
         }
         let parts = decoded.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        if let page = await pages?.response(to: request, parts, query: query) { return page }
         if let page = dashboard.response(to: request, parts) { return page }
         if let rejection = dashboard.rejection(of: request) { throw rejection }
         let response =

@@ -56,9 +56,14 @@ public struct Dashboard: Hashable, Sendable {
         response.isRouted = false
         response.headers[.eTag] = tag
         response.headers[.cacheControl] = "no-cache"
-        response.headers[.contentSecurityPolicy] = Self.contentSecurityPolicy
-        response.headers[Self.referrerPolicy] = "no-referrer"
+        Self.secure(&response)
         return response
+    }
+
+    /// Adds the header fields that restrict what a page may load, and who may embed it.
+    static func secure(_ response: inout API.Response) {
+        response.headers[.contentSecurityPolicy] = contentSecurityPolicy
+        response.headers[referrerPolicy] = "no-referrer"
     }
 
     /// Returns the error of a request that changes something, if browsers may not.

@@ -1,4 +1,5 @@
 internal import Determinism
+internal import HTTPWire
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
@@ -160,6 +161,8 @@ actor DeviceDriver: LiveDevice {
         var configuration = SyncClientConfiguration(
             host: "127.0.0.1", port: proxy.address.port, user: user, password: RunServer.password, storePath: storePath)
         if let tokens { configuration.credentials = .tokens(tokens) }
+        configuration.policy = SyncPolicy(world.scenario.policy)
+        configuration.timeouts = HTTPTimeouts(world.scenario.policy)
         configuration.mutants = mutants
         configuration.version = version
         configuration.seed = seeds.bits()

@@ -144,6 +144,14 @@ extension Scenario.Action {
     /// Whether the action changes a note.
     var isWrite: Bool { row != nil }
 
+    /// Whether the action starts a client, or another version of it.
+    var startsClient: Bool {
+        switch self {
+        case .start, .upgrade: true
+        default: false
+        }
+    }
+
     /// The name of the note that the action changes or shows; `nil` if there is none.
     public var subject: String? {
         switch self {

@@ -35,12 +35,18 @@ extension Scenario {
         public let client: Client
         /// Its network conditions over time.
         public let network: [NetworkEntry]
+        /// The time after which a client that was killed starts again; `nil` if a step or the heal phase starts it.
+        public let restartsAfter: Nanoseconds?
+        /// Whether the heal phase restores the link and starts the client. The others must converge without a device
+        /// that is not restored.
+        public let isRestored: Bool
         /// The device's location in the file.
         public let location: SourceLocation
 
         /// Creates a device.
         public init(
             name: String, user: String, startsSynced: Bool, client: Client = .reference, network: [NetworkEntry],
+            restartsAfter: Nanoseconds? = nil, isRestored: Bool = true,
             location: SourceLocation = SourceLocation(file: "")
         ) {
             self.name = name
@@ -48,6 +54,8 @@ extension Scenario {
             self.startsSynced = startsSynced
             self.client = client
             self.network = network
+            self.restartsAfter = restartsAfter
+            self.isRestored = isRestored
             self.location = location
         }
 

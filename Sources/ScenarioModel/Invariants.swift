@@ -69,6 +69,10 @@ extension Scenario {
         /// The standard set.
         public static let standard = Invariants(adding: [], dropping: [])
 
+        /// All invariants.
+        public static let all = Invariants(
+            adding: Invariant.allCases.filter { !standardMembers.contains($0) }, dropping: [])
+
         /// The invariants of the standard set.
         public static let standardMembers: [Invariant] = [
             .noLostWrite, .noDuplicateEffect, .noSilentOverwrite, .convergence, .boundedRetries, .monotonicRevision,

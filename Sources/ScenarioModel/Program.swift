@@ -35,7 +35,8 @@ extension Scenario {
             if case .run(_, let given) = device.client { adapter = given }
             scenario.devices[index] = Device(
                 name: device.name, user: device.user, startsSynced: device.startsSynced,
-                client: .run(program, adapter: adapter), network: device.network, location: device.location)
+                client: .run(program, adapter: adapter), network: device.network,
+                restartsAfter: device.restartsAfter, isRestored: device.isRestored, location: device.location)
         }
         return scenario
     }

@@ -38,6 +38,8 @@ public struct Scenario: Sendable {
     public var fill: Fill?
     /// The devices, in the order of the file.
     public var devices: [Device]
+    /// The delays and limits of the reference clients that differ from the published policy.
+    public var policy = ClientSettings()
     /// The writers, in the order of the file.
     public var writers: [Writer]
     /// The faults.
@@ -141,16 +143,21 @@ public struct Scenario: Sendable {
         public let action: (actor: String, action: Action)?
         /// The mark set by the step.
         public let mark: String?
+        /// Whether the run goes on as if the step were not in the scenario if the action is an error, such as an edit of
+        /// a note that does not exist, or cannot be performed.
+        public let isOptional: Bool
         /// The step's location in the file.
         public let location: SourceLocation
 
         /// Creates a step.
         public init(
-            trigger: Trigger, action: (actor: String, action: Action)?, mark: String?, location: SourceLocation
+            trigger: Trigger, action: (actor: String, action: Action)?, mark: String?, isOptional: Bool = false,
+            location: SourceLocation
         ) {
             self.trigger = trigger
             self.action = action
             self.mark = mark
+            self.isOptional = isOptional
             self.location = location
         }
     }

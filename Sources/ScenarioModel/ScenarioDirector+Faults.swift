@@ -63,10 +63,12 @@ extension ScenarioDirector {
     /// Gives up what else a client that is killed leaves behind.
     mutating func giveUp(_ index: Int) {
         let name = actors[index].name
-        for waiting in actors[index].queue {
-            if let step = waiting.step { miss(step, "\(name) was killed before the action started") }
+        if actors[index].device?.restartsAfter == nil {
+            for waiting in actors[index].queue {
+                if let step = waiting.step { miss(step, "\(name) was killed before the action started") }
+            }
+            actors[index].queue = []
         }
-        actors[index].queue = []
         actors[index].isRunning = false
         clientStopped(index)
     }

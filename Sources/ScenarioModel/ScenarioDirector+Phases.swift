@@ -59,6 +59,7 @@ extension ScenarioDirector {
             }
             actors[index].queue = []
             actors[index].act = nil
+            actors[index].restart = nil
         }
         for (_, act) in acts.sorted(by: { $0.key.number < $1.key.number }) {
             if let step = act.step { miss(step, "the script ended before the action had taken effect") }
@@ -77,9 +78,10 @@ extension ScenarioDirector {
         record(.phase(.heal))
         record(.action(actor: "runner", "restores all links"))
         order(.disarmFaults)
-        for index in actors.indices where actors[index].device != nil {
-            let name = actors[index].name
+        for index in actors.indices {
             actors[index].timeline = nil
+            guard actors[index].device?.isRestored == true else { continue }
+            let name = actors[index].name
             order(.setConditions(device: name, .clear, link: "clear"))
             setInterface(of: index, Interface(isUp: true, kind: .wlan))
             record(.network(device: name, link: "clear", isOnline: true))
@@ -97,7 +99,7 @@ extension ScenarioDirector {
             record(.phase(.quiesce))
         }
         round += 1
-        for index in actors.indices where actors[index].device != nil && actors[index].isRunning {
+        for index in actors.indices where actors[index].mustConverge {
             actors[index].isSettled = false
             order(.perform(newAct(step: nil, index), actor: actors[index].name, .sync))
         }
@@ -134,7 +136,8 @@ extension ScenarioDirector {
 
     /// Whether no act, exchange or change of a link is outstanding.
     var hasNoWork: Bool {
-        exchanges.isEmpty && hasAllChanges && actors.allSatisfy { $0.act == nil && $0.queue.isEmpty }
+        exchanges.isEmpty && hasAllChanges
+            && actors.allSatisfy { $0.act == nil && $0.queue.isEmpty && $0.restart == nil }
     }
 
     /// Whether every entry of every network has begun.
@@ -164,7 +167,7 @@ extension ScenarioDirector {
             if actors.allSatisfy({ $0.act == nil }) { beginRound() }
         case .quiesce:
             // The start of a client that does not run has failed.
-            let devices = actors.filter { $0.device != nil && $0.isRunning }
+            let devices = actors.filter(\.mustConverge)
             if devices.allSatisfy({ $0.act == nil && $0.isSettled }) {
                 if round < Self.quiesceRounds { beginRound() } else { beginVerify() }
             } else if isIdle {
@@ -187,8 +190,10 @@ extension ScenarioDirector {
             }
     }
 
-    /// Whether a step or a reaction of the workload is due now or at a known time.
-    private var hasTimedSteps: Bool { plan.hasTimedSteps || reactions.hasPlanned }
+    /// Whether a step, a reaction of the workload or the restart of a client is due now or at a known time.
+    private var hasTimedSteps: Bool {
+        plan.hasTimedSteps || reactions.hasPlanned || actors.contains { $0.restart != nil }
+    }
 
     var nextChange: Instant? { actors.compactMap { $0.timeline?.nextDeadline }.min() }
 
@@ -199,7 +204,7 @@ extension ScenarioDirector {
             setupFailed(
                 "\(waiting) did not complete the first sync within \(TimeFormat.short(Self.setupMax))", at: now)
         case .heal, .quiesce:
-            for actor in actors where actor.device != nil && !(actor.isSettled && actor.act == nil) {
+            for actor in actors where actor.device?.isRestored == true && !(actor.isSettled && actor.act == nil) {
                 record(
                     .aborted(
                         "\(actor.name) did not converge within \(TimeFormat.short(Self.quiesceMax)) after its link "

@@ -37,13 +37,34 @@ extension ScenarioDirector {
     }
 
     mutating func miss(_ step: Int, _ reason: String) {
-        record(.missed(step: step, reason))
+        if !skip(step, reason) { record(.missed(step: step, reason)) }
         plan.stepLost(step)
     }
 
     mutating func fail(_ step: Int, _ reason: String) {
-        record(.stepFailed(step, "\(scenario.steps[step].location): \(reason)"))
+        if !skip(step, reason) { record(.stepFailed(step, "\(scenario.steps[step].location): \(reason)")) }
         plan.stepLost(step)
+    }
+
+    /// Records that an optional step is not performed; returns whether the step is optional.
+    private mutating func skip(_ step: Int, _ reason: String) -> Bool {
+        guard scenario.steps[step].isOptional else { return false }
+        if let actor = scenario.steps[step].action?.actor {
+            record(.action(actor: actor, "does not act: \(reason)"))
+        }
+        return true
+    }
+
+    /// Starts the killed clients again whose time has come.
+    mutating func startKilledClients(at time: Instant) {
+        for index in actors.indices {
+            guard let restart = actors[index].restart, restart <= time else { continue }
+            actors[index].restart = nil
+            if phase != .script || actors[index].isRunning { continue }
+            actors[index].isRunning = true
+            record(.action(actor: actors[index].name, Scenario.Action.start.description))
+            order(.startClient(newAct(step: nil, index, change: .start), device: actors[index].name))
+        }
     }
 
     mutating func takeMissed() {
@@ -96,6 +117,8 @@ extension ScenarioDirector {
     /// Starts the next act of an actor; the acts of an actor follow one another.
     mutating func startNext(of index: Int, _ start: Instant, _ actual: Instant) {
         while actors[index].act == nil, !actors[index].queue.isEmpty {
+            // Actions of a client that will start by itself wait for that.
+            if let next = actors[index].queue.first, actors[index].restart != nil, !next.action.startsClient { break }
             let waiting = actors[index].queue.removeFirst()
             let name = actors[index].name
             if case .start = waiting.action {
@@ -104,6 +127,7 @@ extension ScenarioDirector {
                     continue
                 }
                 actors[index].isRunning = true
+                actors[index].restart = nil
                 recordStart(of: waiting, name, start, actual)
                 order(.startClient(newAct(step: waiting.step, index, change: .start), device: name))
             } else {
@@ -114,6 +138,7 @@ extension ScenarioDirector {
                     continue
                 }
                 actors[index].isRunning = true
+                actors[index].restart = nil
                 // The action makes work.
                 actors[index].isSettled = false
                 recordStart(of: waiting, name, start, actual)

@@ -92,8 +92,6 @@ public struct ScenarioDirector: Sendable {
     public static let lateMin = Nanoseconds.milliseconds(10)
     /// The beginning of the text of a reaction of the workload that was not possible.
     static let impossibleReaction = "does not act: "
-    /// The maximum number of changes of links that one call of ``advance(to:)`` orders one by one.
-    private static let changesMax = 10_000
 
     /// The scenario.
     public let scenario: Scenario
@@ -126,9 +124,14 @@ public struct ScenarioDirector: Sendable {
         /// Actions that wait for the end of the actor's current act.
         var queue: [WaitingAction] = []
         var act: ActID?
+        /// The time at which a killed client starts again by itself; `nil` if it does not.
+        var restart: Instant?
         /// Whether the setup of the device is complete.
         var isPrepared: Bool
         var attempts: AttemptLimit
+
+        /// Whether the end of the quiesce phase waits for it: it is a device that was restored and runs.
+        var mustConverge: Bool { device?.isRestored == true && isRunning }
     }
 
     /// The network interface of a device.
@@ -267,6 +270,7 @@ public struct ScenarioDirector: Sendable {
         if let reaction = reactions.nextDeadline { next = min(next, start + reaction) }
         for actor in actors {
             if let change = actor.timeline?.nextDeadline { next = min(next, change) }
+            if let restart = actor.restart { next = min(next, max(now, restart)) }
         }
         if let end = open.nextEnd(lateness, hasWork: { hasWork($0) }) { next = min(next, start + end) }
         if now < start + lastChange { next = min(next, start + lastChange) }
@@ -333,6 +337,9 @@ public struct ScenarioDirector: Sendable {
         case .stop?:
             giveUpActs(act.actor)
             record(.stopped(device: actors[act.actor].name))
+            if phase == .script, let delay = actors[act.actor].device?.restartsAfter {
+                actors[act.actor].restart = now + delay
+            }
         case .replace?, nil: break
         }
         if let step = act.step, let mark = scenario.steps[step].mark { set(mark, at: now) }
@@ -456,44 +463,5 @@ public struct ScenarioDirector: Sendable {
         advance(to: time)
         isIdle = true
         proceed()
-    }
-
-    // MARK: Time
-
-    /// Advances the time; due at ``nextDeadline``. Orders that are overdue follow in the order of their planned times.
-    public mutating func advance(to time: Instant) {
-        let actual = max(now, time)
-        var changes = 0
-        while phase == .script, let start, let next = nextDeadline, next <= actual {
-            // A run that is far behind skips changes of links.
-            changes += 1
-            advanceScript(to: changes > Self.changesMax ? actual : max(next, now), actual, start)
-        }
-        now = actual
-        if phase != .script, let deadline = phaseDeadline, now >= deadline { phaseTimedOut() }
-        if phase == .script { proceed() }
-    }
-
-    /// Orders what is due at a time of the script phase; `actual` is the current time, later if the world is late.
-    private mutating func advanceScript(to time: Instant, _ actual: Instant, _ start: Instant) {
-        now = time
-        let scenarioTime = time - start
-        if scenarioTime >= scenario.limit { return limitReached() }
-        if let healAt = scenario.healAt, scenarioTime >= healAt { return beginHeal() }
-        for index in actors.indices {
-            let planned = actors[index].timeline?.nextDeadline
-            if actors[index].timeline?.advance(to: time) ?? false {
-                recordLateness(planned: planned ?? time, actual)
-                applyConditions(of: index, at: scenarioTime)
-            }
-        }
-        plan.advance(to: scenarioTime)
-        open.advance(to: scenarioTime, lateness)
-        proceed(actual)
-    }
-
-    mutating func recordLateness(planned: Instant, _ actual: Instant) {
-        let late = actual - planned
-        if late >= Self.lateMin { record(.late(late)) }
     }
 }

@@ -161,6 +161,7 @@ extension Scenario {
 
     /// Returns whether steps at fixed times have killed a device and not started it again.
     private func isKilled(_ device: String, at time: Nanoseconds) -> Bool {
+        if devices.contains(where: { $0.name == device && $0.restartsAfter != nil }) { return false }
         var last: (time: Nanoseconds, isKill: Bool)?
         for step in steps {
             guard case .at(let planned) = step.trigger, planned <= time, let (actor, action) = step.action,

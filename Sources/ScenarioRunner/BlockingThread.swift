@@ -4,7 +4,7 @@ internal import Synchronization
 /// Blocking work on threads of its own: the cooperative pool of tasks has one thread per CPU and must not be blocked.
 enum BlockingThread {
     /// The default of musl, 128 KiB, is too small for the recursion of a decoder.
-    private static let stackBytes = 4 << 20
+    static let stackBytes = 4 << 20
 
     /// Returns the result of blocking work. If the task is cancelled it throws at once, and the work continues without
     /// a reader until it ends.

@@ -29,6 +29,8 @@ public struct PlannedRun: Sendable {
     public let clients: Set<String>
     /// Whether the run must fail.
     let isCanary: Bool
+    /// The arguments that repeat the run, an option together with its value; `nil` for those of `slowlane run`.
+    let replay: [[String]]?
 
     /// Creates a run.
     public init(
@@ -37,14 +39,19 @@ public struct PlannedRun: Sendable {
     ) {
         self.init(
             index: index, source: source, scenario: scenario, world: world, seed: seed, mutants: mutants,
-            clients: clients,
-            isCanary: false)
+            clients: clients, isCanary: false)
     }
 
+    /// Creates a run.
+    ///
+    /// - Parameters:
+    ///   - isCanary: Whether the run must fail.
+    ///   - replay: The arguments that repeat the run; `nil` for those of `slowlane run`.
     init(
         index: Int, source: String, scenario: Scenario, world: RunWorld, seed: UInt64?, mutants: [RunMutant] = [],
-        clients: Set<String> = [], isCanary: Bool
+        clients: Set<String> = [], isCanary: Bool = false, replay: [[String]]? = nil
     ) {
+        self.replay = replay
         self.index = index
         self.source = source
         self.seed = seed ?? scenario.seed

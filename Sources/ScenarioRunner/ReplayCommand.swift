@@ -5,6 +5,7 @@ internal import ScenarioWorld
 public enum ReplayCommand {
     /// Returns the arguments, beginning with the name of the program; an option is together with its value.
     private static func groups(_ run: PlannedRun) -> [[String]] {
+        if let replay = run.replay { return replay }
         // A path that begins with a hyphen would be an option.
         let source = run.source.hasPrefix("-") ? "./\(run.source)" : run.source
         var groups = [

@@ -5,12 +5,8 @@ internal import Synchronization
 /// The output on standard error while runs last: events of a single run, the progress of a batch.
 final class RunMonitor: Sendable {
     private let console: Console
-    private let start = ContinuousClock.now
     private let progress: Mutex<RunProgress>
     private let logs = Mutex<[Int: RunLog]>([:])
-
-    /// The interval at which the progress is examined.
-    private static let interval = Duration.milliseconds(100)
 
     init(planned: Int, _ console: Console) {
         self.console = console
@@ -37,22 +33,7 @@ final class RunMonitor: Sendable {
 
     /// Prints the progress while an operation lasts, unless it is hidden.
     func reportProgress<Value>(isHidden: Bool, during operation: () async throws -> Value) async throws -> Value {
-        let ticker = isHidden ? nil : Task { await reportProgress() }
-        let result: Result<Value, any Error>
-        do { result = .success(try await operation()) } catch { result = .failure(error) }
-        ticker?.cancel()
-        await ticker?.value
-        console.clearStatus()
-        return try result.get()
-    }
-
-    /// Prints the progress when it is due, until the task is cancelled.
-    private func reportProgress() async {
-        while !Task.isCancelled {
-            try? await Task.sleep(for: Self.interval)
-            let time = ContinuousClock.now - start
-            guard !Task.isCancelled, let line = progress.withLock({ $0.report(at: time) }) else { continue }
-            if console.hasStatusLine { console.show(status: line) } else { console.print(line, to: .progress) }
-        }
+        try await ProgressTicker(console) { [self] time in progress.withLock { $0.report(at: time) } }
+            .run(isHidden: isHidden, during: operation)
     }
 }

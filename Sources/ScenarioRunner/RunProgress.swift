@@ -8,18 +8,14 @@ public struct RunProgress: Sendable {
     public private(set) var failed = 0
     /// The runs that have begun and not ended.
     public private(set) var running = 0
-    private var nextReport = firstReport
-    private let interval: Duration
-
-    /// The time before which nothing is reported.
-    static let firstReport = Duration.seconds(2)
+    private var pace: ReportPace
 
     /// Creates the progress of a plan.
     ///
     /// - Parameter isRewritten: Whether a report replaces the last one on the same line of a terminal.
     public init(planned: Int, isRewritten: Bool) {
         self.planned = planned
-        interval = isRewritten ? .milliseconds(250) : .seconds(10)
+        pace = ReportPace(isRewritten: isRewritten)
     }
 
     /// Records the start of a run.
@@ -34,28 +30,15 @@ public struct RunProgress: Sendable {
 
     /// Returns the report that is due; `nil` if none is.
     public mutating func report(at time: Duration) -> String? {
-        guard time >= nextReport, done < planned else { return nil }
-        nextReport = time + interval
-        return line(at: time)
+        done < planned && pace.isDue(at: time) ? line(at: time) : nil
     }
 
     /// Returns the progress in one line.
     public func line(at time: Duration) -> String {
         var text = "\(done) of \(planned) done, \(failed) failed, \(running) running"
-        let seconds = time / .seconds(1)
-        guard done > 0, seconds > 0 else { return text }
-        let rate = Double(done) / seconds
-        text += rate >= 0.095 ? ", \(Self.decimal(rate)) runs/s" : ", \(Self.decimal(rate * 60)) runs/min"
-        return text + ", \(Self.left(Double(planned - done) / rate)) left"
-    }
-
-    private static func decimal(_ value: Double) -> String {
-        let tenths = Int(min(value * 10, 1e9).rounded())
-        return "\(tenths / 10).\(tenths % 10)"
-    }
-
-    private static func left(_ seconds: Double) -> String {
-        let whole = Int(min(seconds, 1e9).rounded(.up))
-        return whole < 120 ? "\(whole) s" : "\((whole + 59) / 60) min"
+        guard let rate = ReportPace.rate(done, in: time) else { return text }
+        let perMinute = ReportPace.decimal(rate * 60)
+        text += rate >= 0.095 ? ", \(ReportPace.decimal(rate)) runs/s" : ", \(perMinute) runs/min"
+        return text + ", \(ReportPace.left(Double(planned - done) / rate)) left"
     }
 }

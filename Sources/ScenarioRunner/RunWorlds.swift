@@ -1,7 +1,7 @@
 internal import LiveWorld
 public import ScenarioModel
 public import ScenarioWorld
-internal import SimulatedWorld
+public import SimulatedWorld
 
 /// The functions that run scenarios; tests replace them.
 public struct RunWorlds: Sendable {
@@ -12,15 +12,29 @@ public struct RunWorlds: Sendable {
     public typealias Live =
         @Sendable (PlannedRun, _ onEvent: (@Sendable (History.Entry) -> Void)?) async throws -> RunResult
 
+    /// Runs a scenario in virtual time step by step, until `onStep` returns `false`. Blocks until its end.
+    public typealias Traced =
+        @Sendable (PlannedRun, _ onStep: @escaping (SimulatedStep) -> Bool) throws(SetupError) -> RunResult
+
     /// Runs a scenario in virtual time.
     public let simulated: Simulated
     /// Runs a scenario in real time.
     public let live: Live
+    /// Runs a scenario in virtual time step by step.
+    public let traced: Traced
 
     /// Creates worlds.
-    public init(simulated: @escaping Simulated, live: @escaping Live) {
+    public init(
+        simulated: @escaping Simulated, live: @escaping Live, traced: @escaping Traced = Self.runStepByStep
+    ) {
         self.simulated = simulated
         self.live = live
+        self.traced = traced
+    }
+
+    /// Runs a scenario in virtual time step by step.
+    public static let runStepByStep: Traced = { (run, onStep) throws(SetupError) -> RunResult in
+        try SimulatedRun.run(run.scenario, mutants: run.mutants, seed: run.seed, onStep: onStep)
     }
 
     /// The worlds of this package.

@@ -110,6 +110,8 @@ extension Scenario {
     /// Returns the events with which a run begins: what the world records, and the policies that clients publish.
     public func openingEvents(_ world: WorldFacts) -> [History.Event] {
         [.world(world)]
-            + devices.filter { $0.client == .reference }.map { .policy(device: $0.name, ClientPolicy(SyncPolicy())) }
+            + devices.filter { $0.client == .reference }.map {
+                .policy(device: $0.name, ClientPolicy(SyncPolicy(policy)))
+            }
     }
 }

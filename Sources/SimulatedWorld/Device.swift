@@ -100,10 +100,12 @@ final class Device {
         process += 1
         if tokens == nil { tokens = world.signIn(user) }
         let engine = SyncEngine(
-            restoring: store.state, account: SyncAccount(user: user, server: Server.host), tokens: tokens,
-            seed: seeds.bits(), mutants: mutants, version: version)
+            restoring: store.state, account: SyncAccount(user: user, server: Server.host),
+            policy: SyncPolicy(world.scenario.policy), tokens: tokens, seed: seeds.bits(), mutants: mutants,
+            version: version)
         var machine = SyncMachine(
-            engine: engine, host: Server.host, authorization: Server.authorization(of: user))
+            engine: engine, host: Server.host, authorization: Server.authorization(of: user),
+            timeouts: HTTPTimeouts(world.scenario.policy))
         machine.started(interface: interface, at: world.now)
         self.machine = machine
         isRunning = true

@@ -36,16 +36,18 @@ public enum SimulatedRun {
     ///   - seed: The random seed; the scenario's by default.
     ///   - kill: A kill in addition to those of the scenario.
     ///   - onEvent: Called with each event of the history.
+    ///   - onStep: Called with each event of the history and each event of the world; the run is aborted if it returns
+    ///     `false`.
     public static func run(
         _ scenario: Scenario, mutants: [RunMutant] = [], seed: UInt64? = nil, kill: Kill? = nil,
-        onEvent: ((History.Entry) -> Void)? = nil
+        onEvent: ((History.Entry) -> Void)? = nil, onStep: ((SimulatedStep) -> Bool)? = nil
     ) throws(SetupError) -> RunResult {
         if let reason = scenario.realTimeReason {
             throw SetupError("\(scenario.name) cannot run in virtual time: \(reason); run it with --live")
         }
         let seed = seed ?? scenario.seed
         let scenario = scenario.materialized(seed: seed)
-        let world = try World(scenario, seed: seed, mutants: mutants, kill: kill, onEvent: onEvent)
+        let world = try World(scenario, seed: seed, mutants: mutants, kill: kill, onEvent: onEvent, onStep: onStep)
         try world.run()
         var counts: [String: Int] = [:]
         var commits: [String: [Int]] = [:]

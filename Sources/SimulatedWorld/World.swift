@@ -15,6 +15,8 @@ final class World {
     /// delay exceeds them.
     private static let eventsMax = 20_000_000
     private static let eventsPerInstantMax = 100_000
+    /// The reason of the end of a run that is compared with another one.
+    private static let stopped = "the run was stopped"
 
     let scenario: Scenario
     let seed: UInt64
@@ -37,17 +39,19 @@ final class World {
     private var setupFailure: String?
     private var hasEnded = false
     private let onEvent: ((History.Entry) -> Void)?
+    private let onStep: ((SimulatedStep) -> Bool)?
     private var eventsAtNow = 0
 
     init(
         _ scenario: Scenario, seed: UInt64, mutants: [RunMutant], kill: SimulatedRun.Kill?,
-        onEvent: ((History.Entry) -> Void)?
+        onEvent: ((History.Entry) -> Void)?, onStep: ((SimulatedStep) -> Bool)? = nil
     ) throws(SetupError) {
         self.scenario = scenario
         self.seed = seed
         self.mutants = mutants.ofClients
         self.kill = kill
         self.onEvent = onEvent
+        self.onStep = onStep
         do {
             director = try ScenarioDirector(scenario, seed: seed)
         } catch {
@@ -81,6 +85,7 @@ final class World {
             } else if let (time, event) = queue.takeNext() {
                 isIdle = false
                 advance(to: time)
+                if let onStep, !onStep(.world(time, event.stepText)) { abort(Self.stopped) }
                 execute(event)
             } else {
                 abort("nothing is scheduled, and the run has not ended")
@@ -140,7 +145,10 @@ final class World {
 
     /// Records an event and reports it to the director.
     func record(_ event: History.Event) {
-        if recorder.record(event, at: now), let entry = recorder.history.entries.last { onEvent?(entry) }
+        if recorder.record(event, at: now), let entry = recorder.history.entries.last {
+            onEvent?(entry)
+            if let onStep, !onStep(.event(entry)) { abort(Self.stopped) }
+        }
         director.recorded(event, at: now)
         collectOrders()
         if case .phase(.script) = event {

@@ -1,3 +1,4 @@
+public import HTTPWire
 public import SyncEngine
 
 /// Server, account, store and rules of a sync client.
@@ -32,6 +33,8 @@ public struct SyncClientConfiguration: Sendable {
     public var resource: any SyncResource = NotesResource()
     /// Delays, limits and rules of the synchronisation.
     public var policy = SyncPolicy()
+    /// The timeouts of exchanges and connections.
+    public var timeouts = HTTPTimeouts()
     /// Deliberate defects, to prove that scenarios detect them.
     public var mutants: Set<Mutant> = []
     /// The version of the client that is emulated.

@@ -74,6 +74,7 @@ final class SyncCore {
                 policy: configuration.policy, tokens: Self.tokens(configuration), seed: configuration.seed,
                 mutants: configuration.mutants, version: configuration.version),
             host: configuration.address, authorization: Self.authorization(configuration),
+            timeouts: configuration.timeouts,
             attachments: AttachmentLane(restoring: try store.attachments(), seed: configuration.seed))
         try? store.removeUnusedAttachmentFiles()
     }

@@ -68,6 +68,56 @@ public enum Mutant: String, CaseIterable, Sendable {
     /// A change that fails delays all later ones.
     case poisonEntryBlocksQueue = "poison-entry-blocks-queue"
 
+    // Access tokens.
+
+    /// Asks for another access token at once, also after the server has refused one or has rejected a new one.
+    case tokenRefreshLoop = "token-refresh-loop"
+
+    /// A change that gets a 401 is dropped.
+    case expiredTokenDropsChange = "expired-token-drops-change"
+
+    // What is sent.
+
+    /// Requests are made while the interface is down.
+    case interfaceIgnored = "interface-ignored"
+    /// The first acknowledgement of a change is ignored, so that it is sent twice.
+    case everythingSentTwice = "everything-sent-twice"
+    /// Edits of a note that was never sent are sent one after the other.
+    case editsNotMerged = "edits-not-merged"
+    /// The newest change is sent first.
+    case newestChangeFirst = "newest-change-first"
+    /// Changes are sent only after the index has been read.
+    case changesWaitForPoll = "changes-wait-for-poll"
+    /// All notes are read after each index.
+    case unchangedNotesFetched = "unchanged-notes-fetched"
+    /// A conflict becomes another note with the user's text.
+    case conflictSavedAsCopy = "conflict-saved-as-copy"
+    /// An edited note that was deleted on the server is created again.
+    case deletedNoteRestored = "deleted-note-restored"
+
+    // What is shown.
+
+    /// A change is shown only when the server has acknowledged it.
+    case unsavedEditHidden = "unsaved-edit-hidden"
+    /// A note with pending changes has no mark.
+    case pendingMarkMissing = "pending-mark-missing"
+    /// The mark of a pending change stays after the acknowledgement.
+    case pendingMarkSticks = "pending-mark-sticks"
+    /// A note in conflict has no mark.
+    case conflictNotMarked = "conflict-not-marked"
+    /// A conflict shows the server's text in place of the user's.
+    case conflictShowsTheirs = "conflict-shows-theirs"
+    /// A conflict keeps the user's text only.
+    case conflictLosesTheirs = "conflict-loses-theirs"
+    /// The number of pending changes is always 0.
+    case outboxNotCounted = "outbox-not-counted"
+    /// A rejected change is shown as pending.
+    case rejectionShownAsPending = "rejection-shown-as-pending"
+    /// Without a connection no notes are shown.
+    case listEmptyWithoutConnection = "list-empty-without-connection"
+    /// A note stays after its deletion.
+    case deletedNoteStays = "deleted-note-stays"
+
     // The queue.
 
     /// The queue is lost at a restart.

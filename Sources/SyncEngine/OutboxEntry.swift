@@ -10,7 +10,7 @@ public struct OutboxEntry: Hashable, Sendable {
     /// The operation id, sent as `Idempotency-Key`: the server executes the operation once, however often it arrives.
     public internal(set) var operation: String
     /// The position in the queue.
-    public let sequence: Int
+    public private(set) var sequence: Int
     /// The record's identifier.
     public let id: RecordID
     /// The kind of change.
@@ -25,13 +25,17 @@ public struct OutboxEntry: Hashable, Sendable {
     public var attempts: Int
     /// Whether an attempt may have been executed although no response acknowledged it.
     public var mayBeCommitted: Bool
+    /// The number of attempts in a row that ended in a server error (500), also those of a fetch that decides about the
+    /// entry.
+    public var serverErrors: Int
     /// The reason why the entry is not sent until the user decides; `nil` if it is not parked.
     public var parked: String?
 
     /// Creates an entry.
     public init(
         operation: String, sequence: Int, id: RecordID, kind: Kind, content: RecordContent, edits: Int,
-        base: RecordRevision? = nil, attempts: Int = 0, mayBeCommitted: Bool = false, parked: String? = nil
+        base: RecordRevision? = nil, attempts: Int = 0, mayBeCommitted: Bool = false, serverErrors: Int = 0,
+        parked: String? = nil
     ) {
         self.operation = operation
         self.sequence = sequence
@@ -42,6 +46,14 @@ public struct OutboxEntry: Hashable, Sendable {
         self.base = base
         self.attempts = attempts
         self.mayBeCommitted = mayBeCommitted
+        self.serverErrors = serverErrors
         self.parked = parked
+    }
+
+    /// Returns the entry at another position.
+    public func numbered(_ sequence: Int) -> OutboxEntry {
+        var entry = self
+        entry.sequence = sequence
+        return entry
     }
 }

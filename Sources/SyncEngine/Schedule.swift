@@ -43,8 +43,8 @@ struct Schedule: Sendable {
     var listedRevision: RecordRevision?
     /// Failed attempts in a row.
     var failures = 0
-    /// Failed attempts in a row that ended in a server error (500).
-    var serverErrors = 0
+    /// Failed reads in a row that ended in a server error (500). Those of entries are stored with them.
+    var fetchErrors = 0
     /// Failed attempts in a row that ended in 403.
     var refusals = 0
     /// The time of the next attempt.

@@ -120,10 +120,9 @@ extension SyncEngine {
         tick(now)
         beginUserChange()
         entry.parked = nil
+        entry.serverErrors = max(0, policy.serverErrorsMax - 1)
         store(entry)
         resetFailures(of: id)
-        let errorsBefore = policy.serverErrorsMax - 1
-        schedules[id]?.serverErrors = errorsBefore
         schedule(id)
     }
 

@@ -9,10 +9,10 @@ extension SyncEngine {
         if mutants.contains(.queueLostOnRestart) { return [] }
         var queue = queue
         if mutants.contains(.queueReversedOnRestart) {
-            queue = zip(queue, queue.reversed()).map { $1.copy(sequence: $0.sequence, operation: $1.operation) }
+            queue = zip(queue, queue.reversed()).map { $1.numbered($0.sequence) }
         }
         if mutants.contains(.operationIDRenewedOnRestart) {
-            queue = queue.map { $0.copy(sequence: $0.sequence, operation: makeUUID()) }
+            for index in queue.indices { queue[index].operation = makeUUID() }
         }
         if mutants.contains(.attemptsForgottenOnRestart) {
             for index in queue.indices {
@@ -33,6 +33,9 @@ extension SyncEngine {
     /// Applies the defects of mutants to the result of a change; returns whether there was one.
     mutating func handlesByMutant(_ result: SyncResult, of entry: OutboxEntry) -> Bool {
         switch result {
+        case .record where entry.attempts == 1 && mutants.contains(.everythingSentTwice),
+            .done where entry.attempts == 1 && mutants.contains(.everythingSentTwice):
+            break
         case .conflict where mutants.contains(.conflictTakenForSuccess): drop(entry.sequence)
         case .missing where entry.kind == .update && mutants.contains(.missingNoteDropsEdit): forget(entry.id)
         case .missing where entry.kind == .update && mutants.contains(.missingNoteEditedForEver),
@@ -95,11 +98,85 @@ extension SyncEngine {
         store(record)
     }
 
+    /// Keeps a deleted note as if it were a new one; returns whether a mutant does so.
+    mutating func staysByMutant(_ id: RecordID) -> Bool {
+        guard mutants.contains(.deletedNoteStays), var record = records[id] else { return false }
+        forget(id)
+        record.isDeleted = false
+        record.base = nil
+        record.theirs = nil
+        store(record)
+        return true
+    }
+
+    /// Whether a mutant sends no change now.
+    var holdsChangesBack: Bool {
+        guard mutants.contains(.changesWaitForPoll) else { return false }
+        return indexWork.fetchedAt.map { now > $0 + .seconds(1) } ?? true
+    }
+
+    // MARK: Views
+
+    /// The number of pending changes as it is shown.
+    var shownOutbox: Int { mutants.contains(.outboxNotCounted) ? 0 : outboxCount }
+
+    /// Returns a row as a mutant shows it; `nil` if it does not.
+    func shownByMutant(_ row: RecordRow, _ record: LocalRecord) -> RecordRow? {
+        if mutants.contains(.listEmptyWithoutConnection) {
+            switch connectivity {
+            case .interfaceDown, .unreachable: return nil
+            case .unknown, .online, .suspected, .interfaceNotAllowed: break
+            }
+        }
+        var (content, icon, kept) = (row.content, row.icon, row.kept)
+        switch icon {
+        case .upload:
+            if mutants.contains(.unsavedEditHidden), let base = record.baseContent { content = base }
+            if mutants.contains(.pendingMarkMissing) { icon = .none }
+        case .none where mutants.contains(.pendingMarkSticks) && record.edits > 0: icon = .upload
+        case .conflict:
+            if mutants.contains(.conflictNotMarked) { icon = .none }
+            if mutants.contains(.conflictLosesTheirs) { kept = [record.mine] }
+            if mutants.contains(.conflictShowsTheirs), let theirs = record.theirs?.content {
+                content = theirs
+                kept = [theirs]
+            }
+        case .error where mutants.contains(.rejectionShownAsPending): icon = .upload
+        case .none, .error: break
+        }
+        return RecordRow(
+            id: row.id, content: content, icon: icon, isDeleted: row.isDeleted, revision: row.revision, kept: kept,
+            problem: row.problem)
+    }
+
     // MARK: Conflicts
 
     /// Resolves a conflict as mutants do; returns whether there is none left.
-    func mergesByMutant(_ theirs: LocalRecord.Theirs, into local: inout LocalRecord) -> Bool {
-        guard let content = theirs.content else { return false }
+    mutating func mergesByMutant(_ theirs: LocalRecord.Theirs, into local: inout LocalRecord) -> Bool {
+        guard let content = theirs.content else {
+            guard mutants.contains(.deletedNoteRestored), !local.isDeleted else { return false }
+            forget(local.id)
+            local.id = RecordID(makeUUID())
+            local.base = nil
+            local.baseContent = nil
+            enqueue(.create, local)
+            schedule(local.id)
+            return true
+        }
+        if mutants.contains(.conflictSavedAsCopy), !local.isDeleted, !resource.areEqual(content, local.mine) {
+            var copy = local
+            copy.id = RecordID(makeUUID())
+            copy.base = nil
+            copy.baseContent = nil
+            enqueue(.create, copy)
+            store(copy)
+            schedule(copy.id)
+            local.mine = content
+            local.base = theirs.revision
+            local.baseContent = content
+            local.theirs = nil
+            return true
+        }
         if local.isDeleted {
             guard mutants.contains(.deletionUndoneByRemoteEdit) else { return false }
             local.mine = content
@@ -129,15 +206,6 @@ extension SyncEngine {
         enqueue(entry.kind, local)
         store(local)
         schedule(entry.id)
-    }
-}
-
-extension OutboxEntry {
-    /// Returns a copy with another position and operation id.
-    fileprivate func copy(sequence: Int, operation: String) -> OutboxEntry {
-        OutboxEntry(
-            operation: operation, sequence: sequence, id: id, kind: kind, content: content, edits: edits, base: base,
-            attempts: attempts, mayBeCommitted: mayBeCommitted, parked: parked)
     }
 }
 

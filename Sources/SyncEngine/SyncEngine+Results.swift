@@ -16,6 +16,9 @@ extension SyncEngine {
             // A response without a history says nothing about the account.
             recordContact()
             restoreMayBeCommitted(exchange)
+            if mutants.contains(.expiredTokenDropsChange), case .push(_, let sequence) = exchange.activity {
+                drop(sequence)
+            }
             if case .index = exchange.activity { indexWork.want() }
             if let id = exchange.activity.recordID { schedule(id) }
             return credentialsRejected(status: status, generation: exchange.generation)
@@ -128,6 +131,7 @@ extension SyncEngine {
             acknowledge(entry, as: remote)
         case .done where entry.kind == .delete, .missing where entry.kind == .delete:
             indexWork.written.insert(id)
+            if !mutants.isEmpty, staysByMutant(id) { return }
             forget(id)
         case .missing where entry.kind == .update:
             restoreMayBeCommitted(sequence, exchange)
@@ -141,11 +145,11 @@ extension SyncEngine {
             schedules[id]?.mustReconcile = true
             schedule(id)
         case .serverError(let status):
-            let count = (schedules[id]?.serverErrors ?? 0) + 1
+            let count = entry.serverErrors + 1
             if count >= policy.serverErrorsMax {
                 return park(entry, because: "the server failed to store it \(count) times (\(status))")
             }
-            schedules[id]?.serverErrors = count
+            recordServerError(of: entry)
             delay(id, hasFailedOnPath: false)
         case .forbidden(let status):
             restoreMayBeCommitted(sequence, exchange)
@@ -232,11 +236,11 @@ extension SyncEngine {
             setQuarantine(id, "the server's record cannot be read")
             delay(id, hasFailedOnPath: false)
         case .serverError(let status), .forbidden(let status):
-            let count = (schedules[id]?.serverErrors ?? 0) + 1
+            let count = entry.serverErrors + 1
             if count >= policy.serverErrorsMax, entry.parked == nil {
                 return park(entry, because: "the server failed to send its record \(count) times (\(status))")
             }
-            schedules[id]?.serverErrors = count
+            recordServerError(of: entry)
             delay(id, hasFailedOnPath: false)
         default: delay(id, hasFailedOnPath: false)
         }
@@ -342,6 +346,7 @@ extension SyncEngine {
 
     private mutating func finishIndex() {
         indexWork.finish(at: now)
+        if mutants.contains(.unchangedNotesFetched) { for id in records.keys.sorted() { fetch(id) } }
         for id in quarantine.keys.sorted() where !id.text.isEmpty && schedules[id]?.queue.isEmpty ?? true { fetch(id) }
     }
 
@@ -403,8 +408,8 @@ extension SyncEngine {
         case .invalid(let reason): setAside(id, because: reason)
         case .rejected(let status): setAside(id, because: "the server rejects the request (\(status))")
         case .serverError(let status), .forbidden(let status):
-            let count = (schedules[id]?.serverErrors ?? 0) + 1
-            schedules[id]?.serverErrors = count
+            let count = (schedules[id]?.fetchErrors ?? 0) + 1
+            schedules[id]?.fetchErrors = count
             if count >= policy.serverErrorsMax {
                 setAside(id, because: "the server failed to send it \(count) times (\(status))")
             } else {

@@ -7,7 +7,8 @@ extension SyncEngine {
     private static let pushesInRowMax = 16
 
     var isInterfaceUsable: Bool {
-        path.interface.isUp && (policy.interfaces == .any || !path.interface.isMetered)
+        if mutants.contains(.interfaceIgnored) { return true }
+        return path.interface.isUp && (policy.interfaces == .any || !path.interface.isMetered)
     }
 
     /// Whether exchanges may start, now or after a delay.
@@ -68,8 +69,9 @@ extension SyncEngine {
                     priority: work.failures > 0 ? .repeatedChange : .reconciliation, order: sequence, number: number,
                     id: id)
             case .push(_, let sequence):
+                let order = mutants.contains(.newestChangeFirst) ? -sequence : sequence
                 ticket = Schedule.Ticket(
-                    priority: work.failures > 0 ? .repeatedChange : .change, order: sequence, number: number, id: id)
+                    priority: work.failures > 0 ? .repeatedChange : .change, order: order, number: number, id: id)
                 if let entry = entries[sequence], entry.kind != .delete,
                     entry.content.bytes.count >= policy.largeBytes
                 {
@@ -164,6 +166,7 @@ extension SyncEngine {
         {
             ticket = nil
         }
+        if let first = ticket, first.priority < .read, holdsChangesBack { ticket = nil }
         let isIndexDue = indexWork.isWanted && now >= indexWork.retryAt ?? .start
         if let ticket, ticket.priority < .read, !isIndexDue || indexWork.pushesInRow < Self.pushesInRowMax {
             if isIndexDue { indexWork.pushesInRow += 1 }

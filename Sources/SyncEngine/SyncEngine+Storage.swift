@@ -55,7 +55,7 @@ extension SyncEngine {
     func resetSchedule(_ schedule: inout Schedule) {
         schedule.mustReconcile = false
         schedule.failures = 0
-        schedule.serverErrors = 0
+        schedule.fetchErrors = 0
         schedule.refusals = 0
         schedule.retryAt = nil
         schedule.hasFailedOnPath = false
@@ -87,10 +87,17 @@ extension SyncEngine {
         outputs.append(.report(.parked(entry.id, reason)))
     }
 
+    /// Counts an attempt of an entry that ended in a server error, also across restarts.
+    mutating func recordServerError(of entry: OutboxEntry) {
+        var entry = entry
+        entry.serverErrors = min(entry.serverErrors + 1, 1 << 20)
+        store(entry)
+    }
+
     /// Adds a change to the outbox, or merges it into an entry that has never been sent.
     mutating func enqueue(_ kind: OutboxEntry.Kind, _ record: LocalRecord) {
         if kind == .update, let last = schedules[record.id]?.queue.last, var entry = entries[last],
-            entry.attempts == 0 || mutants.contains(.editFoldedIntoSentEntry),
+            entry.attempts == 0 || mutants.contains(.editFoldedIntoSentEntry), !mutants.contains(.editsNotMerged),
             entry.kind == .create || entry.kind == .update,
             entry.parked == nil
         {
@@ -298,10 +305,7 @@ extension SyncEngine {
     private mutating func renumber(_ entry: OutboxEntry) {
         let sequence = nextSequence
         nextSequence += 1
-        let renumbered = OutboxEntry(
-            operation: entry.operation, sequence: sequence, id: entry.id, kind: entry.kind, content: entry.content,
-            edits: entry.edits, base: entry.base, attempts: entry.attempts, mayBeCommitted: entry.mayBeCommitted,
-            parked: entry.parked)
+        let renumbered = entry.numbered(sequence)
         for lane in exchanges.indices {
             // An attempt that is not committed was not sent.
             if case .push(entry.id, entry.sequence)? = exchanges[lane]?.activity {

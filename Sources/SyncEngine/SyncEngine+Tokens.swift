@@ -40,7 +40,9 @@ extension SyncEngine {
         guard token.tokens != nil else { return pause(because: "the server rejects the credentials (\(status))") }
         // The exchange is repeated with the current access token.
         if generation < token.generation || token.isRefreshNeeded { return }
-        guard token.isAccepted else { return pause(because: "the server rejects a new access token (\(status))") }
+        guard token.isAccepted || mutants.contains(.tokenRefreshLoop) else {
+            return pause(because: "the server rejects a new access token (\(status))")
+        }
         token.isRefreshNeeded = true
     }
 
@@ -58,6 +60,7 @@ extension SyncEngine {
             rounds &+= 1
             outputs.append(.report(.refreshed(tokens)))
         case .rejected(let status), .unauthorized(let status), .forbidden(let status):
+            if mutants.contains(.tokenRefreshLoop) { break }
             token.isRefreshNeeded = false
             pause(because: "the server rejects the refresh token (\(status)): sign in again")
         default:

@@ -328,9 +328,10 @@ public struct SyncEngine: Sendable {
 
     /// Returns the rows that have changed since the last call; `nil` if nothing has.
     public mutating func takeViewChange() -> ViewChange? {
-        let state = (outbox: outboxCount, connectivity: connectivity)
+        let state = (outbox: shownOutbox, connectivity: connectivity)
         let isSame = lastView.map { $0.outbox == state.outbox && $0.connectivity == state.connectivity } ?? false
         guard !changedRows.isEmpty || !isSame else { return nil }
+        if mutants.contains(.listEmptyWithoutConnection), !isSame { changedRows = Set(records.keys) }
         lastView = state
         var change = ViewChange(rows: [], removed: [], outbox: state.outbox, connectivity: state.connectivity)
         for id in changedRows.sorted() {

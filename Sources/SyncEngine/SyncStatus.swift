@@ -70,10 +70,11 @@ extension SyncEngine {
         for case let content? in [record.mine, record.theirs?.content, base] where !kept.contains(content) {
             kept.append(content)
         }
-        return RecordRow(
+        let row = RecordRow(
             id: id, content: record.mine,
             icon: problem != nil
                 ? .error : record.theirs != nil ? .conflict : entries.isEmpty ? .none : .upload,
             isDeleted: record.isDeleted, revision: record.base?.description, kept: kept, problem: problem)
+        return mutants.isEmpty ? row : shownByMutant(row, record)
     }
 }

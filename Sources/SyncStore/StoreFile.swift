@@ -11,7 +11,7 @@ enum StoreFile {
         case empty
         /// Notes in the schema of version 1.
         case version1
-        /// A store of the current version.
+        /// A store of the current version, or of one before it that has the same tables.
         case current
     }
 
@@ -171,7 +171,7 @@ enum StoreFile {
             return .version1
         }
         guard version <= supported else { throw newer(name, version, supported) }
-        guard version == SyncStore.schemaVersion, tables.contains("store"),
+        guard (SyncStore.versionWithoutErrors...SyncStore.schemaVersion).contains(version), tables.contains("store"),
             let stored = try file.texts("SELECT resource FROM store").first
         else { throw SyncStoreError(.unreadable, "cannot open \(name): the store is damaged (version \(version))") }
         try check(stored, resource, name)

@@ -175,7 +175,8 @@ extension OutboxEntry.Kind {
 /// The `outbox` table.
 extension OutboxEntry {
     static let columns = """
-        sequence, operation, id, kind, content, edits, base, base_number, attempts, may_be_committed, parked
+        sequence, operation, id, kind, content, edits, base, base_number, attempts, may_be_committed, parked,
+        server_errors
         """
     /// The position of the record's identifier in ``columns``.
     static let idColumn = 2
@@ -192,38 +193,33 @@ extension OutboxEntry {
         let attempts = try row.count()
         let mayBeCommitted = try row.flag()
         var parked = try row.text()
+        let serverErrors = try row.count()
         if case .unknown(let name) = kind, parked == nil {
             parked = "a change of the kind '\(name.prefix(40))' needs a newer version of slowlane"
         }
         self.init(
             operation: operation, sequence: sequence, id: id, kind: kind, content: content, edits: edits, base: base,
-            attempts: attempts, mayBeCommitted: mayBeCommitted, parked: parked)
+            attempts: attempts, mayBeCommitted: mayBeCommitted, serverErrors: serverErrors, parked: parked)
     }
 
     func save(_ database: Database) throws {
         try database.cachedStatement(
             sql: """
-                INSERT INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO outbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 ON CONFLICT (sequence) DO UPDATE SET operation = excluded.operation, id = excluded.id,
                     kind = excluded.kind, content = excluded.content, edits = excluded.edits, base = excluded.base,
                     base_number = excluded.base_number, attempts = excluded.attempts,
-                    may_be_committed = excluded.may_be_committed, parked = excluded.parked
+                    may_be_committed = excluded.may_be_committed, parked = excluded.parked,
+                    server_errors = excluded.server_errors
                 """
         ).execute(arguments: [
             sequence, operation.data, id.data, kind.name.data, content.data, edits, base?.data, base?.number, attempts,
-            mayBeCommitted, parked?.data,
+            mayBeCommitted, parked?.data, serverErrors,
         ])
     }
 
     static func delete(_ sequence: Int, _ database: Database) throws {
         try database.cachedStatement(sql: "DELETE FROM outbox WHERE sequence = ?").execute(arguments: [sequence])
-    }
-
-    /// Returns a copy with another sequence.
-    func numbered(_ sequence: Int) -> OutboxEntry {
-        OutboxEntry(
-            operation: operation, sequence: sequence, id: id, kind: kind, content: content, edits: edits, base: base,
-            attempts: attempts, mayBeCommitted: mayBeCommitted, parked: parked)
     }
 }
 

@@ -6,7 +6,9 @@ internal import SyncEngine
 
 extension SyncStore {
     /// The version of the schema that this program writes.
-    public static let schemaVersion = 2
+    public static let schemaVersion = 3
+    /// The version whose outbox did not count server errors.
+    static let versionWithoutErrors = 2
 
     /// Creates the schema in an empty database.
     ///
@@ -27,7 +29,8 @@ extension SyncStore {
                 CREATE TABLE outbox (
                     sequence INTEGER PRIMARY KEY, operation BLOB NOT NULL, id BLOB NOT NULL, kind BLOB NOT NULL,
                     content BLOB NOT NULL, edits INTEGER NOT NULL, base BLOB, base_number INTEGER,
-                    attempts INTEGER NOT NULL, may_be_committed INTEGER NOT NULL, parked BLOB
+                    attempts INTEGER NOT NULL, may_be_committed INTEGER NOT NULL, parked BLOB,
+                    server_errors INTEGER NOT NULL
                 ) STRICT;
                 CREATE INDEX outboxByRecord ON outbox (id);
                 CREATE TABLE quarantine (id BLOB PRIMARY KEY NOT NULL, reason BLOB NOT NULL) STRICT;
@@ -61,10 +64,11 @@ extension SyncStore {
             case (0, 1):
                 try migrateVersion1(database)
                 isMigrated = true
-            case (StoreFile.applicationID, schemaVersion):
+            case (StoreFile.applicationID, versionWithoutErrors), (StoreFile.applicationID, schemaVersion):
                 let stored = try Data.fetchOne(database, sql: "SELECT resource FROM store") ?? Data()
                 try StoreFile.check(String(decoding: stored, as: UTF8.self), resource, name)
                 try database.execute(sql: attachmentTable)
+                if version == versionWithoutErrors { try addServerErrors(database) }
             case (StoreFile.applicationID, (schemaVersion + 1)...): throw StoreFile.newer(name, version)
             default: throw StoreFile.foreign(name, "application_id \(id), version \(version)")
             }
@@ -81,6 +85,16 @@ extension SyncStore {
             UNIQUE (record, name, direction)
         ) STRICT;
         """
+
+    /// Migrates a store of version 2.
+    private static func addServerErrors(_ database: Database) throws {
+        try database.execute(
+            sql: """
+                ALTER TABLE outbox ADD COLUMN server_errors INTEGER NOT NULL DEFAULT 0;
+                ALTER TABLE damaged_outbox ADD COLUMN server_errors INTEGER NOT NULL DEFAULT 0;
+                PRAGMA user_version = \(schemaVersion);
+                """)
+    }
 
     /// Migrates the notes of a store of version 1.
     ///

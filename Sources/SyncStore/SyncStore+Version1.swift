@@ -65,7 +65,7 @@ extension SyncStore {
     public static func check(path: String, canBeOpenedBy version: ClientVersion) throws(SyncStoreError) {
         _ = try StoreFile.inspect(
             try StoreFile.resolve(path), name: path, resource: StoreFile.resourceOfVersion1,
-            supporting: version.rawValue)
+            supporting: version == .first ? version.rawValue : schemaVersion)
     }
 
     // MARK: Rows

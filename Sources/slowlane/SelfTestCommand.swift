@@ -81,20 +81,7 @@ struct SelfTestCommand: AsyncParsableCommand {
         let console = Console(wantsStatusLine: !quiet && !json, hasPrompt: false)
         let test = SelfTest(options, console: console)
         if list { return test.list() }
-        let events = ForegroundEvents()
-        let running = Task { try await test.run() }
-        let watching = Task {
-            if await events.next() != nil { running.cancel() }
-        }
-        defer { watching.cancel() }
-        let status: Int32
-        do {
-            status = try await running.value
-        } catch {
-            console.clearStatus()
-            console.print("interrupted", to: .progress)
-            throw ExitStatus.interrupted
-        }
+        let status = try await Interruption.run(console) { try await test.run() }
         if status != 0 { throw ExitCode(status) }
     }
 }

@@ -57,9 +57,9 @@ struct Slowlane: AsyncParsableCommand {
         subcommands: [
             ProxyCommand.self, ServerCommand.self, ListCommand.self, InspectCommand.self, CreateCommand.self,
             ToggleCommand.self, DeleteCommand.self, ToxicCommand.self, LinkCommand.self, ResetCommand.self,
-            EventsCommand.self,
-            RunCommand.self, ShrinkCommand.self, MergeReportsCommand.self, SelfTestCommand.self, ScenariosCommand.self,
-            LintCommand.self, FormatCommand.self,
+            EventsCommand.self, DemoCommand.self, RunCommand.self, ExploreCommand.self, ShrinkCommand.self,
+            MergeReportsCommand.self, SelfTestCommand.self,
+            ScenariosCommand.self, LintCommand.self, FormatCommand.self,
             ExplainCommand.self, SchemaCommand.self, NotesServerCommand.self, NotesCommand.self, ProfilesCommand.self,
             MeasureCommand.self, ModelCommand.self, CaptureCommand.self, DoctorCommand.self,
         ]

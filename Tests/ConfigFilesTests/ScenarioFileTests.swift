@@ -91,7 +91,7 @@ import Testing
     /// Invalid lines, each added to the minimal scenario.
     @Test(arguments: [
         ("extends: other.yaml", "6:10: cannot read other.yaml: no such file"),
-        ("invariants: strict", "6:13: 'strict': expected standard"),
+        ("invariants: strict", "6:13: 'strict': expected standard or all"),
         ("steps: { at: 1s }", "6:8: expected a list"),
         ("steps: [{ at: 1s }]", "6:9: a step needs an action of one device or writer"),
         ("steps: [{ A: { sync: now } }]", "6:9: a step needs one of 'at', 'after' and 'when'"),

@@ -83,7 +83,16 @@ enum ScenarioMistakes {
         .init("limit: 2m", "limit: 2m\ninvariants: { drop: [§I99] }", "no invariant is called 'I99'"),
         .init("limit: 2m", "limit: 2m\nexplore: { seeds: 5, vary: [§netwrok] }", "did you mean 'network'?"),
         .init("limit: 2m", "limit: §$duration", "no parameter is called 'duration'", schema: false),
+        .init("limit: 2m", "limit: 2m\npolicy: { §longest: 2s }", "did you mean 'longest-delay'?"),
+        .init(
+            "limit: 2m", "limit: 2m\npolicy: { longest-delay: §200ms }", "expected at least 'first-delay', 1 s",
+            schema: false),
+        .init(
+            "limit: 2m", "limit: 2m\npolicy: { poll: §1ms }", "'poll': expected a time of at least 10 ms",
+            schema: false),
         // Server, devices and networks.
+        .init("starts: synced", "restarts: §4", "'4' has no unit"),
+        .init("starts: synced", "restored: §maybe", "'maybe': expected true or false"),
         .init("contract: compat", "contract: §compta", "expected compat, orig or strict; did you mean 'compat'?"),
         .init("{ title: Milk", "{ §titel: Milk", "unknown key 'titel' in a note; did you mean 'title'?"),
         .init("revision: 2", "revision: §0", "expected a whole number from 1"),
@@ -137,6 +146,32 @@ enum ScenarioMistakes {
         .init("by: [B]", "by: [§D]", "no device or writer is called 'D'", schema: false),
         .init("mix: { create: 1 }", "mix: { §add: 1 }", "did you mean 'create'?"),
         .init("mix: { create: 1 }", "mix: { resolve: §1 }", "'resolve' needs 'when'", schema: false),
+        // Tokens, attempts, screens and the acts that change no note.
+        .init("contract: compat", "contract: compat\n  token-life: §60", "'60' has no unit"),
+        .init("contract: compat", "contract: compat\n  token-life: §0s", "a time of at least 1 s", schema: false),
+        .init("contract: compat", "contract: compat\n  §token-live: 60s", "did you mean 'token-life'?"),
+        .init(
+            "contract: compat", "contract: orig\n  token-life: §60s", "only the built-in server has tokens",
+            schema: false),
+        .init("decided], count: 0", "decided], attempts: §0", "'attempts' needs 'request: any'", schema: false),
+        .init("decided], count: 0", "decided], attempts: §none", "'none': expected a number, or {min: .., max: ..}"),
+        .init("A: { edit: n1, text: \"4 l\" }", "A: { open: §n7 }", "did you mean 'n1'?", schema: false),
+        .init("A: { edit: n1, text: \"4 l\" }", "A: { pin: §list }", "no note is called 'list'", schema: false),
+        .init("A: { edit: n1, text: \"4 l\" }", "A: { upgrade: §two }", "expected a whole number from 1"),
+        .init(
+            "A: { edit: n1, text: \"4 l\" }", "A: { upgrade: §3 }", "has no version 3; it has 1 and 2", schema: false),
+        .init(
+            "A: { edit: n1, text: \"4 l\" }", "A: { call: §dismis, with: { note: n1 } }", "did you mean 'dismiss'?",
+            schema: false),
+        .init("A: { edit: n1, text: \"4 l\" }", "A: { call: §dismiss }", "'dismiss' needs its note", schema: false),
+        .init("{ row: n1, title: Milk, since", "{ screen: §lst, since", "did you mean 'list'?", schema: false),
+        .init("{ row: n1, title: Milk, since", "{ control: §dismis, since", "did you mean 'dismiss'?", schema: false),
+        .init("{ row: n1, title: Milk, since", "{ §tost: none, since", "did you mean 'toast'"),
+        .init(
+            "{ row: n1, title: Milk, since", "{ row: n1, opacity: §half, since", "'half': expected a number from 0 to 1"
+        ),
+        .init("{ row: n1, title: Milk, since", "{ row: n1, strike: §maybe, since", "'maybe': expected true or false"),
+        .init("{ row: n1, title: Milk, since", "{ opacity: §1, since", "'opacity' needs 'row'"),
         // Expectations.
         .init("count: 0 }", "count: §none }", "'none': expected a number, or {min: .., max: ..}"),
         .init("count: 0 }", "§cuont: 0 }", "did you mean 'count'?"),

@@ -340,6 +340,27 @@ import Testing
         #expect(Self.violation(run, .liveness) == nil)
     }
 
+    @Test func readsAreNoAttemptsToSendAPendingChange() {
+        func violation(write: Int64?, _ icon: String = "upload", read: Int = 200) -> String? {
+            var run = Self.outage(101, isSignalled: true, until: 101, polls: false)
+            for second in stride(from: 101 as Int64, through: 281, by: 60) {
+                run.exchange(second, "GET", row: nil, key: nil, responded: read, received: read)
+                if let write, (second..<second + 60).contains(write) {
+                    run.exchange(write, "PUT", responded: 500, received: 500)
+                }
+                if second == 161 { run.show(162, "A", [("n1", "two", icon)], outbox: 1) }
+            }
+            run.add(290, .phase(.verify))
+            return Self.violation(run, .liveness)
+        }
+        func reason(_ start: String) -> String {
+            "A does not send its change of n1 in the 65 s after \(start), although it reads from the server"
+        }
+        #expect(violation(write: nil) == reason("101.0 s"))
+        #expect(violation(write: 165) == reason("221.0 s"))
+        #expect(violation(write: 165, "none") == nil && violation(write: nil, read: 503) == nil)
+    }
+
     @Test func aPausedClientMayWait() {
         var run = Self.outage(101, isSignalled: true, until: 101)
         run.exchange(101, "GET", row: nil, responded: 401, received: 401)

@@ -75,6 +75,19 @@ import Testing
         #expect(violation(nil) == "the server has executed PUT n1 of W at 2.0 s, which names no revision")
     }
 
+    /// A server that keeps deletions accepts the deletion of a deleted note; a change of it would be another thing.
+    @Test func theDeletionOfADeletedNoteReplacesNothing() {
+        func violation(_ method: String) -> String? {
+            var run = HandwrittenRun()
+            run.write(1, base: "1-a", "two", of: "W", key: "k1", revision: 2)
+            run.write(2, method, base: "2-b", "three", of: "W", key: "k2", revision: 3)
+            run.write(3, "DELETE", base: "1-a", nil, key: "k3", responded: 204, revision: 3)
+            return Self.violation(run, .noSilentOverwrite)
+        }
+        #expect(violation("DELETE") == nil)
+        #expect(violation("PUT") == "PUT of W at 1.0 s and DELETE of A at 3.0 s have both replaced revision 1 of n1")
+    }
+
     @Test func aReplacedTextWasShownBefore() {
         func violation(shown: String, kept: [String] = [], written: String = "mine", of actor: String = "A") -> String?
         {

@@ -50,6 +50,17 @@ import Testing
         for icon in ["upload", "conflict", "error"] {
             #expect(end { $0.show(6, "A", [("n1", "two", icon)]) } == nil)
         }
+        // A client that was killed after the commit has not shown the change.
+        var killed = HandwrittenRun()
+        killed.step(.edit(row: "n1", title: nil, text: "two"))
+        killed.show(0, "A", [("n1", "one", "conflict")])
+        killed.add(1, .step(0))
+        killed.add(1, .action(actor: "A", "edits n1"))
+        killed.add(1, .accepted(device: "A", row: "n1"))
+        killed.add(1, .stopped(device: "A"))
+        killed.show(5, "A", [("n1", "two", "none")])
+        killed.server(9, [("n1", 2, "two")])
+        #expect(Self.violation(killed, .noLostWrite) == nil)
         // The next change is what counts.
         #expect(
             end {
@@ -174,6 +185,12 @@ import Testing
         end.exchange(1, "GET", key: nil, revision: 3)
         end.server(9, [("n1", 2, "one")])
         #expect(Self.violation(end, .monotonicRevision) == "n1 has revision 2 at the end, after revision 3")
+        var same = HandwrittenRun()
+        same.exchange(1, key: "a", revision: 2)
+        same.exchange(2, "GET", key: nil, revision: 2)
+        #expect(Self.violation(same, .monotonicRevision) == nil)
+        same.exchange(3, key: "b", revision: 2)
+        #expect(Self.violation(same, .monotonicRevision) == "n1 has revision 2 at 3.0 s, after revision 2")
         // Responses to requests that were sent at the same time come in any order.
         var concurrent = HandwrittenRun()
         for id in 0...1 {

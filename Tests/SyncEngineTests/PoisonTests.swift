@@ -122,6 +122,30 @@ import Testing
         #expect(world.server.arrivals.count < 120)
     }
 
+    /// Restarts do not change the number of attempts, neither of the first five nor of a retry.
+    @Test(arguments: 1...4) func serverErrorsCountAcrossRestarts(_ errorsBefore: Int) {
+        let world = World()
+        let device = world.startDevice()
+        let note = device.create("n", "old")
+        world.settle()
+        world.server.rules.append(HostileRule("PUT", Failure.serverError.effect, where: isNote(note)))
+        func attempts() -> Int { world.server.arrivals.count { $0.method == "PUT" } }
+        func restart() {
+            device.kill()
+            device.start()
+        }
+        device.edit(note, "new")
+        #expect(world.run { device.engine.entries(of: note).first?.serverErrors == errorsBefore })
+        restart()
+        world.run(for: .seconds(120))
+        #expect(attempts() == 5 && device.icon(note) == .error)
+        restart()
+        device.retry(note)
+        restart()
+        world.run(for: .seconds(120))
+        #expect(attempts() == 6 && device.icon(note) == .error && device.texts[note] == "new")
+    }
+
     // MARK: Large changes
 
     private static func text(_ size: Int) -> String { String(repeating: "0123456789", count: size / 10) }

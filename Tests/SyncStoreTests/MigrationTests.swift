@@ -126,6 +126,35 @@ import Testing
         #expect(entries.map(\.parked)[..<2] == ["no", nil])
     }
 
+    /// Version 2 counted server errors in memory only.
+    @Test func aStoreOfVersion2GetsACountOfServerErrors() throws {
+        let folder = try TemporaryFolder()
+        let store = try SyncStoreTests.holder(folder.path("s.db"))
+        _ = try store.commit(SyncStoreTests.change)
+        store.close()
+        try DatabaseQueue(path: folder.path("s.db")).writeWithoutTransaction {
+            try $0.execute(
+                sql: """
+                    ALTER TABLE outbox DROP COLUMN server_errors;
+                    ALTER TABLE damaged_outbox DROP COLUMN server_errors;
+                    PRAGMA user_version = 2;
+                    """)
+        }
+        var expected = SyncStoreTests.change
+        expected.entries[4]??.serverErrors = 0
+        for _ in 0..<2 {
+            let store = try SyncStoreTests.holder(folder.path("s.db"))
+            let state = try store.load()
+            #expect(state.entries == expected.entries.compactMap(\.value).sorted { $0.sequence < $1.sequence })
+            #expect(state.records.count == expected.records.count && state.account == expected.account)
+            store.close()
+        }
+        let version = try DatabaseQueue(path: folder.path("s.db")).read {
+            try Int.fetchOne($0, sql: "PRAGMA user_version")
+        }
+        #expect(version == 3)
+    }
+
     @Test func aRunningVersion1KeepsItsFile() throws {
         let folder = try TemporaryFolder()
         let old = try DatabaseQueue(path: folder.path("s.db"))

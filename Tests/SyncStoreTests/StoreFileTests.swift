@@ -89,10 +89,10 @@ import Testing
         try SyncStore(path: path, resource: "notes").close()
         try Self.expectRejection(
             path, in: folder, .foreign, containing: "records of 'notes', not of 'tasks'", resource: "tasks")
-        try DatabaseQueue(path: path).writeWithoutTransaction { try $0.execute(sql: "PRAGMA user_version = 3") }
-        try Self.expectRejection(path, in: folder, .newer, containing: "newer version (3; this program supports 2)")
+        try DatabaseQueue(path: path).writeWithoutTransaction { try $0.execute(sql: "PRAGMA user_version = 4") }
+        try Self.expectRejection(path, in: folder, .newer, containing: "newer version (4; this program supports 3)")
         try DatabaseQueue(path: path).writeWithoutTransaction {
-            try $0.execute(sql: "PRAGMA user_version = 2; DROP TABLE store")
+            try $0.execute(sql: "PRAGMA user_version = 3; DROP TABLE store")
         }
         try Self.expectRejection(path, in: folder, .unreadable, containing: "damaged")
     }
@@ -167,7 +167,7 @@ import Testing
             store.close()
             // The header of the file itself identifies it: application_id at 68, user_version at 60.
             let header = try Data(contentsOf: URL(filePath: folder.path(name)))
-            #expect(Array(header[68..<72]) == [0x53, 0x4C, 0x59, 0x53] && Array(header[60..<64]) == [0, 0, 0, 2])
+            #expect(Array(header[68..<72]) == [0x53, 0x4C, 0x59, 0x53] && Array(header[60..<64]) == [0, 0, 0, 3])
             SyncStoreTests.expect(
                 try SyncStore(path: folder.path(name), resource: "notes").load(), equals: SyncStoreTests.change)
         }

@@ -41,7 +41,7 @@ import Testing
         change.entries = [
             4: OutboxEntry(
                 operation: "o", sequence: 4, id: "a", kind: .create, content: content("sent"), edits: 3,
-                base: RecordRevision("1-z", number: 1), attempts: 2, mayBeCommitted: true),
+                base: RecordRevision("1-z", number: 1), attempts: 2, mayBeCommitted: true, serverErrors: 3),
             9: OutboxEntry(
                 operation: "p", sequence: 9, id: "b\u{0}c", kind: .delete, content: RecordContent([]), edits: 1,
                 parked: "rejected: 400"),

@@ -11,12 +11,15 @@ import SimulatedWorld
         usage: ScenarioBenchmark [SEEDS]            seeds, events and virtual seconds per second; each built-in scenario
                ScenarioBenchmark --events SEEDS     runs the soak with the seeds and prints the number of events
                ScenarioBenchmark --digests SEEDS    digests of all built-in scenarios and of the soak with each seed
-               ScenarioBenchmark --history SEED [CONTRACT]   the events of the soak with a seed, and what failed
-               ScenarioBenchmark --soak SEEDS       runs the soak with the seeds in each contract, and prints what failed
-               ScenarioBenchmark --kills NAME       kills the clients of a built-in scenario at every commit boundary and
-                                                    compares the final states; 'all' for all scenarios
-               ScenarioBenchmark --vacuity NAME     prints faults without which a built-in scenario passes, and expectations
-                                                    that hold for every mutant; 'all' for all scenarios
+               ScenarioBenchmark --history SEED     the events of the soak with a seed, and what failed
+               ScenarioBenchmark --kills NAME       kills the clients of a scenario at every commit boundary and
+                                                    compares the final states; 'all' for all built-in scenarios,
+                                                    or a YAML file, or a folder with a slash at its end
+               ScenarioBenchmark --kill RUN DEVICE ACTION
+                                                    the events of a built-in run, such as 'half-open (orig)', with one of
+                                                    these kills, and what failed
+               ScenarioBenchmark --vacuity NAME     prints faults without which a scenario passes, and expectations that
+                                                    no mutant violates, with counts; NAME as above
         """
 
     static func main() throws {
@@ -29,13 +32,13 @@ import SimulatedWorld
         case ("--digests", 2):
             guard let count = number(arguments[1]) else { return print(usage) }
             try printDigests(seeds: count)
-        case ("--history", 2), ("--history", 3):
+        case ("--history", 2):
             guard let seed = number(arguments[1]) else { return print(usage) }
-            try printHistory(seed: UInt64(seed), contract: arguments.count == 3 ? arguments[2] : "compat")
-        case ("--soak", 2):
-            guard let count = number(arguments[1]) else { return print(usage) }
-            try soakContracts(seeds: count)
+            try printHistory(seed: UInt64(seed))
         case ("--kills", 2): try sweepKills(arguments[1])
+        case ("--kill", 4):
+            guard let action = number(arguments[3]) else { return print(usage) }
+            try printKill(arguments[1], arguments[2], action)
         case ("--vacuity", 2): try examineVacuity(arguments[1])
         case (let count?, 1):
             guard let count = number(count) else { return print(usage) }
@@ -51,20 +54,45 @@ import SimulatedWorld
     static func printDigests(seeds: Int) throws {
         for scenario in try builtIn() { print(try SimulatedRun.run(scenario).digestText, scenario.fullName) }
         for seed in 1...UInt64(seeds) {
-            print(try SimulatedRun.run(SoakScenario.scenario(seed: seed)).digestText, "soak seed \(seed)")
+            print(try SimulatedRun.run(try swarm().scenario(seed: seed)).digestText, "soak seed \(seed)")
         }
     }
 
-    static func printHistory(seed: UInt64, contract: String) throws {
-        let result = try SimulatedRun.run(SoakScenario.scenario(seed: seed, contract: contract))
+    static func printHistory(seed: UInt64) throws {
+        printEvents(try SimulatedRun.run(swarm().scenario(seed: seed)))
+    }
+
+    static func printKill(_ name: String, _ device: String, _ action: Int) throws {
+        guard let scenario = try builtIn().first(where: { $0.fullName == name }) else {
+            return print("no run is called '\(name)'")
+        }
+        let kill = SimulatedRun.Kill(device: device, beforeAction: action, restartsAfter: KillSweep.restartDelay)
+        printEvents(try SimulatedRun.run(scenario, kill: kill))
+    }
+
+    static func printEvents(_ result: RunResult) {
         for entry in result.history.entries {
             print(String(format: "%14.6f", Double(entry.time.count) / 1e9), entry.event)
         }
         for check in result.verdict.checks where check.outcome != .pass { print(check.description, check.outcome) }
     }
 
+    /// The soak: what `slowlane explore two-device-soak` runs.
+    static func swarm() throws -> Swarm {
+        Swarm(try ScenarioCatalogue.scenario("two-device-soak").scenario, links: .builtIn)
+    }
+
+    /// Returns all runs of a built-in scenario, of a file or of the files in a folder; of all built-in scenarios by default.
     static func builtIn(_ name: String = "all") throws -> [Scenario] {
-        try (name == "all" ? ScenarioCatalogue.names : [name]).flatMap { try ScenarioCatalogue.scenario($0).runs(ofVariant: nil) }
+        if name.hasSuffix(".yaml") {
+            let text = try String(contentsOfFile: name, encoding: .utf8)
+            return try ScenarioFile(parsing: text, file: name).runs(ofVariant: nil)
+        }
+        if name.hasSuffix("/") {
+            return try FileManager.default.contentsOfDirectory(atPath: name).filter { $0.hasSuffix(".yaml") }.sorted()
+                .flatMap { try builtIn(name + $0) }
+        }
+        return try (name == "all" ? ScenarioCatalogue.names : [name]).flatMap { try ScenarioCatalogue.scenario($0).runs(ofVariant: nil) }
     }
 
     // MARK: Sweeps
@@ -99,27 +127,6 @@ import SimulatedWorld
         }
     }
 
-    static func soakContracts(seeds: Int) throws {
-        let contracts = ["compat", "orig", "strict"]
-        let start = (seconds(CLOCK_MONOTONIC), seconds(CLOCK_PROCESS_CPUTIME_ID))
-        var failures = 0
-        try inParallel(seeds) { index in
-            let scenario = SoakScenario.scenario(seed: UInt64(index + 1), contract: contracts[index % contracts.count])
-            let verdict = try SimulatedRun.run(scenario).verdict
-            return verdict.checks.filter { $0.outcome != .pass }.map { "\($0.description): \($0.outcome)" }
-        } _: { index, failed in
-            if failed.isEmpty { return }
-            failures += 1
-            print("seed \(index + 1), \(contracts[index % contracts.count]): \(failed.joined(separator: "; "))")
-        }
-        let wall = seconds(CLOCK_MONOTONIC) - start.0
-        let processor = seconds(CLOCK_PROCESS_CPUTIME_ID) - start.1
-        print("\(seeds) seeds in turn in the contracts \(contracts.joined(separator: ", ")): \(failures) failed;",
-            String(format: "%.0f s, %.1f seeds per second, %.1f per CPU second", wall, Double(seeds) / wall,
-                Double(seeds) / processor))
-        if failures > 0 { exit(1) }
-    }
-
     static func sweepKills(_ name: String) throws {
         let scenarios = try builtIn(name)
         var (kills, differing) = (0, 0)
@@ -127,27 +134,41 @@ import SimulatedWorld
             kills += sweep.kills
             differing += sweep.differences.count
             print(
-                "\(scenarios[index].fullName): \(sweep.kills) kills, \(sweep.lostReplies) not compared, "
-                    + "\(sweep.differences.count) differ")
+                "\(scenarios[index].fullName): \(sweep.kills) kills, \(sweep.repeatedReplies) with a repeated reply, "
+                    + "\(sweep.differences.count) differ\(sweep.comparesStates ? "" : " (invariants only)")")
             for difference in sweep.differences { print("  \(difference)") }
         }
-        print("\(scenarios.count) runs, \(kills) kills, \(differing) with another final state")
+        print("\(scenarios.count) runs, \(kills) kills, \(differing) with another final state or a violated invariant")
         if differing > 0 { exit(1) }
     }
 
     static func examineVacuity(_ name: String) throws {
         let scenarios = try builtIn(name)
-        var (subjects, found) = (0, 0)
-        print("tried  idle  mutants that fail  scenario")
-        try inParallel(scenarios.count) { try Vacuity(scenarios[$0]) } _: { index, vacuity in
-            subjects += vacuity.subjects
-            found += vacuity.findings.count
-            let counts = [vacuity.subjects, vacuity.findings.count, vacuity.killers.count]
-            print(String(format: "%5d  %4d  %17d", counts[0], counts[1], counts[2]), " \(scenarios[index].fullName)")
-            for finding in vacuity.findings { print("         \(finding)") }
+        var all = Vacuity()
+        try inParallel(scenarios.count) { try Vacuity(scenarios[$0]) } _: { _, vacuity in all.add(vacuity) }
+        var unneeded = 0
+        for (part, finding) in all.findings.sorted(by: { $0.key < $1.key }) where !finding.isNeeded(part.kind) {
+            unneeded += 1
+            let runs = finding.passesWithout.count
+            let reason =
+                part.kind != .fault
+                ? "no mutant violates" : finding.isFired ? "\(runs) runs pass without" : "never applies:"
+            print("\(part.location): \(reason) \(part.text)")
         }
-        print("\(scenarios.count) runs, \(subjects) faults and expectations, \(found) idle")
-        if found > 0 { exit(1) }
+        print("\nkind        parts  needed  detected by nothing else")
+        for kind in Vacuity.Part.Kind.allCases {
+            let parts = all.findings.filter { $0.key.kind == kind }
+            let counts = [
+                parts.count, parts.count { $0.value.isNeeded(kind) }, parts.count { !$0.value.onlyHere.isEmpty },
+            ]
+            print(
+                kind.rawValue.padding(toLength: 10, withPad: " ", startingAt: 0),
+                String(format: "%6d  %6d  %24d", counts[0], counts[1], counts[2]))
+        }
+        print(
+            "\(scenarios.count) runs, \(all.killers.count) of \(RunMutant.allCases.count) mutants fail, "
+                + "\(all.findings.count) faults and expectations, \(unneeded) not needed")
+        if unneeded > 0 { exit(1) }
     }
 
     // MARK: Speed
@@ -170,7 +191,8 @@ import SimulatedWorld
 
     static func soak(_ seeds: Int) throws -> Total {
         var total = Total()
-        let scenarios = (1...UInt64(seeds)).map { SoakScenario.scenario(seed: $0) }
+        let swarm = try swarm()
+        let scenarios = (1...UInt64(seeds)).map { swarm.scenario(seed: $0) }
         let start = (seconds(CLOCK_MONOTONIC), seconds(CLOCK_PROCESS_CPUTIME_ID))
         for scenario in scenarios { total.add(try SimulatedRun.run(scenario)) }
         total.wall = seconds(CLOCK_MONOTONIC) - start.0
@@ -186,7 +208,8 @@ import SimulatedWorld
 
     static func measure(seeds: Int) throws {
         _ = try soak(1)
-        print("soak: \(seeds) seeds of \(SoakScenario.seconds) s and \(SoakScenario.actions) actions, best of 3 rounds")
+        let length = Swarm.length.count / 1_000_000_000
+        print("soak: \(seeds) seeds of \(length) s and \(Swarm.actions) actions, best of 3 rounds")
         var best = try soak(seeds)
         for _ in 0..<2 {
             let next = try soak(seeds)

@@ -88,6 +88,7 @@ export class Model {
     this.server = null;
     this.recording = null;
     this.proxies = new Map();
+    this.lastName = null;
     this.exchanges = [];
     this.byID = new Map();
     this.changed = [];
@@ -109,7 +110,9 @@ export class Model {
     if (!proxy) {
       proxy = new Proxy(name);
       this.proxies.set(name, proxy);
-      this.proxies = new Map([...this.proxies].sort(([a], [b]) => (a < b ? -1 : 1)));
+      if (this.lastName !== null && name < this.lastName) {
+        this.proxies = new Map([...this.proxies].sort(([a], [b]) => (a < b ? -1 : 1)));
+      } else this.lastName = name;
     }
     return proxy;
   }
@@ -251,6 +254,7 @@ const handlers = {
     const restarted = model.server === null || model.server.started !== data.started;
     if (restarted) {
       model.proxies = new Map();
+      model.lastName = null;
       model.forgetExchanges();
       model.forgotten = 0;
     }

@@ -13,9 +13,10 @@ function addressOf(proxy) {
   return listen.replace(/^(0\.0\.0\.0|\[::\]|):/, "127.0.0.1:");
 }
 
+// Brackets are patterns for curl, and a # ends the path.
 const target = (x) => {
   const text = x.target.startsWith("/") ? x.target : `/${x.target}`;
-  return [...text].map((c) => (/^[!#-;=?-[\]_a-z~]$/.test(c) ? c : encodeURIComponent(isWhole(c) ? c : "\ufffd"))).join("");
+  return [...text].map((c) => (/^[!$-;=?-Z_a-z~]$/.test(c) ? c : encodeURIComponent(isWhole(c) ? c : "\ufffd"))).join("");
 };
 const isWhole = (c) => !/^[\ud800-\udfff]$/.test(c);
 const isCut = (x) => x.target.endsWith("…");

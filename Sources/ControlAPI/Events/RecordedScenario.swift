@@ -8,6 +8,7 @@ internal import LinkModel
 struct RecordedScenario {
     private let end: Nanoseconds
     private var comments: [String]
+    private var names: [String] = []
     private var devices: [String] = []
     private var networks: [String] = []
     private var notes: [String] = []
@@ -47,6 +48,8 @@ struct RecordedScenario {
         add("faults:", faults)
         if !steps.isEmpty { lines.append("") }
         add("steps:", steps)
+        let agreeing = (names + ["server"]).joined(separator: ", ")
+        lines += ["", "expect:", "  finally:", "    agree: [\(agreeing)]"]
         return lines.joined(separator: "\n") + "\n"
     }
 
@@ -55,6 +58,7 @@ struct RecordedScenario {
         _ track: LinkRecording.Track, device: String, _ links: [(start: Nanoseconds, link: Timeline.NamedConditions)]
     ) -> Bool {
         comments.append("\(device) is the proxy '\(RequestWarnings.printable(track.proxy))'.")
+        names.append(device)
         devices.append("  \(device): { user: ada, starts: synced }")
         networks.append("  \(device):")
         for (start, link) in links {

@@ -6,8 +6,8 @@ enum BoundedRetries: InvariantCheck {
         rule: "A client's attempts in an outage are within the budget of the policy that it publishes, it keeps the "
             + "delays of that policy, and it respects Retry-After.",
         violations: "A device makes more attempts in an outage than its budget, plus 2 for each action of its user "
-            + "and each start of its client; it sends a request before the end of a Retry-After; or it repeats a "
-            + "failed request three times, each within half of its first delay, with no action, start or change of the "
+            + "and each start of its client; it sends a request before the end of a Retry-After; or it repeats a failed "
+            + "or rejected request three times, each within half of its first delay, with no action, start or change of the "
             + "network between.",
         worlds: "Both. Attempts to connect of programs are not known; for them only requests count, and the "
             + "reference policy.",
@@ -162,7 +162,8 @@ enum BoundedRetries: InvariantCheck {
     private static func hasFailed(_ exchange: History.Exchange) -> Bool {
         guard exchange.end != nil else { return false }
         guard let status = exchange.receivedStatus else { return true }
-        return status >= 500 || status == 429 || status == 408 || status == 425
+        // Not found, conflict, gone and precondition failed tell the client what to do next.
+        return status >= 400 && ![404, 409, 410, 412].contains(status)
     }
 
     private static func hasBreak(_ breaks: [Int], _ from: Int, _ to: Int) -> Bool {

@@ -7,8 +7,9 @@ enum Liveness: InvariantCheck {
             + "interface has shown, and within the longest delay of the client's policy and 5 s of the end of any "
             + "other; a client that polls does so.",
         violations: "A device whose client runs, whose interface is up and whose link lets exchanges be completed "
-            + "starts no attempt for these times, or for its interval between polls and 5 s. A request in flight "
-            + "counts as an attempt until it ends; a Retry-After, and the time after 401 or 403, do not count.",
+            + "starts no attempt for these times, or for its interval between polls and 5 s; or it shows a change as "
+            + "pending for the longest delay and 5 s, in which it sends nothing but reads that succeed. A request in "
+            + "flight counts as an attempt until it ends; a Retry-After, and the time after 401 or 403, do not count.",
         worlds: "Both. Programs are held to the delays of the reference policy, and only while they show a pending "
             + "change.",
         blindSpots: "Links that alternate faster than these times.",
@@ -19,9 +20,45 @@ enum Liveness: InvariantCheck {
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for device in run.devices where !run.sendsRequests(device.name) {
-            if let found = violation(device, run) { return found }
+            if let found = violation(device, run) ?? stuck(device, run) { return found }
         }
         return nil
+    }
+
+    // MARK: Pending changes
+
+    /// Returns a change that is pending although the device reads from the server.
+    private static func stuck(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
+        // A program may keep changes for other reasons, and the first version of the client keeps pins.
+        guard !device.isProgram, !device.actions.contains(where: { $0.words.first == "pins" }) else { return nil }
+        let allowed = device.policy.longestDelay + edgeMax
+        let spans = spans(device, run)
+        var floor = Nanoseconds.zero
+        var read: Nanoseconds?
+        func check(to end: Nanoseconds) -> InvariantViolation? {
+            guard let from = read, run.span(from: from, to: end) > allowed,
+                spans.contains(where: { $0.start.time <= from && $0.end.time >= from + allowed }),
+                let row = pendingRow(device, from: from, to: from + allowed)
+            else { return nil }
+            return InvariantViolation(
+                "\(device.name) does not send its change of \(row) in the \(TimeFormat.short(allowed)) after "
+                    + "\(RunFacts.text(from)), although it reads from the server",
+                at: lastIndex(run, from + allowed), of: device.name, row)
+        }
+        for index in device.exchanges {
+            let exchange = run.exchanges[index]
+            let isRead = exchange.method == "GET" && exchange.receivedStatus.map { $0 < 400 } ?? false
+            guard isRead, let end = exchange.end?.time, !exchange.isOnPortal else {
+                if let found = check(to: exchange.sentAt) { return found }
+                if exchange.receivedStatus == 401 || exchange.receivedStatus == 403 { return nil }
+                let end = exchange.end?.time ?? Nanoseconds(.max)
+                floor = max(floor, end + (BoundedRetries.retryAfter(exchange, run) ?? .zero))
+                read = nil
+                continue
+            }
+            if end >= floor { read = read ?? end }
+        }
+        return check(to: run.time(min(run.endIndex, run.history.entries.count)))
     }
 
     /// A span in which a device can reach the server.

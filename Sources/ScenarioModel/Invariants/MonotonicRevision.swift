@@ -3,8 +3,8 @@ enum MonotonicRevision: InvariantCheck {
     static let rule = InvariantRule(
         rule: "The number of a note's revision on the server only grows, and a client never goes back to a lower "
             + "one.",
-        violations: "A response names a lower revision of a note than a response before its request, the server has "
-            + "a lower one at the end, or a device shows the text of a lower revision, without a mark, after that of a "
+        violations: "A response names a lower revision of a note than a response before its request, or the response "
+            + "to a new PUT no higher one, the server has a lower one at the end, or a device shows the text of a lower revision, without a mark, after that of a "
             + "higher one.",
         worlds: "Both. The view is checked where the contents of requests are recorded.",
         blindSpots: "Notes that were deleted, repeated results of earlier writes, and texts that several revisions "
@@ -29,9 +29,10 @@ enum MonotonicRevision: InvariantCheck {
                     key.map({ keys.insert($0).inserted }) ?? true, !deleted.contains(note)
                 else { continue }
                 subjects[id] = (note, greatest[note] ?? 0)
-            case .serverResponded(let id, _, _, let revision?):
+            case .serverResponded(let id, let status, _, let revision?):
                 guard let (note, floor) = subjects[id] else { continue }
-                if revision < floor {
+                let isWrite = byID[id]?.method == "PUT" && (200..<300).contains(status)
+                if revision < floor || isWrite && revision == floor && floor > 0 {
                     return InvariantViolation(
                         "\(note.row) has revision \(revision) at \(RunFacts.text(entry.time)), after revision \(floor)",
                         at: index, of: byID[id]?.actor, note.row)

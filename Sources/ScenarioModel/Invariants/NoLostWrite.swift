@@ -41,8 +41,7 @@ enum NoLostWrite: InvariantCheck {
         if change.kind == "keeps" || (change.kind == "resolves" && change.action == nil) { return true }
         if case .choose(_, .delete)? = change.action { return onServer == nil }
         if change.kind == "deletes" { return onServer == nil }
-        guard let accepted = device.row(change.row, at: change.acceptedIndex) else {
-            // A client that was killed at once has not reported the change.
+        guard let accepted = acceptedRow(change, device, run) else {
             return newText(of: change).map { $0 == onServer?.text } ?? (onServer == nil)
         }
         if accepted.isDeleted { return onServer == nil }
@@ -59,7 +58,7 @@ enum NoLostWrite: InvariantCheck {
     private static func isExecuted(
         _ change: ExpectationEvaluator.Change, _ user: String, _ device: RunFacts.Device, _ run: RunFacts
     ) -> Bool {
-        let accepted = device.row(change.row, at: change.acceptedIndex)
+        let accepted = acceptedRow(change, device, run)
         let expected = (accepted?.text ?? newText(of: change)).map(RequestContents.digest)
         let isDeletion = change.kind == "deletes" || accepted?.isDeleted ?? (expected == nil)
         for exchange in run.exchanges(of: change.row, user)
@@ -75,6 +74,22 @@ enum NoLostWrite: InvariantCheck {
             }
         }
         return false
+    }
+
+    /// Returns the note as the device shows it with an accepted change; `nil` if the client was killed before it has
+    /// reported the change.
+    private static func acceptedRow(
+        _ change: ExpectationEvaluator.Change, _ device: RunFacts.Device, _ run: RunFacts
+    ) -> History.DeviceState.Row? {
+        let row = device.row(change.row, at: change.acceptedIndex)
+        let entries = run.history.entries
+        guard let text = newText(of: change), let row, row.text != text, change.startIndex < change.acceptedIndex,
+            entries.indices.contains(change.acceptedIndex)
+        else { return row }
+        let isReported = entries[change.startIndex...change.acceptedIndex].contains { entry in
+            if case .device(change.device, _) = entry.event { true } else { false }
+        }
+        return isReported ? row : nil
     }
 
     /// Returns the text that the action of a change gives to its note; `nil` if it gives none.

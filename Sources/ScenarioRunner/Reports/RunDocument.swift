@@ -38,7 +38,12 @@ enum RunDocument {
     }
 
     /// Returns the page of a run: style, program and data are part of it.
-    static func page(title: String, json: String) -> String {
+    ///
+    /// - Parameters:
+    ///   - json: The run, or what the program of the page expects.
+    ///   - folder: The folder of the style and the program.
+    ///   - name: The name of these files.
+    static func page(title: String, json: String, folder: String = "report", name: String = "report") -> String {
         // A "</script>" in the data would end it.
         let data = json.replacing("<", with: "\\u003c")
         return """
@@ -52,14 +57,14 @@ enum RunDocument {
             content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:">
             <title>\(escaped(title))</title>
             <style>
-            \(EmbeddedFile.page("report/report.css") ?? "")</style>
+            \(EmbeddedFile.page("\(folder)/\(name).css") ?? "")</style>
             </head>
             <body>
             <noscript>This page needs JavaScript.</noscript>
             <script type="application/json" id="data">\(data)</script>
             <script>
             \(EmbeddedFile.page("report/history.js") ?? "")
-            \(EmbeddedFile.page("report/report.js") ?? "")</script>
+            \(EmbeddedFile.page("\(folder)/\(name).js") ?? "")</script>
             </body>
             </html>
 

@@ -49,9 +49,7 @@ extension MutantGallery {
                 "Another client's change undoes the user's deletion without a conflict.",
                 origin: "the notes client of 2013: the newer revision overwrites the deleted note and marks "
                     + "it clean",
-                by: .expectation(
-                    scenario: "delete-vs-remote-edit",
-                    "eventually: A n1 icon conflict, by 21.0 s"),
+                by: .invariant(.noLostWrite),
                 in: ["delete-vs-remote-edit", "conflicts-survive-restart"])
         case .remoteDeletionIgnored:
             return Entry(
@@ -107,9 +105,7 @@ extension MutantGallery {
                 .client(mutant),
                 "A deletion whose response was lost is forgotten, and the note is shown again.",
                 origin: "the notes client of 2013: the tombstone does not survive a failed request",
-                by: .expectation(
-                    scenario: "delete-answer-lost",
-                    "traffic: DELETE n1 from A, answers lost 204, same idempotency-key"),
+                by: .invariant(.deletesStick),
                 in: ["delete-answer-lost", "failing-delete-keeps-tombstone"])
         case .editFoldedIntoSentEntry:
             return Entry(
@@ -130,10 +126,8 @@ extension MutantGallery {
                 .client(mutant),
                 "The change is sent again with the server's revision after a 409, and overwrites it.",
                 origin: "the blog of the notes app: last-write-wins is acceptable only where harmless",
-                by: .expectation(
-                    scenario: "edit-vs-edit",
-                    "eventually: A n1 icon conflict, by 26.0 s"),
-                in: ["edit-vs-edit", "delete-vs-remote-edit"])
+                by: .invariant(.noSilentOverwrite),
+                in: ["edit-vs-edit", "delete-vs-remote-edit", "clock-jumps"])
         case .rejectionRetried:
             return Entry(
                 .client(mutant),
@@ -212,28 +206,182 @@ extension MutantGallery {
                 "A recovered network or a sync by the user ends the pause that the server has asked "
                     + "for.",
                 origin: "RFC 9110, 10.2.3: Retry-After",
-                by: .expectation(
-                    scenario: "retry-after",
-                    "traffic: any from A at the proxy between 2.1 s and 32.0 s, count 0"),
+                by: .invariant(.boundedRetries),
                 in: ["retry-after", "failing-delete-keeps-tombstone (paused)"])
         case .neverPolls:
             return Entry(
                 .client(mutant),
                 "The index is read only when the user or the network gives a reason.",
                 origin: "the notes client of 2013: no timer",
-                by: .expectation(
-                    scenario: "remote-delete-propagates",
-                    "eventually: B n1 present false, by 65.0 s"),
-                in: ["remote-delete-propagates (unasked)", "conflicts-survive-restart"])
+                by: .invariant(.liveness),
+                in: ["clock-jumps", "remote-delete-propagates (unasked)", "conflicts-survive-restart"])
         case .poisonEntryBlocksQueue:
             return Entry(
                 .client(mutant),
                 "A change that fails delays all later ones.",
                 origin: "FieldApp: all-or-nothing push, one rejected record blocks all",
+                by: .invariant(.liveness),
+                in: ["poison-entry", "precondition-discipline"])
+        case .tokenRefreshLoop:
+            return Entry(
+                .client(mutant),
+                "Another access token is requested at once and again, whatever the server responds.",
+                origin: "RFC 6749, 5.2: after invalid_grant the user signs in again",
+                by: .invariant(.boundedRetries),
+                in: ["refresh-refused", "new-token-rejected"])
+        case .expiredTokenDropsChange:
+            return Entry(
+                .client(mutant),
+                "A change that gets a 401 is dropped.",
+                origin: "RFC 9110, 15.5.2: the request may be repeated with other credentials",
+                by: .invariant(.noLostWrite),
+                in: ["token-expires-offline (online)", "new-token-rejected"])
+        case .interfaceIgnored:
+            return Entry(
+                .client(mutant),
+                "Requests are made while the interface is down.",
+                origin: "Expensify: nothing is tried while the device is offline",
+                by: .invariant(.economy),
+                in: ["cold-start-offline", "edit-offline-simple", "delete-offline"])
+        case .everythingSentTwice:
+            return Entry(
+                .client(mutant),
+                "The first acknowledgement of a change is ignored, so that it is sent twice.",
+                origin: "the notes client of 2013: what was sent is sent again if the app stops before its single save",
                 by: .expectation(
-                    scenario: "precondition-discipline",
-                    "traffic: PUT n3 from A, answers 200"),
-                in: ["precondition-discipline", "half-open"])
+                    scenario: "edit-offline-simple",
+                    "traffic: PUT n1 from A, answers 200"),
+                in: ["edit-offline-simple", "delete-offline"])
+        case .editsNotMerged:
+            return Entry(
+                .client(mutant),
+                "Edits of a note that was never sent are sent one after the other.",
+                origin: "Expensify: later changes of an unsent one are merged into it",
+                by: .expectation(
+                    scenario: "create-edit-edit-squash",
+                    "traffic: PUT any from A, count 0"),
+                in: ["create-edit-edit-squash", "burst-on-edge"])
+        case .newestChangeFirst:
+            return Entry(
+                .client(mutant),
+                "The newest change is sent first.",
+                origin: "Expensify's queue: first in, first out",
+                by: .expectation(
+                    scenario: "create-offline-then-heal",
+                    "traffic: POST any from A, order n1, n2, n3"),
+                in: ["create-offline-then-heal", "outage-30-min"])
+        case .changesWaitForPoll:
+            return Entry(
+                .client(mutant),
+                "Changes are sent only after the index has been read.",
+                origin: "the notes client of 2013: changes are sent by the next sync, which the user starts",
+                by: .expectation(
+                    scenario: "edit-while-in-flight",
+                    "traffic: PUT n1 from A, answers 200 200"),
+                in: ["edit-while-in-flight", "retry-after"])
+        case .unchangedNotesFetched:
+            return Entry(
+                .client(mutant),
+                "All notes are read after each index.",
+                origin: "the notes client of 2013: every sync reads every note",
+                by: .invariant(.economy),
+                in: ["edit-offline-simple", "delete-offline"])
+        case .conflictSavedAsCopy:
+            return Entry(
+                .client(mutant),
+                "A conflict becomes another note with the user's text, which nobody asked for.",
+                origin: "file synchronisers: conflicted copies",
+                by: .expectation(
+                    scenario: "edit-vs-edit",
+                    "traffic: POST any from A, count 0"),
+                in: ["edit-vs-edit", "edit-conflict-after-subway"])
+        case .deletedNoteRestored:
+            return Entry(
+                .client(mutant),
+                "An edited note that was deleted on the server is created again without a decision of the user.",
+                origin: "the notes client of 2013: what is not on the server is new",
+                by: .expectation(
+                    scenario: "edit-vs-remote-delete",
+                    "always: A n1 text '3 l' since edited"),
+                in: ["edit-vs-remote-delete", "conflicts-survive-restart"])
+        case .unsavedEditHidden:
+            return Entry(
+                .client(mutant),
+                "A change is shown only when the server has acknowledged it.",
+                origin: "Expensify, pattern B: a change is shown at once",
+                by: .invariant(.readYourWrites),
+                in: ["edit-waits-for-create", "edit-offline-simple"])
+        case .pendingMarkMissing:
+            return Entry(
+                .client(mutant),
+                "A note with pending changes looks like a saved one.",
+                origin: "Expensify, pattern B: pending changes are marked while offline",
+                by: .invariant(.visibleState),
+                in: ["edit-vs-edit", "delete-offline"])
+        case .pendingMarkSticks:
+            return Entry(
+                .client(mutant),
+                "The mark of a pending change stays after the acknowledgement.",
+                origin: "the notes client of 2013: its marks change with the next list only",
+                by: .invariant(.visibleState),
+                in: ["edit-vs-edit", "create-offline-then-heal"])
+        case .conflictNotMarked:
+            return Entry(
+                .client(mutant),
+                "A note in conflict looks like a saved one.",
+                origin: "the blog of the notes app: the user decides about a conflict",
+                by: .expectation(
+                    scenario: "edit-vs-edit",
+                    "eventually: A n1 icon conflict, by 26.0 s"),
+                in: ["edit-vs-edit", "clock-jumps"])
+        case .conflictShowsTheirs:
+            return Entry(
+                .client(mutant),
+                "A conflict shows the server's text in place of the user's, and keeps no other.",
+                origin: "the notes client of 2013: the newer revision overwrites the local text",
+                by: .expectation(
+                    scenario: "edit-vs-edit",
+                    "always: A n1 keeps '2 l, oat' since edited until decided"),
+                in: ["edit-vs-edit", "conflicts-survive-restart"])
+        case .conflictLosesTheirs:
+            return Entry(
+                .client(mutant),
+                "A conflict keeps the user's text only.",
+                origin: "the blog of the notes app: the user sees both texts",
+                by: .expectation(
+                    scenario: "edit-vs-edit",
+                    "always: A n1 keeps '3 l' since shown until decided"),
+                in: ["edit-vs-edit", "delete-vs-remote-edit"])
+        case .outboxNotCounted:
+            return Entry(
+                .client(mutant),
+                "The number of pending changes is always shown as 0.",
+                origin: "Expensify: the user is told what is still to be sent",
+                by: .expectation(
+                    scenario: "create-offline-then-heal",
+                    "eventually: A outbox 3, within 1.0 s of made"),
+                in: ["create-offline-then-heal", "token-expires-offline"])
+        case .rejectionShownAsPending:
+            return Entry(
+                .client(mutant),
+                "A change that the server has rejected is shown as pending.",
+                origin: "Expensify, pattern B: a rejected change gets an error and a way to dismiss it",
+                by: .invariant(.visibleState),
+                in: ["precondition-discipline", "poison-entry"])
+        case .listEmptyWithoutConnection:
+            return Entry(
+                .client(mutant),
+                "Without a connection no notes are shown.",
+                origin: "NDTR: an error page replaces only what could not be read",
+                by: .expectation(scenario: "warm-read-offline", "always: A n2 icon none, text dark, title Bread"),
+                in: ["warm-read-offline", "outage-30-min"])
+        case .deletedNoteStays:
+            return Entry(
+                .client(mutant),
+                "A note stays in the list after its deletion.",
+                origin: "the notes client of 2013: a tombstone that is removed shows the note again",
+                by: .invariant(.convergence),
+                in: ["delete-offline", "delete-answer-lost"])
         case .queueLostOnRestart:
             return Entry(
                 .client(mutant),

@@ -12,10 +12,8 @@ extension MutantGallery {
                 .server(mutant),
                 "A write with a stale base is executed.",
                 origin: "the notes server of 2013: parallel writes with one base are accepted",
-                by: .expectation(
-                    scenario: "edit-vs-edit",
-                    "traffic: PUT n1 from A, answers 409 200"),
-                in: ["edit-vs-edit", "half-open (orig)"])
+                by: .invariant(.noSilentOverwrite),
+                in: ["edit-vs-edit", "clock-jumps"])
         case .replayNotIdempotent:
             return Entry(
                 .server(mutant),
@@ -48,10 +46,8 @@ extension MutantGallery {
                 .server(mutant),
                 "A write keeps the revision of the note.",
                 origin: "the notes server of 2013: revisions are not monotonic",
-                by: .expectation(
-                    scenario: "edit-offline-simple",
-                    "finally: server n1 revision 2, title Milk, text '3 l'"),
-                in: ["edit-offline-simple", "half-open"])
+                by: .invariant(.monotonicRevision),
+                in: ["burst-on-edge", "edit-offline-simple", "half-open"])
         case .noTombstone:
             return Entry(
                 .server(mutant),

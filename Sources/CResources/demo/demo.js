@@ -1,0 +1,305 @@
+"use strict";
+(() => {
+  const { Run, at, outcome, kind, linkKind } = RunHistory;
+  const length = 60_000;
+  const steps = [
+    { t: 0, name: "As usual", line: "Two devices, one account. Type on either one.", see: "It works as usual." },
+    { t: 8_000, name: "The tunnel", line: "The phone is in a tunnel. Ada types anyway.", see: "The text is there at once: no spinner, no error. A small mark says that it waits." },
+    { t: 18_000, name: "Both edit", line: "Meanwhile the tablet edits the same note.", see: "Two truths, and neither device is wrong." },
+    { t: 28_000, name: "The 409", line: "Back on Edge. The phone tries, and the server says 409.", see: "Nobody was overwritten: the phone shows both texts." },
+    { t: 38_000, name: "Ada decides", line: "Ada decides. One revision everywhere.", see: "The marks are gone, and the tablet follows." },
+    { t: 48_000, name: "A lost answer", line: "Worst case: saved, but the answer is lost.", see: "The phone repeats the request with the same key. There is still one note." },
+  ];
+  const places = [["A", "Ada's phone"], ["B", "Ada's tablet"]];
+  const promises = [
+    { name: "nothing is lost", words: ["no-lost-write"] },
+    { name: "nothing is doubled", words: ["no-duplicate-effect", "POST n3"] },
+    { name: "conflicts are shown", words: ["icon conflict", "no-silent-overwrite", "resolves n1"] },
+    { name: "the same everywhere", words: ["convergence", "agree"] },
+  ];
+  const marks = { none: "", upload: "↑ waiting", conflict: "◆ conflict", error: "▲ error" };
+  const state = { t: 0, speed: 1, isPlaying: true, client: "current", source: "virtual", run: null, document: null, last: null, live: null };
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+  function element(name, attributes, ...children) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes ?? {})) {
+      if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+      else if (value !== null && value !== undefined) made.setAttribute(key, value);
+    }
+    made.append(...children.filter((child) => child !== null && child !== undefined));
+    return made;
+  }
+
+  // MARK: Data
+
+  const embedded = document.getElementById("data");
+  const recorded = embedded ? JSON.parse(embedded.textContent) : null;
+
+  async function load(client) {
+    if (recorded) return recorded[client];
+    const response = await fetch(`run.json?client=${client}`);
+    if (!response.ok) throw new Error(`${response.status} ${await response.text()}`);
+    return response.json();
+  }
+
+  async function play(client) {
+    endLive();
+    state.client = client;
+    state.source = "virtual";
+    notice("");
+    try {
+      const data = await load(client);
+      state.document = data;
+      state.run = new Run(data.devices, data.writers);
+      for (const entry of data.entries) state.run.add(entry);
+    } catch (error) {
+      notice(`The run cannot be loaded (${error.message}). Is 'slowlane demo' still running?`);
+      return;
+    }
+    show();
+  }
+
+  // Plays the same scenario over real sockets: every entry comes from the stream when it happens.
+  function playLive() {
+    endLive();
+    state.source = "live";
+    state.document = null;
+    state.speed = 1;
+    state.isPlaying = true;
+    state.t = 0;
+    state.run = new Run([{ name: "A", user: "ada" }, { name: "B", user: "ada" }], []);
+    notice("");
+    const stream = new EventSource(`live?client=${state.client}`);
+    state.live = stream;
+    let begin = null;
+    stream.addEventListener("entry", (event) => {
+      const entry = JSON.parse(event.data);
+      if (begin === null) begin = performance.now() - entry.t;
+      state.run.add(entry);
+      state.t = Math.max(state.t, entry.t);
+    });
+    stream.addEventListener("end", (event) => {
+      state.document = JSON.parse(event.data);
+      stream.close();
+      state.live = null;
+      state.isPlaying = false;
+      state.t = length;
+      show();
+    });
+    stream.addEventListener("failed", (event) => {
+      notice(JSON.parse(event.data).reason);
+      endLive();
+    });
+    stream.onerror = () => {
+      if (state.live !== stream) return;
+      notice("The stream has ended. Is 'slowlane demo' still running?");
+      endLive();
+    };
+    state.liveTime = () => (begin === null ? 0 : performance.now() - begin);
+    show();
+  }
+
+  function endLive() {
+    state.live?.close();
+    state.live = null;
+  }
+
+  // MARK: The page
+
+  const caption = { step: element("div", { class: "step" }), line: element("div", { class: "line" }), see: element("div", { class: "soft" }) };
+  const noticeLine = element("p", { class: "notice", role: "status" });
+  const slider = element("input", {
+    type: "range", min: 0, max: length, step: 100, value: 0, "aria-label": "time",
+    oninput: () => { state.t = Number(slider.value); state.isPlaying = false; show(); },
+  });
+  const clock = element("span", { class: "num" });
+  const playButton = element("button", { onclick: togglePlay });
+  const speeds = [1, 2, 10].map((speed) => element("button", { "aria-pressed": "false", onclick: () => { state.speed = speed; state.isPlaying = true; show(); } }, `${speed}×`));
+  const stepButtons = steps.map((step, index) => element("button", {
+    onclick: () => { state.t = step.t; show(); }, title: step.line,
+  }, `${index + 1} ${step.name}`));
+  const clientButtons = [["current", "this client"], ["2013", "the 2013 client"]].map(([client, name]) => [client, element("button", {
+    "aria-pressed": "false", onclick: () => { state.t = 0; state.isPlaying = true; play(client); },
+  }, name)]);
+  const liveButton = element("button", { "aria-pressed": "false", onclick: playLive }, "over real sockets");
+  const promiseList = element("ul", { class: "promises", "aria-label": "promises" });
+  const phones = {};
+  const wires = {};
+  for (const [name, title] of places) {
+    phones[name] = element("section", { class: "phone", "aria-label": title });
+    const pipe = element("div", { class: "pipe" });
+    wires[name] = { label: element("div", {}), pipe, box: null };
+    wires[name].box = element("div", { class: "wire" }, wires[name].label, pipe);
+  }
+  const server = element("section", { class: "server", "aria-label": "server" });
+  document.body.append(element("main", {},
+    element("div", { class: "head" }, element("h1", {}, "Offline first in sixty seconds"), element("span", { class: "space" }),
+      ...clientButtons.map((pair) => pair[1]), recorded ? null : liveButton),
+    element("div", { class: "caption", "aria-live": "polite" }, caption.step, caption.line, caption.see),
+    element("nav", { class: "steps", "aria-label": "steps" }, ...stepButtons),
+    element("div", { class: "stage" }, phones.A, wires.A.box, server, wires.B.box, phones.B),
+    element("div", { class: "time" },
+      element("div", { class: "head buttons" }, playButton, ...speeds, element("button", { onclick: () => { state.t = 0; state.isPlaying = true; show(); } }, "restart")),
+      slider, clock),
+    promiseList, noticeLine,
+    element("p", { class: "soft" }, "The phones are real sync clients; every value here comes from the events of the run. Keys: space plays and pauses, ← and → go to the steps.")));
+
+  function notice(text) { noticeLine.textContent = text; }
+
+  function togglePlay() {
+    if (state.source === "live" && state.live) return;
+    if (state.t >= length) state.t = 0;
+    state.isPlaying = !state.isPlaying;
+    show();
+  }
+
+  function show() {
+    if (!state.run) return;
+    const t = Math.min(state.t, state.run.end || length);
+    const index = steps.findLastIndex((step) => state.t >= step.t);
+    const step = steps[Math.max(0, index)];
+    setText(caption.step, `step ${index + 1} of ${steps.length}: ${step.name}`);
+    setText(caption.line, step.line);
+    setText(caption.see, state.client === "2013" ? "The same sixty seconds with the defects of a client of 2013." : step.see);
+    stepButtons.forEach((button, number) => button.setAttribute("aria-pressed", String(number === index)));
+    for (const [client, button] of clientButtons) button.setAttribute("aria-pressed", String(client === state.client && state.source === "virtual"));
+    liveButton.setAttribute("aria-pressed", String(state.source === "live"));
+    speeds.forEach((button, number) => {
+      button.setAttribute("aria-pressed", String([1, 2, 10][number] === state.speed));
+      button.disabled = state.source === "live" && state.live !== null && number > 0;
+    });
+    setText(playButton, state.isPlaying ? "pause" : "play");
+    slider.value = state.t;
+    slider.disabled = state.live !== null;
+    setText(clock, `${(Math.min(state.t, length) / 1000).toFixed(1)} s`);
+    for (const [name, title] of places) showPhone(name, title, t);
+    showServer(t);
+    for (const [name] of places) showWire(name, t);
+    showPromises(t);
+  }
+
+  function setText(target, text) { if (target.textContent !== text) target.textContent = text; }
+
+  // Replaces the content of an element if it has changed; animations and the focus stay otherwise.
+  function replace(target, key, make) {
+    if (target.dataset.key === key) return;
+    target.dataset.key = key;
+    target.replaceChildren(...make());
+  }
+
+  function showPhone(name, title, t) {
+    const device = state.run.byName.get(name);
+    const view = at(device.views, t)?.view;
+    const belief = at(device.beliefs, t)?.text ?? "";
+    const bars = belief.startsWith("online") ? "▂▄▆" : belief.startsWith("interface") ? "no service" : "▂ ·  ·";
+    const notes = [...(view?.notes.values() ?? [])];
+    replace(phones[name], JSON.stringify([bars, view?.outbox, notes]), () => [
+      element("div", { class: "top" }, element("h2", {}, title), element("span", { class: "soft" }, bars)),
+      ...notes.map((note) => {
+        const others = note.icon === "conflict" ? note.kept.filter((text) => text !== note.text && text !== note.title) : [];
+        const classes = ["card", note.icon === "conflict" ? "conflict" : "", note.deleted ? "gone" : "", note.icon === "none" ? "" : "fresh"];
+        return element("div", { class: classes.filter((word) => word !== "").join(" ") },
+          element("div", { class: "row" }, element("span", {}, note.title ?? note.note), element("span", { class: "state" }, marks[note.icon] ?? note.icon)),
+          element("div", {}, note.text ?? ""),
+          ...others.slice(0, 1).map((text) => element("div", { class: "other" }, `elsewhere: ${text}`)));
+      }),
+      element("div", { class: "soft" }, view?.outbox ? `${view.outbox} waiting to be sent` : "all sent"),
+    ]);
+  }
+
+  // The notes and the log of the server, from the responses to requests.
+  function showServer(t) {
+    const revisions = new Map([["n1", 1]]);
+    const log = [];
+    for (const exchange of state.run.exchanges) {
+      if (exchange.responded === null || exchange.responded > t || exchange.method === "GET") continue;
+      const isDone = exchange.serverStatus < 300;
+      if (isDone && exchange.revision !== null) revisions.set(exchange.note, exchange.revision);
+      if (isDone && exchange.method === "DELETE") revisions.delete(exchange.note);
+      const base = exchange.base === null ? "" : ` base ${exchange.base}`;
+      const style = exchange.serverStatus === 409 ? "conflict" : isDone ? "ok" : "error";
+      log.push([`${exchange.actor} ${exchange.method} ${exchange.note}${base} → ${exchange.serverStatus}`, style]);
+    }
+    const names = [...revisions].map(([note, revision]) => `${note} revision ${revision}`);
+    replace(server, JSON.stringify([names, log]), () => [
+      element("h2", {}, "Server"),
+      element("div", { class: "num" }, names.join(" · ")),
+      element("ol", { "aria-label": "log of the server" }, ...log.slice(-9).map(([text, style]) => element("li", { class: style }, text))),
+    ]);
+  }
+
+  // The time for which a message is drawn at least, so that it can be seen on a fast link.
+  const drawn = 700;
+
+  function showWire(name, t) {
+    const device = state.run.byName.get(name);
+    const link = at(device.links, t);
+    const wire = wires[name];
+    const style = link ? linkKind(link.link, link.isUp) : "fast";
+    wire.pipe.className = `pipe ${style}`;
+    setText(wire.label, link ? (style === "down" ? "tunnel, no service" : link.link) : "");
+    const dots = [];
+    const fromLeft = name === "A";
+    for (const exchange of state.run.exchanges) {
+      if (exchange.actor !== name || exchange.sent > t) continue;
+      const label = `${exchange.method} ${exchange.note ?? "list"}`;
+      const requestEnd = Math.max(exchange.sent + drawn, exchange.arrived ?? exchange.ended ?? t);
+      if (t <= requestEnd) {
+        const share = Math.min(1, (t - exchange.sent) / (requestEnd - exchange.sent));
+        dots.push([label, exchange.arrived === null && exchange.isLost ? "dot lost" : "dot", exchange.arrived === null ? share / 2 : share]);
+      } else if (exchange.responded !== null) {
+        const begin = Math.max(exchange.responded, requestEnd);
+        const end = Math.max(begin + drawn, exchange.ended ?? t);
+        if (t > end) continue;
+        const share = Math.min(1, (t - begin) / (end - begin));
+        const classes = exchange.isLost ? "dot lost" : kind(exchange) === "conflict" ? "dot conflict" : "dot answer";
+        dots.push([`${exchange.serverStatus}`, classes, 1 - (exchange.isLost ? share / 2 : share)]);
+      }
+    }
+    wire.pipe.replaceChildren(...(calm ? [] : dots.slice(-4)).map(([label, classes, share]) => {
+      const dot = element("div", { class: classes }, element("span", {}, label));
+      dot.style.left = `${100 * (fromLeft ? share : 1 - share)}%`;
+      return dot;
+    }));
+  }
+
+  function showPromises(t) {
+    const failed = (state.document?.run.checks ?? []).filter((check) => check.outcome === "fail");
+    const items = promises.map((promise) => {
+      const found = failed.find((check) => promise.words.some((word) => check.check.includes(word)));
+      const isBroken = found !== undefined && (found.time_ns === null || found.time_ns / 1e6 <= Math.max(t, state.t));
+      return [promise.name, isBroken ? found.check : null];
+    });
+    replace(promiseList, JSON.stringify([items, state.document === null]), () => items.map(([name, reason]) => element("li", {
+      class: reason ? "broken" : null, title: reason,
+    }, reason ? `✗ ${name}` : state.document ? `✓ ${name}` : `… ${name}`)));
+  }
+
+  let last = performance.now();
+  function tick(now) {
+    const passed = now - last;
+    last = now;
+    if (state.run && state.isPlaying) {
+      if (state.live) state.t = Math.min(length, Math.max(state.t, state.liveTime()));
+      else if (state.source === "virtual" || !state.live) state.t = Math.min(length, state.t + passed * state.speed);
+      if (state.t >= length && !state.live) state.isPlaying = false;
+      show();
+    }
+    requestAnimationFrame(tick);
+  }
+
+  window.addEventListener("keydown", (event) => {
+    if (event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey || event.altKey) return;
+    const index = steps.findLastIndex((step) => state.t >= step.t);
+    if (event.key === " " && !(event.target instanceof HTMLButtonElement)) togglePlay();
+    else if (event.key === "ArrowRight" && !state.live) state.t = steps[Math.min(steps.length - 1, index + 1)].t;
+    else if (event.key === "ArrowLeft" && !state.live) state.t = steps[Math.max(0, index - 1)].t;
+    else return;
+    event.preventDefault();
+    show();
+  });
+
+  play("current");
+  requestAnimationFrame(tick);
+})();

@@ -1,0 +1,118 @@
+internal import Determinism
+internal import LinkModel
+
+/// The faults of a seed.
+extension Swarm {
+    private typealias Fault = Scenario.Fault
+
+    /// The faults of each class.
+    private static let perClass = 2
+
+    /// Returns the faults: up to two of each class that is on. None must fire.
+    func faults(_ configuration: SwarmConfiguration, _ draws: SwarmDraws) -> [Scenario.Fault] {
+        var found: [Fault] = []
+        for entry in SwarmClass.allCases where configuration.classes.contains(entry) && entry.part == .faults {
+            for number in 0..<Self.perClass {
+                var random = draws.stream("fault/\(entry.rawValue)/\(number)")
+                // One fault, and a second one in half of the seeds.
+                guard number == 0 || random.bool(probability: 0.5) else { continue }
+                found.append(fault(entry, &random))
+            }
+        }
+        return found
+    }
+
+    private func fault(_ entry: SwarmClass, _ random: inout RandomStream) -> Scenario.Fault {
+        let percent = random.pick([1, 3, 10, 30])
+        let times = random.pick([1, 2, 5, 20])
+        let method = random.pick(["POST", "PUT", "DELETE", "GET", nil])
+        let write = random.pick(["POST", "PUT", "DELETE", nil])
+        let device = random.bool(probability: 0.25) ? random.pick(base.devices).name : nil
+        let seconds = Nanoseconds.seconds(1 << random.integer(below: 7))
+        let isAbort = random.bool(probability: 0.5)
+        func make(
+            _ method: String?, _ point: Fault.Point, _ action: Fault.Action
+        ) -> Scenario.Fault {
+            Fault(
+                request: RequestPattern(method: method, row: nil),
+                chance: Probability(partsPerMillion: Int32(percent) * 10_000), times: 0...times, device: device,
+                point: point, action: action, location: Self.location)
+        }
+        let point = random.pick(Self.points(entry))
+        switch entry {
+        case .lostResponse: return make(write, point, isAbort ? .cut : .mute)
+        case .held: return make(method, point, .hold(seconds))
+        case .halfBody: return make(method, point, isAbort ? .cut : .close)
+        case .trickle: return make(method, point, .trickle(bytesPerSecond: random.pick([1, 10, 100])))
+        case .wrongType: return make(method, point, .reply(Self.portal))
+        case .overload: return make(method, point, .reply(Self.overloaded(seconds: random.pick([1, 5, 12, 40]))))
+        case .serverError: return make(write, point, .reply(Self.failure))
+        case .killAtCommit: return make(write, point, .kill(device: nil))
+        default: return make(method, point, isAbort ? .cut : .close)
+        }
+    }
+
+    /// Returns the points at which the faults of a class apply; more frequent ones are repeated.
+    private static func points(_ entry: SwarmClass) -> [Scenario.Fault.Point] {
+        switch entry {
+        case .lostResponse: [.committed, .committed, .answerStarted]
+        case .held: [.received, .committed, .answered]
+        case .halfBody: [.partlySent, .partlyAnswered]
+        case .trickle: [.answerStarted]
+        case .wrongType, .serverError: [.queued, .received, .committed]
+        case .overload: [.queued, .received]
+        case .killAtCommit: [.queued, .received, .committed, .answered, .stored, .stored]
+        default: [.any]
+        }
+    }
+
+    /// The pairs of a fault and a method that an exploration can reach.
+    public var possibleFaults: Set<CoverageCell> {
+        guard parts.contains(.faults) else { return [] }
+        var cells: Set<CoverageCell> = []
+        for entry in SwarmClass.allCases where entry.part == .faults {
+            if entry.kills && !parts.contains(.workload) { continue }
+            for action in Self.actionNames(entry) {
+                for point in Self.points(entry).flatMap({ $0 == .any ? Self.anyPoints : [$0] }) {
+                    for method in ["POST", "PUT", "DELETE"] {
+                        cells.insert(.fault(action: action, point: point.rawValue, method: method))
+                    }
+                }
+            }
+        }
+        return cells
+    }
+
+    /// The points for which `any` stands, as far as a connection can end there.
+    private static var anyPoints: [Scenario.Fault.Point] { Scenario.Fault.Action.cut.points }
+
+    private static func actionNames(_ entry: SwarmClass) -> [String] {
+        switch entry {
+        case .lostResponse: ["cut", "mute"]
+        case .held: ["hold"]
+        case .trickle: ["trickle"]
+        case .wrongType, .overload, .serverError: ["reply"]
+        case .killAtCommit: ["kill"]
+        default: ["cut", "close"]
+        }
+    }
+
+    private static let portal = Scenario.Fault.Reply(
+        status: 200, headers: [Scenario.Argument(name: "Content-Type", value: "text/html")],
+        body: "<html><body>Log in</body></html>")
+
+    private static func answer(_ status: Int, _ headers: [Scenario.Argument]) -> Scenario.Fault.Reply {
+        Scenario.Fault.Reply(
+            status: status,
+            headers: headers + [
+                Scenario.Argument(name: "Content-Type", value: "application/json"),
+                Scenario.Argument(name: "Slowlane-Notes", value: "1"),
+            ], body: "{}")
+    }
+
+    private static func overloaded(seconds: Int) -> Scenario.Fault.Reply {
+        answer(503, [Scenario.Argument(name: "Retry-After", value: "\(seconds)")])
+    }
+
+    private static let failure = answer(500, [])
+}

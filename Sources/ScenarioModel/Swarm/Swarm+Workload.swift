@@ -1,0 +1,122 @@
+internal import Determinism
+
+/// The actions of a seed.
+extension Swarm {
+    /// The notes that an action may look back for a note that was created.
+    private static let lookbackMax: Int64 = 24
+    private static let lookbacks = 3
+
+    /// Returns the notes at the start: the scenario's own, as many as are drawn, and more if they are too few.
+    func notes(_ configuration: SwarmConfiguration) -> [Scenario.SeedNote] {
+        var notes = Array(base.notes.prefix(configuration.noteCount))
+        var number = 1
+        while notes.count < configuration.noteCount {
+            let row = "x\(number)"
+            number += 1
+            if base.notes.contains(where: { $0.row == row }) { continue }
+            notes.append(Scenario.SeedNote(row: row, title: "Note \(row)", text: "text of \(row)", revision: 1))
+        }
+        return notes
+    }
+
+    /// Returns the actions, kills and steps of clocks, in the order of their times.
+    func steps(_ configuration: SwarmConfiguration, _ draws: SwarmDraws) -> [Scenario.Step] {
+        var steps: [Scenario.Step] = []
+        for number in 0..<configuration.killCount {
+            var random = draws.stream("kill/\(number)")
+            steps.append(step(random.pick(base.devices).name, .kill, at: time(&random)))
+        }
+        if configuration.classes.contains(.clockSteps) {
+            for number in 0..<2 {
+                var random = draws.stream("clock/\(number)")
+                let shift = Nanoseconds.milliseconds(random.integer(upToMagnitude: 12 * 3_600_000))
+                steps.append(step(random.pick(base.devices).name, .clock(shift: shift), at: time(&random)))
+            }
+        }
+        let rows = notes(configuration).map(\.row)
+        for number in 0..<Self.actions { steps.append(act(number, rows, configuration, draws)) }
+        func key(_ step: Scenario.Step) -> Nanoseconds { if case .at(let time) = step.trigger { time } else { .zero } }
+        return steps.enumerated().sorted { (key($0.element), $0.offset) < (key($1.element), $1.offset) }.map(\.element)
+    }
+
+    /// Returns the reactions of users to conflicts.
+    func reactions(_ configuration: SwarmConfiguration) -> [Scenario.Workload] {
+        guard let delay = configuration.resolvesAfter else { return [] }
+        let condition = StateCondition(
+            row: nil, checks: [.init(key: .icon, value: "conflict", isNegated: false)])
+        return [
+            Scenario.Workload(
+                trigger: .when(device: Scenario.anyDevice, condition, delay: delay), actors: base.devices.map(\.name),
+                over: nil, mix: [.init(.resolve, weight: 1)], location: Self.location)
+        ]
+    }
+
+    private func step(_ actor: String, _ action: Scenario.Action, at time: Nanoseconds) -> Scenario.Step {
+        Scenario.Step(
+            trigger: .at(time), action: (actor, action), mark: nil, isOptional: true, location: Self.location)
+    }
+
+    /// Returns a time at which faults and actions take place.
+    private func time(_ random: inout RandomStream) -> Nanoseconds {
+        .milliseconds(1_000 + random.integer(below: Self.length.count / 1_000_000 - 10_000))
+    }
+
+    /// Returns the kind of an action, which depends on nothing but its number.
+    private func kind(
+        _ number: Int, _ configuration: SwarmConfiguration, _ draws: SwarmDraws
+    ) -> Scenario.Workload.Kind {
+        var random = draws.stream("act/\(number)/kind")
+        return Scenario.Workload.kind(configuration.mix, &random)
+    }
+
+    /// Returns the name of the note that an action creates.
+    private static func created(_ number: Int) -> String { "c\(number + 1)" }
+
+    private func act(
+        _ number: Int, _ rows: [String], _ configuration: SwarmConfiguration, _ draws: SwarmDraws
+    ) -> Scenario.Step {
+        var random = draws.stream("act/\(number)")
+        let isWriter = random.integer(below: 16) < Int64(configuration.writerShare)
+        let device = random.pick(base.devices).name
+        let actor = isWriter ? random.pick(base.writers).name : device
+        let shared = random.pick(rows)
+        let wantsCreated = random.bool(probability: 0.5)
+        let candidates = (0..<Self.lookbacks).map { _ in number - 1 - Int(random.integer(below: Self.lookbackMax)) }
+        let padding = Int(random.integer(below: Int64(configuration.textBytesMax)))
+        // Small texts are the rule, in all runs.
+        let bytes = random.bool(probability: 0.5) ? min(padding, 16) : padding
+        let isStale = isWriter && random.integer(below: 4) == 0
+        let recent = candidates.first { $0 >= 0 && kind($0, configuration, draws) == .create }.map(Self.created)
+        let text = Self.text("\(actor) \(number + 1)", bytes: bytes)
+        let action: Scenario.Action
+        switch kind(number, configuration, draws) {
+        case .create: action = .create(row: Self.created(number), title: "Note \(number + 1)", text: text)
+        case .delete: action = .delete(row: recent ?? shared)
+        case .sync where !isWriter: action = .sync
+        case .edit, .sync, .resolve:
+            let row = wantsCreated ? recent ?? shared : shared
+            action = isStale ? .editStale(row: row, title: nil, text: text) : .edit(row: row, title: nil, text: text)
+        }
+        return step(actor, action, at: actTime(number, configuration, draws))
+    }
+
+    /// Returns the time of an action: one in each period, or several at about the time of the first.
+    private func actTime(
+        _ number: Int, _ configuration: SwarmConfiguration, _ draws: SwarmDraws
+    ) -> Nanoseconds {
+        let first = number / configuration.burst * configuration.burst
+        let span = (Self.length.count / 1_000_000 - 10_000) / Int64(Self.actions)
+        var random = draws.stream("act/\(first)/time")
+        var time = 1_000 + span * Int64(first) + random.integer(below: span * Int64(configuration.burst))
+        if number > first {
+            var own = draws.stream("act/\(number)/time")
+            time += own.integer(below: 500)
+        }
+        return .milliseconds(time)
+    }
+
+    /// Returns a text that no other action has, of about a number of bytes.
+    private static func text(_ start: String, bytes: Int) -> String {
+        bytes <= start.utf8.count ? start : start + " " + String(repeating: "x", count: bytes - start.utf8.count)
+    }
+}

@@ -1,0 +1,167 @@
+internal import CommandSupport
+internal import Determinism
+internal import JSON
+internal import ScenarioModel
+internal import ScenarioWorld
+
+/// The exploration of a scenario with each mutant: the number of seeds to the first that detects it.
+///
+/// A seed detects a mutant if a check fails that passes without the mutant. The gallery names an invariant for some
+/// mutants; these must be detected by it.
+struct GalleryExploration: Sendable {
+    /// The result of a mutant.
+    struct Result: Sendable {
+        let entry: MutantGallery.Entry
+        /// The first seed that detects the mutant by any check, with its number from 1; `nil` if none does.
+        var first: (seed: UInt64, number: Int, check: String)?
+        /// The first seed in which the check of the gallery fails, with its number from 1.
+        var named: (seed: UInt64, number: Int)?
+        var duration = Duration.zero
+
+        /// The invariant that must detect the mutant; `nil` if the gallery names an expectation of a scenario.
+        var invariant: Scenario.Invariant? {
+            if case .invariant(let invariant) = entry.detector { invariant } else { nil }
+        }
+
+        /// Whether the mutant is detected as it must be.
+        var isDetected: Bool { invariant == nil ? first != nil : named != nil }
+    }
+
+    let seed: SeedRun
+    let seeds: SeedRange
+    let entries: [MutantGallery.Entry]
+    let console: Console
+    let isJSON: Bool
+
+    /// Explores with each mutant, and returns the exit status. Throws only if the task is cancelled.
+    func run(jobs: Int, isQuiet: Bool) async throws -> Int32 {
+        let workers = SeedWorkers(jobs: jobs, count: entries.count) { [self] index in search(entries[index]) }
+        let clock = ContinuousClock()
+        let start = clock.now
+        var detected = 0
+        let width = entries.map(\.mutant.name.count).max() ?? 0
+        if isJSON {
+            console.print(
+                JSONText.object([
+                    ("type", JSONText.string("gallery")), ("version", "\(ExplorationReport.version)"),
+                    ("source", JSONText.string(seed.source)), ("seeds", JSONText.string("\(seeds)")),
+                ]))
+        } else {
+            console.print(Self.row(["mutant", "seeds", "named", "s", "detected by"], width))
+        }
+        let monitor = RunMonitor(planned: entries.count, console)
+        try await monitor.reportProgress(isHidden: isQuiet) {
+            var ordered = OrderedResults<Result>()
+            for await (index, value) in workers.results() {
+                monitor.runStarted()
+                monitor.runEnded(passed: value.isDetected)
+                for result in ordered.add(value, at: index) {
+                    detected += result.isDetected ? 1 : 0
+                    console.print(isJSON ? Self.json(result) : Self.line(result, width))
+                }
+            }
+            try Task.checkCancellation()
+        }
+        let seconds = ReportPace.decimal((clock.now - start) / .seconds(1))
+        let status = detected == entries.count ? RunStatus.passed : RunStatus.failed
+        if isJSON {
+            console.print(
+                JSONText.object([
+                    ("type", JSONText.string("gallery_end")), ("mutants", "\(entries.count)"),
+                    ("detected", "\(detected)"),
+                    ("exit_status", "\(status)"),
+                ]))
+        } else {
+            let mutants = TextTable.count(entries.count, "mutant")
+            console.print(
+                "\(detected) of \(mutants) detected within \(TextTable.count(Int(clamping: seeds.count), "seed")), \(seconds) s"
+            )
+        }
+        return status
+    }
+
+    /// Runs the seeds with a mutant until it is detected.
+    private func search(_ entry: MutantGallery.Entry) -> Result {
+        let clock = ContinuousClock()
+        let start = clock.now
+        var result = Result(entry: entry)
+        let wanted = "invariant: \(entry.detector)"
+        for number in 0..<Int(clamping: seeds.count) where !result.isDetected {
+            let value = seeds.first + UInt64(number)
+            let failed = failedChecks(value, [entry.mutant])
+            guard !failed.isEmpty, result.first == nil || failed.contains(wanted) else { continue }
+            let own = Set(failedChecks(value, []))
+            let found = failed.filter { !own.contains($0) }
+            guard let check = found.first(where: { $0 == wanted }) ?? found.first else { continue }
+            if result.first == nil { result.first = (value, number + 1, check) }
+            if check == wanted { result.named = (value, number + 1) }
+        }
+        result.duration = clock.now - start
+        return result
+    }
+
+    /// Returns the checks of a seed that fail, by their descriptions.
+    private func failedChecks(_ value: UInt64, _ mutants: [RunMutant]) -> [String] {
+        let run = PlannedRun(
+            index: 0, source: seed.source, scenario: seed.swarm.scenario(seed: value), world: .simulated, seed: value,
+            mutants: mutants)
+        guard let result = try? seed.worlds.simulated(run, nil) else { return [] }
+        return result.verdict.checks.compactMap { check in
+            if case .fail = check.outcome { check.description } else { nil }
+        }
+    }
+
+    // MARK: Output
+
+    private static func row(_ columns: [String], _ width: Int) -> String {
+        let widths = [width, 5, 5, 6]
+        var text = ""
+        for (column, width) in zip(columns, widths) {
+            let padding = String(repeating: " ", count: max(0, width - column.count))
+            text += (text.isEmpty ? column + padding : padding + column) + "  "
+        }
+        return text + columns[columns.count - 1]
+    }
+
+    private static func line(_ result: Result, _ width: Int) -> String {
+        var check = result.first.map { TextTable.singleLine($0.check) } ?? "NOT DETECTED"
+        if let invariant = result.invariant, result.named == nil {
+            check += "; NOT by \(invariant.rawValue) (\(invariant.number))"
+        }
+        let seconds = ReportPace.decimal(result.duration / .seconds(1))
+        return row(
+            [
+                result.entry.mutant.name, result.first.map { "\($0.number)" } ?? "-",
+                result.named.map { "\($0.number)" } ?? "-", seconds, check,
+            ], width)
+    }
+
+    private static func json(_ result: Result) -> String {
+        JSONText.object([
+            ("type", JSONText.string("detection")), ("mutant", JSONText.string(result.entry.mutant.name)),
+            ("detector", JSONText.string(result.entry.detector.description)),
+            ("check", JSONText.string(result.first?.check)),
+            ("first_seed", JSONText.string(result.first.map { "\($0.seed)" })),
+            ("seeds", result.first.map { "\($0.number)" } ?? "null"),
+            ("named_seeds", result.named.map { "\($0.number)" } ?? "null"),
+            ("detected", result.isDetected ? "true" : "false"),
+            ("wall_ms", "\(Int64((result.duration / .milliseconds(1)).rounded()))"),
+        ])
+    }
+}
+
+extension Explorer {
+    /// Explores the scenario with each mutant of the gallery, and returns the exit status. Throws only if the task is
+    /// cancelled.
+    public func runGallery() async throws -> Int32 {
+        switch plan() {
+        case .failure(let end): return end.status
+        case .success(let plan):
+            let entries =
+                options.mutants.isEmpty ? MutantGallery.entries : options.mutants.map(MutantGallery.entry)
+            return try await GalleryExploration(
+                seed: plan.seed, seeds: plan.seeds, entries: entries, console: console, isJSON: options.isJSON
+            ).run(jobs: jobs, isQuiet: options.isQuiet)
+        }
+    }
+}

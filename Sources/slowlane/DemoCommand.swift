@@ -1,0 +1,89 @@
+internal import ArgumentParser
+internal import CommandSupport
+internal import ControlAPI
+internal import Foundation
+internal import NIOPosix
+internal import ScenarioRunner
+
+/// `slowlane demo`.
+struct DemoCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "demo",
+        abstract: "Show in a browser how two phones stay in agreement on a bad network.",
+        discussion: """
+            Examples:
+              slowlane demo
+              slowlane demo --port 0
+              slowlane demo --record offline.html
+
+            The page plays sixty seconds of two devices and a server: a tunnel, edits on both devices, the conflict, its \
+            resolution, and a lost response. It runs in virtual time, so that it can be paused, repeated and played faster; \
+            the button 'over real sockets' starts a notes server, two proxies and two sync clients on this machine and shows \
+            them while they run. 'the 2013 client' plays the same with the defects of a client of that year.
+
+            --record writes the page with both runs to a file, which needs no server and no network.
+
+            SIGINT and SIGTERM stop the server.
+
+            Exit status: 0 stopped, or the file is written; 64 wrong arguments; 69 cannot bind the port or write the file.
+            """)
+
+    @Option(help: ArgumentHelp("Port on the loopback interface; 0 picks a free port.", valueName: "port"))
+    var port = 8475
+
+    @Option(help: ArgumentHelp("Write the page to a file, and start no server.", valueName: "file"))
+    var record: String?
+
+    func validate() throws {
+        guard (0...65535).contains(port) else { throw ValidationError("--port \(port) must be 0 to 65535") }
+    }
+
+    func run() async throws {
+        let console = Console(wantsStatusLine: false, hasPrompt: false)
+        let demo = Demo()
+        if let record {
+            do {
+                try Data(try demo.recordedPage().utf8).write(to: URL(filePath: record), options: .atomic)
+            } catch {
+                console.error("cannot write \(record): \(error.localizedDescription)")
+                throw ExitStatus.unavailable
+            }
+            return console.print("\(record): open it in a browser")
+        }
+        let events = ForegroundEvents()
+        let dashboard: ForegroundDashboard
+        do {
+            dashboard = try await ForegroundDashboard.start(
+                port: port, seed: 1, Dashboard(mode: .off), pages: pages(demo))
+        } catch {
+            console.error("\(error)")
+            throw ExitStatus.unavailable
+        }
+        console.print("\(dashboard.url): open it in a browser; Ctrl-C ends")
+        _ = await events.next()
+        await dashboard.stop()
+    }
+
+    private func pages(_ demo: Demo) -> AdditionalPages {
+        AdditionalPages { path, query in
+            if path == "run.json" || path == "live" {
+                guard let name = query.split(separator: "=").last, query == "client=\(name)",
+                    let client = Demo.Client(rawValue: String(name))
+                else { return .invalid("expected ?client=current or ?client=2013") }
+                if path == "live" {
+                    let stream = demo.events(client)
+                    return .events {
+                        var iterator = stream.makeAsyncIterator()
+                        return await iterator.next()
+                    }
+                }
+                do {
+                    return .text(try demo.document(client), type: "application/json")
+                } catch {
+                    return .invalid("\(error)")
+                }
+            }
+            return Demo.page(path).map { .text($0.text, type: $0.type) }
+        }
+    }
+}

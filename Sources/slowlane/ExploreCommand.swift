@@ -1,0 +1,157 @@
+internal import ArgumentParser
+internal import CommandSupport
+internal import ConfigFiles
+internal import Determinism
+internal import ScenarioModel
+internal import ScenarioRunner
+internal import ScenarioWorld
+
+/// `slowlane explore`.
+struct ExploreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "explore",
+        abstract: "Search for failing runs of a scenario over many seeds.",
+        discussion: """
+            Examples:
+              slowlane explore two-device-soak
+              slowlane explore two-device-soak --seeds 0..<2000 --jobs 8
+              slowlane explore scenarios/mine.yaml --time 10m
+              slowlane explore two-device-soak --seed commit --time 1h
+              slowlane explore two-device-soak --seed 17
+              slowlane explore two-device-soak --mutant no-backoff
+              slowlane explore two-device-soak --gallery
+              slowlane explore scenarios/mine.yaml --vary network,faults
+
+            Each seed draws a run from the scenario: links, faults, actions of users, kills, the server's contract, and the \
+            delays of the clients. Each class of faults is off in half of the seeds. After ten minutes of virtual time all \
+            faults end, and the devices must converge, without a device that does not come back. The invariants of the \
+            scenario decide, and not its other expectations, which belong to its own plan; 'sometimes' must be reached by \
+            at least one seed. docs/exploration.md has the details.
+
+            A seed always draws the same run. Failing seeds and one in twenty of the others run twice, and must have the \
+            same events. Failures are grouped by the failed check and the kind of its subject; the first of each group is \
+            explained, with the command that repeats it.
+
+            Exit status: 0 every seed passes; 1 a seed fails; 3 a 'sometimes' was never reached; 4 no scenario selected; 64 \
+            wrong arguments; 65 invalid file; 70 equal runs differed (please report); 130 interrupted.
+            """)
+
+    @Argument(help: ArgumentHelp("Built-in scenario, or a file.", valueName: "scenario"))
+    var scenario: String
+
+    @Option(help: ArgumentHelp("Variant of the scenario. (default: none)", valueName: "name"))
+    var variant: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Seeds: '0..<1000', '1000+200' or '200'. (default: the number of the scenario, or 200, from 0)",
+            valueName: "range"))
+    var seeds: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Run this seed only and print its configuration; 'commit' for seeds that begin at the number of the current "
+                + "git commit.", valueName: "number|commit"))
+    var seed: String?
+
+    @Option(help: ArgumentHelp("Begin no seed after this time, such as 10m.", valueName: "duration"))
+    var time: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Parts that are drawn: workload, network, faults and config, separated by commas. (default: those of the "
+                + "scenario, or all)", valueName: "parts"))
+    var vary: String?
+
+    @Option(
+        name: .customLong("mutant"),
+        help: ArgumentHelp(
+            "Deliberate defect of the client or the server (repeatable). 'slowlane selftest --list' lists them.",
+            valueName: "name"))
+    var mutants: [String] = []
+
+    @Flag(help: "Run each mutant until a seed detects it, and print the numbers of seeds.")
+    var gallery = false
+
+    @Flag(help: "Print what the runs have reached: states of clients, results by states of notes, faults.")
+    var coverage = false
+
+    @Option(help: ArgumentHelp("Threads. (default: number of CPUs)", valueName: "number"))
+    var jobs: Int?
+
+    @Flag(help: "Print JSON, one object per line.")
+    var json = false
+
+    @Flag(help: "Print texts of notes that are not part of the scenario. (default: length and digest)")
+    var showText = false
+
+    @Flag(name: .shortAndLong, help: "Print the configuration of every seed.")
+    var verbose = false
+
+    @Flag(name: .shortAndLong, help: "Print results only.")
+    var quiet = false
+
+    private static let commit = "commit"
+
+    func validate() throws {
+        try MutantName.validate(mutants)
+        if let seeds, SeedRange(seeds) == nil {
+            throw ValidationError("--seeds '\(seeds.prefix(40))' must be a range such as 0..<1000, 1000+200 or 200")
+        }
+        if let seed, seed != Self.commit {
+            guard UInt64(seed) != nil else {
+                throw ValidationError("--seed '\(seed.prefix(40))' must be a whole number, or commit")
+            }
+            if seeds != nil || time != nil || gallery {
+                throw ValidationError("--seed \(seed) is one seed; it excludes --seeds, --time and --gallery")
+            }
+        }
+        if let time, duration(time) == nil {
+            throw ValidationError("--time '\(time.prefix(40))' must be a duration above 0, such as 90s, 10m or 1h")
+        }
+        if gallery && time != nil { throw ValidationError("--gallery and --time exclude each other") }
+        if let jobs, !(1...1024).contains(jobs) { throw ValidationError("--jobs \(jobs) must be 1 to 1024") }
+        if let vary, parts(vary) == nil {
+            let known = Scenario.Exploration.Part.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ValidationError("--vary '\(vary.prefix(60))' must be a list of \(known), separated by commas")
+        }
+    }
+
+    private func duration(_ text: String) -> Duration? {
+        TimelineFile.time(text).flatMap { $0.count > 0 ? .nanoseconds($0.count) : nil }
+    }
+
+    private func parts(_ text: String) -> [Scenario.Exploration.Part]? {
+        let names = text.split(separator: ",", omittingEmptySubsequences: false)
+        let found = names.compactMap { Scenario.Exploration.Part(rawValue: String($0)) }
+        return found.count == names.count ? found : nil
+    }
+
+    private var options: Explorer.Options {
+        var options = Explorer.Options(scenario: scenario)
+        options.variant = variant
+        options.seeds = seeds.flatMap { SeedRange($0) }
+        options.seed = seed.flatMap { UInt64($0) }
+        options.isFromCommit = seed == Self.commit
+        options.time = time.flatMap { duration($0) }
+        options.parts = vary.flatMap { parts($0) }
+        options.mutants = mutants.compactMap(RunMutant.init(named:))
+        options.jobs = jobs
+        options.isJSON = json
+        options.isQuiet = quiet
+        options.isVerbose = verbose
+        options.showsCoverage = coverage
+        options.showsText = showText
+        return options
+    }
+
+    func run() async throws {
+        let console = Console(wantsStatusLine: !quiet && !json, hasPrompt: false)
+        let explorer = Explorer(options, console: console)
+        let isGallery = gallery
+        let status = try await Interruption.run(console) {
+            isGallery ? try await explorer.runGallery() : try await explorer.run()
+        }
+        if status != 0 { throw ExitCode(status) }
+    }
+}

@@ -1,0 +1,159 @@
+import Determinism
+import LinkModel
+import TestSupport
+import Testing
+
+@testable import ScenarioModel
+
+/// The draws of an exploration: a pure function of scenario and seed, in which every element has its own stream.
+@Suite struct SwarmTests {
+    private static func link(_ name: String, isDead: Bool = false) -> Timeline.NamedConditions {
+        isDead ? ScenarioDirectorTests.dead : Timeline.NamedConditions(name, .clear)
+    }
+
+    private static let links = SwarmLinks(
+        working: [link("wifi"), link("edge")], broken: [link("refuse"), link("portal")], oneWay: [link("updead")],
+        silent: link("100-loss", isDead: true))
+
+    private static func base(devices: Int = 2) -> Scenario {
+        var scenario = Scenario(name: "base")
+        scenario.notes = ["n1", "n2"].map { .init(row: $0, title: nil, text: "one", revision: 1) }
+        scenario.devices = (0..<devices).map {
+            .init(
+                name: "D\($0)", user: "ada", startsSynced: true,
+                network: [.init(at: .zero, .hold(link("wifi")), isSignalled: true)])
+        }
+        scenario.writers = [.init(name: "W", user: "ada")]
+        return scenario
+    }
+
+    private static func swarm(_ parts: [Scenario.Exploration.Part]? = nil, devices: Int = 2) -> Swarm {
+        Swarm(base(devices: devices), links: links, parts: parts)
+    }
+
+    /// A scenario in words, part by part.
+    private struct Words: Equatable {
+        let steps: [String]
+        let faults: [String]
+        let networks: [[String]]
+        let rest: [String]
+
+        init(_ scenario: Scenario) {
+            steps = scenario.steps.map { "\($0) \($0.isOptional)" + (Self.text($0) ?? "") }
+            faults = scenario.faults.map { "\($0)" }
+            networks = scenario.devices.map { device in
+                device.network.map { "\($0.start) \($0.phase) \($0.signalling)" }
+            }
+            rest =
+                scenario.devices.map { "\($0.name) \($0.isRestored) \($0.restartsAfter?.count ?? -1)" }
+                + [
+                    scenario.contract, "\(scenario.tokenLife?.count ?? -1)", "\(scenario.policy)",
+                    "\(scenario.notes)", "\(scenario.workload)",
+                ]
+        }
+
+        private static func text(_ step: Scenario.Step) -> String? {
+            switch step.action?.action {
+            case .create(_, _, let text)?, .edit(_, _, let text)?, .editStale(_, _, let text)?: text
+            default: nil
+            }
+        }
+    }
+
+    @Test(arguments: randomSeeds(20)) func aSeedAlwaysDrawsTheSameScenario(seed: UInt64) {
+        #expect(Words(Self.swarm().scenario(seed: seed)) == Words(Self.swarm().scenario(seed: seed)))
+        #expect(Words(Self.swarm().scenario(seed: seed)) != Words(Self.swarm().scenario(seed: seed + 1)))
+    }
+
+    /// Without a class, the elements of the others are the same.
+    @Test(arguments: randomSeeds(20)) func aClassThatIsOffTakesOnlyItsOwnElementsAway(seed: UInt64) {
+        let swarm = Self.swarm()
+        var whole = swarm.configuration(seed: seed)
+        whole.classes = Set(SwarmClass.allCases)
+        whole.departed = "D1"
+        whole.killCount = 3
+        let all = Words(swarm.scenario(whole))
+        for entry in SwarmClass.allCases {
+            var less = whole
+            less.classes.remove(entry)
+            if entry == .departure { less.departed = nil }
+            if entry == .kills { less.killCount = 0 }
+            let found = Words(swarm.scenario(less))
+            switch entry.part {
+            case .faults:
+                #expect(
+                    found.faults.allSatisfy(all.faults.contains) && found.faults.count < all.faults.count, "\(entry)")
+                #expect(found.steps == all.steps && found.networks == all.networks, "\(entry)")
+            case .network: #expect(found.steps == all.steps && found.faults == all.faults, "\(entry)")
+            case .workload: #expect(found.faults == all.faults && found.networks == all.networks, "\(entry)")
+            case .config: #expect(found.faults == all.faults && found.steps == all.steps, "\(entry)")
+            }
+        }
+    }
+
+    /// The other actions and their times do not depend on kills.
+    @Test(arguments: randomSeeds(20)) func killsDoNotChangeTheActions(seed: UInt64) {
+        let swarm = Self.swarm()
+        var few = swarm.configuration(seed: seed)
+        few.killCount = 0
+        var many = few
+        many.killCount = 8
+        let (steps, all) = (Words(swarm.scenario(few)).steps, Words(swarm.scenario(many)).steps)
+        let kept = all.filter { !$0.contains("is killed") }
+        #expect(all.count == kept.count + 8)
+        #expect(kept == steps)
+    }
+
+    @Test(arguments: randomSeeds(20)) func anotherDeviceDoesNotChangeTheNetworkOfTheOthers(seed: UInt64) {
+        let two = Words(Self.swarm([.network]).scenario(seed: seed)).networks
+        var configuration = Self.swarm([.network], devices: 3).configuration(seed: seed)
+        configuration.classes.subtract([.swizzle, .departure])
+        configuration.departed = nil
+        var other = Self.swarm([.network]).configuration(seed: seed)
+        other.classes = configuration.classes
+        other.departed = nil
+        let three = Words(Self.swarm([.network], devices: 3).scenario(configuration)).networks
+        #expect(Array(three.prefix(2)) == Words(Self.swarm([.network]).scenario(other)).networks)
+        #expect(two.count == 2)
+    }
+
+    @Test func eachClassIsOnInAboutHalfOfTheSeeds() {
+        let configurations = (0..<400 as Range<UInt64>).map { Self.swarm().configuration(seed: $0) }
+        for entry in SwarmClass.allCases {
+            let possible = entry == .tokenExpiry ? configurations.filter { $0.contract != "orig" } : configurations
+            let share = Double(possible.count { $0.classes.contains(entry) }) / Double(possible.count)
+            #expect((0.4...0.6).contains(share), "\(entry): \(share)")
+        }
+        #expect(Set(configurations.map(\.contract)) == ["orig", "compat", "strict"])
+    }
+
+    @Test(arguments: randomSeeds(20)) func partsThatAreNotDrawnAreThoseOfTheScenario(seed: UInt64) {
+        let base = Words(Self.base())
+        let networks = Words(Self.swarm([.network]).scenario(seed: seed))
+        #expect(networks.steps == base.steps && networks.faults == base.faults && networks.networks != base.networks)
+        let faults = Words(Self.swarm([.faults]).scenario(seed: seed))
+        #expect(faults.steps == base.steps && faults.networks == base.networks && faults.rest == base.rest)
+        let workload = Words(Self.swarm([.workload]).scenario(seed: seed))
+        #expect(workload.networks == base.networks && workload.faults == base.faults)
+        #expect(workload.steps.count >= Swarm.actions)
+    }
+
+    /// The links of a drawn network are in the order of time, and the first one applies from 0 s.
+    @Test(arguments: randomSeeds(50)) func networksAreTimelines(seed: UInt64) throws {
+        for device in Self.swarm(devices: 3).scenario(seed: seed).devices {
+            _ = try Timeline(device.network.map { Timeline.Entry(at: $0.start, $0.phase) })
+        }
+    }
+
+    @Test(arguments: randomSeeds(50)) func oneDeviceAtMostDoesNotComeBack(seed: UInt64) {
+        let scenario = Self.swarm(devices: 3).scenario(seed: seed)
+        #expect(scenario.devices.count { !$0.isRestored } <= 1)
+        let single = Self.swarm(devices: 1).scenario(seed: seed)
+        #expect(single.devices.allSatisfy { $0.isRestored })
+        if let gone = scenario.devices.first(where: { !$0.isRestored }) {
+            let last = gone.network.filter { $0.start < Swarm.length }.last
+            guard case .hold(let link)? = last?.phase else { return #expect(Bool(false), "the last link alternates") }
+            #expect(["100-loss", "updead"].contains(link.name))
+        }
+    }
+}
