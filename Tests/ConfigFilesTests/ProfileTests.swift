@@ -5,7 +5,7 @@ import Testing
 
 @testable import ConfigFiles
 
-@Suite(.timeLimit(.minutes(1))) struct ProfileTests {
+@Suite(.timeLimit(.minutes(10))) struct ProfileTests {
     private static let folder = URL(filePath: #filePath).appending(path: "../../../profiles").standardizedFileURL
 
     @Test func everyFileInTheFolderIsBuiltIn() throws {

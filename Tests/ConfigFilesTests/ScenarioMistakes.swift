@@ -171,7 +171,7 @@ enum ScenarioMistakes {
             "{ row: n1, title: Milk, since", "{ row: n1, opacity: §half, since", "'half': expected a number from 0 to 1"
         ),
         .init("{ row: n1, title: Milk, since", "{ row: n1, strike: §maybe, since", "'maybe': expected true or false"),
-        .init("{ row: n1, title: Milk, since", "{ opacity: §1, since", "'opacity' needs 'row'"),
+        .init("{ row: n1, title: Milk, since", "{ opacity: §1, since", "'opacity' needs 'row'", schema: false),
         // Expectations.
         .init("count: 0 }", "count: §none }", "'none': expected a number, or {min: .., max: ..}"),
         .init("count: 0 }", "§cuont: 0 }", "did you mean 'count'?"),

@@ -7,7 +7,7 @@ import Testing
 @testable import ControlAPI
 
 /// Toxiproxy's contract where it needs no sockets.
-@Suite(.timeLimit(.minutes(1))) struct APIResponseTests {
+@Suite(.timeLimit(.minutes(10))) struct APIResponseTests {
     let call = APICall()
 
     // MARK: Routes

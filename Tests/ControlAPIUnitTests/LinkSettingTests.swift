@@ -5,7 +5,7 @@ import Testing
 @testable import ControlAPI
 
 /// The forms of a link in requests.
-@Suite(.timeLimit(.minutes(1))) struct LinkSettingTests {
+@Suite(.timeLimit(.minutes(10))) struct LinkSettingTests {
     let call = APICall()
     let path = "/slowlane/v1/proxies/p/link"
 

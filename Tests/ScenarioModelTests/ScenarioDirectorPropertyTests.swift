@@ -102,7 +102,7 @@ private typealias Expectation = ScenarioModel.Expectation
         return (world, scenario)
     }
 
-    @Test(arguments: randomSeeds(10)) func everyRunKeepsTheRules(block: UInt64) throws {
+    @Test(arguments: randomSeeds(5)) func everyRunKeepsTheRules(block: UInt64) throws {
         for seed in block * 40..<(block + 1) * 40 {
             let (world, scenario) = try Self.world(seed)
             world.run()
