@@ -102,7 +102,7 @@ public enum ScenarioWriter {
         if let exploration = scenario.exploration {
             let parts = exploration.vary.map { YAMLTree.word($0.rawValue) }
             var values = [entry("seeds", exploration.seeds)]
-            if exploration.vary != [.workload, .network, .faults] { values.append(entry("vary", brackets(parts))) }
+            if exploration.vary != Scenario.Exploration.Part.allCases { values.append(entry("vary", brackets(parts))) }
             entries.append(entry("explore", braces(values)))
         }
         return .mapping(entries, isFlow: false)
