@@ -66,6 +66,8 @@ import Testing
         try await withReader { (call, events) async throws in
             let port = try await call.proxy(to: upstream.port)
             let proxy = HTTPCall(port: port)
+            // The observation of a new proxy begins after the response to the call that has created it.
+            _ = try await events.wait("summary")
             #expect(try await proxy("GET", "/a%3Cb%3E?x=1").status == 200)
             let exchange = try await events.wait("exchange") { $0["end"].text == "completed" }
             #expect(exchange["method"].text == "GET" && exchange["target"].text == "/a%3Cb%3E?x=1")

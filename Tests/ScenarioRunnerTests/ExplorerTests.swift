@@ -159,14 +159,12 @@ import Testing
             Thread.sleep(forTimeInterval: 0.001)
             return History()
         }
-        let clock = ContinuousClock()
-        let start = clock.now
+        // Without the limit, the seeds would not end.
         let status = try await Self.explore(worlds) { options in
             options.seeds = nil
             options.time = .milliseconds(50)
         }
         #expect(status == 0)
-        #expect(clock.now - start < .seconds(20))
     }
 
     @Test(arguments: [
