@@ -86,7 +86,10 @@ public struct HTTPClientMachine: Sendable {
     /// The time at which ``advance(to:)`` must be called next.
     public var nextDeadline: Instant? {
         var next = Instant.never
-        for id in connections.keys { next = min(next, deadline(of: id)) }
+        for connection in connections.values {
+            let deadline = connection.exchange.map { exchanges[$0]?.deadline ?? .never }
+            next = min(next, deadline ?? connection.deadline)
+        }
         for pool in pools.values { next = min(next, pool.limit) }
         return next == .never ? nil : next
     }

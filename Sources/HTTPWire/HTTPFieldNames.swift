@@ -18,10 +18,19 @@ enum HTTPFieldNames {
         return found
     }()
 
+    /// Returns whether bytes of the same number are equal.
+    private static func isSame(_ known: [UInt8], _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        known.withUnsafeBufferPointer { known in
+            var index = 0
+            while index < known.count, known[index] == bytes[index] { index += 1 }
+            return index == known.count
+        }
+    }
+
     /// Returns the name with these bytes; `nil` if they are not a name.
-    static func name(_ bytes: ArraySlice<UInt8>) -> HTTPField.Name? {
+    static func name(_ bytes: UnsafeBufferPointer<UInt8>) -> HTTPField.Name? {
         if bytes.count < prepared.count {
-            for known in prepared[bytes.count] where known.bytes.elementsEqual(bytes) { return known.name }
+            for known in prepared[bytes.count] where isSame(known.bytes, bytes) { return known.name }
         }
         return HTTPField.Name(String(decoding: bytes, as: UTF8.self))
     }

@@ -123,12 +123,12 @@ public struct HTTPParser: Sendable {
                 offset += 2
                 state = .chunkLine
             case .trailers:
-                guard let (lines, range) = try readLines(max: limits.trailers, what: "the trailers") else {
+                guard let (head, range) = try readLines(max: limits.trailers, what: "the trailers") else {
                     return try endedEarly()
                 }
                 isAtEnd = true
-                if lines.isEmpty { return try parse() }
-                return .trailers(try Self.fields(lines[...], limits), range)
+                if head.lines.isEmpty { return try parse() }
+                return .trailers(try Self.fields(head, after: 0, limits), range)
             case .untilClose:
                 if let piece = readPiece(atMost: .max) { return try body(piece) }
                 guard streamHasEnded else { return nil }
@@ -222,15 +222,16 @@ public struct HTTPParser: Sendable {
 
     private mutating func parseHead() throws(HTTPError) -> HTTPPart? {
         let max = limits.startLine + limits.headers
-        guard let (lines, range) = try readLines(max: max, what: "the head") else {
+        guard let (head, range) = try readLines(max: max, what: "the head") else {
             if streamHasEnded && buffer.readableBytes > 0 { throw .endedEarly }
             if checksIncompleteHeads { try checkStart() }
             return nil
         }
         startSearched = 0
-        guard let first = lines.first else { throw .badStartLine }
+        guard let line = head.lines.first else { throw .badStartLine }
+        let first = head.bytes[line]
         guard first.count <= limits.startLine else { throw .tooLarge("the start line") }
-        let fields = try Self.fields(lines.dropFirst(), limits)
+        let fields = try Self.fields(head, after: 1, limits)
         emptyLines = 0
         bodyBytes = 0
         return side == .requests
@@ -345,27 +346,49 @@ public struct HTTPParser: Sendable {
         return .length(length)
     }
 
+    /// The lines of a head or of trailers, without their CR LF.
+    private struct Lines {
+        let bytes: [UInt8]
+        var lines: [Range<Int>] = []
+    }
+
+    /// Returns the fields of the lines after some others.
     private static func fields(
-        _ lines: ArraySlice<ArraySlice<UInt8>>, _ limits: HTTPLimits
+        _ head: Lines, after count: Int, _ limits: HTTPLimits
     ) throws(HTTPError) -> HTTPFields {
-        guard lines.count <= limits.headerCount else { throw .tooLarge("the number of headers") }
+        guard head.lines.count - count <= limits.headerCount else { throw .tooLarge("the number of headers") }
         var fields = HTTPFields()
-        fields.reserveCapacity(lines.count)
-        for line in lines {
-            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), line[colon...].allSatisfy(HTTPSyntax.isText),
-                let name = HTTPFieldNames.name(line[..<colon])
-            else { throw .badHeader }
-            var value = line[(colon + 1)...]
-            while HTTPSyntax.isSpace(value.first) { value = value.dropFirst() }
-            while HTTPSyntax.isSpace(value.last) { value = value.dropLast() }
-            // A value of bytes is copied once for each access; few values have other characters.
-            let isASCII = value.allSatisfy { $0 < 0x80 }
-            fields.append(
-                isASCII
-                    ? HTTPField(name: name, value: String(decoding: value, as: UTF8.self))
-                    : HTTPField(name: name, value: value))
+        fields.reserveCapacity(head.lines.count - count)
+        let isValid = head.bytes.withUnsafeBufferPointer { bytes in
+            for line in head.lines.dropFirst(count) {
+                guard let parsed = field(UnsafeBufferPointer(rebasing: bytes[line])) else { return false }
+                fields.append(parsed)
+            }
+            return true
         }
+        guard isValid else { throw .badHeader }
         return fields
+    }
+
+    /// Returns the field of a line; `nil` if it is malformed.
+    private static func field(_ line: UnsafeBufferPointer<UInt8>) -> HTTPField? {
+        var colon = 0
+        while colon < line.count, line[colon] != UInt8(ascii: ":") { colon += 1 }
+        guard colon < line.count else { return nil }
+        var all: UInt8 = 0
+        for index in colon..<line.count {
+            guard HTTPSyntax.isText(line[index]) else { return nil }
+            all |= line[index]
+        }
+        guard let name = HTTPFieldNames.name(UnsafeBufferPointer(rebasing: line[..<colon])) else { return nil }
+        var (start, end) = (colon + 1, line.count)
+        while start < end, HTTPSyntax.isSpace(line[start]) { start += 1 }
+        while start < end, HTTPSyntax.isSpace(line[end - 1]) { end -= 1 }
+        let value = UnsafeBufferPointer(rebasing: line[start..<end])
+        // A value of bytes is copied once for each access; few values have other characters.
+        return all < 0x80
+            ? HTTPField(name: name, value: String(decoding: value, as: UTF8.self))
+            : HTTPField(name: name, value: value)
     }
 
     // MARK: Lines
@@ -373,7 +396,7 @@ public struct HTTPParser: Sendable {
     /// Reads lines up to and including the first empty line; returns `nil` if it has not arrived.
     private mutating func readLines(
         max: Int, what: String
-    ) throws(HTTPError) -> (lines: [ArraySlice<UInt8>], range: Range<Int64>)? {
+    ) throws(HTTPError) -> (head: Lines, range: Range<Int64>)? {
         let view = buffer.readableBytesView
         // The head ends at LF CR LF, or at once if its first line is empty.
         var index = view.index(view.startIndex, offsetBy: Swift.max(0, searched - 3))
@@ -407,13 +430,14 @@ public struct HTTPParser: Sendable {
         } else if buffer.readerIndex > Self.readBytesKeptMax {
             buffer.discardReadBytes()
         }
-        var lines: [ArraySlice<UInt8>] = []
+        var lines: [Range<Int>] = []
+        lines.reserveCapacity(16)
         var begin = 0
         var isValid = true
         bytes.withUnsafeBufferPointer { all in
             for index in 0..<(end - 2) {
                 if all[index] == 10 {
-                    lines.append(bytes[begin..<(index - 1)])
+                    lines.append(begin..<(index - 1))
                     // A folded line.
                     if all[begin] == 32 || all[begin] == 9 { isValid = false }
                     begin = index + 1
@@ -424,7 +448,7 @@ public struct HTTPParser: Sendable {
             }
         }
         guard isValid else { throw .badHeader }
-        return (lines, start..<offset)
+        return (Lines(bytes: bytes, lines: lines), start..<offset)
     }
 
     /// Reads a line and returns it without its CR LF; `nil` if it has not been received.

@@ -88,11 +88,17 @@ extension StringProtocol {
     /// The comparison takes constant time: it depends on the length of this string, and neither on the secret nor on
     /// the position of the first difference.
     public func matchesSecret(_ secret: some StringProtocol) -> Bool {
-        let secret = Array(secret.utf8)
-        var difference = utf8.count ^ secret.count
-        for (index, byte) in utf8.enumerated() {
-            difference |= Int(byte ^ (secret.isEmpty ? 0 : secret[index % secret.count]))
+        let (bytes, secret) = (Array(utf8), Array(secret.utf8))
+        return bytes.withUnsafeBufferPointer { bytes in
+            secret.withUnsafeBufferPointer { secret in
+                var difference = bytes.count ^ secret.count
+                var other = 0
+                for byte in bytes {
+                    difference |= Int(byte ^ (secret.isEmpty ? 0 : secret[other]))
+                    other = other + 1 >= secret.count ? 0 : other + 1
+                }
+                return difference == 0
+            }
         }
-        return difference == 0
     }
 }

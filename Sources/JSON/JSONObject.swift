@@ -1,13 +1,19 @@
 /// The members of a JSON object, keyed by the bytes of their names and iterated in the order of those bytes.
+///
+/// Most objects have few members, whose names are compared one after the other; others have an index of their names.
 public struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral, Sequence {
-    /// A value and the position of its first appearance.
     private struct Member: Sendable {
-        let position: Int
+        let key: ByteKey
         var value: JSONValue
     }
 
-    private var members: [ByteKey: Member] = [:]
-    private var nextPosition = 0
+    /// The members in the order of their first appearance.
+    private var members: [Member] = []
+    /// The positions of the members; `nil` for at most ``searchedMax`` members.
+    private var positions: [ByteKey: Int]?
+
+    /// The maximum number of members without an index.
+    private static let searchedMax = 12
 
     /// Creates an object without members.
     public init() {}
@@ -23,50 +29,69 @@ public struct JSONObject: Hashable, Sendable, ExpressibleByDictionaryLiteral, Se
     public var isEmpty: Bool { members.isEmpty }
 
     /// The names in byte order.
-    public var keys: [String] { members.keys.sorted().map(\.text) }
+    public var keys: [String] { sorted.map(\.key.text) }
 
     /// The members in the order in which they were added, which is that of the source text.
-    public var membersInSourceOrder: [(key: String, value: JSONValue)] {
-        members.sorted { $0.value.position < $1.value.position }.map { ($0.key.text, $0.value.value) }
-    }
+    public var membersInSourceOrder: [(key: String, value: JSONValue)] { members.map { ($0.key.text, $0.value) } }
 
     /// The value of the member with a name.
     public subscript(name: String) -> JSONValue? {
-        get { members[ByteKey(name)]?.value }
+        get { position(of: ByteKey(name)).map { members[$0].value } }
         set {
             let key = ByteKey(name)
-            guard let newValue else {
-                members[key] = nil
-                return
+            let position = position(of: key)
+            switch (position, newValue) {
+            case (let position?, let newValue?): members[position].value = newValue
+            case (nil, let newValue?):
+                positions?[key] = members.count
+                members.append(Member(key: key, value: newValue))
+                if positions == nil, members.count > Self.searchedMax { index() }
+            case (let position?, nil):
+                members.remove(at: position)
+                if positions != nil { index() }
+            case (nil, nil): break
             }
-            let count = members.count
-            members[key, default: Member(position: nextPosition, value: newValue)].value = newValue
-            if members.count > count { nextPosition += 1 }
         }
     }
 
+    private func position(of key: ByteKey) -> Int? {
+        if let positions { return positions[key] }
+        return members.firstIndex { $0.key == key }
+    }
+
+    private mutating func index() {
+        positions = Dictionary(uniqueKeysWithValues: members.enumerated().map { ($0.element.key, $0.offset) })
+    }
+
+    private var sorted: [Member] { members.sorted { $0.key < $1.key } }
+
     /// Returns the value of the first matching name in byte order, in one pass without sorting.
     public func firstValue(where isIncluded: (String) -> Bool) -> JSONValue? {
-        members.filter { isIncluded($0.key.text) }.min { $0.key < $1.key }?.value.value
+        members.filter { isIncluded($0.key.text) }.min { $0.key < $1.key }?.value
     }
 
     /// Returns an object with the same names and transformed values.
     public func mapValues(_ transform: (JSONValue) -> JSONValue) -> JSONObject {
         var object = self
-        object.members = members.mapValues { Member(position: $0.position, value: transform($0.value)) }
+        for index in members.indices { object.members[index].value = transform(members[index].value) }
         return object
     }
 
     public func makeIterator() -> AnyIterator<(key: String, value: JSONValue)> {
-        var rest = members.sorted { $0.key < $1.key }.makeIterator()
-        return AnyIterator { rest.next().map { ($0.key.text, $0.value.value) } }
+        var rest = sorted.makeIterator()
+        return AnyIterator { rest.next().map { ($0.key.text, $0.value) } }
     }
 
     /// Returns whether both objects have the same members, in any order.
     public static func == (left: JSONObject, right: JSONObject) -> Bool {
         left.members.count == right.members.count
-            && left.members.allSatisfy { key, member in right.members[key]?.value == member.value }
+            && left.members.allSatisfy { member in right[member.key.text] == member.value }
     }
 
-    public func hash(into hasher: inout Hasher) { hasher.combine(members.mapValues(\.value)) }
+    public func hash(into hasher: inout Hasher) {
+        for member in sorted {
+            hasher.combine(member.key)
+            hasher.combine(member.value)
+        }
+    }
 }

@@ -103,7 +103,12 @@ struct JSONParser {
         var hasUnpairedSurrogate = false
         var isASCII = true
         var begin = position
-        while let byte = next {
+        while true {
+            // Plain characters are the rule, so that the loop over them has no more than it needs.
+            let (end, isPlainASCII) = plainEnd
+            position = end
+            isASCII = isASCII && isPlainASCII
+            guard let byte = next else { return nil }
             switch byte {
             case UInt8(ascii: "\""):
                 let piece = bytes[begin..<position]
@@ -122,13 +127,25 @@ struct JSONParser {
                 guard let scalar = escape() else { return nil }
                 if let scalar { copy += Array(String(scalar).utf8) } else { hasUnpairedSurrogate = true }
                 begin = position
-            case 0..<0x20: return nil
-            default:
-                isASCII = isASCII && byte < 0x80
-                position += 1
+            default: return nil
             }
         }
-        return nil
+    }
+
+    /// The position of the next quotation mark, backslash or control character, and whether all characters before are
+    /// ASCII.
+    private var plainEnd: (end: Int, isASCII: Bool) {
+        bytes.withUnsafeBufferPointer { bytes in
+            var index = position
+            var all: UInt8 = 0
+            while index < bytes.count {
+                let byte = bytes[index]
+                if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20 { break }
+                all |= byte
+                index += 1
+            }
+            return (index, all < 0x80)
+        }
     }
 
     /// Returns the scalar of an escape sequence, `.some(nil)` for an unpaired surrogate; `nil` if the sequence is

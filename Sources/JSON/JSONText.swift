@@ -27,7 +27,16 @@ public enum JSONText {
         guard var text else { return "null" }
         return text.withUTF8 { bytes in
             func isPlain(_ byte: UInt8) -> Bool { byte >= 0x20 && byte != 0x22 && byte != 0x5C && byte != 0x7F }
-            let special = bytes.reduce(0) { $0 + (isPlain($1) ? 0 : 1) }
+            var special = 0
+            for byte in bytes where !isPlain(byte) { special += 1 }
+            if special == 0 {
+                return String(unsafeUninitializedCapacity: bytes.count + 2) { out in
+                    out[0] = 0x22
+                    _ = UnsafeMutableBufferPointer(rebasing: out[1...]).update(fromContentsOf: bytes)
+                    out[bytes.count + 1] = 0x22
+                    return bytes.count + 2
+                }
+            }
             // An escape sequence has at most six characters.
             return String(unsafeUninitializedCapacity: bytes.count + 2 + special * 5) { out in
                 var count = 0

@@ -188,6 +188,7 @@ struct APIRequest {
     /// Returns the offered media type that the client prefers (RFC 9110, 12.5.1); `nil` if it accepts none.
     func media(_ offered: [Media]) -> Media? {
         guard let field = http.headerFields[.accept] else { return offered.first }
+        if field.utf8.elementsEqual("application/json".utf8) { return offered.contains(.json) ? .json : nil }
         var best: (media: Media, weight: Double, specificity: Int)?
         for media in offered {
             let (weight, specificity) = APIRequest.weight(

@@ -86,25 +86,45 @@ extension NotesService {
 
     /// Returns the token with this secret; `nil` if there is none, or it has expired.
     func token(_ secret: String, _ kind: TokenKind) throws -> Token? {
-        try store.read { database in
-            let row = try Row.fetchOne(
-                database.cachedStatement(
-                    sql: "SELECT owner, csrf, proof FROM token WHERE id = ? AND kind = ? AND expires > ?"),
-                arguments: [Secrets.tokenID(secret), kind.rawValue, tokenTime()])
+        try store.read { transaction in
+            let (id, now) = (Secrets.tokenID(secret), tokenTime())
+            let found: (owner: String, csrf: String?, proof: String)?
+            switch transaction {
+            case .memory(let memory):
+                let token = memory.token(id: id).flatMap { $0.kind == kind.rawValue && $0.expires > now ? $0 : nil }
+                found = token.map { ($0.owner, $0.csrf, $0.proof) }
+            case .sqlite(let database):
+                let row = try Row.fetchOne(
+                    database.cachedStatement(
+                        sql: "SELECT owner, csrf, proof FROM token WHERE id = ? AND kind = ? AND expires > ?"),
+                    arguments: [id, kind.rawValue, now])
+                found = row.map { ($0["owner"], $0["csrf"], $0["proof"]) }
+            }
             // The removal of a user or a change of their password ends their tokens.
-            guard let row, let password = users[ByteKey(row["owner"] as String)],
-                Secrets.proof(of: secret, password: password).matchesSecret(row["proof"] as String)
+            guard let found, let password = users[ByteKey(found.owner)],
+                Secrets.proof(of: secret, password: password).matchesSecret(found.proof)
             else { return nil }
-            return Token(owner: row["owner"], csrf: row["csrf"])
+            return Token(owner: found.owner, csrf: found.csrf)
         }
     }
 
     /// Creates a token and returns its secret. The token ends after `seconds`, or with a change of its owner's
     /// password.
-    func makeToken(_ kind: TokenKind, of owner: String, seconds: Int, csrf: String? = nil, _ database: Database) throws
-        -> String
-    {
+    func makeToken(
+        _ kind: TokenKind, of owner: String, seconds: Int, csrf: String? = nil, _ transaction: StoreTransaction
+    ) throws -> String {
         let secret = makeSecret()
+        let database: Database
+        switch transaction {
+        case .sqlite(let found): database = found
+        case .memory(let memory):
+            memory.insert(
+                NotesMemory.Token(
+                    owner: owner, kind: kind.rawValue, csrf: csrf, expires: tokenTime() + seconds * 1000,
+                    proof: Secrets.proof(of: secret, password: users[ByteKey(owner)] ?? "")),
+                id: Secrets.tokenID(secret), max: tokensMax)
+            return secret
+        }
         try database.execute(
             sql: "INSERT INTO token (id, owner, kind, csrf, expires, proof) VALUES (?, ?, ?, ?, ?, ?)",
             arguments: [

@@ -6,7 +6,6 @@
 //  Does not own: sockets, connection limits, timeouts (HTTPServing, NotesServer).
 
 internal import Foundation
-internal import GRDB
 public import HTTPTypes
 internal import JSON
 internal import NotesContract
@@ -239,10 +238,10 @@ public final class NotesService: Sendable {
     /// Runs a write in one transaction.
     ///
     /// - Parameter bytes: The size of the write, if known.
-    func change<Result>(bytes: Int = 0, _ body: (Database) throws -> Result) throws -> Result {
-        let result = try store.queue.write { database in
-            if store.hasMoved(database) { throw NotesDatabaseError(moved: store.name) }
-            return try body(database)
+    func change<Result>(bytes: Int = 0, _ body: (StoreTransaction) throws -> Result) throws -> Result {
+        let result = try store.write { transaction in
+            if store.hasMoved(transaction) { throw NotesDatabaseError(moved: store.name) }
+            return try body(transaction)
         }
         if let line = health.recordWrite(to: store.name, bytes: bytes) { onLog?(line) }
         return result

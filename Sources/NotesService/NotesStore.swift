@@ -4,19 +4,24 @@ internal import GRDBSQLite
 public import NotesContract
 internal import Synchronization
 
-/// The notes of a server in a SQLite database, in memory or in a file.
+/// The notes of a server in a SQLite database, in memory or in a file, or in collections (``NotesMemory``).
 ///
-/// The store has one connection and runs each write request in one transaction, so that the check of the base revision
+/// A database has one connection and runs each write request in one transaction, so that the check of the base revision
 /// and the write are atomic. A file uses a write-ahead log with `synchronous = FULL`: a response is sent after its
 /// write is on the disk.
 public final class NotesStore: Sendable {
     /// The API contract.
     public let contract: APIContract
-    let queue: DatabaseQueue
+    private let content: Content
     /// The file's path, or `memory`.
     let name: String
     private let makeEpoch: @Sendable () -> String
     private let cachedEpoch = Mutex("")
+
+    private enum Content {
+        case database(DatabaseQueue)
+        case memory(NotesMemory)
+    }
 
     /// The identifier of the history, as in the `setting` table.
     var epoch: String { cachedEpoch.withLock { $0 } }
@@ -36,6 +41,7 @@ public final class NotesStore: Sendable {
         self.makeEpoch = makeEpoch
         name = path ?? "memory"
         do {
+            let queue: DatabaseQueue
             if let path {
                 _ = try DatabaseFile.inspect(path, idFormat: contract.idFormat)
                 // Only the owner may read the file, because it holds user data.
@@ -63,6 +69,7 @@ public final class NotesStore: Sendable {
             } else {
                 queue = try DatabaseQueue()
             }
+            content = .database(queue)
             try queue.write { database in
                 let version = try Int.fetchOne(database, sql: "PRAGMA user_version") ?? 0
                 if version < NotesStore.schemaVersion {
@@ -78,9 +85,23 @@ public final class NotesStore: Sendable {
         }
     }
 
+    /// Creates a store in collections, which has no attachments, snapshots and files: the same responses at a fraction
+    /// of the time, for explorations.
+    ///
+    /// - Parameter makeEpoch: Returns the history identifier.
+    public init(inCollectionsFor contract: APIContract, makeEpoch: @escaping @Sendable () -> String) {
+        self.contract = contract
+        self.makeEpoch = makeEpoch
+        name = "memory"
+        content = .memory(NotesMemory())
+        let epoch = makeEpoch()
+        cachedEpoch.withLock { $0 = epoch }
+    }
+
     /// Returns the time saved by the previous run; `nil` if there was none.
     func savedTime() throws -> DatabaseUptime? {
-        try read { database in
+        try read { transaction -> DatabaseUptime? in
+            guard case .sqlite(let database) = transaction else { return nil }
             guard let uptime = try Int(NotesStore.setting("served", database)),
                 let tokenTime = try Int(NotesStore.setting("tokenTime", database)),
                 let wallTime = try Int(NotesStore.setting("wall", database))
@@ -89,7 +110,8 @@ public final class NotesStore: Sendable {
         }
     }
 
-    static func save(_ time: DatabaseUptime, _ database: Database) throws {
+    static func save(_ time: DatabaseUptime, _ transaction: StoreTransaction) throws {
+        guard case .sqlite(let database) = transaction else { return }
         try database.cachedStatement(
             sql: """
                 INSERT INTO setting VALUES ('served', ?), ('tokenTime', ?), ('wall', ?)
@@ -106,16 +128,16 @@ public final class NotesStore: Sendable {
     /// Inserts a note with its revision, for tests and scenarios.
     public func seed(_ note: Note, owner: String) throws(NotesStoreError) {
         try perform {
-            try $0.write { _ = try StoredNote(note).save($0, owner: owner, at: 0, uptime: 0) }
+            try write { _ = try StoredNote(note).save($0, owner: owner, at: 0, uptime: 0) }
         }
     }
 
     /// Returns a user's notes without tombstones, in the order of their last writes.
     public func notes(of owner: String) throws(NotesStoreError) -> [Note] {
-        try perform { queue in
-            try queue.unsafeRead { database in
+        try perform {
+            try read { transaction in
                 var notes: [Note] = []
-                try StoredNote.forEachRow(database, StoredNote.Selection(owner: owner)) {
+                try StoredNote.forEachRow(transaction, StoredNote.Selection(owner: owner)) {
                     notes.append(StoredNote($0).note)
                     return true
                 }
@@ -126,10 +148,24 @@ public final class NotesStore: Sendable {
 
     /// Runs a query. GRDB's `read` sets a pragma each time, after which SQLite recompiles all statements. With one
     /// serial connection that pragma is unnecessary.
-    func read<Result>(_ body: (Database) throws -> Result) throws -> Result { try queue.unsafeRead(body) }
+    func read<Result>(_ body: (StoreTransaction) throws -> Result) throws -> Result {
+        switch content {
+        case .database(let queue): try queue.unsafeRead { try body(.sqlite($0)) }
+        case .memory(let memory): try memory.transaction { try body(.memory(memory)) }
+        }
+    }
+
+    /// Runs a write in one transaction.
+    func write<Result>(_ body: (StoreTransaction) throws -> Result) throws -> Result {
+        switch content {
+        case .database(let queue): try queue.write { try body(.sqlite($0)) }
+        case .memory(let memory): try memory.transaction { try body(.memory(memory)) }
+        }
+    }
 
     /// Returns whether the open file is no longer the one at its path.
-    func hasMoved(_ database: Database) -> Bool {
+    func hasMoved(_ transaction: StoreTransaction) -> Bool {
+        guard case .sqlite(let database) = transaction else { return false }
         var hasMoved: CInt = 0
         let code = sqlite3_file_control(database.sqliteConnection, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved)
         return code == SQLITE_OK && hasMoved != 0
@@ -137,7 +173,8 @@ public final class NotesStore: Sendable {
 
     /// The `errno` of SQLite's last failed system call; 0 if there was none.
     var systemError: Int32 {
-        queue.unsafeRead { database in
+        guard case .database(let queue) = content else { return 0 }
+        return queue.unsafeRead { database in
             let connection = database.sqliteConnection
             let code = sqlite3_system_errno(connection)
             if code != 0 { return code }
@@ -158,7 +195,8 @@ public final class NotesStore: Sendable {
 
     /// Returns a copy of the database in memory.
     public func snapshot() throws(NotesStoreError) -> NotesSnapshot {
-        try perform { queue in
+        try perform {
+            let queue = try database()
             let copy = try DatabaseQueue()
             try queue.backup(to: copy)
             return NotesSnapshot(queue: copy)
@@ -168,7 +206,8 @@ public final class NotesStore: Sendable {
     /// Replaces the content with that of a snapshot. Earlier cursors become invalid.
     public func restore(_ snapshot: NotesSnapshot) throws(NotesStoreError) {
         let (epoch, old) = (makeEpoch(), epoch)
-        try perform { queue in
+        try perform {
+            let queue = try database()
             // The copy gets the new epoch first, so that no request sees the old notes with the epoch of the snapshot.
             let copy = try DatabaseQueue()
             try snapshot.queue.backup(to: copy)
@@ -183,8 +222,18 @@ public final class NotesStore: Sendable {
         }
     }
 
-    private func perform<Result>(_ body: (DatabaseQueue) throws -> Result) throws(NotesStoreError) -> Result {
-        do { return try body(queue) } catch { throw NotesStoreError(error, path: "the database") }
+    /// Returns the database; throws for a store in collections.
+    func database() throws -> DatabaseQueue {
+        guard case .database(let queue) = content else {
+            throw NotesStoreError("a store in collections has no snapshots")
+        }
+        return queue
+    }
+
+    private func perform<Result>(_ body: () throws -> Result) throws(NotesStoreError) -> Result {
+        do { return try body() } catch let error as NotesStoreError { throw error } catch {
+            throw NotesStoreError(error, path: "the database")
+        }
     }
 }
 

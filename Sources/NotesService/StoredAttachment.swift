@@ -52,7 +52,8 @@ struct StoredAttachment {
     }
 
     /// Returns the attachments of a note in the order of their names' bytes.
-    static func all(_ database: Database, note: Int64) throws -> [StoredAttachment] {
+    static func all(_ transaction: StoreTransaction, note: Int64) throws -> [StoredAttachment] {
+        let database = try transaction.database(for: "attachments")
         var all: [StoredAttachment] = []
         try database.cachedStatement(sql: "SELECT \(columns) FROM attachment WHERE note = ? ORDER BY name")
             .forEachRow([note]) {
@@ -62,28 +63,34 @@ struct StoredAttachment {
         return all
     }
 
-    static func find(_ database: Database, note: Int64, name: AttachmentName) throws -> StoredAttachment? {
-        try database.cachedStatement(sql: "SELECT \(columns) FROM attachment WHERE note = ? AND name = ?")
+    static func find(_ transaction: StoreTransaction, note: Int64, name: AttachmentName) throws -> StoredAttachment? {
+        let database = try transaction.database(for: "attachments")
+        return try database.cachedStatement(sql: "SELECT \(columns) FROM attachment WHERE note = ? AND name = ?")
             .firstRow([note, Data(name.description.utf8)], StoredAttachment.init)
     }
 
-    static func count(_ database: Database, note: Int64) throws -> Int {
-        try Int.fetchOne(
+    static func count(_ transaction: StoreTransaction, note: Int64) throws -> Int {
+        let database = try transaction.database(for: "attachments")
+        return try Int.fetchOne(
             database.cachedStatement(sql: "SELECT COUNT(*) FROM attachment WHERE note = ?"), arguments: [note]) ?? 0
     }
 
     /// Returns the bytes of all attachments of a user; incomplete ones count with their full length.
-    static func bytes(_ database: Database, owner: String) throws -> Int {
-        try Int.fetchOne(
+    static func bytes(_ transaction: StoreTransaction, owner: String) throws -> Int {
+        let database = try transaction.database(for: "attachments")
+        return try Int.fetchOne(
             database.cachedStatement(
                 sql: "SELECT SUM(length) FROM attachment WHERE owner = ? AND note IS NOT NULL"),
             arguments: [owner]) ?? 0
     }
 
     /// Returns a piece; `nil` if there is none.
-    static func piece(_ database: Database, _ id: Int64, _ position: Int) throws -> [UInt8]? {
-        try database.cachedStatement(sql: "SELECT bytes FROM attachmentPiece WHERE attachment = ? AND position = ?")
-            .firstRow([id, position]) { $0.bytes(0).map { Array($0) } ?? [] }
+    static func piece(_ transaction: StoreTransaction, _ id: Int64, _ position: Int) throws -> [UInt8]? {
+        let database = try transaction.database(for: "attachments")
+        return try database.cachedStatement(
+            sql: "SELECT bytes FROM attachmentPiece WHERE attachment = ? AND position = ?"
+        )
+        .firstRow([id, position]) { $0.bytes(0).map { Array($0) } ?? [] }
     }
 
     // MARK: Writes
@@ -92,9 +99,10 @@ struct StoredAttachment {
     ///
     /// - Parameter uptime: The ``DatabaseUptime`` from which an incomplete upload is kept.
     static func create(
-        _ database: Database, note: Int64, owner: String, name: AttachmentName, length: Int, digest: AttachmentDigest,
-        uptime: Int
+        _ transaction: StoreTransaction, note: Int64, owner: String, name: AttachmentName, length: Int,
+        digest: AttachmentDigest, uptime: Int
     ) throws -> StoredAttachment? {
+        let database = try transaction.database(for: "attachments")
         try database.cachedStatement(
             sql: """
                 INSERT INTO attachment (note, owner, name, length, digest, received, hasher, touched)
@@ -103,16 +111,17 @@ struct StoredAttachment {
         ).execute(arguments: [
             note, owner, Data(name.description.utf8), length, Data(digest.bytes), Data(SHA256Hasher().state), uptime,
         ])
-        return try find(database, note: note, name: name)
+        return try find(transaction, note: note, name: name)
     }
 
     /// Appends bytes.
-    mutating func append(_ bytes: [UInt8], _ database: Database, uptime: Int) throws {
+    mutating func append(_ bytes: [UInt8], _ transaction: StoreTransaction, uptime: Int) throws {
+        let database = try transaction.database(for: "attachments")
         hasher?.update(bytes)
         var rest = bytes[...]
         while !rest.isEmpty {
             let (position, used) = received.quotientAndRemainder(dividingBy: Self.pieceBytes)
-            let old = used == 0 ? [] : try Self.piece(database, id, position) ?? []
+            let old = used == 0 ? [] : try Self.piece(transaction, id, position) ?? []
             let some = rest.prefix(Self.pieceBytes - used)
             try database.cachedStatement(
                 sql: """
@@ -123,16 +132,17 @@ struct StoredAttachment {
             received += some.count
             rest = rest.dropFirst(some.count)
         }
-        try save(database, uptime: uptime)
+        try save(transaction, uptime: uptime)
     }
 
     /// Marks the attachment as complete.
-    mutating func complete(_ database: Database, uptime: Int) throws {
+    mutating func complete(_ transaction: StoreTransaction, uptime: Int) throws {
         hasher = nil
-        try save(database, uptime: uptime)
+        try save(transaction, uptime: uptime)
     }
 
-    private func save(_ database: Database, uptime: Int) throws {
+    private func save(_ transaction: StoreTransaction, uptime: Int) throws {
+        let database = try transaction.database(for: "attachments")
         try database.cachedStatement(
             sql: "UPDATE attachment SET received = ?, hasher = ?, touched = ? WHERE id = ?"
         ).execute(arguments: [received, hasher.map { Data($0.state) }, uptime, id])
@@ -141,12 +151,14 @@ struct StoredAttachment {
     // MARK: Removal
 
     /// Discards the attachment.
-    func discard(_ database: Database) throws {
+    func discard(_ transaction: StoreTransaction) throws {
+        let database = try transaction.database(for: "attachments")
         try database.execute(sql: "UPDATE attachment SET note = NULL WHERE id = ?", arguments: [id])
     }
 
     /// Discards all attachments of a note.
-    static func discardAll(_ database: Database, owner: String, uuid: String) throws {
+    static func discardAll(_ transaction: StoreTransaction, owner: String, uuid: String) throws {
+        guard case .sqlite(let database) = transaction else { return }
         try database.cachedStatement(
             sql: """
                 UPDATE attachment SET note = NULL WHERE note = (SELECT id FROM note WHERE owner = ? AND uuid = ?)
@@ -157,14 +169,16 @@ struct StoredAttachment {
     /// Discards incomplete uploads whose last bytes arrived before a time.
     ///
     /// - Parameter time: A ``DatabaseUptime``.
-    static func discardIncomplete(_ database: Database, before time: Int) throws {
+    static func discardIncomplete(_ transaction: StoreTransaction, before time: Int) throws {
+        guard case .sqlite(let database) = transaction else { return }
         try database.cachedStatement(
             sql: "UPDATE attachment SET note = NULL WHERE hasher IS NOT NULL AND note IS NOT NULL AND touched < ?"
         ).execute(arguments: [time])
     }
 
     /// Removes at most ``piecesRemovedMax`` pieces of discarded attachments.
-    static func removeDiscarded(_ database: Database) throws {
+    static func removeDiscarded(_ transaction: StoreTransaction) throws {
+        guard case .sqlite(let database) = transaction else { return }
         var left = piecesRemovedMax
         while left > 0 {
             let next = try Int64.fetchOne(

@@ -46,6 +46,13 @@ struct StoredNote {
         static let listPosition: CInt = 11
     }
 
+    init(_ row: NoteRow) {
+        switch row {
+        case .sqlite(let row): self.init(row)
+        case .memory(let note, _): self = note
+        }
+    }
+
     init(_ row: SQLiteRow) {
         note = Note(
             uuid: row.text(Column.uuid) ?? "",
@@ -77,14 +84,18 @@ struct StoredNote {
 
     // MARK: Queries
 
-    static func find(_ database: Database, owner: String, uuid: String) throws -> StoredNote? {
-        try database.cachedStatement(sql: "SELECT \(columns) FROM note WHERE owner = ? AND uuid = ?")
+    static func find(_ transaction: StoreTransaction, owner: String, uuid: String) throws -> StoredNote? {
+        guard case .sqlite(let database) = transaction else {
+            return transaction.memory?.note(owner: owner, uuid: uuid)
+        }
+        return try database.cachedStatement(sql: "SELECT \(columns) FROM note WHERE owner = ? AND uuid = ?")
             .firstRow([owner, uuid], StoredNote.init)
     }
 
     /// Returns the note of any owner.
-    static func find(_ database: Database, uuid: String) throws -> StoredNote? {
-        try database.cachedStatement(sql: "SELECT \(columns) FROM note WHERE uuid = ? LIMIT 1")
+    static func find(_ transaction: StoreTransaction, uuid: String) throws -> StoredNote? {
+        guard case .sqlite(let database) = transaction else { return transaction.memory?.note(uuid: uuid) }
+        return try database.cachedStatement(sql: "SELECT \(columns) FROM note WHERE uuid = ? LIMIT 1")
             .firstRow([uuid], StoredNote.init)
     }
 
@@ -104,21 +115,40 @@ struct StoredNote {
 
     /// Calls `body` with each row of a selection until it returns `false`, in one query.
     static func forEachRow(
-        _ database: Database, _ selection: Selection, _ body: (SQLiteRow) throws -> Bool
+        _ transaction: StoreTransaction, _ selection: Selection, _ body: (NoteRow) throws -> Bool
     ) throws {
+        let database: Database
+        switch transaction {
+        case .sqlite(let found): database = found
+        case .memory(let memory):
+            for row in memory.rows(selection, lastState: selection.lastState) { guard try body(row) else { return } }
+            return
+        }
         try database.cachedStatement(
             sql: """
                 SELECT \(columns), id FROM note WHERE owner = ? AND state <= ? AND sequence > ?
                 ORDER BY \(selection.order == .byDate ? "date, uuid" : "sequence") LIMIT ?
                 """
-        ).forEachRow([selection.owner, selection.lastState, selection.afterSequence, selection.limit], body)
+        ).forEachRow([selection.owner, selection.lastState, selection.afterSequence, selection.limit]) {
+            try body(.sqlite($0))
+        }
     }
 
     /// Calls `body` with each of the given rows, in the order of `ids`, until it returns `false`, in one query. Rows
     /// that no longer belong to the selection are skipped.
     static func forEachRow(
-        _ database: Database, ids: ArraySlice<Int64>, _ selection: Selection, _ body: (SQLiteRow) throws -> Bool
+        _ transaction: StoreTransaction, ids: ArraySlice<Int64>, _ selection: Selection,
+        _ body: (NoteRow) throws -> Bool
     ) throws {
+        let database: Database
+        switch transaction {
+        case .sqlite(let found): database = found
+        case .memory(let memory):
+            for row in memory.rows(ids: ids, selection, lastState: selection.lastState) {
+                guard try body(row) else { return }
+            }
+            return
+        }
         // A CROSS JOIN's left table is the outer loop (SQLite's query planner, "manual control").
         try database.cachedStatement(
             sql: """
@@ -126,7 +156,8 @@ struct StoredNote {
                     ON note.id = wanted.value AND owner = ? AND state <= ?
                 """
         ).forEachRow(
-            ["[\(ids.map(String.init).joined(separator: ","))]", selection.owner, selection.lastState], body)
+            ["[\(ids.map(String.init).joined(separator: ","))]", selection.owner, selection.lastState]
+        ) { try body(.sqlite($0)) }
     }
 
     /// The position in a user's sequence of writes.
@@ -140,8 +171,17 @@ struct StoredNote {
     }
 
     /// Returns a user's position, in one query.
-    static func position(_ database: Database, owner: String) throws -> Position {
-        try database.cachedStatement(
+    ///
+    /// - Parameter epoch: The identifier of the history of a store in memory.
+    static func position(_ transaction: StoreTransaction, owner: String, epoch: String) throws -> Position {
+        let database: Database
+        switch transaction {
+        case .sqlite(let found): database = found
+        case .memory(let memory):
+            let (last, pruned) = memory.sequences(owner: owner)
+            return Position(epoch: epoch, sequence: last, pruned: pruned)
+        }
+        return try database.cachedStatement(
             sql: """
                 SELECT (SELECT value FROM setting WHERE name = 'epoch'),
                     (SELECT MAX(sequence) FROM note WHERE owner = ?1), (SELECT sequence FROM pruned WHERE owner = ?1)
@@ -152,8 +192,13 @@ struct StoredNote {
     }
 
     /// Returns the sequence of a user's last write.
-    static func lastSequence(_ database: Database, owner: String) throws -> Int {
-        try Int.fetchOne(
+    private static func lastSequence(_ transaction: StoreTransaction, owner: String) throws -> Int {
+        let database: Database
+        switch transaction {
+        case .sqlite(let found): database = found
+        case .memory(let memory): return memory.sequences(owner: owner).last
+        }
+        return try Int.fetchOne(
             database.cachedStatement(sql: "SELECT MAX(sequence) FROM note WHERE owner = ?"), arguments: [owner]) ?? 0
     }
 
@@ -164,11 +209,18 @@ struct StoredNote {
     /// - Parameters:
     ///   - now: Milliseconds since 1970, for `Last-Modified`.
     ///   - uptime: The current ``DatabaseUptime``, stored as the start of a tombstone.
-    func save(_ database: Database, owner: String, at now: Int, uptime: Int) throws -> StoredNote {
+    func save(_ transaction: StoreTransaction, owner: String, at now: Int, uptime: Int) throws -> StoredNote {
         var saved = self
         saved.owner = owner
-        saved.sequence = try StoredNote.lastSequence(database, owner: owner) + 1
+        saved.sequence = try StoredNote.lastSequence(transaction, owner: owner) + 1
         saved.modified = max(now, modified)
+        let database: Database
+        switch transaction {
+        case .sqlite(let found): database = found
+        case .memory(let memory):
+            memory.save(saved, deleted: state == .deleted ? uptime : nil)
+            return saved
+        }
         let statement = try database.cachedStatement(
             sql: """
                 INSERT INTO note (\(StoredNote.columns), deleted)
@@ -187,7 +239,12 @@ struct StoredNote {
     }
 
     /// Removes the row.
-    func erase(_ database: Database) throws {
+    func erase(_ transaction: StoreTransaction) throws {
+        let database: Database
+        switch transaction {
+        case .sqlite(let found): database = found
+        case .memory(let memory): return memory.erase(owner: owner, uuid: note.uuid)
+        }
         try database.execute(
             sql: "DELETE FROM note WHERE owner = ? AND uuid = ?", arguments: [owner, note.uuid])
     }
@@ -195,7 +252,12 @@ struct StoredNote {
     /// Prunes the tombstones of notes deleted before a time; their revision numbers are kept.
     ///
     /// - Parameter time: A ``DatabaseUptime``.
-    static func prune(_ database: Database, before time: Int) throws {
+    static func prune(_ transaction: StoreTransaction, before time: Int) throws {
+        let database: Database
+        switch transaction {
+        case .sqlite(let found): database = found
+        case .memory(let memory): return memory.prune(before: time)
+        }
         try database.cachedStatement(
             sql: """
                 INSERT INTO pruned SELECT owner, MAX(sequence) FROM note WHERE state = 1 AND deleted < ?1 GROUP BY owner

@@ -60,6 +60,9 @@ public struct TCPLink: ~Copyable {
         }
     }
 
+    /// A value with an existential is always in memory. The compiler checks noncopyable values that could be in registers
+    /// field by field, also the fields of fields, which takes seconds per build.
+    private let isInMemory: any Sendable = ()
     private var link: PacketLink<Segment>
     private let readsImmediately: Bool
     private let stacks: PerDirection<StackPreset>

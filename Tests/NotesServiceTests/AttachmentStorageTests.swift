@@ -14,7 +14,7 @@ import Testing
 
     /// The numbers of rows of attachments and pieces.
     private static func rows(_ fixture: Fixture) throws -> [Int] {
-        try fixture.store.read { database in
+        try fixture.store.database().unsafeRead { database in
             try ["attachment", "attachmentPiece"].map {
                 try Int.fetchOne(database, sql: "SELECT COUNT(*) FROM \($0)") ?? -1
             }
@@ -185,7 +185,7 @@ import Testing
             #expect(fixture.transfer("GET", Fixture.list + "0").body == [0])
             // Tokens, tombstones and their times are kept, unlike those of versions 1 and 2.
             #expect(fixture.send("GET", "/api/", as: "Bearer \(token)").status == 200)
-            let times = try fixture.store.read {
+            let times = try fixture.store.database().unsafeRead {
                 try Int.fetchAll($0, sql: "SELECT deleted FROM note WHERE state = 1 UNION SELECT made FROM operation")
             }
             #expect(times == [4000, 5000])

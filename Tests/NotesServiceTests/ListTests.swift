@@ -22,11 +22,11 @@ import Testing
     /// The number of statements that SQLite runs for a request.
     private static func statements(_ fixture: Fixture, _ path: String) throws -> Int {
         let count = Mutex(0)
-        try fixture.store.read { database in
+        try fixture.store.database().unsafeRead { database in
             database.trace { event in if case .statement = event { count.withLock { $0 += 1 } } }
         }
         #expect(fixture.send("GET", path).status == 200)
-        try fixture.store.read { $0.trace(nil) }
+        try fixture.store.database().unsafeRead { $0.trace(nil) }
         return count.withLock { $0 }
     }
 

@@ -12,7 +12,7 @@ import Testing
     private static let largeNote = #"{"title":"x","text":"\#(String(repeating: "x", count: 100_000))"}"#
 
     private static func limitPages(_ fixture: Fixture, to count: Int?) throws {
-        try fixture.store.queue.inDatabase { database in
+        try fixture.store.database().inDatabase { database in
             let count = try count ?? Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
             try database.execute(sql: "PRAGMA max_page_count = \(count)")
         }
@@ -64,7 +64,7 @@ import Testing
         let folder = try TemporaryFolder()
         let fixture = try Fixture(store: NotesStore(path: folder.path("notes.db")))
         let revision = fixture.create()
-        try fixture.store.queue.writeWithoutTransaction { database in
+        try fixture.store.database().writeWithoutTransaction { database in
             let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
             try database.execute(sql: "PRAGMA max_page_count = \(pages)")
         }
@@ -78,7 +78,7 @@ import Testing
         )
         #expect(fixture.send("GET", "/api/notes/\(Fixture.n1)/").revision == revision)
         #expect(fixture.send("GET", "/api/notes/\(Fixture.n2)/").status == 404)
-        try fixture.store.queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = 1000000") }
+        try fixture.store.database().writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = 1000000") }
         #expect(fixture.send("POST", "/api/notes/", #"{"uuid":"\#(Fixture.n2)","text":"\#(text)"}"#).status == 201)
     }
 
@@ -96,7 +96,7 @@ import Testing
     @Test func aLockOfAnotherProcessIsA503() throws {
         let folder = try TemporaryFolder()
         let fixture = try Self.makeFixture(folder)
-        try fixture.store.queue.inDatabase { try $0.execute(sql: "PRAGMA busy_timeout = 10") }
+        try fixture.store.database().inDatabase { try $0.execute(sql: "PRAGMA busy_timeout = 10") }
         try DatabaseQueue(path: folder.path("notes.db")).inDatabase { other in
             try other.execute(sql: "BEGIN IMMEDIATE")
             let refused = fixture.send("POST", "/api/notes/", "{}")
@@ -113,7 +113,7 @@ import Testing
     @Test func aDatabaseThatBecomesReadOnlyIsA503ForWritesOnly() throws {
         let folder = try TemporaryFolder()
         let fixture = try Self.makeFixture(folder)
-        try fixture.store.queue.inDatabase { try $0.execute(sql: "PRAGMA query_only = 1") }
+        try fixture.store.database().inDatabase { try $0.execute(sql: "PRAGMA query_only = 1") }
         let refused = fixture.send("POST", "/api/notes/", "{}")
         #expect(refused.status == 503)
         #expect(refused.body.contains("cannot be written"))
@@ -129,7 +129,7 @@ import Testing
             for _ in 0..<50 {
                 fixture.send("POST", "/api/notes/", #"{"title":"\#(String(repeating: "x", count: 3000))"}"#)
             }
-            try fixture.store.queue.writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
+            try fixture.store.database().writeWithoutTransaction { _ = try $0.checkpoint(.truncate) }
         }
         var bytes = try Data(contentsOf: URL(filePath: path))
         // The schema and the index by sequence stay intact.
@@ -165,7 +165,7 @@ import Testing
 
     @Test func anInternalErrorIsA500() throws {
         let fixture = try Fixture()
-        try fixture.store.queue.inDatabase { try $0.execute(sql: "DROP TABLE pruned") }
+        try fixture.store.database().inDatabase { try $0.execute(sql: "DROP TABLE pruned") }
         let response = fixture.send("GET", "/api/notes/")
         #expect(response.status == 500)
         #expect(!response.body.contains("pruned"))

@@ -49,7 +49,7 @@ import Testing
         let store = try NotesStore(path: nil)
         let tokens = try Self.ask(Self.service(store, "secret"), .post, "/api/tokens/", Fixture.ada).body
             .split(separator: "\"").map(String.init)
-        let cells = try store.read { database in
+        let cells = try store.database().unsafeRead { database in
             try String.fetchAll(database, sql: "SELECT id || owner || kind || proof FROM token").joined()
         }
         #expect(cells.contains("refresh"))

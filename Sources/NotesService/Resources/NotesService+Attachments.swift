@@ -18,8 +18,8 @@ extension NotesService {
     static let uploadLimit = "max-size=\(Limits.attachmentBytesMax), max-append-size=\(Limits.bodyBytesMax)"
 
     func handleAttachments(_ user: String, _ uuid: String) throws -> Response {
-        let entries = try store.read { database in
-            try StoredAttachment.all(database, note: noteID(user, uuid, database)).map(\.entry.json)
+        let entries = try store.read { transaction in
+            try StoredAttachment.all(transaction, note: noteID(user, uuid, transaction)).map(\.entry.json)
         }
         return .json(.ok, JSONText.array(entries))
     }
@@ -36,20 +36,20 @@ extension NotesService {
         switch request.method {
         case .put, .patch:
             let upload = Result { try UploadFields(request) }
-            return try writeAttachment(request) { database in
-                let note = try noteID(user, uuid, database)
+            return try writeAttachment(request) { transaction in
+                let note = try noteID(user, uuid, transaction)
                 if request.method == .patch {
-                    return try append(upload, find(note, name, database), request.body, database)
+                    return try append(upload, find(note, name, transaction), request.body, transaction)
                 }
-                var response = try create(upload.get(), user, note, name, request.body, database)
+                var response = try create(upload.get(), user, note, name, request.body, transaction)
                 if response.head.status.kind == .successful {
                     response[.location] = AttachmentHTTP.path(of: uuid, name)
                 }
                 return response
             }
         case .delete:
-            return try writeAttachment(request) { database in
-                try find(noteID(user, uuid, database), name, database).discard(database)
+            return try writeAttachment(request) { transaction in
+                try find(noteID(user, uuid, transaction), name, transaction).discard(transaction)
                 return Response(.noContent)
             }
         default: return try show(request, user, uuid, name)
@@ -57,27 +57,31 @@ extension NotesService {
     }
 
     /// Returns the row of a user's note. Throws the same 404 for a note of another user and for one that never existed.
-    private func noteID(_ user: String, _ uuid: String, _ database: Database) throws -> Int64 {
-        _ = try find(user, uuid, database)
+    private func noteID(_ user: String, _ uuid: String, _ transaction: StoreTransaction) throws -> Int64 {
+        _ = try find(user, uuid, transaction)
         let id = try Int64.fetchOne(
-            database.cachedStatement(sql: "SELECT id FROM note WHERE owner = ? AND uuid = ?"), arguments: [user, uuid])
+            transaction.database(for: "attachments").cachedStatement(
+                sql: "SELECT id FROM note WHERE owner = ? AND uuid = ?"), arguments: [user, uuid])
         guard let id else { throw HTTPProblem.notFound }
         return id
     }
 
-    private func find(_ note: Int64, _ name: AttachmentName, _ database: Database) throws -> StoredAttachment {
-        guard let found = try StoredAttachment.find(database, note: note, name: name) else {
+    private func find(_ note: Int64, _ name: AttachmentName, _ transaction: StoreTransaction) throws -> StoredAttachment
+    {
+        guard let found = try StoredAttachment.find(transaction, note: note, name: name) else {
             throw HTTPProblem.notFound
         }
         return found
     }
 
-    private func writeAttachment(_ request: APIRequest, _ body: (Database) throws -> Response) throws -> Response {
+    private func writeAttachment(_ request: APIRequest, _ body: (StoreTransaction) throws -> Response) throws
+        -> Response
+    {
         // The cleanup has a transaction of its own, because a rejected write rolls back.
         if cleanup.takeDue(at: uptimeNow()) { try change(removeExpired) }
-        return try change(bytes: request.body.count) { database in
-            let response = try body(database)
-            try StoredAttachment.removeDiscarded(database)
+        return try change(bytes: request.body.count) { transaction in
+            let response = try body(transaction)
+            try StoredAttachment.removeDiscarded(transaction)
             return response
         }
     }
@@ -86,7 +90,7 @@ extension NotesService {
 
     private func create(
         _ upload: UploadFields, _ user: String, _ note: Int64, _ name: AttachmentName, _ body: [UInt8],
-        _ database: Database
+        _ transaction: StoreTransaction
     ) throws -> Response {
         guard let digest = upload.digest else {
             throw HTTPProblem(
@@ -97,7 +101,7 @@ extension NotesService {
             throw HTTPProblem(
                 .badRequest, "\(AttachmentHTTP.uploadLengthName) is required, in bytes", key: "detail")
         }
-        if let old = try StoredAttachment.find(database, note: note, name: name) {
+        if let old = try StoredAttachment.find(transaction, note: note, name: name) {
             guard old.length == length && old.digest == digest else {
                 throw uploadConflict("An attachment with this name and other content exists; delete it first", old)
             }
@@ -106,7 +110,7 @@ extension NotesService {
                 throw uploadConflict(
                     "This upload has begun; continue it with PATCH at \(AttachmentHTTP.uploadOffsetName)", old)
             }
-            return try append(upload, old, body, database) { .json(.ok, $0.entry.json) }
+            return try append(upload, old, body, transaction) { .json(.ok, $0.entry.json) }
         }
         guard length <= Limits.attachmentBytesMax else {
             var response = Response.error(
@@ -114,17 +118,17 @@ extension NotesService {
             response[.uploadLimit] = NotesService.uploadLimit
             throw HTTPProblem(response)
         }
-        guard try StoredAttachment.count(database, note: note) < Limits.attachmentsPerNoteMax else {
+        guard try StoredAttachment.count(transaction, note: note) < Limits.attachmentsPerNoteMax else {
             throw insufficientStorage("A note has at most \(Limits.attachmentsPerNoteMax) attachments")
         }
-        guard try StoredAttachment.bytes(database, owner: user) <= Limits.attachmentBytesPerUserMax - length else {
+        guard try StoredAttachment.bytes(transaction, owner: user) <= Limits.attachmentBytesPerUserMax - length else {
             throw insufficientStorage(
                 "The attachments of a user have at most \(Limits.attachmentBytesPerUserMax) bytes together")
         }
         let created = try StoredAttachment.create(
-            database, note: note, owner: user, name: name, length: length, digest: digest, uptime: uptimeNow())
+            transaction, note: note, owner: user, name: name, length: length, digest: digest, uptime: uptimeNow())
         guard let created else { throw HTTPProblem.notFound }
-        return try append(upload, created, body, database) { .json(.created, $0.entry.json) }
+        return try append(upload, created, body, transaction) { .json(.created, $0.entry.json) }
     }
 
     private func insufficientStorage(_ message: String) -> HTTPProblem {
@@ -133,7 +137,8 @@ extension NotesService {
     }
 
     private func append(
-        _ upload: Result<UploadFields, any Error>, _ stored: StoredAttachment, _ body: [UInt8], _ database: Database
+        _ upload: Result<UploadFields, any Error>, _ stored: StoredAttachment, _ body: [UInt8],
+        _ transaction: StoreTransaction
     ) throws -> Response {
         let upload = try upload.get()
         if let digest = upload.digest, digest != stored.digest {
@@ -145,11 +150,11 @@ extension NotesService {
         guard offset == stored.received else {
             throw uploadConflict("The upload continues at \(AttachmentHTTP.uploadOffsetName)", stored)
         }
-        return try append(upload, stored, body, database) { _ in Response(.noContent) }
+        return try append(upload, stored, body, transaction) { _ in Response(.noContent) }
     }
 
     private func append(
-        _ upload: UploadFields, _ stored: StoredAttachment, _ body: [UInt8], _ database: Database,
+        _ upload: UploadFields, _ stored: StoredAttachment, _ body: [UInt8], _ transaction: StoreTransaction,
         _ respond: (StoredAttachment) -> Response
     ) throws -> Response {
         var stored = stored
@@ -161,18 +166,18 @@ extension NotesService {
                 key: "detail")
         }
         if !stored.isComplete {
-            try stored.append(body, database, uptime: uptimeNow())
+            try stored.append(body, transaction, uptime: uptimeNow())
             if upload.isComplete, let hasher = stored.hasher {
                 guard stored.received == stored.length, AttachmentDigest(of: hasher) == stored.digest else {
                     // The response is returned and not thrown, so that the removal is committed.
-                    try stored.discard(database)
+                    try stored.discard(transaction)
                     let reason =
                         stored.received == stored.length
                         ? "The bytes do not have the \(AttachmentHTTP.digestName)"
                         : "\(stored.received) bytes have arrived, not \(stored.length)"
                     return .error(.unprocessableContent, "\(reason); the upload was discarded", key: "detail")
                 }
-                try stored.complete(database, uptime: uptimeNow())
+                try stored.complete(transaction, uptime: uptimeNow())
             }
         }
         return uploadState(of: stored, respond(stored))
@@ -209,8 +214,8 @@ extension NotesService {
 
     private func show(_ request: APIRequest, _ user: String, _ uuid: String, _ name: AttachmentName) throws -> Response
     {
-        try store.read { database in
-            let stored = try find(noteID(user, uuid, database), name, database)
+        try store.read { transaction in
+            let stored = try find(noteID(user, uuid, transaction), name, transaction)
             guard stored.isComplete else {
                 if request.method == .head { return attachmentState(of: stored, Response(.noContent)) }
                 throw uploadConflict("The upload of this attachment is not complete", stored)
@@ -244,24 +249,24 @@ extension NotesService {
             }
             response[.contentType] = NotesService.attachmentType
             response[.contentDisposition] = "attachment"
-            response.body = try body(of: stored.id, range, database, isHead: request.method == .head)
+            response.body = try body(of: stored.id, range, transaction, isHead: request.method == .head)
             return attachmentState(of: stored, response)
         }
     }
 
     /// Returns a range of an attachment's bytes. Pieces after the first are read while the response is sent.
-    private func body(of id: Int64, _ range: Range<Int>, _ database: Database, isHead: Bool) throws -> Body {
+    private func body(of id: Int64, _ range: Range<Int>, _ transaction: StoreTransaction, isHead: Bool) throws -> Body {
         let size = StoredAttachment.pieceBytes
-        @Sendable func part(at offset: Int, _ database: Database) throws -> [UInt8] {
+        @Sendable func part(at offset: Int, _ transaction: StoreTransaction) throws -> [UInt8] {
             let start = offset / size * size
-            let bytes = try StoredAttachment.piece(database, id, offset / size) ?? []
+            let bytes = try StoredAttachment.piece(transaction, id, offset / size) ?? []
             let some = bytes.prefix(max(0, range.upperBound - start)).dropFirst(offset - start)
             // A DELETE during the download removes the pieces.
             guard !some.isEmpty else { throw AttachmentRemoved() }
             return Array(some)
         }
-        // The first part is read now, so that an error of the database gets its status.
-        let first = isHead || range.isEmpty ? nil : try part(at: range.lowerBound, database)
+        // The first part is read now, so that an error of the store gets its status.
+        let first = isHead || range.isEmpty ? nil : try part(at: range.lowerBound, transaction)
         let state = Mutex((offset: range.lowerBound, first: first))
         return .bytes(
             Bytes(length: range.count) { [self] in

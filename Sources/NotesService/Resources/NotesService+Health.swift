@@ -9,7 +9,8 @@ extension NotesService {
         if let bytes = health.takeProbe(at: monotonicNow()) {
             // An error of the test write is recorded like that of any write.
             _ = mapErrors {
-                try change(bytes: bytes) { database in
+                try change(bytes: bytes) { transaction in
+                    guard case .sqlite(let database) = transaction else { return }
                     try database.execute(
                         sql: """
                             INSERT INTO setting VALUES ('probe', hex(randomblob(?)))
@@ -17,7 +18,10 @@ extension NotesService {
                             """, arguments: [bytes / 2])
                 }
                 // Frees the pages for notes.
-                try change { try $0.execute(sql: "UPDATE setting SET value = '' WHERE name = 'probe'") }
+                try change { transaction in
+                    guard case .sqlite(let database) = transaction else { return }
+                    try database.execute(sql: "UPDATE setting SET value = '' WHERE name = 'probe'")
+                }
                 return Response(.ok)
             }
         }

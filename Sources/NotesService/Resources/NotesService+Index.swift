@@ -21,33 +21,31 @@ extension NotesService {
     /// Appends the same text as ``IndexEntry/json``.
     private static let writeEntry: ItemWriter = { row, bytes in
         bytes.append(#"{"uuid":"#)
-        bytes.append(string: row.bytes(StoredNote.Column.uuid))
+        row.append(.uuid, to: &bytes)
         bytes.append(#","revision":"#)
-        bytes.append(revision: row.integer(StoredNote.Column.number), row.bytes(StoredNote.Column.suffix))
-        if row.integer(StoredNote.Column.state) == StoredNote.State.deleted.rawValue {
-            bytes.append(#","deleted":true"#)
-        }
-        if row.integer(StoredNote.Column.pinned) != 0 { bytes.append(#","pinned":true"#) }
+        row.appendRevision(to: &bytes)
+        if row.isDeleted { bytes.append(#","deleted":true"#) }
+        if row.isPinned { bytes.append(#","pinned":true"#) }
         bytes.append("}")
     }
 
     /// Returns a page of the notes written since a cursor. A note written between two pages is listed again.
     private func handleChanges(_ request: APIRequest, _ user: String) throws -> Response {
         let limit = try limit(request)
-        return try store.read { database in
-            let position = try StoredNote.position(database, owner: user)
+        return try store.read { transaction in
+            let position = try StoredNote.position(transaction, owner: user, epoch: store.epoch)
             var cursor = try self.cursor(request.query("since") ?? "", position)
             let selection = StoredNote.Selection(
                 owner: user, includesDeleted: true, afterSequence: cursor.sequence, limit: limit + 1)
             var bytes = JSONBuffer()
             bytes.append("[")
             var count = 0
-            try StoredNote.forEachRow(database, selection) { row in
+            try StoredNote.forEachRow(transaction, selection) { row in
                 count += 1
                 guard count <= limit else { return false }
                 if count > 1 { bytes.append(",") }
                 Self.writeEntry(row, &bytes)
-                cursor.sequence = row.integer(StoredNote.Column.sequence)
+                cursor.sequence = row.sequence
                 return true
             }
             bytes.append("]")

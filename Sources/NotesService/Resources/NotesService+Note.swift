@@ -1,4 +1,3 @@
-internal import GRDB
 internal import HTTPTypes
 internal import NotesContract
 
@@ -15,8 +14,8 @@ extension NotesService {
     }
 
     /// Returns a user's note. Throws the same 404 for a note of another user and for one that never existed.
-    func find(_ user: String, _ uuid: String, _ database: Database) throws -> StoredNote {
-        guard let note = try StoredNote.find(database, owner: user, uuid: uuid) else { throw HTTPProblem.notFound }
+    func find(_ user: String, _ uuid: String, _ transaction: StoreTransaction) throws -> StoredNote {
+        guard let note = try StoredNote.find(transaction, owner: user, uuid: uuid) else { throw HTTPProblem.notFound }
         switch note.state {
         case .live: return note
         case .pruned: throw HTTPProblem.notFound
@@ -27,11 +26,11 @@ extension NotesService {
     }
 
     private func get(_ request: APIRequest, _ user: String, _ uuid: String) throws -> Response {
-        let note = try store.read { database -> StoredNote in
-            if contract.reading.checksConditionsBeforeOwner, let any = try StoredNote.find(database, uuid: uuid) {
+        let note = try store.read { transaction -> StoredNote in
+            if contract.reading.checksConditionsBeforeOwner, let any = try StoredNote.find(transaction, uuid: uuid) {
                 return any
             }
-            return try find(user, uuid, database)
+            return try find(user, uuid, transaction)
         }
         let lastModified = lastModified(note)
         var response: Response
@@ -52,9 +51,9 @@ extension NotesService {
 
     private func update(
         _ request: APIRequest, _ user: String, _ uuid: String, _ fields: Result<NoteFields, any Error>,
-        _ database: Database
+        _ transaction: StoreTransaction
     ) throws -> Response {
-        var stored = try find(user, uuid, database)
+        var stored = try find(user, uuid, transaction)
         let fields = try fields.get()
         try checkBase(fields.revision, request, stored, .update)
         let isPut = request.method == .put
@@ -85,20 +84,21 @@ extension NotesService {
                 ? old.revision : Revision(number: old.revision.number + 1, suffix: makeUUID()), date: date.stored,
             title: title, text: text)
         return try writeResponse(
-            .ok, stored.save(database, owner: user, at: now(), uptime: uptimeNow()), sentDate: date.sent)
+            .ok, stored.save(transaction, owner: user, at: now(), uptime: uptimeNow()), sentDate: date.sent)
     }
 
-    private func remove(_ request: APIRequest, _ user: String, _ uuid: String, _ database: Database) throws -> Response
+    private func remove(_ request: APIRequest, _ user: String, _ uuid: String, _ transaction: StoreTransaction) throws
+        -> Response
     {
         if let tombstones = contract.tombstones, tombstones.repeatedDeleteStatus == .noContent,
-            try StoredNote.find(database, owner: user, uuid: uuid)?.state == .deleted
+            try StoredNote.find(transaction, owner: user, uuid: uuid)?.state == .deleted
         {
             return Response(.noContent)
         }
-        var stored = try find(user, uuid, database)
+        var stored = try find(user, uuid, transaction)
         try checkBase(request.query("revision").map { .text($0) } ?? .missing, request, stored, .delete)
         guard contract.tombstones != nil, !mutants.contains(.noTombstone) else {
-            try stored.erase(database)
+            try stored.erase(transaction)
             return Response(.noContent)
         }
         stored.note.revision = Revision(number: stored.note.revision.number + 1, suffix: makeUUID())
@@ -106,9 +106,9 @@ extension NotesService {
         stored.note.text = nil
         stored.state = .deleted
         stored.isPinned = false
-        try StoredAttachment.discardAll(database, owner: user, uuid: uuid)
-        try StoredAttachment.removeDiscarded(database)
-        _ = try stored.save(database, owner: user, at: now(), uptime: uptimeNow())
+        try StoredAttachment.discardAll(transaction, owner: user, uuid: uuid)
+        try StoredAttachment.removeDiscarded(transaction)
+        _ = try stored.save(transaction, owner: user, at: now(), uptime: uptimeNow())
         return Response(.noContent)
     }
 }

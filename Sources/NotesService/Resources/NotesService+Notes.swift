@@ -1,4 +1,3 @@
-internal import GRDB
 internal import HTTPTypes
 internal import JSON
 internal import NotesContract
@@ -20,8 +19,8 @@ extension NotesService {
     func list(
         _ request: APIRequest, _ selection: StoredNote.Selection, _ write: @escaping ItemWriter
     ) throws -> (response: Response, position: StoredNote.Position) {
-        try store.read { database in
-            let position = try StoredNote.position(database, owner: selection.owner)
+        try store.read { transaction in
+            let position = try StoredNote.position(transaction, owner: selection.owner, epoch: store.epoch)
             // The tag changes with each write and each pruned tombstone of the user.
             let tag = "\(position.epoch).\(position.sequence).\(position.pruned)"
             let hasTag = contract.features.contains(.validators)
@@ -32,33 +31,33 @@ extension NotesService {
             {
                 response.head.status = .notModified
             } else {
-                response.body = try body(of: selection, database, head: "[", separator: ",", tail: "]", write)
+                response.body = try body(of: selection, transaction, head: "[", separator: ",", tail: "]", write)
             }
             return (response, position)
         }
     }
 
     /// Appends the list item of a note.
-    typealias ItemWriter = @Sendable (SQLiteRow, inout JSONBuffer) -> Void
+    typealias ItemWriter = @Sendable (NoteRow, inout JSONBuffer) -> Void
 
     /// Appends the same text as ``json(of:)``.
     private var writeNote: ItemWriter {
         let isBrief = contract.reading.echoesDates
         return { row, bytes in
             bytes.append(#"{"uuid":"#)
-            bytes.append(string: row.bytes(StoredNote.Column.uuid))
+            row.append(.uuid, to: &bytes)
             bytes.append(#","revision":"#)
-            bytes.append(revision: row.integer(StoredNote.Column.number), row.bytes(StoredNote.Column.suffix))
+            row.appendRevision(to: &bytes)
             bytes.append(#","date":"#)
             if isBrief {
-                bytes.append(JSONText.string(NoteDate.brief(row.text(StoredNote.Column.date) ?? "")))
+                bytes.append(JSONText.string(NoteDate.brief(row.date)))
             } else {
-                bytes.append(string: row.bytes(StoredNote.Column.date))
+                row.append(.date, to: &bytes)
             }
             bytes.append(#","title":"#)
-            bytes.append(string: row.bytes(StoredNote.Column.title))
+            row.append(.title, to: &bytes)
             bytes.append(#","text":"#)
-            bytes.append(string: row.bytes(StoredNote.Column.text))
+            row.append(.text, to: &bytes)
             bytes.append("}")
         }
     }
@@ -66,20 +65,21 @@ extension NotesService {
     /// Returns a selection of notes between a head and a tail. Pages after the first are made while the response is
     /// sent.
     func body(
-        of selection: StoredNote.Selection, _ database: Database, head: String, separator: String, tail: String,
+        of selection: StoredNote.Selection, _ transaction: StoreTransaction, head: String, separator: String,
+        tail: String,
         _ write: @escaping ItemWriter
     ) throws -> Body {
         var bytes = JSONBuffer()
         bytes.append(head)
         var isFirst = true
         var rest: [Int64] = []
-        try StoredNote.forEachRow(database, selection) { row in
+        try StoredNote.forEachRow(transaction, selection) { row in
             if bytes.bytes.count < NotesService.pageBytes {
                 if !isFirst { bytes.append(separator) }
                 isFirst = false
                 write(row, &bytes)
             } else {
-                rest.append(Int64(row.integer(StoredNote.Column.listPosition)))
+                rest.append(Int64(row.listPosition))
             }
             return true
         }
@@ -90,15 +90,15 @@ extension NotesService {
         return .pages(
             Pages.list(first: bytes.text, rows: rest, tail: tail) { [self] rest in
                 do {
-                    return try store.read { database in
+                    return try store.read { transaction in
                         var bytes = JSONBuffer()
                         let some = rest.prefix(NotesService.pageRowsMax)
                         var used = some.count
-                        try StoredNote.forEachRow(database, ids: some, selection) { row in
+                        try StoredNote.forEachRow(transaction, ids: some, selection) { row in
                             bytes.append(separator)
                             write(row, &bytes)
                             guard bytes.bytes.count >= NotesService.pageBytes else { return true }
-                            used = row.integer(StoredNote.Column.listPosition) + 1
+                            used = row.listPosition + 1
                             return false
                         }
                         return (bytes.text, used)
@@ -111,7 +111,8 @@ extension NotesService {
             })
     }
 
-    private func create(_ request: APIRequest, _ user: String, _ fields: NoteFields, _ database: Database) throws
+    private func create(_ request: APIRequest, _ user: String, _ fields: NoteFields, _ transaction: StoreTransaction)
+        throws
         -> Response
     {
         let uuid = try uuid(of: fields, request)
@@ -119,7 +120,7 @@ extension NotesService {
         let title = try fields.title.value("title", otherwise: nil)
         let text = try fields.text.value("text", otherwise: nil)
         let date = try self.date(fields.date, otherwise: NoteDate.text(millisecondsSince1970: now()))
-        let old = try existing(uuid, user, database)
+        let old = try existing(uuid, user, transaction)
         let isForgotten = old?.state == .deleted && mutants.contains(.deletedNameCreatedAgain)
         if let old, old.state != .pruned, !isForgotten {
             guard contract.creation.comparesDuplicates else {
@@ -137,14 +138,15 @@ extension NotesService {
             uuid: uuid, revision: Revision(number: base + 1, suffix: makeUUID()), date: date.stored, title: title,
             text: text)
         return try writeResponse(
-            .created, StoredNote(note).save(database, owner: user, at: now(), uptime: uptimeNow()), sentDate: date.sent)
+            .created, StoredNote(note).save(transaction, owner: user, at: now(), uptime: uptimeNow()),
+            sentDate: date.sent)
     }
 
     /// Returns the stored note with this `uuid`, of the user or, where a `uuid` is unique among all users, of any user.
-    private func existing(_ uuid: String, _ user: String, _ database: Database) throws -> StoredNote? {
+    private func existing(_ uuid: String, _ user: String, _ transaction: StoreTransaction) throws -> StoredNote? {
         switch contract.idFormat {
-        case .uuid: try StoredNote.find(database, owner: user, uuid: uuid)
-        case .freeText: try StoredNote.find(database, uuid: uuid)
+        case .uuid: try StoredNote.find(transaction, owner: user, uuid: uuid)
+        case .freeText: try StoredNote.find(transaction, uuid: uuid)
         }
     }
 

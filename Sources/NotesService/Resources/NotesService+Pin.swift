@@ -1,4 +1,3 @@
-internal import GRDB
 internal import HTTPTypes
 internal import JSON
 
@@ -7,11 +6,11 @@ internal import JSON
 extension NotesService {
     func handlePin(_ request: APIRequest, _ user: String, _ uuid: String) throws -> Response {
         if request.method == .put || request.method == .delete {
-            return try write(request, user) { database in
-                var note = try find(user, uuid, database)
+            return try write(request, user) { transaction in
+                var note = try find(user, uuid, transaction)
                 if note.isPinned != (request.method == .put) {
                     note.isPinned.toggle()
-                    _ = try note.save(database, owner: user, at: now(), uptime: uptimeNow())
+                    _ = try note.save(transaction, owner: user, at: now(), uptime: uptimeNow())
                 }
                 return Response(.noContent)
             }

@@ -8,8 +8,16 @@ internal import JSON
 extension NotesService {
     func handleTokens(_ request: APIRequest, _ user: String, hasPassword: Bool) throws -> Response {
         if request.method == .delete {
-            try change {
-                try $0.execute(sql: "DELETE FROM token WHERE owner = ? AND kind <> 'session'", arguments: [user])
+            try change { transaction in
+                switch transaction {
+                case .memory(let memory):
+                    memory.removeTokens {
+                        $0.owner.hasSameBytes(as: user) && $0.kind != TokenKind.session.rawValue
+                    }
+                case .sqlite(let database):
+                    try database.execute(
+                        sql: "DELETE FROM token WHERE owner = ? AND kind <> 'session'", arguments: [user])
+                }
             }
             return Response(.noContent)
         }

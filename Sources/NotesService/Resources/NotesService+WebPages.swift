@@ -13,8 +13,8 @@ extension NotesService {
                 + "<button>Log out</button></form><ul>", tail: "</ul>")
         var response = Response(.ok)
         let selection = StoredNote.Selection(owner: user, order: listOrder)
-        response.body = try store.read { database in
-            try body(of: selection, database, head: head, separator: "\n", tail: tail) { row, bytes in
+        response.body = try store.read { transaction in
+            try body(of: selection, transaction, head: head, separator: "\n", tail: tail) { row, bytes in
                 let note = StoredNote(row).note
                 bytes.append(
                     "<li><h2>\(HTML.escaped(note.title ?? ""))</h2><time>\(note.date)</time>"
@@ -79,7 +79,14 @@ extension NotesService {
     func handleLogout(_ request: APIRequest) throws -> Response {
         try request.requireMethod([.post])
         if let session = Cookies.value("sessionid", of: request.http) {
-            try change { try $0.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [Secrets.tokenID(session)]) }
+            let id = Secrets.tokenID(session)
+            try change { transaction in
+                switch transaction {
+                case .memory(let memory): memory.removeToken(id: id)
+                case .sqlite(let database):
+                    try database.execute(sql: "DELETE FROM token WHERE id = ?", arguments: [id])
+                }
+            }
         }
         var response = Response(.found)
         response[.location] = "/accounts/login/"
