@@ -51,6 +51,8 @@ struct Schedule: Sendable {
     var retryAt: Instant?
     /// Whether the last attempt failed without a response of the server.
     var hasFailedOnPath = false
+    /// Failures of the path since the last validated response to a request of the record.
+    var pathFailures = 0
     /// Whether a change or a reconciliation of the record is in flight.
     var isInFlight = false
     /// Whether a read of the record is in flight.
@@ -174,11 +176,17 @@ struct PathState: Sendable {
         failures = isEdge ? 1 : max(0, failures - 1)
     }
 
-    /// Records a failure; returns whether a delay is needed before the next probe.
-    mutating func recordFailure() -> Bool {
+    /// The time of the last probe without a delay.
+    private var quickProbeAt: Instant?
+
+    /// Records a failure; returns whether the next probe needs no delay: that after a first failure, unless another one
+    /// was a moment ago.
+    mutating func recordFailure(at now: Instant, minInterval: Nanoseconds) -> Bool {
         failures = min(failures + 1, 1 << 20)
         isReachable = false
-        return failures > 1
+        guard failures == 1, quickProbeAt.map({ now >= $0 + minInterval }) ?? true else { return false }
+        quickProbeAt = now
+        return true
     }
 
     mutating func probe(at time: Instant) { probeAt = time }

@@ -35,7 +35,7 @@ extension SyncEngine {
         }
         storeAccount()
         recordContact()
-        if exchange.generation == token.generation { token.isAccepted = true }
+        if exchange.generation == token.generation { tokenAccepted() }
         switch exchange.activity {
         case .probe: handleProbe(reply.result)
         case .refresh: break
@@ -212,7 +212,7 @@ extension SyncEngine {
         switch result {
         case .record(let remote) where remote.id == id && !isOlder(remote, than: entry.base):
             setQuarantine(id, nil)
-            finishFetch(of: id, by: exchange)
+            finishFetch(of: id, by: exchange, showing: remote.revision)
             let isOwn = entry.kind != .delete && resource.areEqual(remote.content, entry.content)
             if isOwn, !mutants.contains(.ownEchoIsConflict) {
                 acknowledge(entry, as: remote)  // stored by an earlier attempt
@@ -450,11 +450,16 @@ extension SyncEngine {
     }
 
     /// Ends the request for a record that another exchange has shown. One that began before the request may be older
-    /// than the reason for it.
-    private mutating func finishFetch(of id: RecordID, by exchange: Exchange? = nil) {
-        guard let work = schedules[id], work.wantsFetch, exchange?.id.number ?? .max >= work.fetchRequestedAt else {
-            return
-        }
+    /// than the reason for it, unless it shows the listed revision or a later one.
+    private mutating func finishFetch(
+        of id: RecordID, by exchange: Exchange? = nil, showing revision: RecordRevision? = nil
+    ) {
+        guard let work = schedules[id], work.wantsFetch else { return }
+        let showsListed =
+            if let revision, let listed = work.listedRevision {
+                revision == listed || indexWork.isMonotonic && listed.precedes(revision)
+            } else { false }
+        guard showsListed || exchange?.id.number ?? .max >= work.fetchRequestedAt else { return }
         endFetchRequest(of: id)
         storeIndex()
         finishAdoption(of: id)

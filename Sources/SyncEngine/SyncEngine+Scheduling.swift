@@ -284,6 +284,8 @@ extension SyncEngine {
         let retryAt = now + policy.delay(afterFailures: failures, random: &jitter)
         schedules[id]?.failures = failures
         schedules[id]?.hasFailedOnPath = hasFailedOnPath
+        let pathFailures = schedules[id]?.pathFailures ?? 0
+        schedules[id]?.pathFailures = hasFailedOnPath ? min(pathFailures + 1, 1 << 20) : 0
         schedules[id]?.retryAt = retryAt
         schedule(id)
     }
@@ -312,24 +314,26 @@ extension SyncEngine {
             if schedules[id]?.isFetchStale == true { schedule(id) } else { delay(id, hasFailedOnPath: true) }
         case .reconcile(let id, _): delay(id, hasFailedOnPath: true)
         }
-        let needsDelay = path.recordFailure()
-        let delay = needsDelay ? policy.delay(afterFailures: path.failures - 1, random: &jitter) : .zero
+        let isQuick = path.recordFailure(at: now, minInterval: policy.firstDelay)
+        let delay = isQuick ? .zero : policy.delay(afterFailures: max(1, path.failures - 1), random: &jitter)
         path.probe(at: now + delay)
     }
 
     /// Records a validated response: the path works.
     mutating func recordContact() {
         guard path.recordResponse(at: now) else { return }
-        // Requests that failed with the path are repeated now, one after the other.
+        // Requests that failed once with the path are repeated now, one after the other. One that failed again waits, as
+        // it may be itself the reason of the failure.
         for id in active.sorted() where schedules[id]?.hasFailedOnPath == true {
             schedules[id]?.hasFailedOnPath = false
+            guard schedules[id]?.pathFailures == 1 else { continue }
             schedules[id]?.failures = 0
             if schedules[id]?.retryAt != nil {
                 schedules[id]?.retryAt = nil
                 schedule(id)
             }
         }
-        indexWork.retryAt = nil
+        if indexWork.failures <= 1 { indexWork.retryAt = nil }
     }
 
     /// Sends nothing before a time.

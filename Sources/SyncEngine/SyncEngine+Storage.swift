@@ -59,6 +59,7 @@ extension SyncEngine {
         schedule.refusals = 0
         schedule.retryAt = nil
         schedule.hasFailedOnPath = false
+        schedule.pathFailures = 0
     }
 
     mutating func resetFailures(of id: RecordID) {

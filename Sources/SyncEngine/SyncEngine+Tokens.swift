@@ -5,9 +5,10 @@ public import Determinism
 ///     401 to a request with the current access token -> nothing else is sent -> refresh
 ///     new access token  -> the rejected request is repeated, and everything else follows
 ///     refresh rejected  -> pause: the user must sign in
-///     401 to a new access token that the server has never accepted -> pause
+///     401 to a new access token that the server has never accepted -> pause, unless it may have expired already
 ///
 /// So each rejection leads to one refresh at most, and a request that was sent with an earlier access token to none.
+/// Access tokens that expire before their first use, as the responses are slow, are renewed after growing delays.
 extension SyncEngine {
     /// The state of the tokens.
     struct TokenState: Sendable {
@@ -17,6 +18,8 @@ extension SyncEngine {
         var generation = 0
         /// Whether a response has accepted the access token. The one of the client's start may have been accepted.
         var isAccepted = true
+        /// The earliest time at which the access token expires; `nil` if it is not known.
+        var expiresAt: Instant?
         /// Whether another access token is needed. Nothing else is sent meanwhile.
         var isRefreshNeeded = false
         var failures = 0
@@ -40,10 +43,24 @@ extension SyncEngine {
         guard token.tokens != nil else { return pause(because: "the server rejects the credentials (\(status))") }
         // The exchange is repeated with the current access token.
         if generation < token.generation || token.isRefreshNeeded { return }
-        guard token.isAccepted || mutants.contains(.tokenRefreshLoop) else {
-            return pause(because: "the server rejects a new access token (\(status))")
+        if !token.isAccepted && !mutants.contains(.tokenRefreshLoop) {
+            guard let expiresAt = token.expiresAt, expiresAt <= now else {
+                return pause(because: "the server rejects a new access token (\(status))")
+            }
+            delayRefresh()
         }
         token.isRefreshNeeded = true
+    }
+
+    private mutating func delayRefresh() {
+        token.failures = min(token.failures + 1, 1 << 20)
+        token.retryAt = now + policy.delay(afterFailures: token.failures, random: &jitter)
+    }
+
+    /// A response shows that the server accepts the access token.
+    mutating func tokenAccepted() {
+        token.isAccepted = true
+        token.failures = 0
     }
 
     /// The time of the refresh; `nil` if none is needed, or one is in flight.
@@ -55,7 +72,11 @@ extension SyncEngine {
     mutating func handleRefresh(_ result: SyncResult, of exchange: Exchange) {
         switch result {
         case .tokens(let tokens):
-            token = TokenState(tokens: tokens, generation: token.generation + 1, isAccepted: false)
+            // The lifetime begins after the request was sent.
+            let expiresAt = exchange.sentAt.flatMap { sentAt in tokens.lifetime.map { sentAt + $0 } }
+            token = TokenState(
+                tokens: tokens, generation: token.generation + 1, isAccepted: false, expiresAt: expiresAt,
+                failures: token.isAccepted ? 0 : token.failures)
             // Attachments whose requests were rejected are transferred again.
             rounds &+= 1
             outputs.append(.report(.refreshed(tokens)))
@@ -64,8 +85,7 @@ extension SyncEngine {
             token.isRefreshNeeded = false
             pause(because: "the server rejects the refresh token (\(status)): sign in again")
         default:
-            token.failures = min(token.failures + 1, 1 << 20)
-            token.retryAt = now + policy.delay(afterFailures: token.failures, random: &jitter)
+            delayRefresh()
         }
         recordContact()
     }

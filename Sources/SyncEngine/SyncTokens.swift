@@ -1,3 +1,4 @@
+public import Determinism
 internal import JSON
 
 /// An access token, which expires, and the refresh token that renews it (RFC 6749, 1.5).
@@ -6,11 +7,17 @@ public struct SyncTokens: Hashable, Sendable, CustomStringConvertible {
     public var access: String
     /// The refresh token, sent only to get another access token.
     public var refresh: String
+    /// The time from the response to the expiry of the access token (`expires_in`); `nil` if it is not known.
+    public var lifetime: Nanoseconds?
+
+    /// The greatest lifetime that is read, in seconds: 365 days.
+    private static let secondsMax = 31_536_000.0
 
     /// Creates a pair of tokens.
-    public init(access: String, refresh: String) {
+    public init(access: String, refresh: String, lifetime: Nanoseconds? = nil) {
         self.access = access
         self.refresh = refresh
+        self.lifetime = lifetime
     }
 
     /// A text without the secrets.
@@ -22,7 +29,9 @@ public struct SyncTokens: Hashable, Sendable, CustomStringConvertible {
         guard let object = JSONText.parse(json)?.object, let access = object["access_token"]?.text, !access.isEmpty,
             access.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
         else { return nil }
-        self.init(access: access, refresh: object["refresh_token"]?.text ?? refresh)
+        let seconds = object["expires_in"]?.number.map { Int64(max(0, min($0, Self.secondsMax))) }
+        self.init(
+            access: access, refresh: object["refresh_token"]?.text ?? refresh, lifetime: seconds.map { .seconds($0) })
     }
 }
 
