@@ -213,8 +213,10 @@ actor DeviceDriver: LiveDevice {
         }
         if case .open(let row) = action { return try await open(row, client) }
         let wallShift = wallShift
+        let known = await known(action.row, client)
         let change = try world.withRecorder { recorder throws(ActionError) in
-            let change = try UserChange(action, recorder, ids: ids, date: SyncClient.date(shiftedBy: wallShift))
+            let change = try UserChange(
+                action, recorder, ids: ids, date: SyncClient.date(shiftedBy: wallShift), isKnown: known.contains)
             guard let change, let record = change.newRecord else { return (change, []) }
             // A note has its name before it is visible.
             return (change, recorder.assign(row: change.row, to: Array(record.text.utf8)))
@@ -233,12 +235,25 @@ actor DeviceDriver: LiveDevice {
         world.client(of: name) { [name] _, _ in [.accepted(device: name, row: change.row)] }
     }
 
+    /// Returns the records of the client among several with one name; empty if there is only one.
+    private func known(_ row: String?, _ client: SyncClient) async -> Set<RecordID> {
+        guard let row else { return [] }
+        let records = world.withRecorder { ($0.records(of: row), []) }
+        var known: Set<RecordID> = []
+        for record in records.count > 1 ? records : [] {
+            let id = RecordID(String(decoding: record, as: UTF8.self))
+            if (try? await client.row(id)) != nil { known.insert(id) }
+        }
+        return known
+    }
+
     /// Opens a note, or the list, from the store.
     private func open(_ row: String?, _ client: SyncClient) async throws {
         var record: RecordID?
         if let row {
+            let known = await known(row, client)
             let found = try world.withRecorder { recorder throws(ActionError) in
-                (try UserChange.record(row, recorder), [])
+                (try UserChange.record(row, recorder, known.contains), [])
             }
             guard try await client.row(found) != nil else { throw ActionError("\(name) does not show \(row)") }
             record = found

@@ -14,15 +14,30 @@ internal import SyncEngine
 /// A run of a scenario in real time: one notes server, and one proxy and one client per device, on free ports of the
 /// loopback interface, with all files in a temporary folder.
 public enum LiveRun {
+    /// An act of a user during a run that the scenario does not have.
+    public struct UserAct: Sendable {
+        let device: String
+        let action: Scenario.Action
+
+        /// Creates an act.
+        public init(device: String, action: Scenario.Action) {
+            self.device = device
+            self.action = action
+        }
+    }
+
     /// Runs a scenario.
     ///
     /// - Parameters:
     ///   - mutants: Deliberate defects of the reference clients and the server.
     ///   - seed: The random seed; the scenario's by default.
+    ///   - acts: Acts of users besides those of the scenario. An act that is not possible, or comes after the last step,
+    ///     has no consequences.
     ///   - onEvent: Called with each event of the history, in order.
     /// - Throws: A `SetupError`, an error of the system, or `CancellationError` if the task is cancelled.
     public static func run(
         _ scenario: Scenario, mutants: [RunMutant] = [], seed: UInt64? = nil,
+        acts: AsyncStream<UserAct>? = nil,
         onEvent: @escaping @Sendable (History.Entry) -> Void = { _ in }
     ) async throws -> RunResult {
         let seed = seed ?? scenario.seed
@@ -36,6 +51,8 @@ public enum LiveRun {
         let server = try await LiveServer.start(scenario, notes, world, folder)
         var outputs: [ProgramOutput] = []
         do {
+            let users = acts.map { acts in Task { for await act in acts { world.perform(act) } } }
+            defer { users?.cancel() }
             outputs = try await run(scenario, world, mutants: mutants.ofClients, folder, server.address, onEvent)
         } catch {
             await server.stop()
@@ -49,7 +66,6 @@ public enum LiveRun {
     }
 
     /// Runs a scenario; returns the output of its devices' programs.
-
     private static func run(
         _ scenario: Scenario, _ world: World, mutants: Set<Mutant>, _ folder: RunFolder,
         _ server: LiveServer.Address, _ onEvent: @escaping @Sendable (History.Entry) -> Void

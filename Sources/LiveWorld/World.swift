@@ -99,6 +99,11 @@ final class World: Sendable {
         fact { state, now in state.director.abort(reason, at: now) }
     }
 
+    /// Performs an act of a user that the scenario does not have.
+    func perform(_ act: LiveRun.UserAct) {
+        fact { state, now in _ = state.director.userActs(act.device, act.action, at: now) }
+    }
+
     /// The result, after the end.
     var result: RunResult {
         state.withLock { state in

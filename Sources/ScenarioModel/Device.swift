@@ -15,6 +15,9 @@ extension Scenario {
 
             /// Whether it is a program.
             var isProgram: Bool { if case .run = self { true } else { false } }
+
+            /// Whether it is a program that acts on its own.
+            var actsOnItsOwn: Bool { if case .run(_, adapter: .none) = self { true } else { false } }
         }
 
         /// How the runner talks to a program.

@@ -100,52 +100,85 @@ public struct History: Sendable {
 
     /// The visible and stored state of a device.
     public struct DeviceState: Hashable, Sendable {
-        /// A note as it is shown.
+        /// A note as it is shown. A reference, because most notes of a state are those of the state before.
         public struct Row: Hashable, Sendable {
-            /// A digest of the values, computed once: most notes of a state are those of the state before.
-            let digest: UInt64
+            private final class Values: Sendable {
+                let digest: UInt64
+                let name: String
+                let title: String?
+                let text: String?
+                let icon: String
+                let isDeleted: Bool
+                let kept: [String]
+                let opacity: String?
+                let isStruck: Bool?
+
+                init(
+                    name: String, title: String?, text: String?, icon: String, isDeleted: Bool, kept: [String],
+                    opacity: String?, isStruck: Bool?
+                ) {
+                    self.name = name
+                    self.title = title
+                    self.text = text
+                    self.icon = icon
+                    self.isDeleted = isDeleted
+                    self.kept = kept
+                    self.opacity = opacity
+                    self.isStruck = isStruck
+                    var encoder = EventEncoder()
+                    encoder.add(name)
+                    encoder.add(title)
+                    encoder.add(text)
+                    encoder.add(icon)
+                    encoder.add(isDeleted)
+                    encoder.add(kept.count)
+                    for text in kept { encoder.add(text) }
+                    encoder.add(opacity)
+                    encoder.add(isStruck.map { $0 ? 1 : 0 })
+                    digest = FNV1a.digest(encoder.bytes)
+                }
+            }
+
+            private let values: Values
+
+            /// A digest of the values, computed once.
+            var digest: UInt64 { values.digest }
             /// The note's name in the scenario.
-            public let name: String
+            public var name: String { values.name }
             /// The title.
-            public let title: String?
+            public var title: String? { values.title }
             /// The text.
-            public let text: String?
+            public var text: String? { values.text }
             /// The icon beside the note: none, upload, conflict or error.
-            public let icon: String
+            public var icon: String { values.icon }
             /// Whether a deletion is pending.
-            public let isDeleted: Bool
+            public var isDeleted: Bool { values.isDeleted }
             /// Every text stored for the note.
-            public let kept: [String]
+            public var kept: [String] { values.kept }
             /// The opacity, from 0 to 1, as in scenario files; `nil` if the client does not publish it.
-            public let opacity: String?
+            public var opacity: String? { values.opacity }
             /// Whether the note is struck through; `nil` if the client does not publish it.
-            public let isStruck: Bool?
+            public var isStruck: Bool? { values.isStruck }
 
             /// Creates a row.
             public init(
                 name: String, title: String?, text: String?, icon: String, isDeleted: Bool, kept: [String],
                 opacity: String? = nil, isStruck: Bool? = nil
             ) {
-                self.name = name
-                self.title = title
-                self.text = text
-                self.icon = icon
-                self.isDeleted = isDeleted
-                self.kept = kept
-                self.opacity = opacity
-                self.isStruck = isStruck
-                var encoder = EventEncoder()
-                encoder.add(name)
-                encoder.add(title)
-                encoder.add(text)
-                encoder.add(icon)
-                encoder.add(isDeleted)
-                encoder.add(kept.count)
-                for text in kept { encoder.add(text) }
-                encoder.add(opacity)
-                encoder.add(isStruck.map { $0 ? 1 : 0 })
-                digest = FNV1a.digest(encoder.bytes)
+                values = Values(
+                    name: name, title: title, text: text, icon: icon, isDeleted: isDeleted, kept: kept,
+                    opacity: opacity, isStruck: isStruck)
             }
+
+            public static func == (left: Row, right: Row) -> Bool {
+                let (one, other) = (left.values, right.values)
+                if one === other { return true }
+                return one.digest == other.digest && one.name == other.name && one.title == other.title
+                    && one.text == other.text && one.icon == other.icon && one.isDeleted == other.isDeleted
+                    && one.kept == other.kept && one.opacity == other.opacity && one.isStruck == other.isStruck
+            }
+
+            public func hash(into hasher: inout Hasher) { hasher.combine(digest) }
         }
 
         /// The notes.
@@ -239,8 +272,10 @@ public struct History: Sendable {
         let sentAt: Nanoseconds
         /// The index of the request's entry.
         let sentIndex: Int
+        /// The index of the entry of the connection attempt whose first request it is; `nil` if it is not the first.
+        let dialIndex: Int?
         /// Whether the request is the first of a recorded connection attempt.
-        let isFirstOfAttempt: Bool
+        var isFirstOfAttempt: Bool { dialIndex != nil }
         /// Whether a captive portal responds instead of the server.
         let isOnPortal: Bool
         var arrivedAt: Nanoseconds?
@@ -257,6 +292,12 @@ public struct History: Sendable {
         var bytesDown = 0
         /// The number of the revision that the response names.
         var revision: Int?
+        /// The number of the connection; `nil` if it is not known.
+        let connection: Int?
+        /// The time at which the client closed the connection; `nil` if it did not.
+        var disconnectedAt: Nanoseconds?
+        /// The time at which the fault applies.
+        var faultAt: Nanoseconds?
         /// The fault that applies, and its point; `nil` for the point of the fault itself.
         var fault: (index: Int, point: Scenario.Fault.Point?)?
     }
@@ -265,45 +306,61 @@ public struct History: Sendable {
     ///
     /// - Parameter isPortal: Returns whether a link of a device, given by its name, has a captive portal.
     func exchanges(isPortal: (_ device: String, _ link: String) -> Bool = { _, _ in false }) -> [Exchange] {
-        var order: [Int] = []
-        var found: [Int: Exchange] = [:]
-        var attempts: Set<Int> = []
+        var found: [Exchange] = []
+        var positions: [Int: Int] = [:]
+        func change(_ id: Int, _ body: (inout Exchange) -> Void) {
+            if let position = positions[id] { body(&found[position]) }
+        }
+        var attempts: [Int: Int] = [:]
         var portals: Set<String> = []
+        var ends: [Int: Nanoseconds] = [:]
         for (index, entry) in entries.enumerated() {
             switch entry.event {
             case .network(let device, let link, _):
                 if isPortal(device, link) { portals.insert(device) } else { portals.remove(device) }
-            case .connectionAttempt(let connection, _): attempts.insert(connection)
+            case .connectionAttempt(let connection, _): attempts[connection] = index
             case .request(let id, let actor, let method, let row, let key, let digest, let connection):
-                order.append(id)
-                found[id] = Exchange(
+                let dialIndex = connection.flatMap { attempts.removeValue(forKey: $0) }
+                let exchange = Exchange(
                     id: id, actor: actor, method: method, row: row, key: key, bodyDigest: digest, sentAt: entry.time,
-                    sentIndex: index, isFirstOfAttempt: connection.map { attempts.remove($0) != nil } ?? false,
-                    isOnPortal: portals.contains(actor))
-            case .named(let id, let row): found[id]?.row = row
-            case .contents(let id, let contents): found[id]?.contents = contents
-            case .requestSent(let id, let bytes): found[id]?.bytesUp = bytes
-            case .fault(let index, let id, let point): found[id]?.fault = (index, point)
+                    sentIndex: index, dialIndex: dialIndex,
+                    isOnPortal: portals.contains(actor), connection: connection)
+                positions[id] = found.count
+                found.append(exchange)
+            case .named(let id, let row): change(id) { $0.row = row }
+            case .contents(let id, let contents): change(id) { $0.contents = contents }
+            case .requestSent(let id, let bytes): change(id) { $0.bytesUp = bytes }
+            case .fault(let index, let id, let point):
+                change(id) { exchange in
+                    exchange.fault = (index, point)
+                    exchange.faultAt = entry.time
+                }
+            case .connectionEnded(let connection, _): ends[connection] = entry.time
             case .arrived(let id):
-                found[id]?.arrivedAt = entry.time
-                found[id]?.arrivedIndex = index
+                change(id) { ($0.arrivedAt, $0.arrivedIndex) = (entry.time, index) }
             case .serverResponded(let id, let status, let bytes, let revision):
-                found[id]?.serverStatus = status
-                found[id]?.respondedIndex = index
-                found[id]?.bytesDown = bytes
-                found[id]?.revision = revision
-                // A response implies an arrived request, even if no arrival was recorded.
-                if let exchange = found[id], exchange.arrivedAt == nil {
-                    found[id]?.arrivedAt = entry.time
-                    found[id]?.arrivedIndex = index
+                change(id) { exchange in
+                    exchange.serverStatus = status
+                    exchange.respondedIndex = index
+                    exchange.bytesDown = bytes
+                    exchange.revision = revision
+                    // A response implies an arrived request, even if no arrival was recorded.
+                    if exchange.arrivedAt == nil {
+                        (exchange.arrivedAt, exchange.arrivedIndex) = (entry.time, index)
+                    }
                 }
             case .responseReceived(let id, let status):
-                found[id]?.receivedStatus = status
-                found[id]?.end = (index, entry.time)
-            case .failed(let id): found[id]?.end = (index, entry.time)
+                change(id) { exchange in
+                    exchange.receivedStatus = status
+                    exchange.end = (index, entry.time)
+                }
+            case .failed(let id): change(id) { $0.end = (index, entry.time) }
             default: break
             }
         }
-        return order.compactMap { found[$0] }
+        for position in found.indices {
+            if let connection = found[position].connection { found[position].disconnectedAt = ends[connection] }
+        }
+        return found
     }
 }

@@ -14,9 +14,9 @@ public struct HistoryRecorder: Sendable {
     private var hash = FNV1a()
     private var encoder = EventEncoder()
     private var hasEnded = false
-    /// The names of records, and the latest record of each name.
+    /// The names of records, and the records of each name, the latest last.
     private var rows: [[UInt8]: String] = [:]
-    private var records: [String: [UInt8]] = [:]
+    private var records: [String: [[UInt8]]] = [:]
     private var exchanges: [Source: Int] = [:]
     private var connections: [Source: Int] = [:]
     /// Exchanges of records without a name, in order.
@@ -64,7 +64,9 @@ public struct HistoryRecorder: Sendable {
         let entry = history.append(event, at: now - start)
         encoder.removeAll()
         entry.encode(into: &encoder)
-        for byte in encoder.bytes { hash.add(byte) }
+        var rolling = hash
+        for byte in encoder.bytes { rolling.add(byte) }
+        hash = rolling
         if case .phase(.ended) = event { hasEnded = true }
         return true
     }
@@ -134,7 +136,8 @@ public struct HistoryRecorder: Sendable {
     /// the caller to record.
     public mutating func assign(row: String, to record: [UInt8]) -> [History.Event] {
         rows[record] = row
-        records[row] = record
+        records[row, default: []].removeAll { $0 == record }
+        records[row, default: []].append(record)
         namings += 1
         let named = unnamed.filter { $0.record == record }
         unnamed.removeAll { $0.record == record }
@@ -142,7 +145,11 @@ public struct HistoryRecorder: Sendable {
     }
 
     /// Returns the record that has a name in the scenario; of several the last one assigned.
-    public func record(of row: String) -> [UInt8]? { records[row] }
+    public func record(of row: String) -> [UInt8]? { records[row]?.last }
+
+    /// Returns the records that have or had a name in the scenario, the latest last: a note that is restored under
+    /// another identifier keeps its name.
+    public func records(of row: String) -> [[UInt8]] { records[row] ?? [] }
 
     /// Returns the name of a record in the scenario; `nil` if it has none.
     public func row(of record: [UInt8]) -> String? { rows[record] }
@@ -194,7 +201,9 @@ public struct HistoryRecorder: Sendable {
     /// Returns the revision that the entity tag of the last response to an actor names: its text between the quotes;
     /// `nil` if no response did.
     public func revision(of row: String, receivedBy actor: String) -> String? {
-        guard let record = records[row], let tag = entityTags[Subject(actor: actor, record: record)] else { return nil }
+        guard let record = record(of: row), let tag = entityTags[Subject(actor: actor, record: record)] else {
+            return nil
+        }
         let parts = tag.split(separator: "\"", omittingEmptySubsequences: false)
         return parts.count == 3 ? String(parts[1]) : nil
     }

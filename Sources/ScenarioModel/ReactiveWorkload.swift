@@ -68,12 +68,22 @@ struct ReactiveWorkload {
     /// Records a change of a device's state.
     mutating func stateChanged(_ device: String, _ state: History.DeviceState, at time: Nanoseconds) {
         for index in entries.indices where [device, Scenario.anyDevice].contains(entries[index].device) {
+            if holding.isEmpty, !Self.mayHold(state, entries[index].condition) { continue }
             let found = Set(
                 Self.rows(state, entries[index].condition).map { Subject(entry: index, device: device, row: $0) })
             let begun = found.subtracting(holding)
             holding = holding.filter { $0.entry != index || $0.device != device }.union(found)
             for subject in begun.sorted(by: { ($0.row ?? "") < ($1.row ?? "") }) { plan(subject, at: time) }
         }
+    }
+
+    /// Returns `false` if a condition of any note's icon holds for no note, which is so in most states.
+    private static func mayHold(_ state: History.DeviceState, _ condition: StateCondition) -> Bool {
+        guard condition.row == nil else { return true }
+        for check in condition.checks where check.key == .icon {
+            if !state.rows.contains(where: { ($0.icon == check.value) != check.isNegated }) { return false }
+        }
+        return true
     }
 
     private mutating func plan(_ subject: Subject, at time: Nanoseconds) {
@@ -89,6 +99,11 @@ struct ReactiveWorkload {
         let ofNotes: [StateCondition.Check.Key] = [.icon, .text, .title, .keeps]
         guard condition.row == nil, condition.checks.contains(where: { ofNotes.contains($0.key) }) else {
             return state.satisfies(condition) ? [condition.row] : []
+        }
+        if condition.checks.allSatisfy({ $0.key == .icon }) {
+            return state.rows.filter { row in
+                condition.checks.allSatisfy { (row.icon == $0.value) != $0.isNegated }
+            }.map(\.name)
         }
         return state.rows.filter { row in
             History.DeviceState(rows: [row], outbox: state.outbox, screen: state.screen)

@@ -110,6 +110,12 @@ struct RunFacts {
     private let senders: Set<String>
     /// The exchanges that concern each note of each user, as indices of ``exchanges``.
     private(set) var exchangesByNote: [Note: [Int]] = [:]
+    /// The numbers of the exchanges that were recorded when a fault ceased to hold their connection. The client may have
+    /// sent them earlier.
+    private(set) var heldBack: Set<Int> = []
+    /// The notes that a user has restored under another identifier after their deletion. The name stands for two notes
+    /// then, of which one device may have the first, and another device the second.
+    let restored: Set<Note>
 
     /// A note of a user.
     struct Note: Hashable {
@@ -125,7 +131,6 @@ struct RunFacts {
         self.history = history
         self.exchanges = exchanges
         self.duplicates = duplicates
-        self.changes = changes
         self.lateness = lateness
         wasAborted = history.wasAborted
         endIndex = history.entries.count
@@ -138,14 +143,59 @@ struct RunFacts {
             if case (let actor, .send)? = step.action { senders.insert(actor) }
         }
         self.senders = senders
+        restored = Self.restored(history, exchanges, users)
+        let restored = restored
+        self.changes = changes.filter { change in
+            users[change.device].map { !restored.contains(Note(user: $0, row: change.row)) } ?? true
+        }
         devices = scenario.devices.map { Device(device: $0) }
         collect()
+        for note in restored {
+            for index in devices.indices where devices[index].device.user == note.user {
+                devices[index].rows[note.row] = nil
+                devices[index].changes.removeAll { $0.name == note.row }
+            }
+        }
+        var held: [Int: Nanoseconds] = [:]
         for (index, exchange) in exchanges.enumerated() {
-            if let device = devices.firstIndex(where: { $0.name == exchange.actor }) {
+            if let connection = exchange.connection {
+                if let end = held[connection], exchange.sentAt <= end + slack { heldBack.insert(exchange.id) }
+                if let end = heldUntil(exchange) { held[connection] = end }
+            }
+            // A request on a connection that the client has closed was held back since then.
+            let isLate = exchange.disconnectedAt.map { $0 < exchange.sentAt } ?? false
+            if !isLate, let device = devices.firstIndex(where: { $0.name == exchange.actor }) {
                 devices[device].exchanges.append(index)
             }
-            if let note = note(of: exchange) { exchangesByNote[note, default: []].append(index) }
+            if let note = note(of: exchange), !restored.contains(note) {
+                exchangesByNote[note, default: []].append(index)
+            }
         }
+    }
+
+    /// Returns the notes of which an actor has sent a POST after its user has resolved a conflict: the deleted note gets
+    /// another identifier.
+    private static func restored(
+        _ history: History, _ exchanges: [History.Exchange], _ users: [String: String]
+    ) -> Set<Note> {
+        var posts: [Int: History.Exchange] = [:]
+        for exchange in exchanges where exchange.method == "POST" && exchange.row != nil {
+            posts[exchange.sentIndex] = exchange
+        }
+        if posts.isEmpty { return [] }
+        var resolved: Set<[String]> = []
+        var found: Set<Note> = []
+        for (index, entry) in history.entries.enumerated() {
+            if case .action(let actor, let text) = entry.event {
+                let words = text.split(separator: " ", maxSplits: 2)
+                if words.count > 1, words[0] == "resolves" { resolved.insert([actor, String(words[1])]) }
+            } else if let post = posts[index], let row = post.row, let user = users[post.actor],
+                resolved.contains([post.actor, row])
+            {
+                found.insert(Note(user: user, row: row))
+            }
+        }
+        return found
     }
 
     // MARK: Collection
@@ -258,6 +308,28 @@ struct RunFacts {
         else { return nil }
         return reply
     }
+
+    /// Returns the time until which a fault may keep the next request on the connection of an exchange from being
+    /// recorded; `nil` if none does. The client ends it by closing the connection.
+    func heldUntil(_ exchange: History.Exchange) -> Nanoseconds? {
+        guard let fault = exchange.fault, let since = exchange.faultAt, scenario.faults.indices.contains(fault.index)
+        else { return nil }
+        let closed = exchange.disconnectedAt ?? Nanoseconds(.max)
+        switch scenario.faults[fault.index].action {
+        case .hold(let time): return min(since + time, closed)
+        case .mute: return closed
+        default: return nil
+        }
+    }
+
+    /// Whether the client has closed the connection when the response arrived, so that it may not have read it.
+    func mayBeUnread(_ exchange: History.Exchange) -> Bool {
+        guard let end = exchange.end, let closed = exchange.disconnectedAt else { return false }
+        return closed <= end.time + slack
+    }
+
+    /// The time by which two reports of one connection may be out of order: none in virtual time.
+    private var slack: Nanoseconds { world?.isVirtual == true ? .zero : .milliseconds(100) }
 
     /// Whether the client has received the server's own response.
     func isAnswered(_ exchange: History.Exchange) -> Bool {

@@ -140,6 +140,11 @@ extension ScenarioDirector {
             && actors.allSatisfy { $0.act == nil && $0.queue.isEmpty && $0.restart == nil }
     }
 
+    /// Whether a program that acts on its own has neither ended nor been silent for long: its first request may follow.
+    private var hasProgramAtWork: Bool {
+        actors.contains { $0.device?.client.actsOnItsOwn == true && $0.isRunning && !$0.isSettled }
+    }
+
     /// Whether every entry of every network has begun.
     var hasAllChanges: Bool { start.map { now >= $0 + lastChange } ?? false }
 
@@ -158,7 +163,8 @@ extension ScenarioDirector {
             if !strayWrites.isEmpty { strayWrites = strayWrites.filter { $0.value > now } }
             startActs(actual ?? now)
             guard phase == .script else { return }
-            let isComplete = isQuiet && (plan.isFinished && !reactions.hasPlanned && !isOpen || hasOnlyPolls)
+            let isPlayed = plan.isFinished && !reactions.hasPlanned && !isOpen || hasOnlyPolls
+            let isComplete = isQuiet && !hasProgramAtWork && isPlayed
             quietSince = isComplete ? quietSince ?? now : nil
             if let quietSince, now - quietSince >= Self.quietMin { return beginHeal() }
             // Nothing can change what is left: no step or change of a link has a known time, and the world is idle.

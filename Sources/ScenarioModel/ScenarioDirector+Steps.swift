@@ -1,4 +1,4 @@
-internal import Determinism
+public import Determinism
 internal import LinkModel
 
 /// Changes of links, and steps.
@@ -65,6 +65,18 @@ extension ScenarioDirector {
             record(.action(actor: actors[index].name, Scenario.Action.start.description))
             order(.startClient(newAct(step: nil, index, change: .start), device: actors[index].name))
         }
+    }
+
+    /// Performs an act of a device's user that the scenario does not have, after the acts that the device has begun. An act
+    /// that is not possible has no consequences. Returns whether the act will be performed: the script phase has not ended,
+    /// and the device's client runs.
+    public mutating func userActs(_ device: String, _ action: Scenario.Action, at time: Instant) -> Bool {
+        advance(to: time)
+        guard phase == .script, let start, let index = actorIndex[device], actors[index].isRunning else { return false }
+        actors[index].queue.append(WaitingAction(step: nil, action: action, planned: now - start))
+        isIdle = false
+        startNext(of: index, start, now)
+        return true
     }
 
     mutating func takeMissed() {

@@ -85,13 +85,13 @@ public enum RequestFacts {
     private static func account(
         _ credentials: String, _ recorder: inout HistoryRecorder
     ) -> RequestContents.Account? {
-        let parts = credentials.split(separator: " ", maxSplits: 1)
+        let parts = credentials.utf8.split(separator: UInt8(ascii: " "), maxSplits: 1)
         guard parts.count == 2 else { return nil }
-        switch parts[0].lowercased() {
+        switch String(Substring(parts[0])).lowercased() {
         case "basic":
-            guard let bytes = Base64.decode(parts[1].utf8) else { return nil }
+            guard let bytes = Base64.decode(parts[1]) else { return nil }
             return .user(String(decoding: bytes.prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self))
-        case "bearer": return .token(recorder.token(Array(parts[1].utf8)))
+        case "bearer": return .token(recorder.token(Array(parts[1])))
         default: return nil
         }
     }

@@ -4,6 +4,21 @@ public import NotesService
 public import ScenarioModel
 public import SyncEngine
 
+/// Where the notes of a run's server are. Both have the same responses.
+public enum ServerStorage: Hashable, Sendable {
+    /// In a SQLite database in memory, as those of a server without a file.
+    case sqlite
+    /// In collections, which are faster.
+    case collections
+}
+
+extension Scenario {
+    /// Whether a step sends a request past a client's queue, which may be of any resource.
+    fileprivate var hasRawRequests: Bool {
+        steps.contains { if case (_, .send)? = $0.action { true } else { false } }
+    }
+}
+
 /// The notes service of a run with the notes of its scenario. Scenario and seed determine all identifiers.
 public struct RunServer: Sendable {
     /// The password of every user.
@@ -24,11 +39,13 @@ public struct RunServer: Sendable {
     ///
     /// - Parameters:
     ///   - path: The database; `nil` keeps it in memory.
+    ///   - storage: Where the notes are without a path. A scenario with raw requests has a database.
     ///   - mutants: Deliberate defects.
     ///   - now: Returns the wall-clock time in milliseconds since 1970.
     ///   - monotonicNow: Returns the monotonic time in milliseconds.
     public init(
-        _ scenario: Scenario, seed: UInt64, path: String? = nil, mutants: Set<ServerMutant> = [],
+        _ scenario: Scenario, seed: UInt64, path: String? = nil, storage: ServerStorage = .sqlite,
+        mutants: Set<ServerMutant> = [],
         now: (@Sendable () -> Int)? = nil,
         monotonicNow: (@Sendable () -> Int)? = nil
     ) throws(SetupError) {
@@ -47,7 +64,11 @@ public struct RunServer: Sendable {
         users = Set(scenario.devices.map(\.user) + scenario.writers.map(\.user)).sorted()
         var names: [(row: String, uuid: String)] = []
         do {
-            store = try NotesStore(path: path, contract: contract) { epochs.short() }
+            if path == nil, storage == .collections, !scenario.hasRawRequests {
+                store = NotesStore(inCollectionsFor: contract) { epochs.short() }
+            } else {
+                store = try NotesStore(path: path, contract: contract) { epochs.short() }
+            }
             for note in scenario.notes + (scenario.fill?.seedNotes(seed: seed) ?? []) {
                 let uuid = notes.uuid()
                 names.append((note.row, uuid))

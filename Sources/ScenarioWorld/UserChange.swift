@@ -26,8 +26,10 @@ public struct UserChange: Sendable {
     /// - Parameters:
     ///   - ids: Identifiers of new notes.
     ///   - date: The date of the change in the contract's format.
+    ///   - isKnown: Whether the device has a record, of several with one name.
     public init?(
-        _ action: Scenario.Action, _ recorder: HistoryRecorder, ids: RandomIdentifiers, date: String
+        _ action: Scenario.Action, _ recorder: HistoryRecorder, ids: RandomIdentifiers, date: String,
+        isKnown: (RecordID) -> Bool
     ) throws(ActionError) {
         self.action = action
         self.date = date
@@ -37,16 +39,16 @@ public struct UserChange: Sendable {
             record = RecordID(ids.uuid())
         case .edit(let row, _, _), .delete(let row), .resolve(let row, _, _), .choose(let row, _), .keep(let row):
             self.row = row
-            record = try Self.record(row, recorder)
+            record = try Self.record(row, recorder, isKnown)
         case .pin(let row):
             self.row = row
-            record = try Self.record(row, recorder)
+            record = try Self.record(row, recorder, isKnown)
         case .call(let name, let arguments):
             guard ReferenceClient.Call(rawValue: name) != nil else {
                 throw ActionError("the reference client has no call '\(name)'")
             }
             row = arguments.first { $0.name == "note" }?.value ?? ""
-            record = try Self.record(row, recorder)
+            record = try Self.record(row, recorder, isKnown)
         case .sync, .kill, .start: return nil
         case .editStale, .deleteStale, .open, .send, .upgrade, .clock:
             throw ActionError("the action is not a change of a note")
@@ -58,10 +60,13 @@ public struct UserChange: Sendable {
         if case .call(let name, _) = action { name != ReferenceClient.Call.retry.rawValue } else { true }
     }
 
-    /// Returns the identifier of a note.
-    public static func record(_ row: String, _ recorder: HistoryRecorder) throws(ActionError) -> RecordID {
-        guard let record = recorder.record(of: row) else { throw ActionError("no note is called '\(row)'") }
-        return RecordID(String(decoding: record, as: UTF8.self))
+    /// Returns the identifier of a note: of several with one name the last one that the device has, or else the last.
+    public static func record(
+        _ row: String, _ recorder: HistoryRecorder, _ isKnown: (RecordID) -> Bool = { _ in true }
+    ) throws(ActionError) -> RecordID {
+        let records = recorder.records(of: row).map { RecordID(String(decoding: $0, as: UTF8.self)) }
+        guard let last = records.last else { throw ActionError("no note is called '\(row)'") }
+        return records.count == 1 ? last : records.last(where: isKnown) ?? last
     }
 
     /// The identifier that the name of the note stands for from now on, before the change is made: a note has its name

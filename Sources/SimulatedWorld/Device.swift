@@ -436,7 +436,8 @@ final class Device {
             default: break
             }
             let date = Server.date(at: world.now + wallShift)
-            let change = try UserChange(action, world.recorder, ids: ids, date: date)
+            let change = try UserChange(
+                action, world.recorder, ids: ids, date: date, isKnown: { isKnown($0) })
             // A note has its name before it is visible.
             if let change, let record = change.newRecord { world.assign(row: change.row, to: record.text) }
             make(change, finish)
@@ -444,6 +445,9 @@ final class Device {
             finish(error.description)
         }
     }
+
+    /// Returns whether the client that runs has a record.
+    func isKnown(_ record: RecordID) -> Bool { value { $0.engine.record(record) } != nil }
 
     /// Makes a change, or a request to sync if there is none; after the restart of a killed client, if it must.
     private func make(_ change: UserChange?, _ finish: @escaping (String?) -> Void) {

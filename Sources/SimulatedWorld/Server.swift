@@ -26,9 +26,12 @@ final class Server {
     let run: RunServer
     private let clock = Clock()
 
-    init(_ scenario: Scenario, seed: UInt64, mutants: Set<ServerMutant>) throws(SetupError) {
+    init(
+        _ scenario: Scenario, seed: UInt64, storage: ServerStorage, mutants: Set<ServerMutant>
+    ) throws(SetupError) {
         run = try RunServer(
-            scenario, seed: seed, mutants: mutants, now: { [clock] in Self.startMilliseconds + clock.monotonic },
+            scenario, seed: seed, storage: storage, mutants: mutants,
+            now: { [clock] in Self.startMilliseconds + clock.monotonic },
             monotonicNow: { [clock] in clock.monotonic })
     }
 

@@ -43,7 +43,7 @@ final class World {
     private var eventsAtNow = 0
 
     init(
-        _ scenario: Scenario, seed: UInt64, mutants: [RunMutant], kill: SimulatedRun.Kill?,
+        _ scenario: Scenario, seed: UInt64, mutants: [RunMutant], kill: SimulatedRun.Kill?, storage: ServerStorage,
         onEvent: ((History.Entry) -> Void)?, onStep: ((SimulatedStep) -> Bool)? = nil
     ) throws(SetupError) {
         self.scenario = scenario
@@ -57,7 +57,7 @@ final class World {
         } catch {
             throw SetupError(error.description)
         }
-        server = try Server(scenario, seed: seed, mutants: mutants.ofServer)
+        server = try Server(scenario, seed: seed, storage: storage, mutants: mutants.ofServer)
         for (row, uuid) in server.run.names { _ = recorder.assign(row: row, to: Array(uuid.utf8)) }
         devices = scenario.devices.map { Device($0, in: self) }
         writers = scenario.writers.map { Writer($0, in: self) }
@@ -77,7 +77,7 @@ final class World {
                 isIdle = true
                 director.idle(at: now)
                 collectOrders()
-            } else if let deadline = director.nextDeadline, next.map({ deadline <= $0 }) ?? true {
+            } else if let deadline = directorDeadline(), next.map({ deadline <= $0 }) ?? true {
                 isIdle = false
                 advance(to: max(now, deadline))
                 director.advance(to: now)
@@ -97,6 +97,13 @@ final class World {
             }
         }
         if let setupFailure { throw SetupError("\(scenario.name): \(setupFailure)") }
+    }
+
+    /// Returns the director's deadline, in place: a copy of the director is expensive.
+    @inline(never)
+    private func directorDeadline() -> Instant? {
+        func value(_ director: inout ScenarioDirector) -> Instant? { director.nextDeadline }
+        return value(&director)
     }
 
     /// Ends a run that would not end.

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ScenarioModel
 
-/// Clients that start again by themselves, devices that do not come back, and optional steps.
+/// Clients that start again by themselves, devices that do not come back, optional steps, and acts without a step.
 @Suite struct DirectorRestartTests {
     private typealias Tests = ScenarioDirectorTests
 
@@ -39,6 +39,26 @@ import Testing
         let world = try FakeWorld(scenario)
         #expect(world.run().result == .pass)
         #expect(Self.starts(world).contains(.milliseconds(14_005)))
+    }
+
+    /// An act of a user that no step has is performed after the device's current act, and reaches the server.
+    @Test func actsWithoutAStepArePerformed() throws {
+        var scenario = Self.scenario()
+        scenario.steps = [Tests.at(10, "A", Tests.edit("two")), Tests.at(20, "A", .sync)]
+        let world = try FakeWorld(scenario)
+        world.act("A", Tests.edit("three"), at: .seconds(15))
+        // One that is not possible has no consequences; nor has one of an unknown device, or after the end of the script.
+        world.act("A", .edit(row: "n9", title: nil, text: "x"), at: .seconds(16))
+        world.act("Z", Tests.edit("four"), at: .seconds(17))
+        world.act("A", Tests.edit("late"), at: .seconds(900))
+        #expect(world.run().result == .pass)
+        #expect(world.acceptedActs.prefix(3) == [true, true, false])
+        let texts = Self.times(world) { if case .accepted("A", "n1") = $0 { true } else { false } }
+        #expect(texts.count == 2)
+        let servers = world.recorder.history.entries.compactMap { entry -> String? in
+            if case .server(let rows) = entry.event { rows.first { $0.name == "n1" }?.text } else { nil }
+        }
+        #expect(servers == ["three"])
     }
 
     /// An action while the client is dead is performed once it runs.

@@ -64,6 +64,13 @@ final class FakeWorld {
         for device in scenario.devices { clients[device.name] = Client() }
     }
 
+    /// Acts of a user that the scenario does not have, with their times; and whether each was accepted.
+    func act(_ device: String, _ action: Scenario.Action, at span: Nanoseconds) {
+        after(span) { [unowned self] in acceptedActs.append(director.userActs(device, action, at: now)) }
+    }
+
+    private(set) var acceptedActs: [Bool] = []
+
     /// Runs the scenario to its end and returns its verdict.
     @discardableResult
     func run() -> Verdict {

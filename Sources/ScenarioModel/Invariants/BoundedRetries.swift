@@ -47,6 +47,8 @@ enum BoundedRetries: InvariantCheck {
             + run.history.entries.compactMap { entry in
                 if case .started(device.name) = entry.event { entry.time } else { nil }
             }
+            // A fault may respond for the server, so that the client repeats its requests once.
+            + device.exchanges.compactMap { run.reply(to: run.exchanges[$0]) == nil ? nil : run.exchanges[$0].sentAt }
         let accepted = run.changes.count { $0.device == device.name }
         let planned = run.scenario.steps.count { $0.action?.actor == device.name && $0.action?.action.isWrite == true }
         var flapping = (count: 0, allowed: accepted > 0 ? accepted : planned)
@@ -92,13 +94,14 @@ enum BoundedRetries: InvariantCheck {
     private static func early(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
         for index in device.exchanges {
             let first = run.exchanges[index]
-            guard let end = first.end, let seconds = retryAfter(first, run) else { continue }
+            guard let end = first.end, !run.mayBeUnread(first), let seconds = retryAfter(first, run) else { continue }
             let floor = end.time + seconds
             for later in device.exchanges where later > index {
                 let exchange = run.exchanges[later]
                 if exchange.sentAt >= floor { break }
                 // A long request may have been on its way, and a new process does not know the response.
                 if exchange.sentIndex < end.index || exchange.sentAt <= end.time + slack || exchange.bytesUp > 16 << 10
+                    || run.heldBack.contains(exchange.id) || exchange.dialIndex.map({ $0 < end.index }) ?? false
                 {
                     continue
                 }
@@ -150,7 +153,9 @@ enum BoundedRetries: InvariantCheck {
             }
             rows[subject] = (count, exchange)
             if exchange.method == "GET", let row = exchange.row { reads[row] = exchange.sentIndex }
-            if count < stormMin { continue }
+            // The index and the probe of the path, which are sent in turn, are reads without a note.
+            let isIndexOrProbe = exchange.method == "GET" && exchange.row == nil
+            if count < (isIndexOrProbe ? 2 * stormMin : stormMin) { continue }
             return InvariantViolation(
                 "\(device.name) sends \(exchange.method) \(exchange.row ?? "index") \(count) times in a row up to "
                     + "\(RunFacts.text(exchange.sentAt)), each time less than \(TimeFormat.duration(half)) after a failure",

@@ -18,26 +18,35 @@ enum Convergence: InvariantCheck {
         for device in run.devices where device.device.isRestored {
             guard let state = device.state else { continue }
             var open: Set<String> = []
-            var shown: [String: RunFacts.Row] = [:]
+            // The name of a restored note may stand for two notes.
+            var shown: [String: [RunFacts.Row]] = [:]
+            let user = device.device.user
             for row in state.rows {
                 if row.icon == "upload", hasQuiesced {
                     return InvariantViolation(
                         "\(device.name) shows \(row.name) as pending at the end", at: run.endIndex, of: device.name,
                         row.name)
                 }
-                if row.icon != "none" || row.isDeleted { open.insert(row.name) } else { shown[row.name] = row }
+                if row.icon != "none" || row.isDeleted {
+                    open.insert(row.name)
+                } else {
+                    shown[row.name, default: []].append(row)
+                }
             }
-            let user = device.device.user
             let stored = rows.filter { $0.user == user && !open.contains($0.name) }
-            let byName = Dictionary(stored.map { ($0.name, $0) }) { first, _ in first }
-            for row in state.rows where shown[row.name] != nil {
-                let found = byName[row.name]
-                if let found, found.title == row.title, found.text == row.text { continue }
+            let byName = Dictionary(grouping: stored, by: \.name)
+            for row in state.rows where !open.contains(row.name) {
+                let found = byName[row.name] ?? []
+                if found.count >= shown[row.name]?.count ?? 0,
+                    found.contains(where: { $0.title == row.title && $0.text == row.text })
+                {
+                    continue
+                }
                 return InvariantViolation(
                     "\(device.name) shows \(row.name) at the end, unlike the server", at: run.endIndex, of: device.name,
                     row.name)
             }
-            if let missing = stored.first(where: { shown[$0.name] == nil }) {
+            if let missing = stored.first(where: { (byName[$0.name]?.count ?? 0) > shown[$0.name]?.count ?? 0 }) {
                 return InvariantViolation(
                     "\(device.name) does not show \(missing.name) at the end, and the server has it", at: run.endIndex,
                     of: device.name, missing.name)

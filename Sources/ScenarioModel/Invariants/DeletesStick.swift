@@ -6,7 +6,9 @@ enum DeletesStick: InvariantCheck {
             + "again or resolved a conflict of it; or a note that was deleted on a device appears there again without "
             + "a conflict or error, and no user has acted on it and no other client has written it.",
         worlds: "Both. The end is checked only if the server's notes were read.",
-        blindSpots: "Notes with requests past the client.",
+        blindSpots:
+            "Notes with requests past the client; notes that the contract orig, which has no tombstones, creates "
+            + "again with a late or repeated POST.",
         source: "story S20, S21, S23; the 2013 client dropped its tombstone whatever the response was")
 
     static func violation(in run: RunFacts) -> InvariantViolation? { onServer(run) ?? inViews(run) }
@@ -18,6 +20,7 @@ enum DeletesStick: InvariantCheck {
             // A repeated deletion may be that of a note with the same name that was deleted before.
             guard let note = run.note(of: deletion), seen.insert(note).inserted,
                 run.finalRow(note.row, of: note.user) != nil,
+                !run.exchanges(of: note.row, note.user).contains(where: { NoDuplicateEffect.isLateCreation($0, run) }),
                 !hasDecision(note, after: deletion.arrivedIndex, run)
             else { continue }
             return InvariantViolation(

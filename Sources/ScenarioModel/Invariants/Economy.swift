@@ -25,10 +25,12 @@ enum Economy: InvariantCheck {
     }
 
     private static func refetch(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
-        var received: [String: (revision: Int, index: Int)] = [:]
+        var received: [String: Received] = [:]
         for index in device.exchanges {
             let exchange = run.exchanges[index]
-            guard let row = exchange.row, let end = exchange.end else { continue }
+            guard let row = exchange.row, let end = exchange.end, !run.heldBack.contains(exchange.id),
+                run.note(of: exchange).map({ !run.restored.contains($0) }) ?? true
+            else { continue }
             if exchange.method != "GET" {
                 // The response to a write may leave the client with another revision.
                 received[row] = nil
@@ -37,23 +39,47 @@ enum Economy: InvariantCheck {
             guard exchange.receivedStatus == 200, run.isAnswered(exchange), exchange.fault == nil,
                 let revision = exchange.revision
             else { continue }
-            if let before = received[row], before.revision == revision,
+            if let before = received[row], before.revision == revision, !isNew(exchange, since: before, run),
                 !device.starts.contains(where: { $0.index > before.index && $0.index < end.index })
             {
                 return InvariantViolation(
                     "\(device.name) fetches revision \(revision) of \(row) at \(RunFacts.text(exchange.sentAt)) again",
                     at: exchange.sentIndex, of: device.name, row)
             }
-            received[row] = (revision, end.index)
+            received[row] = Received(revision: revision, sentIndex: exchange.sentIndex, index: end.index)
         }
         return nil
+    }
+
+    /// A body that a device has received.
+    private struct Received {
+        let revision: Int
+        let sentIndex: Int
+        let index: Int
+    }
+
+    /// Returns whether a revision may stand for another content than when it was received before, or for another one than
+    /// the index has listed meanwhile: revisions of the contract orig begin again after a deletion, and have no order.
+    private static func isNew(_ exchange: History.Exchange, since before: Received, _ run: RunFacts) -> Bool {
+        guard run.scenario.contract == "orig", let note = run.note(of: exchange) else { return false }
+        let wasListed = run.exchanges.contains {
+            $0.actor == exchange.actor && $0.method == "GET" && $0.row == nil && run.isAnswered($0)
+                && $0.sentIndex < before.index && $0.end.map { $0.index > before.sentIndex } ?? false
+        }
+        return wasListed
+            || run.exchanges(of: note.row, note.user).contains {
+                ($0.method == "DELETE" || $0.method == "POST") && RunFacts.isExecuted($0)
+                    && $0.arrivedIndex > before.index
+            }
     }
 
     private static func parallelIndex(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
         var last: History.Exchange?
         for index in device.exchanges {
             let exchange = run.exchanges[index]
-            guard exchange.method == "GET", exchange.row == nil, exchange.contents != nil else { continue }
+            guard exchange.method == "GET", exchange.row == nil, exchange.contents != nil,
+                !run.heldBack.contains(exchange.id)
+            else { continue }
             if let last, !device.starts.contains(where: { $0.index > last.sentIndex && $0.index < exchange.sentIndex }),
                 last.end?.time ?? Nanoseconds(.max) > exchange.sentAt + slack
             {

@@ -47,15 +47,18 @@ enum Liveness: InvariantCheck {
         }
         for index in device.exchanges {
             let exchange = run.exchanges[index]
-            let isRead = exchange.method == "GET" && exchange.receivedStatus.map { $0 < 400 } ?? false
+            let isRead =
+                exchange.method == "GET" && run.isAnswered(exchange)
+                && exchange.receivedStatus.map { $0 < 400 } ?? false
             guard isRead, let end = exchange.end?.time, !exchange.isOnPortal else {
                 if let found = check(to: exchange.sentAt) { return found }
                 if exchange.receivedStatus == 401 || exchange.receivedStatus == 403 { return nil }
-                let end = exchange.end?.time ?? Nanoseconds(.max)
+                let end = max(exchange.end?.time ?? Nanoseconds(.max), run.heldUntil(exchange) ?? .zero)
                 floor = max(floor, end + (BoundedRetries.retryAfter(exchange, run) ?? .zero))
                 read = nil
                 continue
             }
+            if let held = run.heldUntil(exchange) { (floor, read) = (max(floor, held), nil) }
             if end >= floor { read = read ?? end }
         }
         return check(to: run.time(min(run.endIndex, run.history.entries.count)))
@@ -103,7 +106,7 @@ enum Liveness: InvariantCheck {
         var pause: Nanoseconds?
         for index in device.exchanges {
             let exchange = run.exchanges[index]
-            var end = exchange.end?.time ?? Nanoseconds(.max)
+            var end = max(exchange.end?.time ?? Nanoseconds(.max), run.heldUntil(exchange) ?? .zero)
             if let floor = BoundedRetries.retryAfter(exchange, run) { end = end + floor }
             if exchange.receivedStatus == 401 || exchange.receivedStatus == 403 { pause = pause ?? end }
             busy.append(Busy(start: exchange.sentAt, end: end))

@@ -52,8 +52,13 @@ enum NoBlocking: InvariantCheck {
             var rejections: [String: Int] = [:]
             var pending: [String: (since: Int, before: [String: Int])] = [:]
             var changes = device.changes[...]
+            // The ends of the attempts of notes.
+            var attempts: [String: Int] = [:]
             for index in device.exchanges {
                 let exchange = run.exchanges[index]
+                // Changes wait for their own attempts, and for those of others that the server has not rejected.
+                let isBusy = attempts.contains { $0.key != exchange.row && $0.value > exchange.sentIndex }
+                for (row, entry) in pending where isBusy { pending[row] = (entry.since, rejections) }
                 while let change = changes.first, change.index < exchange.sentIndex {
                     changes.removeFirst()
                     if change.after?.icon != "upload" {
@@ -67,6 +72,7 @@ enum NoBlocking: InvariantCheck {
                 }
                 // Its own attempt ends the wait of a note.
                 if let entry = pending[row] { pending[row] = (entry.since, rejections) }
+                attempts[row] = exchange.end?.index ?? .max
                 if let found = blocked(by: row, rejections, pending, device, exchange) { return found }
                 if isRejected(exchange) {
                     rejections[row, default: 0] += 1

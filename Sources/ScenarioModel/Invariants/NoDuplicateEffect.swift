@@ -7,14 +7,14 @@ enum NoDuplicateEffect: InvariantCheck {
             + "of one name.",
         worlds: "Both. Devices whose steps send requests past the client are left out.",
         blindSpots: "Notes that a program creates without telling their names. The contract orig has no tombstones: a "
-            + "POST that a client sent before it was killed, and that arrives after the DELETE of the note, creates the "
-            + "note again, and no client can prevent that.",
+            + "POST that a client repeats because it got no response, or that it sent before it was killed, and that "
+            + "arrives after the DELETE of the note, creates the note again, and no client can prevent that.",
         source: "story S09, S20, S33; the 2013 client doubled notes when two syncs ran at once")
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for exchange in run.exchanges where run.duplicates.contains(exchange.id) {
             guard run.isDevice(exchange.actor), !run.sendsRequests(exchange.actor),
-                !isLateCreation(exchange, run)
+                run.note(of: exchange).map({ !run.restored.contains($0) }) ?? true, !isLateCreation(exchange, run)
             else { continue }
             return InvariantViolation(
                 "the server has executed \(exchange.method) \(exchange.row ?? "of an unknown note") of "
@@ -22,7 +22,10 @@ enum NoDuplicateEffect: InvariantCheck {
                 at: exchange.sentIndex, of: exchange.actor, exchange.row)
         }
         var seen: Set<String> = []
-        for row in run.serverRows ?? [] where !seen.insert("\(row.user) \(row.name)").inserted {
+        for row in run.serverRows ?? []
+        where !run.restored.contains(RunFacts.Note(user: row.user, row: row.name))
+            && !seen.insert("\(row.user) \(row.name)").inserted
+        {
             return InvariantViolation(
                 "the server has two notes \(row.name) of \(row.user)", at: run.endIndex, of: nil, row.name)
         }
@@ -32,17 +35,22 @@ enum NoDuplicateEffect: InvariantCheck {
         return nil
     }
 
-    /// Returns whether a server without tombstones has executed a POST of a killed client after the DELETE of its note.
-    private static func isLateCreation(_ exchange: History.Exchange, _ run: RunFacts) -> Bool {
-        guard run.scenario.contract == "orig", exchange.method == "POST", let row = exchange.row,
-            let device = run.devices.first(where: { $0.name == exchange.actor }),
-            device.stops.contains(where: { exchange.sentIndex < $0.index && $0.index < exchange.arrivedIndex })
+    /// Returns whether a server without tombstones has executed a POST after the DELETE of its note: a POST of a killed
+    /// client, or a repetition of one whose response the client has not received.
+    static func isLateCreation(_ exchange: History.Exchange, _ run: RunFacts) -> Bool {
+        guard run.scenario.contract == "orig", exchange.method == "POST", let note = run.note(of: exchange),
+            let device = run.device(exchange.actor)
         else { return false }
-        return device.exchanges.contains { index in
-            let other = run.exchanges[index]
-            return other.method == "DELETE" && other.row == row && other.arrivedIndex < exchange.arrivedIndex
-                && RunFacts.isExecuted(other)
+        let others = run.exchanges(of: note.row, note.user).filter { $0.arrivedIndex < exchange.arrivedIndex }
+        let wasKilled = device.stops.contains {
+            exchange.sentIndex < $0.index && $0.index < exchange.arrivedIndex
         }
+        let attempts = others.filter {
+            $0.method == "POST" && $0.actor == exchange.actor && RunFacts.isExecuted($0)
+        }
+        let hasNoResponse = !attempts.isEmpty && attempts.allSatisfy { !run.isAnswered($0) }
+        return (wasKilled || hasNoResponse)
+            && others.contains { $0.method == "DELETE" && RunFacts.isExecuted($0) }
     }
 
     /// Returns the first write of a device for which its user has made no change.

@@ -15,7 +15,11 @@ enum NoSilentOverwrite: InvariantCheck {
         for (note, indices) in run.exchangesByNote.sorted(by: { ($0.value.first ?? 0) < ($1.value.first ?? 0) }) {
             let writes = indices.map { run.exchanges[$0] }
                 .filter { RunFacts.isWrite($0) && RunFacts.isExecuted($0) && $0.contents != nil }
-            if let found = fork(note, writes, run) ?? unseen(note, writes, run) { return found }
+            // In the order in which the server has executed them.
+            let executed = writes.sorted {
+                ($0.respondedIndex ?? $0.arrivedIndex) < ($1.respondedIndex ?? $1.arrivedIndex)
+            }
+            if let found = fork(note, executed, run) ?? unseen(note, writes, run) { return found }
         }
         return nil
     }
@@ -27,9 +31,12 @@ enum NoSilentOverwrite: InvariantCheck {
         if writes.count(where: { $0.method == "POST" }) > 1 { return nil }
         var replaced: [UInt64: (exchange: History.Exchange, write: ExpectationEvaluator.Write)] = [:]
         var isDeleted = false
-        for exchange in writes where exchange.method == "PUT" || exchange.method == "DELETE" {
+        for exchange in writes {
             let wasDeleted = isDeleted
-            isDeleted = exchange.method == "DELETE"
+            // The response to a repeated PUT after the deletion is that of its first execution.
+            if exchange.method == "POST" { isDeleted = false }
+            if exchange.method == "DELETE" { isDeleted = true }
+            guard exchange.method == "PUT" || exchange.method == "DELETE" else { continue }
             // A server that keeps deletions accepts the deletion of a deleted note, which changes nothing.
             if wasDeleted && isDeleted { continue }
             guard let contents = exchange.contents else { continue }

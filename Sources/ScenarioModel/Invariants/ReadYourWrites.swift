@@ -20,19 +20,14 @@ enum ReadYourWrites: InvariantCheck {
             guard let device = run.device(change.device), let changes = device.rows[change.row] else { continue }
             let next = run.changes[(position + 1)...].first { $0.device == change.device && $0.row == change.row }
             let end = next?.startIndex ?? run.history.entries.count
-            var older: Set<String> = []
-            for earlier in changes where earlier.index < change.startIndex {
-                if let shown = earlier.after?.text { older.insert(shown) }
-            }
-            older.remove(text)
-            if let found = violation(change, text, older, changes, end, run) { return found }
+            if let found = violation(change, text, changes, end, run) { return found }
         }
         return nil
     }
 
     private static func violation(
-        _ change: ExpectationEvaluator.Change, _ text: String, _ older: Set<String>, _ changes: [RunFacts.RowChange],
-        _ end: Int, _ run: RunFacts
+        _ change: ExpectationEvaluator.Change, _ text: String, _ changes: [RunFacts.RowChange], _ end: Int,
+        _ run: RunFacts
     ) -> InvariantViolation? {
         var isPending = false
         var hasShown = false
@@ -54,7 +49,8 @@ enum ReadYourWrites: InvariantCheck {
                 continue
             }
             isPending = false
-            if row.icon == "none", hasShown, !row.isDeleted, let shown = row.text, older.contains(shown),
+            if row.icon == "none", hasShown, !row.isDeleted, let shown = row.text, shown != text,
+                changes.contains(where: { $0.index < change.startIndex && $0.after?.text == shown }),
                 !isWritten(shown, change, state.index, run)
             {
                 return InvariantViolation(

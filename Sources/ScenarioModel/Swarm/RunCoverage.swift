@@ -54,10 +54,15 @@ public enum RunCoverage {
 
     private struct Device {
         var belief = "unknown"
-        var rows: [String: CoverageCell.RowState] = [:]
+        var state = History.DeviceState(rows: [], outbox: 0)
         var pending = 0
         var hasConflict = false
         var hasError = false
+
+        /// Returns the state of a note; `nil` if it is absent.
+        func row(_ name: String) -> CoverageCell.RowState? {
+            state.rows.last { $0.name == name }.map(Collector.state)
+        }
     }
 
     private struct Exchange {
@@ -87,22 +92,20 @@ public enum RunCoverage {
                 addState(of: name)
             case .device(let name, let state):
                 guard devices[name] != nil else { return }
-                var rows: [String: CoverageCell.RowState] = [:]
-                for row in state.rows { rows[row.name] = Self.state(of: row) }
-                devices[name]?.rows = rows
+                devices[name]?.state = state
                 devices[name]?.pending = min(pendingMax, state.outbox)
-                devices[name]?.hasConflict = rows.values.contains(.conflict)
-                devices[name]?.hasError = rows.values.contains(.error)
+                devices[name]?.hasConflict = state.rows.contains { $0.icon == "conflict" }
+                devices[name]?.hasError = state.rows.contains { $0.icon == "error" }
                 addState(of: name)
             case .request(let id, let actor, let method, let row, _, _, _):
                 guard let device = devices[actor] else { return }
                 exchanges[id] = Exchange(
                     device: actor, method: row == nil && method == "GET" ? "GET index" : method, row: row,
-                    state: row.map { device.rows[$0] ?? .absent } ?? .clean)
+                    state: row.map { device.row($0) ?? .absent } ?? .clean)
             case .named(let id, let row):
                 guard let exchange = exchanges[id], let device = devices[exchange.device] else { return }
                 exchanges[id]?.row = row
-                exchanges[id]?.state = device.rows[row] ?? .absent
+                exchanges[id]?.state = device.row(row) ?? .absent
             case .fault(let index, let id, let point):
                 guard let exchange = exchanges[id], scenario.faults.indices.contains(index) else { return }
                 let fault = scenario.faults[index]
@@ -118,7 +121,7 @@ public enum RunCoverage {
         private mutating func ended(_ id: Int, _ result: String) {
             guard let exchange = exchanges.removeValue(forKey: id) else { return }
             // A note that the user changes meanwhile is in another state now.
-            let now = exchange.row.flatMap { devices[exchange.device]?.rows[$0] } ?? exchange.state
+            let now = exchange.row.flatMap { devices[exchange.device]?.row($0) } ?? exchange.state
             cells.insert(.merge(method: exchange.method, row: now, result: result))
         }
 
@@ -130,7 +133,7 @@ public enum RunCoverage {
                     hasError: device.hasError))
         }
 
-        private static func state(of row: History.DeviceState.Row) -> CoverageCell.RowState {
+        static func state(of row: History.DeviceState.Row) -> CoverageCell.RowState {
             switch row.icon {
             case "conflict": .conflict
             case "error": .error

@@ -25,6 +25,9 @@ extension Swarm {
         return result
     }
 
+    /// The part of the seeds that have a class towards which the exploration leans.
+    private static let leaningRate = 0.9
+
     private func contract(_ draws: SwarmDraws) -> String {
         guard parts.contains(.config), base.server == .builtIn else { return base.contract }
         var random = draws.stream("contract")
@@ -39,7 +42,7 @@ extension Swarm {
             if entry == .departure && !canDepart { continue }
             if entry == .tokenExpiry && (contract == "orig" || base.server != .builtIn) { continue }
             var random = draws.stream("class/\(entry.rawValue)")
-            if random.bool(probability: 0.5) { found.insert(entry) }
+            if random.bool(probability: leaning.contains(entry) ? Self.leaningRate : 0.5) { found.insert(entry) }
         }
         return found
     }

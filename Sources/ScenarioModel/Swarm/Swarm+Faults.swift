@@ -68,15 +68,23 @@ extension Swarm {
 
     /// The pairs of a fault and a method that an exploration can reach.
     public var possibleFaults: Set<CoverageCell> {
-        guard parts.contains(.faults) else { return [] }
+        SwarmClass.allCases.reduce(into: []) { $0.formUnion(possibleFaults(of: $1)) }
+    }
+
+    /// Returns the classes whose faults have not all been applied to changes, in their order.
+    public func incompleteClasses(reached: (CoverageCell) -> Bool) -> [SwarmClass] {
+        SwarmClass.allCases.filter { entry in possibleFaults(of: entry).contains { !reached($0) } }
+    }
+
+    private func possibleFaults(of entry: SwarmClass) -> Set<CoverageCell> {
+        guard parts.contains(.faults), entry.part == .faults, !entry.kills || parts.contains(.workload) else {
+            return []
+        }
         var cells: Set<CoverageCell> = []
-        for entry in SwarmClass.allCases where entry.part == .faults {
-            if entry.kills && !parts.contains(.workload) { continue }
-            for action in Self.actionNames(entry) {
-                for point in Self.points(entry).flatMap({ $0 == .any ? Self.anyPoints : [$0] }) {
-                    for method in ["POST", "PUT", "DELETE"] {
-                        cells.insert(.fault(action: action, point: point.rawValue, method: method))
-                    }
+        for action in Self.actionNames(entry) {
+            for point in Self.points(entry).flatMap({ $0 == .any ? Self.anyPoints : [$0] }) {
+                for method in ["POST", "PUT", "DELETE"] {
+                    cells.insert(.fault(action: action, point: point.rawValue, method: method))
                 }
             }
         }

@@ -117,6 +117,8 @@ extension Swarm {
 
     /// Returns a text that no other action has, of about a number of bytes.
     private static func text(_ start: String, bytes: Int) -> String {
-        bytes <= start.utf8.count ? start : start + " " + String(repeating: "x", count: bytes - start.utf8.count)
+        guard bytes > start.utf8.count else { return start }
+        let count = bytes - start.utf8.count
+        return start + " " + String(decoding: [UInt8](repeating: UInt8(ascii: "x"), count: count), as: UTF8.self)
     }
 }

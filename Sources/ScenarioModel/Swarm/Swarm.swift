@@ -16,6 +16,8 @@ public struct Swarm: Sendable {
     public let parts: Set<Scenario.Exploration.Part>
     /// The links.
     let links: SwarmLinks
+    /// The classes that most seeds have: those towards which the exploration leans.
+    public var leaning: Set<SwarmClass> = []
 
     /// The time in which actions and faults take place.
     public static let length = Nanoseconds.seconds(600)
