@@ -38,6 +38,26 @@ extension OutputSchema {
                 "replay": { "type": "array", "items": { "type": "string" } }
               }
             },
+            "shrunk_failure": {
+              "description": "'slowlane explore --json': the scenario file of a shrunk failure",
+              "type": "object",
+              "required": [
+                "type", "seed", "check", "file", "steps", "faults", "runs", "complete", "reproducible", "wall_ms", "replay"
+              ],
+              "properties": {
+                "type": { "const": "shrunk_failure" },
+                "seed": { "type": "string", "pattern": "^[0-9]+$" },
+                "check": { "type": "string" },
+                "file": { "type": "string" },
+                "steps": { "type": "integer", "minimum": 0 },
+                "faults": { "type": "integer", "minimum": 0 },
+                "runs": { "type": "integer", "minimum": 1 },
+                "complete": { "type": "boolean" },
+                "reproducible": { "type": "boolean" },
+                "wall_ms": { "type": "integer", "minimum": 0 },
+                "replay": { "type": "array", "items": { "type": "string" } }
+              }
+            },
             "seed_error": {
               "description": "'slowlane explore --json': a seed that could not be run, or whose repetition differed",
               "type": "object",
@@ -85,7 +105,7 @@ extension OutputSchema {
                 "not_deterministic": { "type": "integer", "minimum": 0 },
                 "states": { "type": "integer", "minimum": 0 },
                 "events": { "type": "integer", "minimum": 0 },
-                "wall_ms": { "type": "integer", "minimum": 0 },
+                "wall_ms": { "type": [ "integer", "null" ], "minimum": 0 },
                 "classes": {
                   "type": "array",
                   "items": {
@@ -118,7 +138,8 @@ extension OutputSchema {
               "description": "'slowlane explore --gallery --json': a mutant, and the seeds up to its detection",
               "type": "object",
               "required": [
-                "type", "mutant", "detector", "check", "first_seed", "seeds", "named_seeds", "detected", "wall_ms"
+                "type", "mutant", "detector", "check", "first_seed", "seeds", "named_seeds", "detected", "steps",
+                "faults", "small", "wall_ms"
               ],
               "properties": {
                 "type": { "const": "detection" },
@@ -129,6 +150,9 @@ extension OutputSchema {
                 "seeds": { "type": [ "integer", "null" ], "minimum": 1 },
                 "named_seeds": { "type": [ "integer", "null" ], "minimum": 1 },
                 "detected": { "type": "boolean" },
+                "steps": { "type": [ "integer", "null" ], "minimum": 0 },
+                "faults": { "type": [ "integer", "null" ], "minimum": 0 },
+                "small": { "type": "boolean" },
                 "wall_ms": { "type": "integer", "minimum": 0 }
               }
             },

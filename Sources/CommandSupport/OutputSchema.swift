@@ -22,6 +22,7 @@ public enum OutputSchema {
             { "$ref": "#/$defs/exploration" },
             { "$ref": "#/$defs/failure" },
             { "$ref": "#/$defs/seed_error" },
+            { "$ref": "#/$defs/shrunk_failure" },
             { "$ref": "#/$defs/coverage" },
             { "$ref": "#/$defs/exploration_end" },
             { "$ref": "#/$defs/gallery" },

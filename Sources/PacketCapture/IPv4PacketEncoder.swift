@@ -118,7 +118,7 @@ public struct IPv4PacketEncoder: Sendable {
     }
 
     /// Returns the Internet checksum (RFC 1071).
-    private static func checksum(_ bytes: [UInt8]) -> UInt16 {
+    static func checksum(_ bytes: [UInt8]) -> UInt16 {
         var sum: UInt32 = 0
         for (index, byte) in bytes.enumerated() { sum &+= index % 2 == 0 ? UInt32(byte) << 8 : UInt32(byte) }
         while sum > 0xFFFF { sum = (sum & 0xFFFF) + (sum >> 16) }
@@ -127,11 +127,11 @@ public struct IPv4PacketEncoder: Sendable {
 }
 
 extension [UInt8] {
-    fileprivate mutating func appendBig(_ value: some FixedWidthInteger) {
+    mutating func appendBig(_ value: some FixedWidthInteger) {
         Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
     }
 
-    fileprivate mutating func setBig(_ value: UInt16, at offset: Int) {
+    mutating func setBig(_ value: UInt16, at offset: Int) {
         self[offset] = UInt8(value >> 8)
         self[offset + 1] = UInt8(truncatingIfNeeded: value)
     }

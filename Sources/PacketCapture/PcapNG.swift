@@ -26,6 +26,21 @@ public enum PcapNG {
         return section.block(0x0A0D_0D0A) + description.block(1)
     }
 
+    /// Returns a name resolution block, which gives IPv4 addresses their names.
+    ///
+    /// - Parameter names: Addresses of four bytes with their names.
+    public static func names(_ names: [(address: [UInt8], name: String)]) -> [UInt8] {
+        var block = Bytes()
+        for (address, name) in names {
+            // A name ends at its first zero.
+            let record = address + name.utf8.filter { $0 != 0 }.prefix(255) + [0]
+            block.option(1, record)
+        }
+        // The end of the records; there are no options.
+        block.endOptions()
+        return block.block(4)
+    }
+
     /// Returns an enhanced packet block.
     ///
     /// - Parameters:

@@ -27,6 +27,8 @@ public struct PlannedRun: Sendable {
     public let mutants: [RunMutant]
     /// The devices whose clients are not those of the file.
     public let clients: Set<String>
+    /// Where the notes of the server are in virtual time. Has no influence on the result.
+    var storage = ServerStorage.sqlite
     /// Whether the run must fail.
     let isCanary: Bool
     /// The arguments that repeat the run, an option together with its value; `nil` for those of `slowlane run`.

@@ -97,6 +97,9 @@ struct RunOutput {
             let page = RunDocument.page(title: "\(summary.run.fullName): \(summary.result.rawValue)", json: json)
             try Data((json + "\n").utf8).write(to: folder.appending(path: "result.json"), options: .atomic)
             try Data(page.utf8).write(to: folder.appending(path: "report.html"), options: .atomic)
+            for file in summary.views {
+                try Data(file.bytes).write(to: folder.appending(path: file.name), options: .atomic)
+            }
         }
     }
 

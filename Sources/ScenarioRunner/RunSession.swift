@@ -206,7 +206,8 @@ public struct RunSession: Sendable {
                     onEvent: onEvent,
                     transform: { finished in
                         let summary = RunSummary(
-                            finished, showsText: showsText, isTraced: isTraced, isDocumented: isDocumented)
+                            finished, showsText: showsText, isTraced: isTraced, isDocumented: isDocumented,
+                            hasViews: isDocumented)
                         monitor.runEnded(passed: summary.hasPassed)
                         return summary
                     },

@@ -59,6 +59,8 @@ public struct RunSummary: Sendable {
     public private(set) var trace: [String]
     /// The run with its history as a JSON object, if it is wanted and the run took place.
     private(set) var document: String?
+    /// The run for other programs, if ``document`` is wanted for a folder.
+    private(set) var views: [ReportFile] = []
     /// The exit status of this run alone.
     public let exitStatus: Int32
 
@@ -68,14 +70,17 @@ public struct RunSummary: Sendable {
     ///   - showsText: Whether texts of notes that are not part of the scenario file are shown.
     ///   - isTraced: Whether ``trace`` is wanted.
     ///   - isDocumented: Whether the run with its history is wanted.
+    ///   - hasViews: Whether the files for other programs are wanted.
     ///   - notes: Further lines of the explanation.
     public init(
-        _ finished: FinishedRun, showsText: Bool, isTraced: Bool, isDocumented: Bool = false, notes: [String] = []
+        _ finished: FinishedRun, showsText: Bool, isTraced: Bool, isDocumented: Bool = false, hasViews: Bool = false,
+        notes: [String] = []
     ) {
         self.init(finished, showsText: showsText, isTraced: isTraced, explainedBy: notes)
         if isDocumented {
             document = RunDocument.json(finished, self, TextDisplay(finished.run.scenario, showsAll: showsText))
         }
+        if hasViews { views = ReportFile.views(of: finished) }
     }
 
     private init(_ finished: FinishedRun, showsText: Bool, isTraced: Bool, explainedBy notes: [String]) {
@@ -192,6 +197,7 @@ public struct RunSummary: Sendable {
         var summary = self
         summary.trace = []
         summary.document = nil
+        summary.views = []
         return summary
     }
 

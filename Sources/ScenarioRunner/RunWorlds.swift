@@ -34,13 +34,15 @@ public struct RunWorlds: Sendable {
 
     /// Runs a scenario in virtual time step by step.
     public static let runStepByStep: Traced = { (run, onStep) throws(SetupError) -> RunResult in
-        try SimulatedRun.run(run.scenario, mutants: run.mutants, seed: run.seed, onStep: onStep)
+        try SimulatedRun.run(
+            run.scenario, mutants: run.mutants, seed: run.seed, storage: run.storage, onStep: onStep)
     }
 
     /// The worlds of this package.
     public static let standard = RunWorlds(
         simulated: { (run, onEvent) throws(SetupError) -> RunResult in
-            try SimulatedRun.run(run.scenario, mutants: run.mutants, seed: run.seed, onEvent: onEvent)
+            try SimulatedRun.run(
+                run.scenario, mutants: run.mutants, seed: run.seed, storage: run.storage, onEvent: onEvent)
         },
         live: { run, onEvent in
             try await LiveRun.run(run.scenario, mutants: run.mutants, seed: run.seed) { onEvent?($0) }

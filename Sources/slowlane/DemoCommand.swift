@@ -19,7 +19,7 @@ struct DemoCommand: AsyncParsableCommand {
             The page plays sixty seconds of two devices and a server: a tunnel, edits on both devices, the conflict, its \
             resolution, and a lost response. It runs in virtual time, so that it can be paused, repeated and played faster; \
             the button 'over real sockets' starts a notes server, two proxies and two sync clients on this machine and shows \
-            them while they run. 'the 2013 client' plays the same with the defects of a client of that year.
+            them while they run; then you can type on both devices. 'the 2013 client' plays the same with the defects of a client of that year.
 
             --record writes the page with both runs to a file, which needs no server and no network.
 
@@ -65,13 +65,18 @@ struct DemoCommand: AsyncParsableCommand {
     }
 
     private func pages(_ demo: Demo) -> AdditionalPages {
-        AdditionalPages { path, query in
+        AdditionalPages(action: { path, query, body in
+            guard path == "act" else { return nil }
+            guard let viewer = Self.value("viewer", in: query) else { return .invalid("expected ?viewer=NAME") }
+            if let reason = demo.act(body, by: viewer) { return .invalid(reason) }
+            return .text("{}", type: "application/json")
+        }) { path, query in
             if path == "run.json" || path == "live" {
-                guard let name = query.split(separator: "=").last, query == "client=\(name)",
-                    let client = Demo.Client(rawValue: String(name))
-                else { return .invalid("expected ?client=current or ?client=2013") }
+                guard let client = Self.value("client", in: query).flatMap(Demo.Client.init(rawValue:)) else {
+                    return .invalid("expected ?client=current or ?client=2013")
+                }
                 if path == "live" {
-                    let stream = demo.events(client)
+                    let stream = demo.events(client, viewer: Self.value("viewer", in: query))
                     return .events {
                         var iterator = stream.makeAsyncIterator()
                         return await iterator.next()
@@ -85,5 +90,14 @@ struct DemoCommand: AsyncParsableCommand {
             }
             return Demo.page(path).map { .text($0.text, type: $0.type) }
         }
+    }
+
+    /// Returns the value of a name in a query of letters and digits; `nil` if there is none.
+    private static func value(_ name: String, in query: String) -> String? {
+        for pair in query.split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1).map(String.init)
+            if parts.count == 2, parts[0] == name { return parts[1] }
+        }
+        return nil
     }
 }

@@ -2,6 +2,7 @@ internal import ArgumentParser
 internal import CommandSupport
 internal import ConfigFiles
 internal import Determinism
+internal import Foundation
 internal import ScenarioModel
 internal import ScenarioRunner
 internal import ScenarioWorld
@@ -14,12 +15,13 @@ struct ExploreCommand: AsyncParsableCommand {
         discussion: """
             Examples:
               slowlane explore two-device-soak
-              slowlane explore two-device-soak --seeds 0..<2000 --jobs 8
+              slowlane explore two-device-soak --seeds '0..<2000' --jobs 8
               slowlane explore scenarios/mine.yaml --time 10m
               slowlane explore two-device-soak --seed commit --time 1h
               slowlane explore two-device-soak --seed 17
               slowlane explore two-device-soak --mutant no-backoff
               slowlane explore two-device-soak --gallery
+              slowlane explore two-device-soak --shard 2/4 --results out/2.jsonl
               slowlane explore scenarios/mine.yaml --vary network,faults
 
             Each seed draws a run from the scenario: links, faults, actions of users, kills, the server's contract, and the \
@@ -30,7 +32,8 @@ struct ExploreCommand: AsyncParsableCommand {
 
             A seed always draws the same run. Failing seeds and one in twenty of the others run twice, and must have the \
             same events. Failures are grouped by the failed check and the kind of its subject; the first of each group is \
-            explained, with the command that repeats it.
+            explained, with the command that repeats it, and shrunk for at most 10 s to a scenario file in \
+            .slowlane/failures. Shards need no communication: 'slowlane merge-reports' makes one report of their files.
 
             Exit status: 0 every seed passes; 1 a seed fails; 3 a 'sometimes' was never reached; 4 no scenario selected; 64 \
             wrong arguments; 65 invalid file; 70 equal runs differed (please report); 130 interrupted.
@@ -64,6 +67,13 @@ struct ExploreCommand: AsyncParsableCommand {
     var vary: String?
 
     @Option(
+        help: ArgumentHelp(
+            "Classes of faults that most seeds have, separated by commas, as a seed's configuration names them; 'auto' for "
+                + "those with faults that no earlier block of 50 seeds has applied to a change. (default: none)",
+            valueName: "auto|classes"))
+    var lean: String?
+
+    @Option(
         name: .customLong("mutant"),
         help: ArgumentHelp(
             "Deliberate defect of the client or the server (repeatable). 'slowlane selftest --list' lists them.",
@@ -75,6 +85,25 @@ struct ExploreCommand: AsyncParsableCommand {
 
     @Flag(help: "Print what the runs have reached: states of clients, results by states of notes, faults.")
     var coverage = false
+
+    @Flag(
+        help:
+            "Do not shrink: by default, the first failure of each class becomes a scenario file in .slowlane/failures.")
+    var noShrink = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Run one of several parts of the seeds, for instance 2/4; 'auto' and 'auto/4' read the variables of a job "
+                + "scheduler.", valueName: "i/n"))
+    var shard: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Write results as JSON lines to a file, which 'slowlane merge-reports' reads.", valueName: "file"))
+    var results: String?
+
+    @Flag(help: "Print every event of the run of --seed with its time, one per line.")
+    var trace = false
 
     @Option(help: ArgumentHelp("Threads. (default: number of CPUs)", valueName: "number"))
     var jobs: Int?
@@ -92,6 +121,7 @@ struct ExploreCommand: AsyncParsableCommand {
     var quiet = false
 
     private static let commit = "commit"
+    private static let automatic = "auto"
 
     func validate() throws {
         try MutantName.validate(mutants)
@@ -109,12 +139,37 @@ struct ExploreCommand: AsyncParsableCommand {
         if let time, duration(time) == nil {
             throw ValidationError("--time '\(time.prefix(40))' must be a duration above 0, such as 90s, 10m or 1h")
         }
+        if let lean, Self.lean(lean) == nil {
+            let known = SwarmClass.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ValidationError("--lean '\(lean.prefix(60))' must be auto, or a list of \(known)")
+        }
+        if shard != nil, lean == Self.automatic {
+            throw ValidationError("--lean auto depends on the results of earlier seeds; it excludes --shard")
+        }
+        if shard != nil || results != nil {
+            if time != nil || gallery || (seed != nil && seed != Self.commit) {
+                throw ValidationError("--shard and --results exclude --time, --gallery and a single --seed")
+            }
+            if shard != nil, results == nil {
+                throw ValidationError("--shard needs --results, the file that 'slowlane merge-reports' reads")
+            }
+        }
         if gallery && time != nil { throw ValidationError("--gallery and --time exclude each other") }
+        if trace && (json || seed.map { $0 == Self.commit } ?? true) {
+            throw ValidationError("--trace prints the events of one seed as text: it needs --seed and excludes --json")
+        }
         if let jobs, !(1...1024).contains(jobs) { throw ValidationError("--jobs \(jobs) must be 1 to 1024") }
         if let vary, parts(vary) == nil {
             let known = Scenario.Exploration.Part.allCases.map(\.rawValue).joined(separator: ", ")
             throw ValidationError("--vary '\(vary.prefix(60))' must be a list of \(known), separated by commas")
         }
+    }
+
+    private static func lean(_ text: String) -> Explorer.Lean? {
+        if text == automatic { return .automatic }
+        let names = text.split(separator: ",", omittingEmptySubsequences: false)
+        let found = names.compactMap { SwarmClass(rawValue: String($0)) }
+        return found.count == names.count ? .classes(found) : nil
     }
 
     private func duration(_ text: String) -> Duration? {
@@ -127,7 +182,7 @@ struct ExploreCommand: AsyncParsableCommand {
         return found.count == names.count ? found : nil
     }
 
-    private var options: Explorer.Options {
+    private func options(_ console: Console) throws -> Explorer.Options {
         var options = Explorer.Options(scenario: scenario)
         options.variant = variant
         options.seeds = seeds.flatMap { SeedRange($0) }
@@ -142,16 +197,31 @@ struct ExploreCommand: AsyncParsableCommand {
         options.isVerbose = verbose
         options.showsCoverage = coverage
         options.showsText = showText
+        options.shrinksGallery = !noShrink
+        if !noShrink { options.onFailure = { FailureAddition.shrinking($0) } }
+        options.lean = lean.flatMap(Self.lean) ?? Explorer.Lean.none
+        options.resultsPath = results
+        if let shard {
+            do throws(Shard.Failure) {
+                let named = try Shard.named(shard, environment: ProcessInfo.processInfo.environment)
+                options.shard = named.shard
+                if let variables = named.variables {
+                    console.print("--shard \(shard): \(named.shard) (\(variables))", to: .progress)
+                }
+            } catch {
+                throw ValidationError("--shard: \(error)")
+            }
+        }
+        options.isTraced = trace
         return options
     }
 
     func run() async throws {
         let console = Console(wantsStatusLine: !quiet && !json, hasPrompt: false)
-        let explorer = Explorer(options, console: console)
+        let explorer = Explorer(try options(console), console: console)
         let isGallery = gallery
-        let status = try await Interruption.run(console) {
+        try await Interruption.run(console) {
             isGallery ? try await explorer.runGallery() : try await explorer.run()
         }
-        if status != 0 { throw ExitCode(status) }
     }
 }

@@ -235,36 +235,16 @@ struct RunCommand: AsyncParsableCommand {
 
     func run() async throws {
         let console = Console(wantsStatusLine: !quiet, hasPrompt: false)
-        let events = ForegroundEvents()
         let limit = TimeLimit()
         var options = try options(console)
         options.hasTimedOut = { limit.hasPassed.withLock { $0 } }
         let session = RunSession(options, console: console)
-        // A signal cancels the runs, which remove their temporary folders. A second one ends the process.
-        let running = Task {
-            try await watch ? session.watch() : session.run()
+        let isWatching = watch
+        let time = timeout.map { seconds in
+            Interruption.Limit(seconds: seconds) { limit.hasPassed.withLock { $0 = true } }
         }
-        let watching = Task {
-            if await events.next() != nil { running.cancel() }
+        try await Interruption.run(console, limit: time) {
+            isWatching ? try await session.watch() : try await session.run()
         }
-        let timer = timeout.map { seconds in
-            Task {
-                try await Task.sleep(for: .seconds(seconds))
-                limit.hasPassed.withLock { $0 = true }
-                running.cancel()
-            }
-        }
-        defer {
-            watching.cancel()
-            timer?.cancel()
-        }
-        let status: Int32
-        do {
-            status = try await running.value
-        } catch {
-            console.print("interrupted", to: .progress)
-            throw ExitStatus.interrupted
-        }
-        if status != 0 { throw ExitCode(status) }
     }
 }

@@ -89,19 +89,6 @@ struct ShrinkCommand: AsyncParsableCommand {
         options.isQuiet = quiet
         let console = Console(wantsStatusLine: false, hasPrompt: false)
         let session = ShrinkSession(options, console: console)
-        let events = ForegroundEvents()
-        let running = Task { try await session.run() }
-        let watching = Task {
-            if await events.next() != nil { running.cancel() }
-        }
-        defer { watching.cancel() }
-        let status: Int32
-        do {
-            status = try await running.value
-        } catch {
-            console.print("interrupted", to: .progress)
-            throw ExitStatus.interrupted
-        }
-        if status != 0 { throw ExitCode(status) }
+        try await Interruption.run(console) { try await session.run() }
     }
 }

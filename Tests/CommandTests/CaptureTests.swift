@@ -49,6 +49,24 @@ extension CommandTests {
         #expect(try tshark("-r", file, "-Y", "http.request.uri == \"/big\"").count == 1)
     }
 
+    /// The capture of a run in virtual time: the lost response of a commit is at the server and not at the device.
+    @Test func tsharkReadsTheCaptureOfARun() async throws {
+        let folder = try TemporaryFolder()
+        let run = try await Command.run(
+            "run", "post-answer-lost", "--variant", "none", "--report", folder.path("r"), "--quiet")
+        #expect(run.status == 0)
+        let lines = try tshark(
+            "-r", folder.path("r/wire.pcapng"), "-o", "ip.check_checksum:TRUE", "-o", "tcp.check_checksum:TRUE", "-Y",
+            "http or _ws.malformed or tcp.analysis.flags or ip.checksum.status == 0 or tcp.checksum.status == 0", "-T",
+            "fields", "-e", "ip.dst", "-e", "http.request.method", "-e", "http.response.code", "-e", "frame.comment")
+        let posts = lines.filter { $0.contains("\tPOST\t") && $0.contains(": POST n1") }
+        // Two attempts, each at the device's proxy and at the server.
+        #expect(posts.map { $0.prefix { $0 != "\t" } } == ["10.0.1.2", "10.0.1.1", "10.0.1.2", "10.0.1.1"], "\(lines)")
+        let responses = lines.filter { $0.contains("\t20") && $0.contains(": POST n1") }
+        #expect(responses.count == 3 && responses.allSatisfy { !$0.contains("\tPOST\t") }, "\(lines)")
+        #expect(lines.allSatisfy { $0.contains("exchange ") }, "\(lines)")
+    }
+
     @Test func captureShowsExchangesOrPrintsTheMissingPermission() async throws {
         let folder = try TemporaryFolder()
         let (listener, port) = try TestSocket.listen()

@@ -165,9 +165,9 @@ extension CommandTests {
                     [lost, "--variant", "none", "--mutant", "drops-on-lost-response"], 1,
                     "      traffic: POST n1 from A, answers lost 2xx\n"
                 ),
-                (["outage-30-min"], 0, nil),
+                (["outage-30-min", "--variant", "none"], 0, nil),
                 (
-                    ["outage-30-min", "--mutant", "no-backoff"], 1,
+                    ["outage-30-min", "--variant", "none", "--mutant", "no-backoff"], 1,
                     "      1401 attempts of A in the outage at 10.0 s, 9 allowed\n"
                 ),
             ]

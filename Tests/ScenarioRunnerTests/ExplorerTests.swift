@@ -4,6 +4,7 @@ import Foundation
 import ScenarioModel
 import ScenarioWorld
 import SimulatedWorld
+import SyncEngine
 import Synchronization
 import TestSupport
 import Testing
@@ -67,7 +68,7 @@ import Testing
         let status = try await Self.explore(worlds) { options in
             options.onFailure = { failure in
                 found.withLock { $0.append(failure) }
-                return []
+                return FailureAddition(lines: [])
             }
         }
         #expect(status == 1)
@@ -79,6 +80,67 @@ import Testing
         let replay = try #require(failures.first.map { ReplayCommand.arguments($0.run) })
         #expect(replay.prefix(2) == ["slowlane", "explore"] && replay.suffix(2) == ["--seed", "17"])
         #expect(failures.first?.screen.contains { $0.hasPrefix("  replay: slowlane explore ") } == true)
+    }
+
+    /// A failing seed becomes a file that fails in the same way.
+    @Test func aFailingSeedIsShrunkToAFile() async throws {
+        let folder = try TemporaryFolder()
+        let text = """
+            scenario: 1
+            name: short
+            server: { notes: { n1: { title: Milk, text: two } } }
+            devices: { A: { user: ada } }
+            network: { A: { 0s: wifi } }
+            steps:
+              - { at: 200ms, A: { edit: n1, text: three } }
+              - { at: 5s, A: { edit: n1, text: four } }
+              - { at: 9s, A: { delete: n1 } }
+            expect: { finally: { agree: [A, server] } }
+
+            """
+        let found = Mutex<[FailureAddition]>([])
+        let path = folder.path("failures")
+        let status = try await Self.explore(.standard, text) { options in
+            options.seeds = SeedRange("20+10")
+            options.parts = [.faults]
+            options.mutants = [.client(.dropsOnLostResponse)]
+            options.onFailure = { failure in
+                let addition = FailureAddition.shrinking(failure, to: path)
+                found.withLock { $0.append(addition) }
+                return addition
+            }
+        }
+        #expect(status == 1)
+        let first = try #require(found.withLock { $0.first })
+        #expect(first.lines.count == 2, "\(first.lines)")
+        #expect(first.lines.first?.hasPrefix("  shrunk to ") == true, "\(first.lines)")
+        #expect(first.lines.last?.contains("slowlane run \(path)/") == true)
+        #expect(first.json?.contains("\"reproducible\":true") == true)
+    }
+
+    /// Blocks of seeds lean towards the classes of faults that are missing, equally in each exploration.
+    @Test func blocksLeanTowardsMissingFaults() async throws {
+        func runs() async throws -> [UInt64: Scenario] {
+            let runs = Mutex<[UInt64: Scenario]>([:])
+            let worlds = Self.worlds { (run) throws(SetupError) in
+                runs.withLock { $0[run.seed] = run.scenario }
+                return History()
+            }
+            _ = try await Self.explore(worlds) { options in
+                options.seeds = SeedRange("100")
+                options.lean = .automatic
+            }
+            return runs.withLock { $0 }
+        }
+        func faults(_ runs: [UInt64: Scenario], _ seeds: Range<UInt64>) -> Int {
+            seeds.reduce(0) { $0 + (runs[$1]?.faults.count ?? 0) }
+        }
+        let first = try await runs()
+        #expect(first.count == 100)
+        // No run applies a fault, so that all classes of faults are missing after the first block.
+        #expect(faults(first, 50..<100) > faults(first, 0..<50) * 5 / 4)
+        let second = try await runs()
+        #expect(first.mapValues(\.faults.count) == second.mapValues(\.faults.count))
     }
 
     /// The repetition of a failing seed has another event.

@@ -86,9 +86,9 @@ import Testing
     /// A run in which A shows another text than the server, or all is well.
     private static func verdict(_ scenario: Scenario, diverges: Bool, count: Int = 1) -> Verdict {
         func row(_ text: String) -> History.DeviceState {
-            History.DeviceState(
-                rows: [.init(name: "n1", title: "Milk", text: text, icon: "none", isDeleted: false, kept: [text])],
-                outbox: 0)
+            let row = History.DeviceState.Row(
+                name: "n1", title: "Milk", text: text, icon: "none", isDeleted: false, kept: [text])
+            return History.DeviceState(rows: Array(repeating: row, count: count), outbox: 0)
         }
         let rows = (0..<count).map { _ in
             History.ServerRow(user: "ada", name: "n1", revision: 2, title: "Milk", text: "three")

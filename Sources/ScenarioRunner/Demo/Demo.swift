@@ -1,7 +1,9 @@
 internal import ConfigFiles
 internal import Foundation
 internal import JSON
+internal import LiveWorld
 internal import ScenarioModel
+internal import Synchronization
 
 /// The demonstration: one scenario of sixty seconds, in virtual time or over real sockets, and its page.
 public struct Demo: Sendable {
@@ -20,6 +22,7 @@ public struct Demo: Sendable {
     }
 
     private let worlds: RunWorlds
+    private let viewers = Viewers()
 
     /// Creates the demonstration.
     public init(worlds: RunWorlds = .standard) { self.worlds = worlds }
@@ -51,13 +54,17 @@ public struct Demo: Sendable {
 
     /// Runs the scenario over real sockets, and returns server-sent events: `entry` for each event of the history, and `end`
     /// with the run, or `failed` with a reason. The run ends with the stream.
-    public func events(_ client: Client) -> AsyncStream<String> {
+    ///
+    /// - Parameter viewer: The name under which ``act(_:by:)`` finds the run, chosen by the page.
+    public func events(_ client: Client, viewer: String? = nil) -> AsyncStream<String> {
+        let acts = viewer.map { self.viewers.add($0) }
+        let viewers = viewers
         let (stream, continuation) = AsyncStream.makeStream(of: String.self, bufferingPolicy: .bufferingOldest(100_000))
         let task = Task {
             do {
                 let run = try run(client, .live)
                 let encoder = Encoder(run.scenario)
-                let result = try await worlds.live(run) { entry in
+                let result = try await LiveRun.run(run.scenario, seed: run.seed, acts: acts) { entry in
                     continuation.yield(Self.event("entry", encoder.object(entry)))
                 }
                 let finished = FinishedRun(run: run, outcome: .result(result), repetition: .none, wallTime: .zero)
@@ -68,8 +75,57 @@ public struct Demo: Sendable {
             }
             continuation.finish()
         }
-        continuation.onTermination = { _ in task.cancel() }
+        continuation.onTermination = { _ in
+            task.cancel()
+            if let viewer { viewers.remove(viewer) }
+        }
         return stream
+    }
+
+    /// Performs an act of the viewer in a run over real sockets: an object with `device`, `note`, and `text` (an edit) or
+    /// `choice` (`mine` or `theirs`, in a conflict). Returns the reason if it cannot be performed.
+    public func act(_ json: [UInt8], by viewer: String) -> String? {
+        guard let value = JSONText.parse(json), let device = value["device"].text, let note = value["note"].text else {
+            return "expected an object with device, note, and text or choice"
+        }
+        let action: Scenario.Action
+        if let text = value["text"].text {
+            guard text.utf8.count <= Self.textBytesMax else {
+                return "the text is longer than \(Self.textBytesMax) bytes"
+            }
+            action = .edit(row: note, title: nil, text: text)
+        } else if let choice = value["choice"].text.flatMap(Scenario.Choice.init(rawValue:)), choice != .delete {
+            action = .choose(row: note, choice)
+        } else {
+            return "expected text, or a choice, which is mine or theirs"
+        }
+        let isRunning = viewers.send(LiveRun.UserAct(device: device, action: action), to: viewer)
+        return isRunning ? nil : "no such run; it may have ended"
+    }
+
+    /// The longest text of an edit, in bytes.
+    private static let textBytesMax = 2000
+
+    /// The runs in which viewers act.
+    private final class Viewers: Sendable {
+        /// The largest number of acts that a run has not begun.
+        private static let actsMax = 100
+        private let streams = Mutex<[String: AsyncStream<LiveRun.UserAct>.Continuation]>([:])
+
+        func add(_ viewer: String) -> AsyncStream<LiveRun.UserAct> {
+            let (stream, continuation) = AsyncStream.makeStream(
+                of: LiveRun.UserAct.self, bufferingPolicy: .bufferingOldest(Self.actsMax))
+            streams.withLock { $0[viewer] = continuation }
+            return stream
+        }
+
+        func remove(_ viewer: String) { streams.withLock { $0.removeValue(forKey: viewer) }?.finish() }
+
+        func send(_ act: LiveRun.UserAct, to viewer: String) -> Bool {
+            guard let stream = streams.withLock({ $0[viewer] }) else { return false }
+            if case .enqueued = stream.yield(act) { return true }
+            return false
+        }
     }
 
     private static func event(_ type: String, _ data: String) -> String { "event: \(type)\ndata: \(data)\n\n" }

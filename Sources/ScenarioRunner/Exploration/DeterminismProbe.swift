@@ -5,7 +5,7 @@ internal import SimulatedWorld
 
 /// The comparison of two runs that should be equal, step by step: both are made again, and the second one stops at the
 /// first step that differs. A step is an event of the history, or an internal event of the world, such as the deadline
-/// of a link. Every random number is a function of the seed, the name of a stream and the number of earlier draws from
+/// of a link. The second run has its server's notes in SQLite. Every random number is a function of the seed, the name of a stream and the number of earlier draws from
 /// it, so that a draw can only differ after a step does.
 enum DeterminismProbe {
     /// The steps of the first run, and the comparison of the second.
@@ -43,6 +43,8 @@ enum DeterminismProbe {
         let steps = Steps()
         for isSecond in [false, true] {
             if isSecond { steps.beginSecond() }
+            var run = run
+            if isSecond { run.storage = .sqlite }
             _ = try worlds.traced(run) { (step: SimulatedStep) -> Bool in
                 switch step {
                 case .event(let entry): return steps.record(RunTrace.line(entry))

@@ -8,8 +8,17 @@ struct ExplorationReport {
     /// The version of the JSON schema. Keys may be added without a new version.
     static let version = 1
 
-    let swarm: Swarm
+    /// The scenario's name with its variant.
+    let fullName: String
+    let name: String
+    let variant: String?
     let source: String
+    /// The parts that are drawn.
+    let parts: [String]
+    /// The states that the scenario asks for (`sometimes`).
+    let wanted: [String]
+    /// The faults that can be applied to changes.
+    let possibleFaults: [CoverageCell]
     /// The first seed.
     let first: UInt64
     /// The number of seeds; `nil` if a time ends the exploration.
@@ -24,8 +33,7 @@ struct ExplorationReport {
 
     /// The line before the first result.
     var startLine: String {
-        let parts = Scenario.Exploration.Part.allCases.filter(swarm.parts.contains).map(\.rawValue)
-        return "\(swarm.base.fullName): \(range)\(isFromCommit ? " (commit)" : ""), drawn: "
+        "\(fullName): \(range)\(isFromCommit ? " (commit)" : ""), drawn: "
             + parts.joined(separator: ", ")
             + (mutants.isEmpty ? "" : ", mutants: \(mutants.joined(separator: ", "))")
     }
@@ -38,7 +46,7 @@ struct ExplorationReport {
     }
 
     /// Returns the lines at the end.
-    func endLines(_ tally: ExplorationTally, duration: Duration) -> [String] {
+    func endLines(_ tally: ExplorationTally, duration: Duration?) -> [String] {
         var lines: [String] = []
         if !tally.classes.isEmpty {
             var rows = [["failed check", "subject", "seeds", "first seeds"]]
@@ -51,15 +59,17 @@ struct ExplorationReport {
             }
             lines += TextTable.lines(rows)
         }
-        for state in tally.unreached(swarm.base) { lines.append("never reached: \(TextTable.singleLine(state))") }
+        for state in tally.unreached(wanted) { lines.append("never reached: \(TextTable.singleLine(state))") }
         let passed = tally.seeds - tally.failed - tally.errors
-        let rate = ReportPace.rate(tally.seeds, in: duration).map { ReportPace.decimal($0) } ?? "0"
         var text = "\(TextTable.count(tally.seeds, "seed")): \(passed) pass, \(tally.failed) fail"
         if tally.errors > 0 { text += ", \(tally.errors) not run" }
         text += "; \(tally.repeated) repeated with equal digests"
         if tally.different > 0 { text += ", \(tally.different) NOT DETERMINISTIC" }
-        text +=
-            "; \(tally.cells.count) states reached; \(ReportPace.decimal(duration / .seconds(1))) s, \(rate) seeds/s"
+        text += "; \(tally.cells.count) states reached"
+        if let duration {
+            let rate = ReportPace.rate(tally.seeds, in: duration).map { ReportPace.decimal($0) } ?? "0"
+            text += "; \(ReportPace.decimal(duration / .seconds(1))) s, \(rate) seeds/s"
+        }
         return lines + [text]
     }
 
@@ -76,7 +86,7 @@ struct ExplorationReport {
         }
         let missing = missingFaults(tally)
         if !missing.isEmpty {
-            lines.append("faults of changes that were not applied: \(missing.count) of \(swarm.possibleFaults.count)")
+            lines.append("faults of changes that were not applied: \(missing.count) of \(possibleFaults.count)")
             lines += missing.map { "  \($0)" } + [""]
         }
         return lines
@@ -84,7 +94,7 @@ struct ExplorationReport {
 
     /// Returns the faults that the exploration can apply to changes, and has not.
     private func missingFaults(_ tally: ExplorationTally) -> [String] {
-        swarm.possibleFaults.filter { tally.cells[$0] == nil }.map(\.description).sorted()
+        possibleFaults.filter { tally.cells[$0] == nil }.map(\.description).sorted()
     }
 
     // MARK: JSON
@@ -93,13 +103,13 @@ struct ExplorationReport {
         JSONText.object([
             ("type", JSONText.string("exploration")), ("version", "\(Self.version)"),
             ("slowlane", JSONText.string(SlowlaneVersion.current)), ("source", JSONText.string(source)),
-            ("scenario", JSONText.string(swarm.base.name)), ("variant", JSONText.string(swarm.base.variant)),
+            ("scenario", JSONText.string(name)), ("variant", JSONText.string(variant)),
             ("first", JSONText.string("\(first)")), ("count", count.map { "\($0)" } ?? "null"),
             ("commit", isFromCommit ? "true" : "false"), ("mutants", Self.strings(mutants)),
         ])
     }
 
-    private static func strings(_ texts: [String]) -> String { JSONText.array(texts.map { JSONText.string($0) }) }
+    static func strings(_ texts: [String]) -> String { JSONText.array(texts.map { JSONText.string($0) }) }
 
     /// Returns the line of a failed check of a seed.
     static func json(_ failure: SeedFailure, _ seed: ExploredSeed) -> String {
@@ -140,7 +150,7 @@ struct ExplorationReport {
     }
 
     /// Returns the last line.
-    func endJSON(_ tally: ExplorationTally, duration: Duration) -> String {
+    func endJSON(_ tally: ExplorationTally, duration: Duration?) -> String {
         let classes = tally.classes.map { entry in
             JSONText.object([
                 ("check", JSONText.string(entry.group.check)),
@@ -152,9 +162,10 @@ struct ExplorationReport {
             ("type", JSONText.string("exploration_end")), ("seeds", "\(tally.seeds)"), ("failed", "\(tally.failed)"),
             ("not_run", "\(tally.errors)"), ("repeated", "\(tally.repeated)"),
             ("not_deterministic", "\(tally.different)"), ("states", "\(tally.cells.count)"),
-            ("events", "\(tally.events)"), ("wall_ms", "\(Int64((duration / .milliseconds(1)).rounded()))"),
-            ("classes", JSONText.array(classes)), ("never_reached", Self.strings(tally.unreached(swarm.base))),
-            ("exit_status", "\(tally.exitStatus(swarm.base))"),
+            ("events", "\(tally.events)"),
+            ("wall_ms", duration.map { "\(Int64(($0 / .milliseconds(1)).rounded()))" } ?? "null"),
+            ("classes", JSONText.array(classes)), ("never_reached", Self.strings(tally.unreached(wanted))),
+            ("exit_status", "\(tally.exitStatus(wanted))"),
         ])
     }
 }

@@ -60,18 +60,20 @@ struct ExplorationTally: Sendable {
         return first
     }
 
-    /// Returns the states that a scenario asks for and that no seed has reached.
-    func unreached(_ scenario: Scenario) -> [String] {
-        scenario.expectations.filter(\.isSometimes).map(\.description).filter { reached[$0] == nil }
-    }
+    /// Returns the states that no seed has reached.
+    ///
+    /// - Parameter wanted: The states that the scenario asks for.
+    func unreached(_ wanted: [String]) -> [String] { wanted.filter { reached[$0] == nil } }
 
     /// Returns the exit status: that of the worst finding.
-    func exitStatus(_ scenario: Scenario) -> Int32 {
+    ///
+    /// - Parameter wanted: The states that the scenario asks for.
+    func exitStatus(_ wanted: [String]) -> Int32 {
         RunStatus.worst(of: [
             different > 0 ? RunStatus.notDeterministic : RunStatus.passed,
             failed > 0 ? RunStatus.failed : RunStatus.passed,
             errors > 0 ? RunStatus.invalidFile : RunStatus.passed,
-            unreached(scenario).isEmpty ? RunStatus.passed : RunStatus.inconclusive,
+            unreached(wanted).isEmpty ? RunStatus.passed : RunStatus.inconclusive,
         ])
     }
 }

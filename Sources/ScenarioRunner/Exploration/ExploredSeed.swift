@@ -25,6 +25,8 @@ struct ExploredSeed: Sendable {
     let cells: Set<CoverageCell>
     let eventCount: Int
     let repetition: Repetition
+    /// A line per event, if it is wanted.
+    var trace: [String] = []
     /// The reason why the run could not take place.
     let error: String?
 
@@ -34,22 +36,36 @@ struct ExploredSeed: Sendable {
 
 /// The run of one seed: draws the scenario, runs it, and repeats it if it must be.
 struct SeedRun: Sendable {
-    let swarm: Swarm
+    private(set) var swarm: Swarm
     /// The name or path of the scenario.
     let source: String
     let mutants: [RunMutant]
     /// The arguments that repeat a seed, without the seed.
-    let arguments: [[String]]
+    private(set) var arguments: [[String]]
     let showsText: Bool
+    /// Whether a line per event is wanted.
+    var isTraced = false
     let worlds: RunWorlds
+
+    /// Returns the run with a swarm that leans towards classes of faults.
+    func leaning(_ classes: [SwarmClass]) -> SeedRun {
+        var run = self
+        run.swarm.leaning = Set(classes)
+        if !classes.isEmpty {
+            run.arguments.append(["--lean", classes.map(\.rawValue).joined(separator: ",")])
+        }
+        return run
+    }
 
     /// Returns the planned run of a seed.
     func planned(_ seed: UInt64) -> PlannedRun { planned(swarm.configuration(seed: seed)) }
 
     private func planned(_ configuration: SwarmConfiguration) -> PlannedRun {
-        PlannedRun(
+        var run = PlannedRun(
             index: 0, source: source, scenario: swarm.scenario(configuration), world: .simulated,
             seed: configuration.seed, mutants: mutants, replay: arguments + [["--seed", "\(configuration.seed)"]])
+        run.storage = .collections
+        return run
     }
 
     /// Returns whether a seed is repeated although it passes.
@@ -70,7 +86,10 @@ struct SeedRun: Sendable {
             var repetition = FinishedRun.Repetition.none
             var repeated = ExploredSeed.Repetition.none
             if hasFailed || isRepeated {
-                let second = try worlds.simulated(run, nil)
+                // The repetition has the other store.
+                var other = run
+                other.storage = .sqlite
+                let second = try worlds.simulated(other, nil)
                 repetition = .same
                 repeated = .same
                 if let difference = RunDifference(result, second) {
@@ -84,7 +103,8 @@ struct SeedRun: Sendable {
                 seed: seed, failures: hasFailed ? failures(finished, result) : [], configuration: configuration.lines,
                 reached: Self.reached(run.scenario, result.verdict),
                 cells: RunCoverage.cells(run.scenario, result.history), eventCount: result.eventCount,
-                repetition: repeated, error: nil)
+                repetition: repeated,
+                trace: isTraced ? RunSummary(finished, showsText: showsText, isTraced: true).trace : [], error: nil)
         } catch {
             return ExploredSeed(
                 seed: seed, failures: [], configuration: configuration.lines, reached: [], cells: [], eventCount: 0,

@@ -38,12 +38,37 @@ public struct Explorer: Sendable {
         public var showsCoverage = false
         /// Whether texts of notes are printed.
         public var showsText = false
-        /// Called with the first failure of each class. What it returns is printed below the failure.
-        public var onFailure: (@Sendable (SeedFailure) -> [String])?
+        /// What the exploration leans towards.
+        public var lean = Lean.none
+        /// The part of the seeds to run; `nil` for all.
+        public var shard: Shard?
+        /// The path of the file of results, which `slowlane merge-reports` reads.
+        public var resultsPath: String?
+        /// Called with the first failure of each class, on a thread of its own. What it returns is printed below the
+        /// failure.
+        public var onFailure: (@Sendable (SeedFailure) -> FailureAddition)?
+        /// Whether the runs that detect mutants of the gallery are shrunk.
+        public var shrinksGallery = false
+        /// Whether every event of ``seed`` is printed.
+        public var isTraced = false
 
         /// Creates the options for a scenario.
         public init(scenario: String) { self.scenario = scenario }
     }
+
+    /// What an exploration leans towards.
+    public enum Lean: Hashable, Sendable {
+        /// Every class of faults is on in half of the seeds.
+        case none
+        /// These classes are on in most seeds.
+        case classes([SwarmClass])
+        /// After each block of seeds, the classes with faults that no seed has applied to a change yet are on in most seeds
+        /// of the next block.
+        case automatic
+    }
+
+    /// The number of seeds of a block, after which the exploration decides what it leans towards.
+    static let blockSeeds = 50
 
     /// The number of seeds if neither the arguments nor the scenario give one.
     public static let seedsByDefault: UInt64 = 200
@@ -117,7 +142,7 @@ public struct Explorer: Sendable {
             let swarm = Swarm(base, links: .builtIn, parts: options.parts)
             let run = SeedRun(
                 swarm: swarm, source: source.name, mutants: options.mutants, arguments: arguments(source.name),
-                showsText: options.showsText, worlds: worlds)
+                showsText: options.showsText, isTraced: options.isTraced, worlds: worlds)
             return .success(Plan(seed: run, seeds: seeds, isTimed: options.seed == nil && options.time != nil))
         } catch {
             return fail(RunStatus.usage, "'--seed commit' needs the commit of a git repository: \(error)")
@@ -148,37 +173,56 @@ public struct Explorer: Sendable {
 
     private func explore(_ plan: Plan) async throws -> Int32 {
         let (run, seeds) = (plan.seed, plan.seeds)
-        let report = ExplorationReport(
-            swarm: run.swarm, source: run.source, first: seeds.first,
-            count: plan.isTimed && options.seeds == nil ? nil : seeds.count, isFromCommit: options.isFromCommit,
-            mutants: options.mutants.map(\.name))
+        let isSingle = options.seed != nil
+        let report = self.report(plan)
+        let file: ExplorationResultsWriter?
+        do {
+            file = try options.resultsPath.map { try ExplorationResultsWriter($0, report, options.shard, seeds: seeds) }
+        } catch {
+            console.error("\(error)")
+            return RunStatus.unavailable
+        }
         if options.isJSON {
             console.print(report.startJSON)
         } else if !options.isQuiet {
             console.print(report.startLine, to: .progress)
         }
-        let isSingle = options.seed != nil
-        let workers = SeedWorkers(jobs: jobs, count: Int(clamping: seeds.count)) { index in
-            let seed = seeds.first + UInt64(index)
-            return run.run(seed, isRepeated: isSingle || SeedRun.isRepeated(seed))
-        }
         let timed: ExplorationProgress.Plan = options.time.map { .time($0) } ?? .seeds(seeds.count)
         let progress = Mutex(ExplorationProgress(timed, isRewritten: console.hasStatusLine))
+        let isOver = Mutex(false)
+        let current = Mutex<SeedWorkers<ExploredSeed?>?>(nil)
         let ticker = ProgressTicker(console) { [options] time in
-            if let limit = options.time, time >= limit { workers.stop() }
+            if let limit = options.time, time >= limit {
+                isOver.withLock { $0 = true }
+                current.withLock { $0?.stop() }
+            }
             return options.isQuiet || isSingle ? nil : progress.withLock { $0.report(at: time) }
         }
         let clock = ContinuousClock()
         let start = clock.now
         var tally = ExplorationTally()
+        let count = Int(clamping: seeds.count)
+        var writeError: ExplorationResultsWriter.Failure?
         try await ticker.run(isHidden: options.time == nil && (options.isQuiet || isSingle)) {
-            var ordered = OrderedResults<ExploredSeed>()
-            for await (index, value) in workers.results() {
-                for seed in ordered.add(value, at: index) { add(seed, to: &tally) }
-                let (failed, states) = (tally.failed, tally.cells.count)
-                progress.withLock { $0.update(done: UInt64(ordered.count), failed: failed, states: states) }
+            var position = 0
+            while position < count, !isOver.withLock({ $0 }) {
+                let size = options.lean == .automatic ? min(Self.blockSeeds, count - position) : count
+                let first = seeds.first + UInt64(position)
+                let workers = self.workers(leaning(run, tally, from: first), first: first, count: size)
+                current.withLock { $0 = workers }
+                var ordered = OrderedResults<ExploredSeed?>()
+                for await (index, value) in workers.results() {
+                    for case let seed? in ordered.add(value, at: index) {
+                        writeError = writeError ?? file?.error(adding: seed)
+                        try await add(seed, to: &tally)
+                    }
+                    let (failed, states) = (tally.failed, tally.cells.count)
+                    let done = UInt64(position + ordered.count)
+                    progress.withLock { $0.update(done: done, failed: failed, states: states) }
+                }
+                try Task.checkCancellation()
+                position += size
             }
-            try Task.checkCancellation()
         }
         let duration = clock.now - start
         if options.isJSON {
@@ -188,18 +232,54 @@ public struct Explorer: Sendable {
             if options.showsCoverage { for line in report.coverageLines(tally) { console.print(line) } }
             for line in report.endLines(tally, duration: duration) { console.print(line) }
         }
-        return isSingle
-            ? tally.exitStatus(run.swarm.base.withoutExpectations) : tally.exitStatus(run.swarm.base)
+        if let file {
+            let isCanaryFailed = options.shard.map { Canary.hasFailed(worlds, seed: UInt64($0.index)) } ?? true
+            if !isCanaryFailed { console.error("the canary, a run that must fail, did not") }
+            if let error = writeError ?? file.error(endingWith: isCanaryFailed) {
+                console.error("\(error)")
+                return RunStatus.unavailable
+            }
+        }
+        // What all seeds must reach together is decided with the merged results.
+        return tally.exitStatus(isSingle || options.shard != nil ? [] : report.wanted)
+    }
+
+    /// Returns the threads that run the seeds of a block.
+    private func workers(_ run: SeedRun, first: UInt64, count: Int) -> SeedWorkers<ExploredSeed?> {
+        let (isSingle, shard) = (options.seed != nil, options.shard)
+        return SeedWorkers(jobs: jobs, count: count) { index -> ExploredSeed? in
+            let seed = first + UInt64(index)
+            // The assignment of a seed does not depend on the other seeds.
+            if let shard, !shard.contains(seed: seed) { return nil }
+            return run.run(seed, isRepeated: isSingle || SeedRun.isRepeated(seed))
+        }
+    }
+
+    /// Returns the runs of the block that begins at a seed, and prints what they lean towards.
+    private func leaning(_ run: SeedRun, _ tally: ExplorationTally, from first: UInt64) -> SeedRun {
+        let classes: [SwarmClass]
+        switch options.lean {
+        case .none: return run
+        case .classes(let named): classes = named
+        case .automatic:
+            classes = tally.seeds == 0 ? [] : run.swarm.incompleteClasses { tally.cells[$0] != nil }
+            if !classes.isEmpty {
+                let names = classes.map(\.rawValue).joined(separator: ",")
+                console.print("from seed \(first): --lean \(names)", to: .progress)
+            }
+        }
+        return run.leaning(classes)
     }
 
     /// Adds the result of the next seed, and prints what is new.
-    private func add(_ seed: ExploredSeed, to tally: inout ExplorationTally) {
+    private func add(_ seed: ExploredSeed, to tally: inout ExplorationTally) async throws {
         let first = tally.add(seed)
         let problems = ExplorationReport.problemLines(seed)
         if options.isJSON {
             if !problems.isEmpty { console.print(ExplorationReport.problemJSON(seed)) }
             for failure in seed.failures { console.print(ExplorationReport.json(failure, seed)) }
         } else {
+            for line in seed.trace { console.print(line) }
             for line in problems { console.print(line) }
             if options.isVerbose || options.seed != nil {
                 for line in seed.configuration { console.print(line) }
@@ -213,16 +293,26 @@ public struct Explorer: Sendable {
         }
         guard let onFailure = options.onFailure else { return }
         for failure in first {
-            for line in onFailure(failure) { console.print(line, to: options.isJSON ? .progress : .result) }
+            let addition = try await BlockingThread.run { onFailure(failure) }
+            if options.isJSON {
+                if let json = addition.json { console.print(json) }
+            } else {
+                for line in addition.lines { console.print(line) }
+            }
         }
     }
-}
 
-extension Scenario {
-    /// The scenario without what a single seed need not reach.
-    fileprivate var withoutExpectations: Scenario {
-        var scenario = self
-        scenario.expectations = []
-        return scenario
+    /// Returns the report of an exploration.
+    private func report(_ plan: Plan) -> ExplorationReport {
+        let swarm = plan.seed.swarm
+        let isEndless = plan.isTimed && options.seeds == nil
+        return ExplorationReport(
+            fullName: swarm.base.fullName, name: swarm.base.name, variant: swarm.base.variant,
+            source: plan.seed.source,
+            parts: Scenario.Exploration.Part.allCases.filter(swarm.parts.contains).map(\.rawValue),
+            wanted: swarm.base.expectations.filter(\.isSometimes).map(\.description),
+            possibleFaults: swarm.possibleFaults.sorted { "\($0)" < "\($1)" }, first: plan.seeds.first,
+            count: isEndless ? nil : plan.seeds.count, isFromCommit: options.isFromCommit,
+            mutants: options.mutants.map(\.name))
     }
 }

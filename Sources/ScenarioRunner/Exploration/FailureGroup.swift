@@ -25,6 +25,12 @@ public struct FailureGroup: Hashable, Sendable, CustomStringConvertible {
         subject = !context.rows.isEmpty ? .note : context.actors.isEmpty ? .run : .device
     }
 
+    /// Creates a class from its parts.
+    init(check: String, subject: Subject) {
+        self.check = check
+        self.subject = subject
+    }
+
     public var description: String { "\(check), \(subject.rawValue)" }
 }
 

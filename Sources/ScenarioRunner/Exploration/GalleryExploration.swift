@@ -17,6 +17,14 @@ struct GalleryExploration: Sendable {
         /// The first seed in which the check of the gallery fails, with its number from 1.
         var named: (seed: UInt64, number: Int)?
         var duration = Duration.zero
+        /// The smallest scenario that detects the mutant; `nil` if none does, or nothing is shrunk.
+        var shrunk: ShrunkRun?
+
+        /// Whether the smallest scenario is small enough; `true` if nothing is shrunk.
+        var isSmall: Bool {
+            guard let scenario = shrunk?.result.scenario else { return true }
+            return scenario.steps.count <= SelfTest.stepsMax && scenario.faults.count <= SelfTest.faultsMax
+        }
 
         /// The invariant that must detect the mutant; `nil` if the gallery names an expectation of a scenario.
         var invariant: Scenario.Invariant? {
@@ -32,13 +40,17 @@ struct GalleryExploration: Sendable {
     let entries: [MutantGallery.Entry]
     let console: Console
     let isJSON: Bool
+    /// Whether the runs that detect mutants are shrunk.
+    let shrinks: Bool
+    /// The greatest time of the search for the smallest scenario of a mutant.
+    private static let shrinkTimeMax = Duration.seconds(60)
 
     /// Explores with each mutant, and returns the exit status. Throws only if the task is cancelled.
     func run(jobs: Int, isQuiet: Bool) async throws -> Int32 {
         let workers = SeedWorkers(jobs: jobs, count: entries.count) { [self] index in search(entries[index]) }
         let clock = ContinuousClock()
         let start = clock.now
-        var detected = 0
+        var (detected, small) = (0, 0)
         let width = entries.map(\.mutant.name.count).max() ?? 0
         if isJSON {
             console.print(
@@ -47,7 +59,7 @@ struct GalleryExploration: Sendable {
                     ("source", JSONText.string(seed.source)), ("seeds", JSONText.string("\(seeds)")),
                 ]))
         } else {
-            console.print(Self.row(["mutant", "seeds", "named", "s", "detected by"], width))
+            console.print(Self.row(["mutant", "seeds", "named", "steps", "faults", "s", "detected by"], width))
         }
         let monitor = RunMonitor(planned: entries.count, console)
         try await monitor.reportProgress(isHidden: isQuiet) {
@@ -57,13 +69,14 @@ struct GalleryExploration: Sendable {
                 monitor.runEnded(passed: value.isDetected)
                 for result in ordered.add(value, at: index) {
                     detected += result.isDetected ? 1 : 0
+                    small += result.isDetected && result.isSmall ? 1 : 0
                     console.print(isJSON ? Self.json(result) : Self.line(result, width))
                 }
             }
             try Task.checkCancellation()
         }
         let seconds = ReportPace.decimal((clock.now - start) / .seconds(1))
-        let status = detected == entries.count ? RunStatus.passed : RunStatus.failed
+        let status = small == entries.count ? RunStatus.passed : RunStatus.failed
         if isJSON {
             console.print(
                 JSONText.object([
@@ -74,8 +87,12 @@ struct GalleryExploration: Sendable {
         } else {
             let mutants = TextTable.count(entries.count, "mutant")
             console.print(
-                "\(detected) of \(mutants) detected within \(TextTable.count(Int(clamping: seeds.count), "seed")), \(seconds) s"
-            )
+                "\(detected) of \(mutants) detected within \(TextTable.count(Int(clamping: seeds.count), "seed")), "
+                    + "\(seconds) s")
+            if shrinks {
+                console.print(
+                    "\(small) shrunk to at most \(SelfTest.stepsMax) steps and \(SelfTest.faultsMax) faults")
+            }
         }
         return status
     }
@@ -96,16 +113,31 @@ struct GalleryExploration: Sendable {
             if result.first == nil { result.first = (value, number + 1, check) }
             if check == wanted { result.named = (value, number + 1) }
         }
+        if shrinks { result.shrunk = shrunk(result, entry.mutant) }
         result.duration = clock.now - start
         return result
     }
 
-    /// Returns the checks of a seed that fail, by their descriptions.
-    private func failedChecks(_ value: UInt64, _ mutants: [RunMutant]) -> [String] {
-        let run = PlannedRun(
+    /// Shrinks the run that detects a mutant as the gallery says, or else the first that detects it.
+    private func shrunk(_ result: Result, _ mutant: RunMutant) -> ShrunkRun? {
+        guard let first = result.first else { return nil }
+        var shrinker = RunShrinker(worlds: seed.worlds)
+        shrinker.check = result.named == nil ? first.check : "invariant: \(result.entry.detector)"
+        shrinker.timeMax = Self.shrinkTimeMax
+        return shrinker.shrink(run(result.named?.seed ?? first.seed, [mutant]))
+    }
+
+    private func run(_ value: UInt64, _ mutants: [RunMutant]) -> PlannedRun {
+        var run = PlannedRun(
             index: 0, source: seed.source, scenario: seed.swarm.scenario(seed: value), world: .simulated, seed: value,
             mutants: mutants)
-        guard let result = try? seed.worlds.simulated(run, nil) else { return [] }
+        run.storage = .collections
+        return run
+    }
+
+    /// Returns the checks of a seed that fail, by their descriptions.
+    private func failedChecks(_ value: UInt64, _ mutants: [RunMutant]) -> [String] {
+        guard let result = try? seed.worlds.simulated(run(value, mutants), nil) else { return [] }
         return result.verdict.checks.compactMap { check in
             if case .fail = check.outcome { check.description } else { nil }
         }
@@ -114,7 +146,7 @@ struct GalleryExploration: Sendable {
     // MARK: Output
 
     private static func row(_ columns: [String], _ width: Int) -> String {
-        let widths = [width, 5, 5, 6]
+        let widths = [width, 5, 5, 5, 6, 6]
         var text = ""
         for (column, width) in zip(columns, widths) {
             let padding = String(repeating: " ", count: max(0, width - column.count))
@@ -132,7 +164,10 @@ struct GalleryExploration: Sendable {
         return row(
             [
                 result.entry.mutant.name, result.first.map { "\($0.number)" } ?? "-",
-                result.named.map { "\($0.number)" } ?? "-", seconds, check,
+                result.named.map { "\($0.number)" } ?? "-",
+                result.shrunk.map { "\($0.result.scenario.steps.count)" } ?? "-",
+                result.shrunk.map { "\($0.result.scenario.faults.count)" } ?? "-", seconds,
+                check + (result.isSmall ? "" : "; TOO LARGE"),
             ], width)
     }
 
@@ -145,6 +180,9 @@ struct GalleryExploration: Sendable {
             ("seeds", result.first.map { "\($0.number)" } ?? "null"),
             ("named_seeds", result.named.map { "\($0.number)" } ?? "null"),
             ("detected", result.isDetected ? "true" : "false"),
+            ("steps", result.shrunk.map { "\($0.result.scenario.steps.count)" } ?? "null"),
+            ("faults", result.shrunk.map { "\($0.result.scenario.faults.count)" } ?? "null"),
+            ("small", result.isSmall ? "true" : "false"),
             ("wall_ms", "\(Int64((result.duration / .milliseconds(1)).rounded()))"),
         ])
     }
@@ -160,7 +198,8 @@ extension Explorer {
             let entries =
                 options.mutants.isEmpty ? MutantGallery.entries : options.mutants.map(MutantGallery.entry)
             return try await GalleryExploration(
-                seed: plan.seed, seeds: plan.seeds, entries: entries, console: console, isJSON: options.isJSON
+                seed: plan.seed, seeds: plan.seeds, entries: entries, console: console, isJSON: options.isJSON,
+                shrinks: options.shrinksGallery
             ).run(jobs: jobs, isQuiet: options.isQuiet)
         }
     }

@@ -1,5 +1,6 @@
 internal import ConfigFiles
 internal import ScenarioModel
+internal import ScenarioWorld
 
 /// A run that must fail, at the end of each shard: it shows that failures reach the merged report.
 enum Canary {
@@ -16,6 +17,11 @@ enum Canary {
         expect: { finally: { server: { n1: { text: three } } } }
 
         """
+
+    /// Returns whether the run fails, as it must. Blocks until its end.
+    static func hasFailed(_ worlds: RunWorlds, seed: UInt64) -> Bool {
+        (try? worlds.simulated(run(index: 0, seed: seed), nil))?.verdict.result == .fail
+    }
 
     static func run(index: Int, seed: UInt64) -> PlannedRun {
         // The text is valid: the tests run it.

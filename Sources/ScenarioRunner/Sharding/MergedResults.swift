@@ -35,6 +35,10 @@ public struct MergedResults: Sendable {
     /// Merges the files, and returns the exit status: the worst of all runs, or 65 if the files are not one complete
     /// batch.
     public func run() -> Int32 {
+        let paths = Self.filePaths(options.paths)
+        if paths.contains(where: ExplorationResults.isExploration) {
+            return ExplorationMerge(paths: paths, options: options, console: console).run()
+        }
         let (files, problems) = Self.read(options.paths)
         if files.isEmpty && problems.isEmpty {
             console.error("no results: the arguments name no file, and no folder with files *.jsonl")

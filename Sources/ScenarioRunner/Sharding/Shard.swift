@@ -35,6 +35,9 @@ public struct Shard: Hashable, Sendable, CustomStringConvertible {
         return random.integer(below: Int64(count)) == Int64(index - 1)
     }
 
+    /// Returns whether a seed of an exploration belongs to the shard.
+    func contains(seed: UInt64) -> Bool { contains("seed\n\(seed)") }
+
     // MARK: Arguments and variables
 
     /// A shard, and the variables that name it; `nil` if the argument does.

@@ -51,6 +51,7 @@ public struct FailureFile: Sendable {
         named.notes = scenario.notes
         named.fill = scenario.fill
         named.devices = scenario.devices
+        named.policy = scenario.policy
         named.writers = scenario.writers
         named.faults = scenario.faults
         named.steps = scenario.steps

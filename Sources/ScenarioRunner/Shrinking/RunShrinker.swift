@@ -32,9 +32,10 @@ public struct RunShrinker: Sendable {
         scenario.seedOrigin = .file
         let environment = Shrinker.Environment(
             run: { candidate, isControl in
-                let planned = PlannedRun(
+                var planned = PlannedRun(
                     index: 0, source: run.source, scenario: candidate, world: .simulated, seed: candidate.seed,
                     mutants: isControl ? [] : run.mutants)
+                planned.storage = .collections
                 guard let result = try? simulate(planned, nil) else { return nil }
                 return Shrinker.Observation(verdict: result.verdict, history: result.history)
             },
