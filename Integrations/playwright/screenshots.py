@@ -1,8 +1,12 @@
-"""Makes the pictures of docs/dashboard.md: a minute of traffic through real proxies, seen in Chromium."""
+"""Makes the pictures of the documentation: the dashboard after a minute of traffic through real proxies, the demonstration, and the
+page of a run, seen in Chromium."""
 import http.client
+import os
 import pathlib
 import random
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -10,6 +14,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from conftest import chromium
+from demo_server import DemoServer, phone, seek
 from proxy_server import ProxyServer, Upstream
 
 # What happens: seconds since the start, and the calls of the API.
@@ -69,10 +74,8 @@ def save(page, folder, name):
     print(path, path.stat().st_size, "bytes")
 
 
-def main(folder):
-    folder.mkdir(parents=True, exist_ok=True)
-    with Upstream() as upstream, ProxyServer() as server, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium())
+def save_dashboard(browser, folder):
+    with Upstream() as upstream, ProxyServer() as server:
         pages = {}
         for scheme in ("light", "dark"):
             for size, (width, height) in SIZES.items():
@@ -89,7 +92,47 @@ def main(folder):
         page.locator("#rows .row").first.click()
         page.wait_for_timeout(400)
         save(page, folder, "dashboard-details")
+        for page in pages.values():
+            page.close()
+
+
+def save_demo(browser, folder):
+    with DemoServer() as server:
+        for name, scheme, width, height, client, seconds in [
+            ("demo-light", "light", 1280, 760, "this client", 32.4), ("demo-dark", "dark", 1280, 760, "this client", 50.3),
+            ("demo-2013", "light", 1280, 860, "the 2013 client", 60), ("demo-dark-narrow", "dark", 360, 1500, "this client", 32.4),
+        ]:
+            page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+            page.goto(server.url)
+            page.get_by_role("button", name=client).click()
+            phone(page).get_by_text("Milk n1").wait_for()
+            seek(page, seconds)
+            # The animation of a changed note has ended.
+            page.wait_for_timeout(1200)
+            save(page, folder, name)
+            page.close()
+
+
+def save_report(browser, folder):
+    with tempfile.TemporaryDirectory() as reports:
+        command = [os.environ["SLOWLANE_PROGRAM"], "run", "edit-conflict-after-subway", "--mutant", "overwrites-on-conflict"]
+        subprocess.run([*command, "--report", reports, "--quiet"], capture_output=True, check=False)
+        for scheme in ("light", "dark"):
+            page = browser.new_page(viewport={"width": 1280, "height": 1300}, color_scheme=scheme)
+            page.goto((pathlib.Path(reports) / "report.html").as_uri() + "#t=26.7")
+            page.wait_for_timeout(300)
+            save(page, folder, "report-" + scheme)
+            page.close()
+
+
+def main(folder, part=None):
+    folder.mkdir(parents=True, exist_ok=True)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium())
+        for name, work in {"dashboard": save_dashboard, "demo": save_demo, "report": save_report}.items():
+            if part in (None, name):
+                work(browser, folder)
         browser.close()
 
 
-main(pathlib.Path(sys.argv[1]))
+main(pathlib.Path(sys.argv[1]), *sys.argv[2:3])

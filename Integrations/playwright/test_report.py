@@ -14,7 +14,10 @@ about: Texts with <img src=x onerror=window.hacked=1> and </script> are texts.
 server: { notes: { n1: { title: "<img src=x onerror=window.hacked=1>", text: "</script><script>window.hacked=1</script>" } } }
 devices: { A: { user: ada } }
 network: { A: { 0s: wifi } }
-steps: [{ at: 1s, A: { edit: n1, text: "<!-- <script>" } }]
+steps:
+  - { at: 1s, A: { edit: n1, text: "<!-- <script>" } }
+  - at: 2s
+    A: { send: { method: PUT, path: "/notes/<img/src=x/onerror=window.hacked=1>", headers: { X-Evil: "</script><b>" }, body: "<i>" } }
 expect: { finally: { server: { n1: { text: "</script><b>" } } } }
 """
 
@@ -85,3 +88,80 @@ def test_axe_finds_nothing_serious_in_a_report(tab, tmp_path, scheme):
         found = [one["id"] for one in Axe().run(tab).response["violations"] if one["impact"] in ("serious", "critical")]
         assert found == []
         assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def rows(tab):
+    return tab.locator("section[aria-label=Requests] tbody tr")
+
+
+def test_lanes_and_table_have_every_request(tab, tmp_path):
+    url, data = report(tmp_path, "two-device-soak", "--variant", "none")
+    tab.goto(url)
+    requests = [entry for entry in data["entries"] if entry["type"] == "request"]
+    assert len(requests) > 100
+    expect(rows(tab)).to_have_count(len(requests))
+    expect(tab.locator("svg rect.hit")).to_have_count(len(requests))
+    expect(tab.locator("svg text.name")).to_have_text(["A", "B", "W"])
+    links = {entry["link"] for entry in data["entries"] if entry["type"] == "network"}
+    titles = " ".join(tab.locator("svg title").all_text_contents())
+    assert all(link in titles for link in links)
+    lost = sum(1 for entry in data["entries"] if entry["type"] == "failed")
+    tab.get_by_label("filter requests").fill("lost")
+    expect(rows(tab)).to_have_count(lost)
+    tab.get_by_label("filter requests").fill("put & lost a")
+    for text in rows(tab).all_inner_texts():
+        assert "PUT" in text and "lost" in text
+
+
+def test_a_range_of_the_timeline_limits_the_table(tab, tmp_path):
+    url, data = report(tmp_path, "two-device-soak", "--variant", "none")
+    tab.goto(url)
+    expect(tab.locator(".badge").first).to_have_text("pass")
+    box = tab.locator("svg").bounding_box()
+    total = rows(tab).count()
+    tab.mouse.move(box["x"] + 0.3 * box["width"], box["y"] + 60)
+    tab.mouse.down()
+    tab.mouse.move(box["x"] + 0.5 * box["width"], box["y"] + 60, steps=4)
+    expect(tab.locator("svg .selection")).to_have_count(1)
+    tab.mouse.up()
+    expect(tab.locator("svg .selection")).to_have_count(0)
+    shown = rows(tab).count()
+    assert 0 < shown < total
+    length = data["run"]["duration_ns"] / 1e9
+    seconds = [float(text.split(" min ")[-1].split(" s")[0]) + 60 * (int(text.split(" min")[0]) if " min" in text else 0)
+               for text in rows(tab).locator("td:first-child").all_inner_texts()]
+    assert min(seconds) > 0.1 * length and max(seconds) < 0.6 * length
+    tab.get_by_role("button", name="whole run").click()
+    expect(rows(tab)).to_have_count(total)
+    tab.locator("svg").focus()
+    tab.keyboard.press("+")
+    assert rows(tab).count() < total
+    tab.keyboard.press("0")
+    expect(rows(tab)).to_have_count(total)
+
+
+def test_every_check_is_listed_with_its_moment(tab, tmp_path):
+    url, data = report(tmp_path, "edit-conflict-after-subway", "--mutant", "overwrites-on-conflict")
+    tab.goto(url)
+    section = tab.locator("section[aria-label='Expectations and invariants']")
+    checks = data["run"]["checks"]
+    expect(section.locator("tbody tr")).to_have_count(len(checks))
+    invariant = next(one for one in checks if one["check"].startswith("invariant: no-silent-overwrite"))
+    row = section.locator("tr", has_text="no-silent-overwrite (I3)").first
+    expect(row).to_contain_text("fail")
+    expect(row).to_contain_text("%.1f s" % (invariant["time_ns"] / 1e9))
+    expect(section).to_contain_text("invariants checked: no-lost-write (I1)")
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_report_fits_its_window(tab, tmp_path, request, scheme, width):
+    url, _ = report(tmp_path, "edit-conflict-after-subway", "--mutant", "overwrites-on-conflict")
+    tab.emulate_media(color_scheme=scheme)
+    tab.set_viewport_size({"width": width, "height": 800})
+    tab.goto(url)
+    expect(tab.locator(".badge").first).to_have_text("fail")
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    folder = request.config.getoption("--screenshots")
+    if folder:
+        tab.screenshot(path=os.path.join(folder, "report-%s-%d.png" % (scheme, width)), full_page=True)

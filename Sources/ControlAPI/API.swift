@@ -165,7 +165,7 @@ public final class API: Sendable {
             return Response(status: .movedPermanently, location: cleaned, isRouted: false)
         }
         let parts = decoded.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-        if let page = await pages?.response(to: request, parts, query: query) { return page }
+        if let page = await pages?.response(to: request, parts, query: query, body: body) { return page }
         if let page = dashboard.response(to: request, parts) { return page }
         if let rejection = dashboard.rejection(of: request) { throw rejection }
         let response =

@@ -1,6 +1,6 @@
 internal import HTTPTypes
 
-/// Pages that a program serves beside the dashboard: GET only, with the access control and the header fields of the dashboard.
+/// Pages that a program serves beside the dashboard, with the access control and the header fields of the dashboard.
 public struct AdditionalPages: Sendable {
     /// The content of a page.
     public enum Content: Sendable {
@@ -14,16 +14,35 @@ public struct AdditionalPages: Sendable {
 
     /// Returns the content of a path without its slash at the start, and its query; `nil` if there is none.
     let content: @Sendable (_ path: String, _ query: String) async -> Content?
+    /// Performs a POST to a path, and returns its content; `nil` if there is none.
+    let action: @Sendable (_ path: String, _ query: String, _ body: [UInt8]) async -> Content?
 
     /// Creates pages.
-    public init(_ content: @escaping @Sendable (_ path: String, _ query: String) async -> Content?) {
+    ///
+    /// - Parameter action: Performs a POST. Browsers must send the header field of the dashboard's own requests, which
+    ///   pages of other origins cannot send.
+    public init(
+        action: @escaping @Sendable (_ path: String, _ query: String, _ body: [UInt8]) async -> Content? = { _, _, _ in
+            nil
+        },
+        _ content: @escaping @Sendable (_ path: String, _ query: String) async -> Content?
+    ) {
         self.content = content
+        self.action = action
     }
 
-    func response(to request: HTTPRequest, _ parts: [String], query: String) async -> API.Response? {
-        guard request.method == .get || request.method == .head else { return nil }
+    func response(
+        to request: HTTPRequest, _ parts: [String], query: String, body: [UInt8]
+    ) async -> API.Response? {
+        let path = parts.joined(separator: "/")
+        let found: Content?
+        switch request.method {
+        case .get, .head: found = await content(path, query)
+        case .post where request.headerFields[Dashboard.marker] != nil: found = await action(path, query, body)
+        default: return nil
+        }
         var response: API.Response
-        switch await content(parts.joined(separator: "/"), query) {
+        switch found {
         case .text(let text, let type): response = API.Response(status: .ok, type: type, body: text)
         case .events(let next):
             response = API.Response(status: .ok, type: "text/event-stream")

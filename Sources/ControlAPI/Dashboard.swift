@@ -78,7 +78,7 @@ public struct Dashboard: Hashable, Sendable {
     }
 
     /// The header of the page's own requests.
-    private static let marker = HTTPField.Name("X-Slowlane-Dashboard")!
+    static let marker = HTTPField.Name("X-Slowlane-Dashboard")!
     private static let fetchSite = HTTPField.Name("Sec-Fetch-Site")!
     private static let referrerPolicy = HTTPField.Name("Referrer-Policy")!
 

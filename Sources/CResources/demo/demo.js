@@ -3,22 +3,46 @@
   const { Run, at, outcome, kind, linkKind } = RunHistory;
   const length = 60_000;
   const steps = [
-    { t: 0, name: "As usual", line: "Two devices, one account. Type on either one.", see: "It works as usual." },
-    { t: 8_000, name: "The tunnel", line: "The phone is in a tunnel. Ada types anyway.", see: "The text is there at once: no spinner, no error. A small mark says that it waits." },
-    { t: 18_000, name: "Both edit", line: "Meanwhile the tablet edits the same note.", see: "Two truths, and neither device is wrong." },
-    { t: 28_000, name: "The 409", line: "Back on Edge. The phone tries, and the server says 409.", see: "Nobody was overwritten: the phone shows both texts." },
-    { t: 38_000, name: "Ada decides", line: "Ada decides. One revision everywhere.", see: "The marks are gone, and the tablet follows." },
-    { t: 48_000, name: "A lost answer", line: "Worst case: saved, but the answer is lost.", see: "The phone repeats the request with the same key. There is still one note." },
+    {
+      t: 0, name: "As usual", line: "Two devices, one account. Type on either one.", see: "It works as usual.",
+      legacy: "It works as usual.",
+    },
+    {
+      t: 8_000, name: "The tunnel", line: "The phone is in a tunnel. Ada types anyway.",
+      see: "The text is there at once: no spinner, no error. A small mark says that it waits.",
+      legacy: "The text is there, and a mark says that it waits: so far so good.",
+    },
+    {
+      t: 18_000, name: "Both edit", line: "Meanwhile the tablet edits the same note.",
+      see: "Two truths, and neither device is wrong.", legacy: "Two truths, and neither device is wrong.",
+    },
+    {
+      t: 28_000, name: "The 409", line: "Back on Edge. The phone tries, and the server says 409.",
+      see: "Nobody was overwritten: the phone shows both texts.",
+      legacy: "The phone mixes both texts without asking. The mark vanishes, and nothing more is sent.",
+    },
+    {
+      t: 38_000, name: "Ada decides", line: "Ada decides. One revision everywhere.",
+      see: "The marks are gone, and the tablet follows.",
+      legacy: "There is nothing to decide: the phone shows no conflict. The devices differ from now on.",
+    },
+    {
+      t: 48_000, name: "A lost response", line: "Worst case: saved, but the response is lost.",
+      see: "Ada types on, and the phone repeats the request with the same key. There is still one note, with her last words.",
+      legacy: "Ada types on. The response to the repeated request replaces her last words.",
+    },
   ];
   const places = [["A", "Ada's phone"], ["B", "Ada's tablet"]];
   const promises = [
     { name: "nothing is lost", words: ["no-lost-write"] },
     { name: "nothing is doubled", words: ["no-duplicate-effect", "POST n3"] },
-    { name: "conflicts are shown", words: ["icon conflict", "no-silent-overwrite", "resolves n1"] },
+    { name: "typed text stays", words: ["read-your-writes"] },
+    { name: "conflicts are shown", words: ["no-silent-overwrite", "icon conflict", "resolves n1"] },
     { name: "the same everywhere", words: ["convergence", "agree"] },
   ];
+  const linkNames = { wifi: "Wi-Fi", "3g": "3G", lte: "LTE", edge: "Edge", "100-loss": "100 % loss", clear: "no conditions" };
   const marks = { none: "", upload: "↑ waiting", conflict: "◆ conflict", error: "▲ error" };
-  const state = { t: 0, speed: 1, isPlaying: true, client: "current", source: "virtual", run: null, document: null, last: null, live: null };
+  const state = { t: 0, speed: 1, isPlaying: true, client: "current", source: "virtual", run: null, document: null, last: null, live: null, viewer: "", isEdited: false, plays: 0 };
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
 
   function element(name, attributes, ...children) {
@@ -48,8 +72,12 @@
     state.client = client;
     state.source = "virtual";
     notice("");
+    state.plays += 1;
+    const current = state.plays;
     try {
       const data = await load(client);
+      // The viewer has chosen another run meanwhile.
+      if (current !== state.plays) return;
       state.document = data;
       state.run = new Run(data.devices, data.writers);
       for (const entry of data.entries) state.run.add(entry);
@@ -63,6 +91,7 @@
   // Plays the same scenario over real sockets: every entry comes from the stream when it happens.
   function playLive() {
     endLive();
+    state.plays += 1;
     state.source = "live";
     state.document = null;
     state.speed = 1;
@@ -70,7 +99,9 @@
     state.t = 0;
     state.run = new Run([{ name: "A", user: "ada" }, { name: "B", user: "ada" }], []);
     notice("");
-    const stream = new EventSource(`live?client=${state.client}`);
+    state.viewer = [...crypto.getRandomValues(new Uint8Array(8))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+    state.isEdited = false;
+    const stream = new EventSource(`live?client=${state.client}&viewer=${state.viewer}`);
     state.live = stream;
     let begin = null;
     stream.addEventListener("entry", (event) => {
@@ -100,6 +131,16 @@
     show();
   }
 
+  // Performs an act of the viewer on a device of the run over real sockets.
+  async function act(device, body) {
+    state.isEdited = true;
+    const response = await fetch(`act?viewer=${state.viewer}`, {
+      method: "POST", headers: { "X-Slowlane-Dashboard": "1", "Content-Type": "application/json" },
+      body: JSON.stringify({ device, ...body }),
+    }).catch(() => null);
+    notice(response?.ok ? "" : "The run has ended: what you typed is not part of it.");
+  }
+
   function endLive() {
     state.live?.close();
     state.live = null;
@@ -115,6 +156,7 @@
   });
   const clock = element("span", { class: "num" });
   const playButton = element("button", { onclick: togglePlay });
+  const restartButton = element("button", { onclick: () => { state.t = 0; state.isPlaying = true; show(); } }, "restart");
   const speeds = [1, 2, 10].map((speed) => element("button", { "aria-pressed": "false", onclick: () => { state.speed = speed; state.isPlaying = true; show(); } }, `${speed}×`));
   const stepButtons = steps.map((step, index) => element("button", {
     onclick: () => { state.t = step.t; show(); }, title: step.line,
@@ -124,13 +166,23 @@
   }, name)]);
   const liveButton = element("button", { "aria-pressed": "false", onclick: playLive }, "over real sockets");
   const promiseList = element("ul", { class: "promises", "aria-label": "promises" });
+  const reasonList = element("ul", { class: "reasons", "aria-label": "broken promises" });
+  const legend = element("ul", { class: "legend", "aria-label": "messages" }, ...[["dot", "request"], ["dot answer", "response"],
+    ["dot conflict", "409 conflict"], ["dot lost", "lost"]].map(([classes, name]) => element("li", {}, element("i", { class: classes }), name)));
   const phones = {};
   const wires = {};
   for (const [name, title] of places) {
-    phones[name] = element("section", { class: "phone", "aria-label": title });
+    const note = element("select", { "aria-label": `note on ${title}` });
+    const text = element("input", { type: "text", maxlength: 500, "aria-label": `your text on ${title}`, placeholder: "type here" });
+    const form = element("form", {
+      class: "typing", hidden: "",
+      onsubmit: (event) => { event.preventDefault(); act(name, { note: note.value, text: text.value }); text.value = ""; },
+    }, note, text, element("button", {}, "save"));
+    const content = element("div", { class: "content" });
+    phones[name] = { section: element("section", { class: "phone", "aria-label": title }, content, form), content, form, note };
     const pipe = element("div", { class: "pipe" });
-    wires[name] = { label: element("div", {}), pipe, box: null };
-    wires[name].box = element("div", { class: "wire" }, wires[name].label, pipe);
+    wires[name] = { label: element("div", { class: "link" }), pipe, box: null };
+    wires[name].box = element("div", { class: "wire" }, pipe, wires[name].label);
   }
   const server = element("section", { class: "server", "aria-label": "server" });
   document.body.append(element("main", {},
@@ -138,11 +190,11 @@
       ...clientButtons.map((pair) => pair[1]), recorded ? null : liveButton),
     element("div", { class: "caption", "aria-live": "polite" }, caption.step, caption.line, caption.see),
     element("nav", { class: "steps", "aria-label": "steps" }, ...stepButtons),
-    element("div", { class: "stage" }, phones.A, wires.A.box, server, wires.B.box, phones.B),
+    element("div", { class: "stage" }, phones.A.section, wires.A.box, server, wires.B.box, phones.B.section),
     element("div", { class: "time" },
-      element("div", { class: "head buttons" }, playButton, ...speeds, element("button", { onclick: () => { state.t = 0; state.isPlaying = true; show(); } }, "restart")),
+      element("div", { class: "head buttons" }, playButton, ...speeds, restartButton),
       slider, clock),
-    promiseList, noticeLine,
+    legend, promiseList, reasonList, noticeLine,
     element("p", { class: "soft" }, "The phones are real sync clients; every value here comes from the events of the run. Keys: space plays and pauses, ← and → go to the steps.")));
 
   function notice(text) { noticeLine.textContent = text; }
@@ -161,21 +213,22 @@
     const step = steps[Math.max(0, index)];
     setText(caption.step, `step ${index + 1} of ${steps.length}: ${step.name}`);
     setText(caption.line, step.line);
-    setText(caption.see, state.client === "2013" ? "The same sixty seconds with the defects of a client of 2013." : step.see);
+    setText(caption.see, state.client === "2013" ? step.legacy : step.see);
     stepButtons.forEach((button, number) => button.setAttribute("aria-pressed", String(number === index)));
-    for (const [client, button] of clientButtons) button.setAttribute("aria-pressed", String(client === state.client && state.source === "virtual"));
+    for (const [client, button] of clientButtons) button.setAttribute("aria-pressed", String(client === state.client));
     liveButton.setAttribute("aria-pressed", String(state.source === "live"));
     speeds.forEach((button, number) => {
       button.setAttribute("aria-pressed", String([1, 2, 10][number] === state.speed));
       button.disabled = state.source === "live" && state.live !== null && number > 0;
     });
-    setText(playButton, state.isPlaying ? "pause" : "play");
+    setText(playButton, state.live ? "live" : state.isPlaying ? "pause" : "play");
+    playButton.disabled = restartButton.disabled = state.live !== null;
     slider.value = state.t;
     slider.disabled = state.live !== null;
     setText(clock, `${(Math.min(state.t, length) / 1000).toFixed(1)} s`);
     for (const [name, title] of places) showPhone(name, title, t);
     showServer(t);
-    for (const [name] of places) showWire(name, t);
+    for (const [name] of places) showWire(name, state.t);
     showPromises(t);
   }
 
@@ -194,15 +247,27 @@
     const belief = at(device.beliefs, t)?.text ?? "";
     const bars = belief.startsWith("online") ? "▂▄▆" : belief.startsWith("interface") ? "no service" : "▂ ·  ·";
     const notes = [...(view?.notes.values() ?? [])];
-    replace(phones[name], JSON.stringify([bars, view?.outbox, notes]), () => [
-      element("div", { class: "top" }, element("h2", {}, title), element("span", { class: "soft" }, bars)),
+    const { content, form, note: select } = phones[name];
+    form.hidden = state.live === null;
+    const choices = notes.map((note) => [note.note, note.title ?? note.note]);
+    if (document.activeElement !== select) {
+      const chosen = select.value;
+      replace(select, JSON.stringify(choices), () => choices.map(([value, label]) => element("option", { value }, label)));
+      if (choices.some(([value]) => value === chosen)) select.value = chosen;
+    }
+    const isLive = state.live !== null;
+    replace(content, JSON.stringify([bars, view?.outbox, notes, isLive]), () => [
+      element("div", { class: "top" }, element("h2", {}, title, " ", element("small", {}, name)), element("span", { class: "soft" }, bars)),
       ...notes.map((note) => {
         const others = note.icon === "conflict" ? note.kept.filter((text) => text !== note.text && text !== note.title) : [];
         const classes = ["card", note.icon === "conflict" ? "conflict" : "", note.deleted ? "gone" : "", note.icon === "none" ? "" : "fresh"];
         return element("div", { class: classes.filter((word) => word !== "").join(" ") },
-          element("div", { class: "row" }, element("span", {}, note.title ?? note.note), element("span", { class: "state" }, marks[note.icon] ?? note.icon)),
+          element("div", { class: "row" }, element("span", {}, note.title ?? "", " ", element("small", {}, note.note)), element("span", { class: "state" }, marks[note.icon] ?? note.icon)),
           element("div", {}, note.text ?? ""),
-          ...others.slice(0, 1).map((text) => element("div", { class: "other" }, `elsewhere: ${text}`)));
+          ...others.slice(0, 1).map((text) => element("div", { class: "other" }, `elsewhere: ${text}`)),
+          isLive && note.icon === "conflict" ? element("div", { class: "choices" },
+            element("button", { onclick: () => act(name, { note: note.note, choice: "mine" }) }, "keep mine"),
+            element("button", { onclick: () => act(name, { note: note.note, choice: "theirs" }) }, "take the other")) : null);
       }),
       element("div", { class: "soft" }, view?.outbox ? `${view.outbox} waiting to be sent` : "all sent"),
     ]);
@@ -221,10 +286,10 @@
       const style = exchange.serverStatus === 409 ? "conflict" : isDone ? "ok" : "error";
       log.push([`${exchange.actor} ${exchange.method} ${exchange.note}${base} → ${exchange.serverStatus}`, style]);
     }
-    const names = [...revisions].map(([note, revision]) => `${note} revision ${revision}`);
+    const names = [...revisions].map(([note, revision]) => [note, `revision ${revision}`]);
     replace(server, JSON.stringify([names, log]), () => [
       element("h2", {}, "Server"),
-      element("div", { class: "num" }, names.join(" · ")),
+      element("div", { class: "revisions num" }, ...names.map(([note, revision]) => element("span", {}, element("b", {}, note), ` ${revision}`))),
       element("ol", { "aria-label": "log of the server" }, ...log.slice(-9).map(([text, style]) => element("li", { class: style }, text))),
     ]);
   }
@@ -234,11 +299,11 @@
 
   function showWire(name, t) {
     const device = state.run.byName.get(name);
-    const link = at(device.links, t);
+    const link = at(device.links, Math.min(t, state.run.end || length));
     const wire = wires[name];
     const style = link ? linkKind(link.link, link.isUp) : "fast";
     wire.pipe.className = `pipe ${style}`;
-    setText(wire.label, link ? (style === "down" ? "tunnel, no service" : link.link) : "");
+    const linkName = link ? (style === "down" ? "tunnel, no service" : linkNames[link.link] ?? link.link) : "";
     const dots = [];
     const fromLeft = name === "A";
     for (const exchange of state.run.exchanges) {
@@ -257,23 +322,43 @@
         dots.push([`${exchange.serverStatus}`, classes, 1 - (exchange.isLost ? share / 2 : share)]);
       }
     }
-    wire.pipe.replaceChildren(...(calm ? [] : dots.slice(-4)).map(([label, classes, share]) => {
-      const dot = element("div", { class: classes }, element("span", {}, label));
-      dot.style.left = `${100 * (fromLeft ? share : 1 - share)}%`;
+    // Without motion the messages are told instead of drawn.
+    setText(wire.label, [linkName, ...(calm ? dots.slice(-2).map(([label]) => label) : [])].join(" · "));
+    wire.pipe.replaceChildren(...(calm ? [] : dots.slice(-4)).map(([label, classes, share], index, shown) => {
+      const below = classes === "dot answer" || classes === "dot conflict";
+      // Labels on one side of the pipe are stacked.
+      const level = shown.slice(0, index).filter((other) => (other[1] === "dot answer" || other[1] === "dot conflict") === below).length;
+      const text = element("span", {}, label);
+      text.style[below ? "top" : "bottom"] = `${18 + 14 * level}px`;
+      const dot = element("div", { class: classes }, text);
+      dot.style.left = `${4 + 92 * (fromLeft ? share : 1 - share)}%`;
       return dot;
     }));
   }
 
+  // Returns the time from which a failed check is seen: a lost write from the moment at which its mark vanishes.
+  function seenFrom(check) {
+    const t = check.time_ns === null ? length : check.time_ns / 1e6;
+    const [, actor, note] = /^(\w+) \w+ (\w+) at /.exec(check.reason ?? "") ?? [];
+    const device = check.check.includes("no-lost-write") ? state.run.byName.get(actor) : null;
+    const gone = device?.views.find((entry) => entry.t > t && entry.view.notes.get(note)?.icon === "none");
+    return gone ? gone.t : t;
+  }
+
   function showPromises(t) {
-    const failed = (state.document?.run.checks ?? []).filter((check) => check.outcome === "fail");
-    const items = promises.map((promise) => {
-      const found = failed.find((check) => promise.words.some((word) => check.check.includes(word)));
-      const isBroken = found !== undefined && (found.time_ns === null || found.time_ns / 1e6 <= Math.max(t, state.t));
-      return [promise.name, isBroken ? found.check : null];
-    });
-    replace(promiseList, JSON.stringify([items, state.document === null]), () => items.map(([name, reason]) => element("li", {
-      class: reason ? "broken" : null, title: reason,
-    }, reason ? `✗ ${name}` : state.document ? `✓ ${name}` : `… ${name}`)));
+    // The expectations are those of the scenario alone; after an act of the viewer only the invariants count.
+    const counts = (check) => state.source === "virtual" || !state.isEdited || check.check.startsWith("invariant: ");
+    const failed = (state.document?.run.checks ?? []).filter((check) => check.outcome === "fail" && counts(check) && seenFrom(check) <= Math.max(t, state.t));
+    const items = promises.map((promise) => [promise.name, promise.words.flatMap((word) => failed.filter((check) => check.check.includes(word)))[0] ?? null]);
+    const isKnown = state.document !== null;
+    replace(promiseList, JSON.stringify([items, isKnown]), () => items.map(([name, check]) => {
+      const number = /\((I\d+)\)/.exec(check?.check ?? "")?.[1];
+      return element("li", { class: check ? "broken" : isKnown ? null : "open" },
+        check ? `✗ ${name}${number ? ` (${number})` : ""}` : `${isKnown ? "✓" : "…"} ${name}`);
+    }));
+    const broken = items.filter(([, check]) => check);
+    replace(reasonList, JSON.stringify(broken), () => broken.map(([, check]) => element("li", {},
+      element("strong", {}, check.check.replace(/^\w+: /, "")), ` ${check.reason ?? ""}`)));
   }
 
   let last = performance.now();
@@ -290,7 +375,7 @@
   }
 
   window.addEventListener("keydown", (event) => {
-    if (event.target instanceof HTMLInputElement || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.matches("input, select") || event.ctrlKey || event.metaKey || event.altKey) return;
     const index = steps.findLastIndex((step) => state.t >= step.t);
     if (event.key === " " && !(event.target instanceof HTMLButtonElement)) togglePlay();
     else if (event.key === "ArrowRight" && !state.live) state.t = steps[Math.min(steps.length - 1, index + 1)].t;

@@ -101,7 +101,7 @@
       element("td", { class: "wide" }), element("td", { class: "mono wide" }, `${check.file}:${check.line ?? ""}`)));
     return section("Expectations and invariants", null,
       element("div", { class: "table", tabindex: "0" }, element("table", {},
-        element("thead", {}, element("tr", {}, ...["result", "check", "time", "place"].map((name, index) =>
+        element("thead", {}, element("tr", {}, ...["result", "check", "time", "location"].map((name, index) =>
           element("th", { scope: "col", class: index > 1 ? "wide" : null }, name)))),
         element("tbody", {}, ...rows, ...impossible))),
       element("ul", { class: "lines soft" }, ...data.invariants.map((line) => element("li", {}, line))));
@@ -141,8 +141,9 @@
     chart.style.height = `${height}px`;
     const parts = [];
     for (const t of ticks()) {
-      parts.push(shape("line", { class: "grid", x1: x(t), x2: x(t), y1: 18, y2: height }),
-        shape("text", { class: "soft", x: x(t) + 3, y: 14 }, time(t)));
+      parts.push(shape("line", { class: "grid", x1: x(t), x2: x(t), y1: 18, y2: height }));
+      // A label that does not fit is left out.
+      if (x(t) < width - 60) parts.push(shape("text", { class: "soft", x: x(t) + 3, y: 14 }, time(t)));
     }
     let top = 24;
     for (const lane of lanes) {
@@ -289,6 +290,8 @@
 
   // MARK: The table
 
+  const duration = (t) => (t < 1000 ? `${t < 10 ? t.toFixed(1) : Math.round(t)} ms` : time(t));
+
   const body = element("tbody", {});
   const count = element("span", { class: "soft num", "aria-live": "polite" });
   const rowsMax = 1000;
@@ -310,7 +313,7 @@
       element("td", { class: "num" }, time(exchange.sent)), element("td", {}, exchange.actor),
       element("td", { class: "mono" }, `${exchange.method} ${exchange.note ?? "list"}`),
       element("td", { class: "wide" }, exchange.link ?? ""),
-      element("td", { class: "num" }, exchange.ended === null ? "" : `${Math.round(exchange.ended - exchange.sent)} ms`),
+      element("td", { class: "num" }, exchange.ended === null ? "" : duration(exchange.ended - exchange.sent)),
       element("td", { class: "num wide" }, exchange.base === null ? "" : `base ${exchange.base}`),
       element("td", { class: "num wide" }, `${exchange.up} / ${exchange.down}`),
       element("td", { class: kind(exchange) }, outcome(exchange),
