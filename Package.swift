@@ -230,7 +230,7 @@ let package = Package(
             name: "ScenarioRunner",
             dependencies: [
                 "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "NotesService",
-                "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld",
+                "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld", "PacketCapture",
             ],
             swiftSettings: settings
         ),

@@ -17,7 +17,7 @@ import Testing
 
     /// The number of conversations; `SLOWLANE_EXCHANGES` sets another.
     private static let rounds =
-        ProcessInfo.processInfo.environment["SLOWLANE_EXCHANGES"].flatMap(UInt64.init) ?? 100
+        ProcessInfo.processInfo.environment["SLOWLANE_EXCHANGES"].flatMap(UInt64.init) ?? 50
 
     private final class Requests: ChannelInboundHandler {
         typealias InboundIn = HTTPServerRequestPart
@@ -143,6 +143,6 @@ import Testing
                 #expect(try Self.decode(plan, up: pieces.up, down: pieces.down) == found, comment)
             }
         }
-        #expect(Self.rounds < 100 || switches > 0)
+        #expect(Self.rounds < 50 || switches > 0)
     }
 }

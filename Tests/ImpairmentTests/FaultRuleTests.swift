@@ -366,7 +366,7 @@ import Testing
 
     @Test(arguments: FaultStage.Pieces.allCases) func thePartOfAMessageMayBeGivenInBytes(pieces: FaultStage.Pieces) {
         for (scene, bytes, expected) in [
-            (FaultScene.oneBody, Int64(17), 17), (.oneBody, 100_000, 899), (.oneBody, 0, 0), (.smallChunks, 10, 10),
+            (FaultScene.oneBody, Int64(17), 17), (.oneBody, 100_000, 199), (.oneBody, 0, 0), (.smallChunks, 10, 10),
             (.smallChunks, 100_000, FaultScene.smallChunks.target.response.body.count - 1),
         ] {
             let rule = FaultRule(point: .partlyAnswered, bytes: bytes, action: .abort)

@@ -65,7 +65,7 @@ struct FaultScene {
     static let headOnly = FaultScene(
         name: "head only", exchanges: [(request("GET", "/notes/n1", body: 0), response(204, body: 0))])
     static let oneBody = FaultScene(
-        name: "one body", exchanges: [(request("PUT", "/notes/n1", body: 400), response(200, body: 900))])
+        name: "one body", exchanges: [(request("PUT", "/notes/n1", body: 120), response(200, body: 200))])
     static let pair = FaultScene(
         name: "pipelined pair",
         exchanges: [
@@ -75,7 +75,7 @@ struct FaultScene {
     static let smallChunks = FaultScene(
         name: "small chunks",
         exchanges: [
-            (chunked("POST /notes/n1 HTTP/1.1", 300, chunk: 7), chunked("HTTP/1.1 200 OK", 900, chunk: 100))
+            (chunked("POST /notes/n1 HTTP/1.1", 60, chunk: 7), chunked("HTTP/1.1 200 OK", 250, chunk: 100))
         ])
     static let largeChunks = FaultScene(
         name: "200 kB in chunks",

@@ -40,7 +40,7 @@ import Testing
         let (client, server) = try await blocking {
             (try TestSocket.connect(port: echo.address.port), try echoServer.accept())
         }
-        let size = 400_000
+        let size = 200_000
         let finished = NIOLockedValueBox(0)
         try await withThrowingTaskGroup(of: Void.self) { tasks in
             for _ in 0..<4 {

@@ -121,7 +121,7 @@ enum Layers {
             name: "ScenarioRunner", layer: 3,
             targets: [
                 "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "NotesService",
-                "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld",
+                "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld", "PacketCapture",
             ],
             packages: []),
         .init(
