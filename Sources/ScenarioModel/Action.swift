@@ -72,7 +72,7 @@ extension Scenario {
         /// Header fields, in the order of the file. `{n1.revision}` in a value stands for the revision of the note `n1`
         /// that the sender has received last.
         public let headers: [Argument]
-        /// The body.
+        /// The body. `{n1}` stands for the identifier of the note `n1`, if there is one.
         public let body: String
 
         /// Creates a request.
@@ -88,6 +88,32 @@ extension Scenario {
             path.split(separator: "{", omittingEmptySubsequences: false).dropFirst().compactMap { part in
                 part.firstIndex(of: "}").map { String(part[..<$0]) }
             }
+        }
+
+        /// The names in ``body`` that stand for identifiers of notes, if there are such notes: texts between braces of
+        /// letters, digits, hyphens, dots and underscores.
+        public var bodyRows: [String] {
+            if !body.utf8.contains(UInt8(ascii: "{")) { return [] }
+            return body.split(separator: "{", omittingEmptySubsequences: false).dropFirst().compactMap { part in
+                guard let end = part.firstIndex(of: "}"), end > part.startIndex, part[..<end].allSatisfy(Self.isInName)
+                else { return nil }
+                return String(part[..<end])
+            }
+        }
+
+        private static func isInName(_ character: Character) -> Bool {
+            character.isASCII && (character.isLetter || character.isNumber || "-._".contains(character))
+        }
+
+        /// Returns the body with the identifiers of notes in place of their names; a name without one is text.
+        public func body(identifier: (String) -> String?) -> String {
+            var result = body
+            for row in Set(bodyRows).sorted() {
+                guard let found = identifier(row) else { continue }
+                let parts = result.split(separator: "{\(row)}", omittingEmptySubsequences: false)
+                result = parts.joined(separator: found)
+            }
+            return result
         }
 
         /// The names of the notes whose revisions ``headers`` have, in order.

@@ -108,6 +108,8 @@ struct RunFacts {
     private let users: [String: String]
     /// Actors that send requests past their clients' queues.
     private let senders: Set<String>
+    /// Devices among these, and writers whose requests name no note.
+    private let nameless: Set<String>
     /// The exchanges that concern each note of each user, as indices of ``exchanges``.
     private(set) var exchangesByNote: [Note: [Int]] = [:]
     /// The numbers of the exchanges that were recorded when a fault ceased to hold their connection. The client may have
@@ -138,11 +140,14 @@ struct RunFacts {
         for writer in scenario.writers { users[writer.name] = writer.user }
         for device in scenario.devices { users[device.name] = device.user }
         self.users = users
-        var senders: Set<String> = []
+        var (senders, nameless): (Set<String>, Set<String>) = ([], [])
+        let writers = Set(scenario.writers.map(\.name))
         for step in scenario.steps {
-            if case (let actor, .send)? = step.action { senders.insert(actor) }
+            guard case (let actor, .send(let request))? = step.action else { continue }
+            senders.insert(actor)
+            if !writers.contains(actor) || request.rows.isEmpty && request.bodyRows.isEmpty { nameless.insert(actor) }
         }
-        self.senders = senders
+        (self.senders, self.nameless) = (senders, nameless)
         restored = Self.restored(history, exchanges, users)
         let restored = restored
         self.changes = changes.filter { change in
@@ -227,6 +232,8 @@ struct RunFacts {
             case .stopped(let name):
                 guard let device = indices[name] else { continue }
                 devices[device].stops.append(moment)
+                // The next process may report a view before its start is recorded.
+                isFirst[device] = true
                 devices[device].networkChanged(at: moment) { $0.isRunning = false }
             case .network(let name, let link, let isOnline):
                 guard let device = indices[name] else { continue }
@@ -266,8 +273,9 @@ struct RunFacts {
     /// Whether an actor sends requests past its client's queue, so that they are no requests of the client.
     func sendsRequests(_ actor: String) -> Bool { senders.contains(actor) }
 
-    /// Whether any actor of a user sends requests past a queue.
-    func hasRawRequests(of user: String) -> Bool { senders.contains { users[$0] == user } }
+    /// Whether any device of a user sends requests past its queue, or a writer one about a note without a name. Requests
+    /// of a writer about a note with a name are writes like its others.
+    func hasRawRequests(of user: String) -> Bool { nameless.contains { users[$0] == user } }
 
     /// The longest time that a client needs without waiting for the network.
     var promptMax: Nanoseconds { world?.isVirtual == true ? .milliseconds(50) : .seconds(1) }

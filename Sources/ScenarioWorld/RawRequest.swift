@@ -20,9 +20,10 @@ public enum RawRequest {
         }
         let headers = request.headers { row in recorder.revision(of: row, receivedBy: actor) }
         guard let headers else { throw ActionError("\(actor) has received no revision of a note in a header field") }
+        let body = request.body { row in recorder.record(of: row).map { String(decoding: $0, as: UTF8.self) } }
         return SyncRequestContent(
             method: request.method, target: target, headers: headers.map { ($0.name, $0.value) },
-            body: Array(request.body.utf8))
+            body: Array(body.utf8))
     }
 
     /// Returns the header fields of a request on a connection of its own. Those of the request go before the others.

@@ -77,7 +77,7 @@ public struct WriterClient: Sendable {
             let base = try base(of: row)
             pending = .stale(.delete(base.id, base: base.revision, operation: ids.uuid()))
         case .send(let request):
-            let record = request.rows.first.flatMap { recorder.record(of: $0) }
+            let record = (request.rows.first ?? request.bodyRows.first).flatMap { recorder.record(of: $0) }
             pending = .raw(try RawRequest.content(of: request, recorder, from: name), record: record)
         case .sync: break
         case .resolve, .choose: throw ActionError("a writer has no conflicts to resolve")

@@ -8,7 +8,8 @@ enum BoundedRetries: InvariantCheck {
         violations: "A device makes more attempts in an outage than its budget, plus 2 for each action of its user "
             + "and each start of its client; it sends a request before the end of a Retry-After; or it repeats a failed "
             + "or rejected request three times, each within half of its first delay, with no action, start or change of the "
-            + "network between.",
+            + "network between; it repeats a write that the server has rejected for good; or five delays in a row in an "
+            + "outage are equal to the millisecond.",
         worlds: "Both. Attempts to connect of programs are not known; for them only requests count, and the "
             + "reference policy.",
         blindSpots: "A Retry-After that a server sends by itself: only those of faults are known.",
@@ -24,14 +25,18 @@ enum BoundedRetries: InvariantCheck {
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for device in run.devices where !run.sendsRequests(device.name) {
-            if let found = overBudget(device, run) ?? early(device, run) ?? storm(device, run) { return found }
+            if let found = overBudget(device, run) ?? early(device, run) ?? storm(device, run)
+                ?? repetition(device, run) ?? regularDelays(device, run)
+            {
+                return found
+            }
         }
         return nil
     }
 
     // MARK: The budget
 
-    private struct Outage {
+    struct Outage {
         let start: RunFacts.Moment
         var end = Nanoseconds(.max)
         let isFlap: Bool
@@ -76,7 +81,7 @@ enum BoundedRetries: InvariantCheck {
 
     private static func text(_ count: Int) -> String { "\(count) \(count == 1 ? "attempt" : "attempts")" }
 
-    private static func outages(_ device: RunFacts.Device) -> [Outage] {
+    static func outages(_ device: RunFacts.Device) -> [Outage] {
         var found: [Outage] = []
         var isDown = false
         for state in device.network {
@@ -171,7 +176,7 @@ enum BoundedRetries: InvariantCheck {
         return status >= 400 && ![404, 409, 410, 412].contains(status)
     }
 
-    private static func hasBreak(_ breaks: [Int], _ from: Int, _ to: Int) -> Bool {
+    static func hasBreak(_ breaks: [Int], _ from: Int, _ to: Int) -> Bool {
         breaks.contains { $0 > from && $0 < to }
     }
 }

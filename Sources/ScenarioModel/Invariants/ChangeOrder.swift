@@ -6,10 +6,12 @@ enum ChangeOrder: InvariantCheck {
         rule: "Changes of a note reach the server in the order in which its user has made them, and none before the "
             + "note exists there.",
         violations: "A device sends a change of a note that it has created before the creation was acknowledged, it "
-            + "sends a write of a note while its earlier one is in flight, or the server has executed an older text of "
-            + "a user after a newer one.",
+            + "sends a write of a note while its earlier one is in flight, the server has executed an older text of "
+            + "a user after a newer one, or of two changes of notes that were made while another write was in flight, "
+            + "the second is sent first.",
         worlds: "Both. The order of texts is checked where the contents of requests are recorded, not for programs.",
-        blindSpots: "The order of changes of different notes; two changes with the same text.",
+        blindSpots: "The order of changes of different notes that wait for other reasons, and those of programs; two "
+            + "changes with the same text.",
         source: "story S06, S10, S14")
 
     /// The time by which two reports of one connection may be out of order in real time.
@@ -17,7 +19,9 @@ enum ChangeOrder: InvariantCheck {
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for device in run.devices where !run.sendsRequests(device.name) {
-            if let found = orphan(device, run) ?? overlap(device, run) ?? older(device, run) { return found }
+            if let found = orphan(device, run) ?? overlap(device, run) ?? older(device, run) ?? overtaken(device, run) {
+                return found
+            }
         }
         return nil
     }

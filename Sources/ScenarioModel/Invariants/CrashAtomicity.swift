@@ -12,9 +12,11 @@ enum CrashAtomicity: InvariantCheck {
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for device in run.devices where !device.isProgram {
             for stop in device.stops {
-                guard let start = device.starts.first(where: { $0.index > stop.index }) else { continue }
+                guard let start = device.starts.first(where: { $0.index > stop.index }),
+                    !isUpgrade(between: stop.index, start.index, device)
+                else { continue }
                 // What was committed after the last report is unknown, and the user may act at once.
-                guard let found = firstChange(of: device, after: start.index, run),
+                guard let found = firstChange(of: device, stop.index, start.index, run),
                     !device.commits.contains(where: { $0 < stop.index && $0 > found.lastReport }),
                     !device.commits.contains(where: { $0 > stop.index && $0 < found.change.index }),
                     !device.actions.contains(where: {
@@ -32,29 +34,41 @@ enum CrashAtomicity: InvariantCheck {
         return nil
     }
 
+    /// Returns whether another version of the client follows a stop. The action is recorded before the stop.
+    private static func isUpgrade(between stop: Int, _ start: Int, _ device: RunFacts.Device) -> Bool {
+        let last = device.actions.last { $0.moment.index < stop }
+        return device.actions.contains { action in
+            action.words.starts(with: ["is", "upgraded"])
+                && (action.moment.index > stop && action.moment.index < start
+                    || action.moment.index == last?.moment.index)
+        }
+    }
+
     private static func isRestart(_ action: RunFacts.UserAction) -> Bool {
         ["is", "starts"].contains(action.words.first)
     }
 
-    /// Returns the first difference of the first view after a start, and the last report before.
+    /// Returns the first difference of the first view after a stop, and the last report before.
     private static func firstChange(
-        of device: RunFacts.Device, after start: Int, _ run: RunFacts
+        of device: RunFacts.Device, _ stop: Int, _ start: Int, _ run: RunFacts
     ) -> (change: RunFacts.RowChange, lastReport: Int)? {
-        guard let first = firstView(of: device.name, after: start, run) else { return nil }
+        guard let first = firstView(of: device, stop, start, run) else { return nil }
         guard let change = device.changes.first(where: { $0.index == first }) else { return nil }
-        var last = -1
-        for (index, entry) in run.history.entries[..<min(start, run.history.entries.count)].enumerated() {
-            if case .device(device.name, _) = entry.event { last = index }
+        let last = run.history.entries[..<stop].lastIndex { entry in
+            if case .device(device.name, _) = entry.event { true } else { false }
         }
-        return (change, last)
+        return (change, last ?? -1)
     }
 
-    /// Returns the index of the first view that a process reports, before it has received anything.
-    private static func firstView(of device: String, after start: Int, _ run: RunFacts) -> Int? {
-        for (index, entry) in run.history.entries.enumerated() where index > start {
-            switch entry.event {
-            case .device(device, _): return index
-            case .responseReceived, .stopped(device): return nil
+    /// Returns the index of the first view that a process reports, before it has received anything. A process may report it
+    /// before its start is recorded.
+    private static func firstView(of device: RunFacts.Device, _ stop: Int, _ start: Int, _ run: RunFacts) -> Int? {
+        let own = Set(device.exchanges.map { run.exchanges[$0].id })
+        for index in run.history.entries.indices[(stop + 1)...] {
+            switch run.history.entries[index].event {
+            case .device(device.name, _): return index
+            case .stopped(device.name): return nil
+            case .responseReceived(let id, _): if index > start, own.contains(id) { return nil }
             default: continue
             }
         }

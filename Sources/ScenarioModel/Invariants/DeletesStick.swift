@@ -32,10 +32,12 @@ enum DeletesStick: InvariantCheck {
 
     /// Returns whether a user has decided after an entry that a deleted note returns.
     private static func hasDecision(_ note: RunFacts.Note, after index: Int, _ run: RunFacts) -> Bool {
+        // A server that keeps deletions lets no request bring the note back.
+        let keepsDeletions = run.scenario.server == .builtIn && run.scenario.contract != "orig"
         for entry in run.history.entries[min(index, run.history.entries.count)...] {
             guard case .action(let actor, let text) = entry.event, run.user(of: actor) == note.user else { continue }
             let words = text.split(separator: " ")
-            if words.first == "sends" { return true }
+            if words.first == "sends" && !keepsDeletions { return true }
             if words.count > 1, words[1] == note.row, words[0] == "creates" || words[0] == "resolves" { return true }
         }
         return false

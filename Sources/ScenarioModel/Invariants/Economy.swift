@@ -6,7 +6,8 @@ enum Economy: InvariantCheck {
         rule: "A client fetches no body that has not changed, reads one index at a time, and sends nothing on an "
             + "interface that is down or that its policy forbids.",
         violations: "A device receives a revision of a note with its body that it had received before, sends two "
-            + "requests for the index at the same time, or tries to connect while its interface is down or forbidden.",
+            + "requests for the index at the same time, tries to connect while its interface is down or forbidden, or sends "
+            + "for the first time a text that its user has replaced before.",
         worlds: "Both. Attempts of programs to connect are not known.",
         blindSpots: "Bodies of indexes; revisions of servers without entity tags; requests inside the lifetime of a "
             + "cache.",
@@ -19,7 +20,11 @@ enum Economy: InvariantCheck {
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for device in run.devices where !run.sendsRequests(device.name) {
-            if let found = refetch(device, run) ?? parallelIndex(device, run) ?? forbidden(device, run) { return found }
+            if let found = refetch(device, run) ?? parallelIndex(device, run) ?? forbidden(device, run)
+                ?? replacedText(device, run)
+            {
+                return found
+            }
         }
         return nil
     }

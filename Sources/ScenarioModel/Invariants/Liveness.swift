@@ -8,7 +8,8 @@ enum Liveness: InvariantCheck {
             + "other; a client that polls does so.",
         violations: "A device whose client runs, whose interface is up and whose link lets exchanges be completed "
             + "starts no attempt for these times, or for its interval between polls and 5 s; or it shows a change as "
-            + "pending for the longest delay and 5 s, in which it sends nothing but reads that succeed. A request in "
+            + "pending for the longest delay and 5 s, in which it sends nothing but reads that succeed; or it sends nothing in "
+            + "the 5 s after a change that follows a successful exchange. A request in "
             + "flight counts as an attempt until it ends; a Retry-After, and the time after 401 or 403, do not count.",
         worlds: "Both. Programs are held to the delays of the reference policy, and only while they show a pending "
             + "change.",
@@ -16,11 +17,11 @@ enum Liveness: InvariantCheck {
         source: "story S06, S27, S29, S32; the 2013 client synchronised only on user actions")
 
     /// The time within which an attempt follows the end of an outage that the interface has shown.
-    private static let edgeMax = Nanoseconds.seconds(5)
+    static let edgeMax = Nanoseconds.seconds(5)
 
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for device in run.devices where !run.sendsRequests(device.name) {
-            if let found = violation(device, run) ?? stuck(device, run) { return found }
+            if let found = violation(device, run) ?? stuck(device, run) ?? unsent(device, run) { return found }
         }
         return nil
     }
@@ -65,14 +66,14 @@ enum Liveness: InvariantCheck {
     }
 
     /// A span in which a device can reach the server.
-    private struct Span {
+    struct Span {
         let start: RunFacts.Moment
         /// Whether the interface has come up at the start.
         let isEdge: Bool
         var end: RunFacts.Moment
     }
 
-    private static func spans(_ device: RunFacts.Device, _ run: RunFacts) -> [Span] {
+    static func spans(_ device: RunFacts.Device, _ run: RunFacts) -> [Span] {
         let last = RunFacts.Moment(
             index: min(run.endIndex, run.history.entries.count),
             time: run.time(min(run.endIndex, run.history.entries.count)))
@@ -158,7 +159,7 @@ enum Liveness: InvariantCheck {
     }
 
     /// Returns the index of the last entry up to a time.
-    private static func lastIndex(_ run: RunFacts, _ time: Nanoseconds) -> Int {
+    static func lastIndex(_ run: RunFacts, _ time: Nanoseconds) -> Int {
         (run.history.entries.firstIndex { $0.time > time } ?? run.history.entries.count) - 1
     }
 

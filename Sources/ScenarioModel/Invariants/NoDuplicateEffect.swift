@@ -3,8 +3,9 @@ enum NoDuplicateEffect: InvariantCheck {
     static let rule = InvariantRule(
         rule: "Each action of a user changes the server at most once, and each creation leads to one note.",
         violations: "The server has executed a request of a device that it had executed before, it has executed more "
-            + "writes of a note by a device than the device's user has made changes of the note, or it has two notes "
-            + "of one name.",
+            + "writes of a note by a device than the device's user has made changes of the note, it has two notes "
+            + "of one name, it rejects the repetition of an operation that it has executed, or it accepts another "
+            + "request with the id of one.",
         worlds: "Both. Devices whose steps send requests past the client are left out.",
         blindSpots: "Notes that a program creates without telling their names. The contract orig has no tombstones: a "
             + "POST that a client repeats because it got no response, or that it sent before it was killed, and that "
@@ -31,6 +32,35 @@ enum NoDuplicateEffect: InvariantCheck {
         }
         for device in run.devices where !run.sendsRequests(device.name) {
             if let found = surplus(of: device, run) { return found }
+        }
+        return otherResult(run)
+    }
+
+    /// Statuses with which a server rejects a request for good; 400 may be a part of a request.
+    private static let rejections: Set<Int> = [404, 409, 410, 412, 422]
+
+    /// Returns the first request with a known operation id whose result is not that of the operation: a repetition that is
+    /// rejected after the operation was executed, or another request that is accepted (draft-ietf-httpapi-idempotency-key).
+    private static func otherResult(_ run: RunFacts) -> InvariantViolation? {
+        guard run.scenario.server == .builtIn, run.scenario.contract != "orig" else { return nil }
+        var executed: [[String]: History.Exchange] = [:]
+        for exchange in run.exchanges.sorted(by: { $0.respondedIndex ?? .max < $1.respondedIndex ?? .max }) {
+            guard let key = exchange.key, let user = run.user(of: exchange.actor), RunFacts.isWrite(exchange),
+                let status = exchange.serverStatus, !exchange.isOnPortal
+            else { continue }
+            guard let first = executed[[user, key]] else {
+                if RunFacts.isExecuted(exchange) { executed[[user, key]] = exchange }
+                continue
+            }
+            guard first.respondedIndex ?? .max < exchange.arrivedIndex else { continue }
+            let isRepetition =
+                first.method == exchange.method && first.row == exchange.row && first.bodyDigest == exchange.bodyDigest
+            guard isRepetition ? rejections.contains(status) : RunFacts.isExecuted(exchange) else { continue }
+            return InvariantViolation(
+                "the server responds \(status) to \(exchange.method) \(exchange.row ?? "of an unknown note") of "
+                    + "\(exchange.actor) at \(RunFacts.text(exchange.sentAt)), "
+                    + (isRepetition ? "although it has executed it" : "although another request had its operation id"),
+                at: exchange.respondedIndex ?? exchange.sentIndex, of: exchange.actor, exchange.row)
         }
         return nil
     }

@@ -3,8 +3,8 @@ enum NoLostWrite: InvariantCheck {
     static let rule = InvariantRule(
         rule: "A change that a device has accepted from its user is on the server, replaced by a later change of the "
             + "user, or shown as pending, conflict or error with its text.",
-        violations: "At the end, the last change of a note on a device is neither on the server nor shown by the "
-            + "device, and no request of the device with its text was executed.",
+        violations: "At the end, the last change of a note on a device is neither on the server nor shown or kept by "
+            + "the device, and no request of the device with its text was executed.",
         worlds: "Both. Not decided if the run was aborted or the server's notes were not read.",
         blindSpots: "Changes before the last one of a note, which may have been replaced on the device. Without the "
             + "contents of requests, and for programs, any executed request of the device and any write of another "
@@ -33,7 +33,7 @@ enum NoLostWrite: InvariantCheck {
     ) -> Bool {
         let onServer = run.finalRow(change.row, of: user)
         let shown = device.row(change.row, at: run.history.entries.count)
-        if let shown, shown.icon != "none" { return true }
+        if let shown, shown.icon != "none", hasText(of: change, shown, device, run) { return true }
         // The server's side of a conflict was chosen, so there is nothing to keep.
         if case .choose(_, .theirs)? = change.action { return true }
         // The user has discarded the change, or asked for another attempt.
@@ -52,6 +52,18 @@ enum NoLostWrite: InvariantCheck {
             return true
         }
         return onServer.map { $0.title == accepted.title && $0.text == accepted.text } ?? false
+    }
+
+    /// Returns whether a note with a mark has the text of a change: shown, or kept beside it.
+    private static func hasText(
+        of change: ExpectationEvaluator.Change, _ shown: History.DeviceState.Row, _ device: RunFacts.Device,
+        _ run: RunFacts
+    ) -> Bool {
+        // A program does not publish what it keeps.
+        guard !device.isProgram, change.kind == "creates" || change.kind == "edits",
+            let accepted = acceptedRow(change, device, run), !accepted.isDeleted, let text = accepted.text
+        else { return true }
+        return shown.text == text || shown.kept.contains(text)
     }
 
     /// Returns whether the server has executed a change, or may have.

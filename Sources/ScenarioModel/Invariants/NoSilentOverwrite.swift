@@ -4,8 +4,8 @@ enum NoSilentOverwrite: InvariantCheck {
         rule: "The executed writes of a note form one chain: each replaces the result of the one before, and a text "
             + "that a write drops was shown to a user before.",
         violations: "The server has executed two writes that replace the same revision, or a write that names no "
-            + "revision, or a device's write has replaced the text of another client, which the device has never shown "
-            + "or kept.",
+            + "revision, a device's write has replaced the text of another client, which the device has never shown "
+            + "or kept, or a device sends a write of a note that it shows in conflict.",
         worlds: "Both. The contents of requests are needed; those of a body above 64 KiB are not read.",
         blindSpots: "Whether a merged text contains the text that it replaces; texts without a change of the text, "
             + "such as new titles; what the user of a program has seen.",
@@ -21,7 +21,44 @@ enum NoSilentOverwrite: InvariantCheck {
             }
             if let found = fork(note, executed, run) ?? unseen(note, writes, run) { return found }
         }
+        return undecided(run)
+    }
+
+    /// Returns the first write that a device has sent while it showed a conflict of the note.
+    private static func undecided(_ run: RunFacts) -> InvariantViolation? {
+        for device in run.devices where !device.isProgram && !run.sendsRequests(device.name) {
+            for index in device.exchanges {
+                let exchange = run.exchanges[index]
+                guard let row = exchange.row, RunFacts.isWrite(exchange), !run.heldBack.contains(exchange.id),
+                    run.note(of: exchange).map({ !run.restored.contains($0) }) ?? true,
+                    let since = conflictStart(row, device, at: exchange.sentIndex),
+                    since < exchange.dialIndex ?? exchange.sentIndex,
+                    // The request of a decision is recorded before the view that follows it.
+                    !device.actions.contains(where: {
+                        $0.moment.index > since && $0.moment.index < exchange.sentIndex && isDecision($0, row)
+                    })
+                else { continue }
+                return InvariantViolation(
+                    "\(device.name) sends \(exchange.method) \(row) at \(RunFacts.text(exchange.sentAt)), and its user has "
+                        + "not decided about the conflict that it shows",
+                    at: exchange.sentIndex, of: device.name, row)
+            }
+        }
         return nil
+    }
+
+    /// Returns the index of the view since which a device shows a conflict of a note; `nil` if it shows none.
+    private static func conflictStart(_ row: String, _ device: RunFacts.Device, at index: Int) -> Int? {
+        guard let changes = device.rows[row], let last = changes.lastIndex(where: { $0.index <= index }),
+            changes[last].after?.icon == "conflict"
+        else { return nil }
+        let before = changes[...last].lastIndex { $0.after?.icon != "conflict" }
+        return changes[before.map { $0 + 1 } ?? 0].index
+    }
+
+    private static func isDecision(_ action: RunFacts.UserAction, _ row: String) -> Bool {
+        action.words.first == "calls"
+            || action.words.count > 1 && action.words[1] == row && ["resolves", "keeps"].contains(action.words[0])
     }
 
     private static func fork(

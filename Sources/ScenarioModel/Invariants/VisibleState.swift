@@ -7,8 +7,8 @@ enum VisibleState: InvariantCheck {
             + "a change that the server has rejected for good is shown as an error.",
         violations: "A device accepts a change and shows the note without a mark before it has sent anything; it "
             + "shows a note as pending more than 1 s after the response to its last write, which had the text that is "
-            + "shown; it shows one as pending while its outbox is empty; or it still shows one as pending at the end "
-            + "that the server has rejected.",
+            + "shown; it shows one as pending while its outbox is empty; it still shows one as pending at the end "
+            + "that the server has rejected; or it shows an error of a change that has failed at most once, with 5xx.",
         worlds: "Both. Programs are checked for the first two.",
         blindSpots: "Marks other than those of views: opacity, strikethrough, messages.",
         source: "story S06, S12, S19, S31, S39 to S43")
@@ -19,7 +19,7 @@ enum VisibleState: InvariantCheck {
     static func violation(in run: RunFacts) -> InvariantViolation? {
         for device in run.devices where !device.device.lacksAdapter && !run.sendsRequests(device.name) {
             if let found = missingMark(device, run) ?? staleMark(device, run) ?? emptyOutbox(device, run)
-                ?? missingError(device, run)
+                ?? missingError(device, run) ?? falseError(device, run)
             {
                 return found
             }
@@ -107,6 +107,36 @@ enum VisibleState: InvariantCheck {
                 "\(device.name) shows \(row.name) as pending at the end, although the server has rejected it (\(status)) at "
                     + "\(RunFacts.text(last.sentAt))",
                 at: run.endIndex, of: device.name, row.name)
+        }
+        return nil
+    }
+
+    /// The number of responses with 5xx after which a client may give up a change.
+    private static let serverErrorsMin = 2
+
+    private static func falseError(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
+        if device.isProgram { return nil }
+        for (name, changes) in device.rows.sorted(by: { $0.key < $1.key }) {
+            var since = -1
+            for change in changes {
+                if change.after?.icon ?? "none" == "none" { since = change.index }
+                guard change.after?.icon == "error", change.before?.icon != "error", !change.isFirst else { continue }
+                var failures = 0
+                let hasReason = device.exchanges.contains { index in
+                    let exchange = run.exchanges[index]
+                    guard exchange.row == name || exchange.row == nil, let end = exchange.end, end.index > since,
+                        end.index < change.index, let status = exchange.receivedStatus
+                    else { return false }
+                    if status >= 500 { failures += 1 }
+                    return failures >= serverErrorsMin
+                        || (400...499).contains(status) && ![401, 408, 425, 429].contains(status)
+                }
+                if hasReason { continue }
+                return InvariantViolation(
+                    "\(device.name) shows an error of \(name) at \(RunFacts.text(change.time)), and the server has not "
+                        + "rejected its change",
+                    at: change.index, of: device.name, name)
+            }
         }
         return nil
     }

@@ -33,7 +33,7 @@ extension Scenario.Step {
         if case .when(_, let condition, _) = trigger, let row = condition.row { found.append(row) }
         guard let action = action?.action else { return found }
         if let row = action.subject { found.append(row) }
-        if case .send(let request) = action { found += request.rows + request.revisionRows }
+        if case .send(let request) = action { found += request.rows + request.revisionRows + request.bodyRows }
         return found
     }
 }

@@ -109,7 +109,8 @@ struct ScenarioMapping {
         let path = request.target(identifier: { "{\(row($0))}" }) ?? request.path
         // The names in header fields have a suffix: `{n1.revision}`.
         let headers = request.headers(revision: { "{\(row($0)).revision}" }) ?? request.headers
-        return Scenario.RawRequest(method: request.method, path: path, headers: headers, body: request.body)
+        let body = request.body(identifier: { "{\(row($0))}" })
+        return Scenario.RawRequest(method: request.method, path: path, headers: headers, body: body)
     }
 
     // MARK: Expectations

@@ -270,7 +270,9 @@ public struct Shrinker {
         func note(_ changed: Bool) { hasChanged = changed || hasChanged }
         note(cutTail())
         note(removeClasses())
+        note(isolate())
         note(removeUnits())
+        note(mergeFaults())
         note(simplifyNetworks())
         note(shortenTimes())
         note(simplifyValues())

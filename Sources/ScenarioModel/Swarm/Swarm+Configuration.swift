@@ -12,6 +12,10 @@ extension Swarm {
         result.classes = classes(draws, contract: result.contract)
         if parts.contains(.config) {
             result.tokenLife = result.classes.contains(.tokenExpiry) ? tokenLife(draws) : nil
+            // Rejected credentials matter most to clients that can renew them.
+            if result.classes.contains(.unauthorized), result.tokenLife == nil, canExpire(result.contract) {
+                result.tokenLife = Self.longTokenLife
+            }
             if result.classes.contains(.shortDelays) { result.policy = policy(draws) }
         }
         if parts.contains(.network) {
@@ -40,12 +44,21 @@ extension Swarm {
             // The file's own steps may start clients.
             if entry.kills && !parts.contains(.workload) { continue }
             if entry == .departure && !canDepart { continue }
-            if entry == .tokenExpiry && (contract == "orig" || base.server != .builtIn) { continue }
+            if entry == .tokenExpiry && !canExpire(contract) { continue }
+            if entry == .reusedIDs && (contract == "orig" || base.server != .builtIn || base.writers.isEmpty) {
+                continue
+            }
             var random = draws.stream("class/\(entry.rawValue)")
             if random.bool(probability: leaning.contains(entry) ? Self.leaningRate : 0.5) { found.insert(entry) }
         }
         return found
     }
+
+    /// The lifetime of access tokens that do not expire in a run.
+    private static let longTokenLife = Nanoseconds.seconds(3600)
+
+    /// Whether the server has access tokens.
+    private func canExpire(_ contract: String) -> Bool { contract != "orig" && base.server == .builtIn }
 
     private func tokenLife(_ draws: SwarmDraws) -> Nanoseconds {
         var random = draws.stream("tokens")
@@ -78,6 +91,7 @@ extension Swarm {
         ]
         result.writerShare = base.writers.isEmpty ? 0 : draw("writers", [0, 1, 2, 4])
         result.burst = draw("burst", [1, 1, 1, 3, 8])
+        result.chainShare = draw("chains", [0, 4, 8])
         result.textBytesMax = draw("text", [16, 16, 64, 64, 256, 2_000, 20_000])
         result.resolvesAfter = draw("resolve", [nil, .zero, .seconds(3), .seconds(20)])
         if result.classes.contains(.kills) { result.killCount = draw("kills", [1, 2, 4, 8]) }

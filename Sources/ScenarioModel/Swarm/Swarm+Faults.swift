@@ -47,9 +47,31 @@ extension Swarm {
         case .wrongType: return make(method, point, .reply(Self.portal))
         case .overload: return make(method, point, .reply(Self.overloaded(seconds: random.pick([1, 5, 12, 40]))))
         case .serverError: return make(write, point, .reply(Self.failure))
+        case .rejection: return rejection(write, point, make, &random)
+        case .unauthorized:
+            // In a row, as of a session that has ended: a single one is cured by another access token.
+            return Fault(
+                request: RequestPattern(method: random.pick(["POST", "GET", nil]), row: nil),
+                nth: 1 + Int(random.integer(below: 200)), times: 0...random.pick([1, 2, 8]), device: device,
+                point: point, action: .reply(Self.unauthorized), location: Self.location)
         case .killAtCommit: return make(write, point, .kill(device: nil))
         default: return make(method, point, isAbort ? .cut : .close)
         }
+    }
+
+    /// Returns a fault that rejects changes: some of all notes, or all of one note.
+    private func rejection(
+        _ method: String?, _ point: Fault.Point, _ make: (String?, Fault.Point, Fault.Action) -> Fault,
+        _ random: inout RandomStream
+    ) -> Fault {
+        let reply = Fault.Action.reply(Self.answer(random.pick([413, 422]), []))
+        let fault = make(method ?? "PUT", point, reply)
+        let row = base.notes.isEmpty ? nil : random.pick(base.notes).row
+        if row == nil || random.bool(probability: 0.5) { return fault }
+        return Fault(
+            request: RequestPattern(method: method, row: row), nth: 1 + Int(random.integer(below: 8)),
+            times: 0...random.pick([1, 5, 20]), device: fault.device, point: point, action: reply,
+            location: Self.location)
     }
 
     /// Returns the points at which the faults of a class apply; more frequent ones are repeated.
@@ -61,6 +83,8 @@ extension Swarm {
         case .trickle: [.answerStarted]
         case .wrongType, .serverError: [.queued, .received, .committed]
         case .overload: [.queued, .received]
+        // At the other points the server executes the request, and does not reject it then.
+        case .rejection, .unauthorized: [.queued]
         case .killAtCommit: [.queued, .received, .committed, .answered, .stored, .stored]
         default: [.any]
         }
@@ -80,6 +104,8 @@ extension Swarm {
         guard parts.contains(.faults), entry.part == .faults, !entry.kills || parts.contains(.workload) else {
             return []
         }
+        // Two faults with a number reach each method and point too seldom to be asked for.
+        if entry == .unauthorized { return [] }
         var cells: Set<CoverageCell> = []
         for action in Self.actionNames(entry) {
             for point in Self.points(entry).flatMap({ $0 == .any ? Self.anyPoints : [$0] }) {
@@ -99,7 +125,7 @@ extension Swarm {
         case .lostResponse: ["cut", "mute"]
         case .held: ["hold"]
         case .trickle: ["trickle"]
-        case .wrongType, .overload, .serverError: ["reply"]
+        case .wrongType, .overload, .serverError, .rejection, .unauthorized: ["reply"]
         case .killAtCommit: ["kill"]
         default: ["cut", "close"]
         }
@@ -123,4 +149,5 @@ extension Swarm {
     }
 
     private static let failure = answer(500, [])
+    private static let unauthorized = answer(401, [Scenario.Argument(name: "WWW-Authenticate", value: "Bearer")])
 }

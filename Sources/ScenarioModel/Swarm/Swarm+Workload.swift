@@ -22,10 +22,10 @@ extension Swarm {
     /// Returns the actions, kills and steps of clocks, in the order of their times.
     func steps(_ configuration: SwarmConfiguration, _ draws: SwarmDraws) -> [Scenario.Step] {
         var steps: [Scenario.Step] = []
-        for number in 0..<configuration.killCount {
-            var random = draws.stream("kill/\(number)")
-            steps.append(step(random.pick(base.devices).name, .kill, at: time(&random)))
-        }
+        let rows = notes(configuration).map(\.row)
+        var acts: [Scenario.Step] = []
+        for number in 0..<Self.actions { acts.append(act(number, rows, acts.last, configuration, draws)) }
+        for number in 0..<configuration.killCount { steps.append(kill(number, acts, draws)) }
         if configuration.classes.contains(.clockSteps) {
             for number in 0..<2 {
                 var random = draws.stream("clock/\(number)")
@@ -33,8 +33,8 @@ extension Swarm {
                 steps.append(step(random.pick(base.devices).name, .clock(shift: shift), at: time(&random)))
             }
         }
-        let rows = notes(configuration).map(\.row)
-        for number in 0..<Self.actions { steps.append(act(number, rows, configuration, draws)) }
+        if configuration.classes.contains(.reusedIDs) { steps += reuses(rows, draws) }
+        steps += acts
         func key(_ step: Scenario.Step) -> Nanoseconds { if case .at(let time) = step.trigger { time } else { .zero } }
         return steps.enumerated().sorted { (key($0.element), $0.offset) < (key($1.element), $1.offset) }.map(\.element)
     }
@@ -49,6 +49,62 @@ extension Swarm {
                 trigger: .when(device: Scenario.anyDevice, condition, delay: delay), actors: base.devices.map(\.name),
                 over: nil, mix: [.init(.resolve, weight: 1)], location: Self.location)
         ]
+    }
+
+    /// Returns a kill: at any time, or between two actions of a chain.
+    private func kill(_ number: Int, _ acts: [Scenario.Step], _ draws: SwarmDraws) -> Scenario.Step {
+        var random = draws.stream("kill/\(number)")
+        let any = step(random.pick(base.devices).name, .kill, at: time(&random))
+        let gaps = zip(acts, acts.dropFirst()).compactMap { first, second -> (String, Nanoseconds, Nanoseconds)? in
+            guard case (.at(let start), .at(let end)) = (first.trigger, second.trigger), start < end,
+                let (actor, before) = first.action, let (next, action) = second.action, next == actor,
+                before.row == action.row, before.row != nil, base.devices.contains(where: { $0.name == actor })
+            else { return nil }
+            return (actor, start, end)
+        }
+        guard random.bool(probability: 0.5), !gaps.isEmpty else { return any }
+        let (actor, start, end) = random.pick(gaps)
+        return step(actor, .kill, at: start + Nanoseconds(random.integer(below: (end - start).count)))
+    }
+
+    /// Returns the requests of writers that use an operation id for two requests, and the identifier of a deleted note.
+    private func reuses(_ rows: [String], _ draws: SwarmDraws) -> [Scenario.Step] {
+        var steps: [Scenario.Step] = []
+        for number in 1...2 {
+            var random = draws.stream("reuse/\(number)")
+            let (row, writer, start) = (random.pick(rows), random.pick(base.writers).name, time(&random))
+            func send(
+                _ method: String, _ path: String, _ headers: [String: String], _ body: String, after seconds: Int64
+            ) {
+                let fields = headers.sorted { $0.key < $1.key }.map { Scenario.Argument(name: $0.key, value: $0.value) }
+                let request = Scenario.RawRequest(method: method, path: path, headers: fields, body: body)
+                steps.append(step(writer, .send(request), at: start + .seconds(seconds)))
+            }
+            func content(_ uuid: String, _ text: String) -> String {
+                "{\(uuid)\"date\": \"2026-03-01T00:00:00.000Z\", \"title\": \"\(writer)\", "
+                    + "\"text\": \"\(writer) reuses \(number) \(text)\"}"
+            }
+            let json = "application/json"
+            send("GET", "/api/notes/{\(row)}/", [:], "", after: 0)
+            for (attempt, text) in ["one", "two"].enumerated() {
+                let headers = [
+                    "Content-Type": json, "Idempotency-Key": "reused-\(number)", "If-Match": "\"{\(row).revision}\"",
+                ]
+                send("PUT", "/api/notes/{\(row)}/", headers, content("", text), after: Int64(1 + attempt))
+            }
+            // The name of a note that nobody else changes, so that it is deleted for good.
+            let name = "u\(number)"
+            let created = Scenario.Action.create(row: name, title: writer, text: "\(writer) creates \(number)")
+            steps.append(step(writer, created, at: start + .seconds(3)))
+            steps.append(step(writer, .delete(row: name), at: start + .seconds(4 + random.integer(below: 8))))
+            send(
+                "POST", "/api/notes/", ["Content-Type": json, "Idempotency-Key": "again-\(number)"],
+                content("\"uuid\": \"{\(name)}\", ", "again"), after: 12 + random.integer(below: 8))
+        }
+        // What would take place in the heal phase is left out.
+        return steps.filter { step in
+            if case .at(let time) = step.trigger { time < Self.length - .seconds(1) } else { false }
+        }
     }
 
     private func step(_ actor: String, _ action: Scenario.Action, at time: Nanoseconds) -> Scenario.Step {
@@ -71,6 +127,27 @@ extension Swarm {
 
     /// Returns the name of the note that an action creates.
     private static func created(_ number: Int) -> String { "c\(number + 1)" }
+
+    /// Returns an action; of one in a chain, device, note and time are those of the action before.
+    private func act(
+        _ number: Int, _ rows: [String], _ last: Scenario.Step?, _ configuration: SwarmConfiguration,
+        _ draws: SwarmDraws
+    ) -> Scenario.Step {
+        let plain = act(number, rows, configuration, draws)
+        var random = draws.stream("act/\(number)/chain")
+        guard random.integer(below: 16) < Int64(configuration.chainShare), let last, case .at(let start) = last.trigger,
+            let (actor, before) = last.action, base.devices.contains(where: { $0.name == actor }),
+            let row = before.row, let action = plain.action?.action
+        else { return plain }
+        let delay = Nanoseconds.milliseconds(random.integer(below: 1 << (4 + random.integer(below: 9))))
+        let time = min(start + delay, Self.length - .seconds(1))
+        switch action {
+        case .edit(_, let title, let text), .editStale(_, let title, let text):
+            return step(actor, .edit(row: row, title: title, text: text), at: time)
+        case .delete: return step(actor, .delete(row: row), at: time)
+        default: return plain
+        }
+    }
 
     private func act(
         _ number: Int, _ rows: [String], _ configuration: SwarmConfiguration, _ draws: SwarmDraws

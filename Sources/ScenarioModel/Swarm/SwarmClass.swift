@@ -27,12 +27,18 @@ public enum SwarmClass: String, CaseIterable, Hashable, Sendable {
     case overload
     /// Responses with 500.
     case serverError = "server-error"
+    /// Responses that reject a change for good, some of them all changes of one note.
+    case rejection
+    /// Responses with 401, also to requests for another access token.
+    case unauthorized
     /// Clients that are killed between a commit and its consequences.
     case killAtCommit = "kill-at-commit"
     /// Clients that are killed at any time.
     case kills
     /// Steps of the wall clock.
     case clockSteps = "clock-steps"
+    /// Writers that reuse an operation id for another request, and the identifier of a deleted note.
+    case reusedIDs = "reused-ids"
     /// Access tokens that expire.
     case tokenExpiry = "token-expiry"
     /// Short delays and timeouts in place of the published ones.
@@ -42,9 +48,10 @@ public enum SwarmClass: String, CaseIterable, Hashable, Sendable {
     public var part: Scenario.Exploration.Part {
         switch self {
         case .outages, .oneWay, .flapping, .swizzle, .departure: .network
-        case .lostResponse, .cut, .held, .halfBody, .trickle, .wrongType, .overload, .serverError, .killAtCommit:
+        case .lostResponse, .cut, .held, .halfBody, .trickle, .wrongType, .overload, .serverError, .rejection,
+            .unauthorized, .killAtCommit:
             .faults
-        case .kills, .clockSteps: .workload
+        case .kills, .clockSteps, .reusedIDs: .workload
         case .tokenExpiry, .shortDelays: .config
         }
     }

@@ -21,6 +21,8 @@ public struct SwarmConfiguration: Sendable {
     public internal(set) var writerShare = 0
     /// The number of actions at about the same time.
     public internal(set) var burst = 1
+    /// The actions among 16 that follow the action before: on the same device, soon, and of the same note.
+    public internal(set) var chainShare = 0
     /// The largest number of bytes of a text.
     public internal(set) var textBytesMax = 0
     /// The time after which users resolve conflicts; `nil` if they do not.
@@ -49,7 +51,7 @@ public struct SwarmConfiguration: Sendable {
             let weights = mix.filter { $0.weight > 0 }.map { "\($0.kind.rawValue) \($0.weight)" }
             lines.append(
                 "workload: \(weights.joined(separator: " ")); \(noteCount) \(noteCount == 1 ? "note" : "notes"), texts up "
-                    + "to \(textBytesMax) bytes, bursts of \(burst), \(writerShare) of 16 by writers, "
+                    + "to \(textBytesMax) bytes, bursts of \(burst), \(chainShare) of 16 in chains, \(writerShare) of 16 by writers, "
                     + "\(killCount) kills, conflicts "
                     + (resolvesAfter.map { "resolved after \(TimeFormat.short($0))" } ?? "not resolved"))
         }
