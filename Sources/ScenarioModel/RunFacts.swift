@@ -71,6 +71,8 @@ struct RunFacts {
         var starts: [Moment] = []
         var stops: [Moment] = []
         var commits: [Int] = []
+        /// The indices of the changes of its belief about connectivity.
+        var beliefs: [Int] = []
         var network: [NetworkState] = []
         /// Its exchanges, as indices of ``RunFacts/exchanges``.
         var exchanges: [Int] = []
@@ -223,6 +225,7 @@ struct RunFacts {
                 guard let device = indices[name] else { continue }
                 devices[device].actions.append(
                     UserAction(moment: moment, text: text, words: text.split(separator: " ")))
+            case .belief(let name, _): if let device = indices[name] { devices[device].beliefs.append(index) }
             case .commit(let name, _): if let device = indices[name] { devices[device].commits.append(index) }
             case .started(let name):
                 guard let device = indices[name] else { continue }

@@ -171,13 +171,17 @@ import Testing
     }
 
     @Test func aRejectedChangeBlocksNoOther() {
-        func violation(_ status: Int, sends: Bool = false, since: Int64 = 1) -> String? {
+        func violation(_ status: Int, sends: Bool = false, since: Int64 = 1, isKilled: Bool = false) -> String? {
             var run = HandwrittenRun()
             run.show(0, "A", [("n1", "one", "none"), ("n2", "one", "none")])
             run.show(1, "A", [("n1", "one", "none"), ("n2", "two", "upload")])
             if since == 1 { run.show(1, "A", [("n1", "two", "upload"), ("n2", "two", "upload")]) }
             for second in 2...5 as ClosedRange<Int64> {
                 if sends && second == 4 { run.exchange(4, row: "n1") }
+                if isKilled && second == 4 {
+                    run.add(4, .stopped(device: "A"))
+                    run.add(4, .started(device: "A"))
+                }
                 if second == since { run.show(second, "A", [("n1", "two", "upload"), ("n2", "two", "upload")]) }
                 run.exchange(second, row: "n2", responded: status, received: status)
             }
@@ -191,6 +195,8 @@ import Testing
         #expect(violation(503) == nil, "the server rejects nothing")
         #expect(violation(500, sends: true) == nil)
         #expect(violation(500, since: 4) == nil)
+        #expect(violation(500, isKilled: true) == nil, "each process has had less time")
+        #expect(violation(400) != nil)
     }
 
     // MARK: I15

@@ -94,6 +94,7 @@ import Testing
             var run = HandwrittenRun()
             run.write(1, base: "1-a", "theirs", of: "W", key: "w", revision: 2)
             run.show(2, "A", [("n1", shown, kept.isEmpty ? "none" : "conflict")], kept: kept)
+            if !kept.isEmpty { run.add(2, .action(actor: "A", "resolves n1 with mine")) }
             run.write(3, base: "2-b", written, of: actor, key: "a", revision: 3)
             return Self.violation(run, .noSilentOverwrite)
         }

@@ -104,6 +104,39 @@ import Testing
         #expect(kept == steps)
     }
 
+    /// An operation id is used twice, and the identifier of a note after its deletion.
+    @Test func writersReuseIdentifiers() throws {
+        let swarm = Self.swarm()
+        var configuration = swarm.configuration(seed: 1)
+        configuration.classes.insert(.reusedIDs)
+        configuration.contract = "compat"
+        let steps = swarm.scenario(configuration).steps.filter { $0.action?.actor == "W" }.compactMap(\.action?.action)
+        let requests = steps.compactMap { if case .send(let request) = $0 { request } else { nil } }
+        let keys = requests.flatMap { $0.headers.filter { $0.name == "Idempotency-Key" }.map(\.value) }
+        #expect(keys.count { $0 == "reused-1" } == 2)
+        let puts = requests.filter { $0.method == "PUT" }
+        #expect(Set(puts.map(\.body)).count == puts.count, "the requests with one id differ")
+        let post = try #require(requests.first { $0.method == "POST" })
+        let name = try #require(post.bodyRows.first)
+        #expect(steps.contains(.delete(row: name)))
+        #expect(post.body(identifier: { "id of \($0)" }).contains("\"uuid\": \"id of \(name)\""))
+    }
+
+    /// A chain changes one note on one device.
+    @Test func actionsFollowOneAnother() {
+        let swarm = Self.swarm([.workload])
+        var configuration = swarm.configuration(seed: 2)
+        (configuration.killCount, configuration.burst) = (0, 1)
+        func changesInARow(_ share: Int) -> Int {
+            configuration.chainShare = share
+            let steps = swarm.scenario(configuration).steps.compactMap(\.action)
+            return zip(steps, steps.dropFirst()).count {
+                $0.actor == $1.actor && $0.action.row != nil && $0.action.row == $1.action.row
+            }
+        }
+        #expect(changesInARow(16) > 2 * changesInARow(0))
+    }
+
     @Test(arguments: randomSeeds(20)) func anotherDeviceDoesNotChangeTheNetworkOfTheOthers(seed: UInt64) {
         let two = Words(Self.swarm([.network]).scenario(seed: seed)).networks
         var configuration = Self.swarm([.network], devices: 3).configuration(seed: seed)
@@ -120,7 +153,8 @@ import Testing
     @Test func eachClassIsOnInAboutHalfOfTheSeeds() {
         let configurations = (0..<400 as Range<UInt64>).map { Self.swarm().configuration(seed: $0) }
         for entry in SwarmClass.allCases {
-            let possible = entry == .tokenExpiry ? configurations.filter { $0.contract != "orig" } : configurations
+            let needsContract = entry == .tokenExpiry || entry == .reusedIDs
+            let possible = needsContract ? configurations.filter { $0.contract != "orig" } : configurations
             let share = Double(possible.count { $0.classes.contains(entry) }) / Double(possible.count)
             #expect((0.4...0.6).contains(share), "\(entry): \(share)")
         }

@@ -62,6 +62,8 @@ extension ChangeOrder {
                 !device.dials.contains(where: {
                     $0.index > first.startIndex && $0.index < exchange.dialIndex ?? exchange.sentIndex
                 }),
+                // A request that fails before it is recorded changes the belief about connectivity.
+                !device.beliefs.contains(where: { $0 > first.startIndex && $0 < exchange.sentIndex }),
                 run.isBlocked(
                     own.lane, nil, of: device, first.startIndex..<second.acceptedIndex, before: exchange.sentIndex)
             else { continue }

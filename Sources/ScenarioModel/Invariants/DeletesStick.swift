@@ -61,6 +61,9 @@ enum DeletesStick: InvariantCheck {
     ) -> RunFacts.RowChange? {
         guard let changes = device.rows[deletion.row] else { return nil }
         let user = device.device.user
+        if run.exchanges(of: deletion.row, user).contains(where: { NoDuplicateEffect.isLateCreation($0, run) }) {
+            return nil
+        }
         guard
             let found = changes.first(where: { change in
                 change.index > deletion.acceptedIndex

@@ -153,6 +153,21 @@ public struct Shrinker {
             isComplete: !wasLimited, hasControl: violation.holdsForEveryScenario ? nil : usesControl)
     }
 
+    /// Replaces draws by explicit values where that was not possible in the larger scenario.
+    private mutating func makeExplicit() -> Bool {
+        let hasDraws = current.faults.contains { $0.chance != nil || $0.point == .any || !$0.mustFire }
+        guard hasDraws || !current.workload.isEmpty else { return false }
+        for parts: Scenario.DrawnParts in [[.reactions, .faults], .faults, .reactions] {
+            let explicit = current.materialized(seed: current.seed, history: observation.history, parts: parts)
+            if explicit.faults == current.faults, explicit.workload == current.workload { continue }
+            if attempt(explicit) {
+                narrowFaults()
+                return true
+            }
+        }
+        return false
+    }
+
     /// Replaces conditions that a file cannot name: by the profile of their name, or else their names.
     private mutating func useNamesOfFiles() {
         let (unnamed, profile) = (environment.unnamedLink, environment.profile)
@@ -268,9 +283,11 @@ public struct Shrinker {
     private mutating func reduce() -> Bool {
         var hasChanged = false
         func note(_ changed: Bool) { hasChanged = changed || hasChanged }
+        note(makeExplicit())
         note(cutTail())
-        note(removeClasses())
+        // Runs of small scenarios take less time, so that guesses come first.
         note(isolate())
+        note(removeClasses())
         note(removeUnits())
         note(mergeFaults())
         note(simplifyNetworks())

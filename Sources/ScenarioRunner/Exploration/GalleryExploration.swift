@@ -6,15 +6,15 @@ internal import ScenarioWorld
 
 /// The exploration of a scenario with each mutant: the number of seeds to the first that detects it.
 ///
-/// A seed detects a mutant if a check fails that passes without the mutant. The gallery names an invariant for some
-/// mutants; these must be detected by it.
+/// A seed detects a mutant if a check fails that passes without the mutant. Each mutant must be detected by the invariant
+/// that the gallery names.
 struct GalleryExploration: Sendable {
     /// The result of a mutant.
     struct Result: Sendable {
         let entry: MutantGallery.Entry
         /// The first seed that detects the mutant by any check, with its number from 1; `nil` if none does.
         var first: (seed: UInt64, number: Int, check: String)?
-        /// The first seed in which the check of the gallery fails, with its number from 1.
+        /// The first seed in which the invariant of the gallery fails, with its number from 1.
         var named: (seed: UInt64, number: Int)?
         var duration = Duration.zero
         /// The smallest scenario that detects the mutant; `nil` if none does, or nothing is shrunk.
@@ -26,13 +26,8 @@ struct GalleryExploration: Sendable {
             return scenario.steps.count <= SelfTest.stepsMax && scenario.faults.count <= SelfTest.faultsMax
         }
 
-        /// The invariant that must detect the mutant; `nil` if the gallery names an expectation of a scenario.
-        var invariant: Scenario.Invariant? {
-            if case .invariant(let invariant) = entry.detector { invariant } else { nil }
-        }
-
         /// Whether the mutant is detected as it must be.
-        var isDetected: Bool { invariant == nil ? first != nil : named != nil }
+        var isDetected: Bool { named != nil }
     }
 
     let seed: SeedRun
@@ -43,7 +38,7 @@ struct GalleryExploration: Sendable {
     /// Whether the runs that detect mutants are shrunk.
     let shrinks: Bool
     /// The greatest time of the search for the smallest scenario of a mutant.
-    private static let shrinkTimeMax = Duration.seconds(60)
+    private static let shrinkTimeMax = RunShrinker.timeMax
 
     /// Explores with each mutant, and returns the exit status. Throws only if the task is cancelled.
     func run(jobs: Int, isQuiet: Bool) async throws -> Int32 {
@@ -102,7 +97,7 @@ struct GalleryExploration: Sendable {
         let clock = ContinuousClock()
         let start = clock.now
         var result = Result(entry: entry)
-        let wanted = "invariant: \(entry.detector)"
+        let wanted = entry.invariant.checkDescription
         for number in 0..<Int(clamping: seeds.count) where !result.isDetected {
             let value = seeds.first + UInt64(number)
             let failed = failedChecks(value, [entry.mutant])
@@ -122,7 +117,7 @@ struct GalleryExploration: Sendable {
     private func shrunk(_ result: Result, _ mutant: RunMutant) -> ShrunkRun? {
         guard let first = result.first else { return nil }
         var shrinker = RunShrinker(worlds: seed.worlds)
-        shrinker.check = result.named == nil ? first.check : "invariant: \(result.entry.detector)"
+        shrinker.check = result.named == nil ? first.check : result.entry.invariant.checkDescription
         shrinker.timeMax = Self.shrinkTimeMax
         return shrinker.shrink(run(result.named?.seed ?? first.seed, [mutant]))
     }
@@ -157,8 +152,11 @@ struct GalleryExploration: Sendable {
 
     private static func line(_ result: Result, _ width: Int) -> String {
         var check = result.first.map { TextTable.singleLine($0.check) } ?? "NOT DETECTED"
-        if let invariant = result.invariant, result.named == nil {
+        let invariant = result.entry.invariant
+        if result.named == nil {
             check += "; NOT by \(invariant.rawValue) (\(invariant.number))"
+        } else if result.first?.check != invariant.checkDescription {
+            check += "; by \(invariant.rawValue) (\(invariant.number)) later"
         }
         let seconds = ReportPace.decimal(result.duration / .seconds(1))
         return row(
@@ -175,6 +173,7 @@ struct GalleryExploration: Sendable {
         JSONText.object([
             ("type", JSONText.string("detection")), ("mutant", JSONText.string(result.entry.mutant.name)),
             ("detector", JSONText.string(result.entry.detector.description)),
+            ("invariant", JSONText.string(result.entry.invariant.rawValue)),
             ("check", JSONText.string(result.first?.check)),
             ("first_seed", JSONText.string(result.first.map { "\($0.seed)" })),
             ("seeds", result.first.map { "\($0.number)" } ?? "null"),

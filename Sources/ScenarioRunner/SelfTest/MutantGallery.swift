@@ -37,6 +37,9 @@ public enum MutantGallery {
         public let origin: String
         /// The check that must detect it.
         public let detector: Detector
+        /// The invariant by which an exploration must detect it: that of ``detector``, or, if that is an expectation of one
+        /// scenario, the invariant whose rule the defect breaks in any scenario.
+        public let invariant: Scenario.Invariant
         /// Runs that detect it, by their full names, of at least two scenarios. They are made first.
         public let runs: [String]
 
@@ -48,6 +51,11 @@ public enum MutantGallery {
             self.origin = origin
             self.detector = detector
             self.runs = runs
+            if case .invariant(let invariant) = detector {
+                self.invariant = invariant
+            } else {
+                invariant = MutantGallery.invariant(of: mutant)
+            }
         }
     }
 

@@ -1,0 +1,32 @@
+internal import NotesService
+internal import ScenarioModel
+internal import ScenarioWorld
+internal import SyncEngine
+
+extension MutantGallery {
+    /// Returns the invariant by which an exploration must detect a mutant for which the gallery names an expectation.
+    static func invariant(of mutant: RunMutant) -> Scenario.Invariant {
+        switch mutant {
+        case .client(let mutant):
+            switch mutant {
+            case .missingNoteEditedForEver, .rejectionRetried, .noJitter: .boundedRetries
+            case .operationIDRenewedOnRetry, .operationIDRenewedOnRestart, .everythingSentTwice, .conflictSavedAsCopy:
+                .noDuplicateEffect
+            case .serverErrorIsFinal, .outboxNotCounted: .visibleState
+            case .noCap, .changesWaitForPoll: .liveness
+            case .editsNotMerged: .economy
+            case .newestChangeFirst, .unsentNoteDeletedOnServer: .order
+            case .conflictLosesTheirs, .sendsDuringConflict: .noSilentOverwrite
+            case .listEmptyWithoutConnection: .convergence
+            case .queueReversedOnRestart, .conflictBaseForgottenOnRestart: .crashAtomicity
+            default: .noLostWrite
+            }
+        case .server(let mutant):
+            switch mutant {
+            case .replayNotIdempotent, .keyReusedGetsFirstResult: .noDuplicateEffect
+            case .deletedNameCreatedAgain: .deletesStick
+            default: .noSilentOverwrite
+            }
+        }
+    }
+}

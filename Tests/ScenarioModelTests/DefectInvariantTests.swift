@@ -1,0 +1,311 @@
+import Determinism
+import LinkModel
+import Testing
+
+@testable import ScenarioModel
+
+/// Rules of invariants that single defects of clients and servers break: each with a run that breaks it, and near misses.
+@Suite struct DefectInvariantTests {
+    private static func violation(_ run: HandwrittenRun, _ invariant: Scenario.Invariant) -> String? {
+        var evaluator = ExpectationEvaluator(run.scenario, run.history)
+        return evaluator.violation(of: invariant)?.reason
+    }
+
+    /// A run of A that begins with n1 and n2.
+    private static func run() -> HandwrittenRun {
+        var run = HandwrittenRun()
+        run.scenario.notes = ["n1", "n2"].map { .init(row: $0, title: nil, text: "one", revision: 1) }
+        run.add(0, .phase(.script))
+        run.add(0, .world(.init(isVirtual: true, comparesBytes: false)))
+        run.add(0, .policy(device: "A", ClientPolicy()))
+        run.add(0, .started(device: "A"))
+        run.link(0, "A", "wifi")
+        run.show(0, "A", [("n1", "one", "none"), ("n2", "one", "none")])
+        return run
+    }
+
+    // MARK: I1
+
+    @Test func aConflictKeepsTheTextOfTheUser() {
+        func violation(_ shown: String, kept: [String]) -> String? {
+            var run = Self.run()
+            run.edit(1, "n1", "two", rest: ("n2", "one"))
+            run.show(2, "A", [("n1", shown, "conflict")], kept: kept)
+            run.server(9, [("n1", 2, "three"), ("n2", 1, "one")])
+            return Self.violation(run, .noLostWrite)
+        }
+        #expect(violation("two", kept: ["two", "three"]) == nil)
+        #expect(violation("three", kept: ["two", "three"]) == nil)
+        #expect(
+            violation("three", kept: ["three"])
+                == "A edits n1 at 1.0 s, and the change is neither on the server nor shown as pending")
+    }
+
+    // MARK: I2
+
+    @Test func anOperationHasOneResult() {
+        func violation(
+            _ status: Int, body: UInt64 = 1, key: String = "k", first: Int = 200, contract: String = "compat"
+        ) -> String? {
+            var run = Self.run()
+            run.scenario.contract = contract
+            run.add(1, .action(actor: "W", "edits n1"))
+            run.exchange(1, of: "W", responded: first, revision: 2)
+            run.exchange(2, of: "W", key: key, body: body, responded: status, revision: 2)
+            return Self.violation(run, .noDuplicateEffect)
+        }
+        #expect(violation(200) == nil, "a repeated result")
+        #expect(
+            violation(409) == "the server responds 409 to PUT n1 of W at 2.0 s, although it has executed it")
+        #expect(
+            violation(200, body: 2)
+                == "the server responds 200 to PUT n1 of W at 2.0 s, although another request had its operation id")
+        #expect(violation(422, body: 2) == nil)
+        #expect(violation(409, key: "other") == nil)
+        #expect(violation(409, first: 409) == nil, "it was not executed")
+        #expect(violation(401) == nil && violation(400) == nil)
+        #expect(violation(409, contract: "orig") == nil, "this server knows no operation ids")
+    }
+
+    // MARK: I3
+
+    @Test func aNoteInConflictIsNotSent() {
+        func violation(_ action: String?, icon: String = "conflict") -> String? {
+            var run = Self.run()
+            run.show(1, "A", [("n1", "two", icon), ("n2", "one", "none")])
+            if let action { run.add(2, .action(actor: "A", action)) }
+            run.write(3, "PUT", "n1", "two", base: "1-a")
+            return Self.violation(run, .noSilentOverwrite)
+        }
+        #expect(
+            violation("edits n1")
+                == "A sends PUT n1 at 3.0 s, and its user has not decided about the conflict that it shows")
+        #expect(violation(nil) != nil)
+        #expect(violation("resolves n1 with mine") == nil)
+        #expect(violation("resolves n2 with mine") != nil)
+        #expect(violation(nil, icon: "upload") == nil)
+    }
+
+    // MARK: I5
+
+    @Test func aRejectedWriteIsNotRepeated() {
+        func violation(_ status: Int, _ between: [History.Event] = [], method: String = "PUT") -> String? {
+            var run = Self.run()
+            run.exchange(1, method, responded: status, received: status)
+            for event in between { run.add(2, event) }
+            run.exchange(60, method, responded: status, received: status)
+            return Self.violation(run, .boundedRetries)
+        }
+        let expected = "A sends PUT n1 again at 60.0 s, although the server has rejected it at 1.0 s"
+        #expect(violation(422) == expected)
+        #expect(violation(404) == expected && violation(400) == expected)
+        #expect(violation(400, method: "POST") == nil, "the original server responds so to a repeated creation")
+        for status in [401, 403, 408, 409, 412, 425, 429, 500, 503] { #expect(violation(status) == nil, "\(status)") }
+        #expect(violation(422, [.action(actor: "A", "edits n1")]) == nil)
+        #expect(violation(422, [.action(actor: "A", "edits n2")]) == expected)
+        #expect(violation(422, [.stopped(device: "A"), .started(device: "A")]) == nil)
+    }
+
+    @Test func delaysAreRandom() {
+        func violation(_ times: [Int64], link: String? = nil, action: Int64? = nil) -> String? {
+            var run = Self.run()
+            let dead = ScenarioDirectorTests.dead
+            run.scenario.devices = [
+                .init(
+                    name: "A", user: "ada", startsSynced: true,
+                    network: [.init(at: .zero, .hold(dead), isSignalled: false)])
+            ]
+            run.link(1, "A", link ?? dead.name)
+            for (number, time) in times.enumerated() {
+                if action == time { run.add(time, .action(actor: "A", "syncs")) }
+                run.add(time, .connectionAttempt(number, device: "A"))
+            }
+            run.add(2_000, .phase(.heal))
+            return Self.violation(run, .boundedRetries)
+        }
+        let equal: [Int64] = [10, 70, 130, 190, 250, 310]
+        #expect(
+            violation(equal)
+                == "A tries to connect 5 times in a row after 60.0 s, up to 310.0 s, without any random part of "
+                + "the delays")
+        #expect(violation(Array(equal.dropLast())) == nil)
+        #expect(violation([10, 70, 130, 185, 245, 305]) == nil)
+        #expect(violation(equal, action: 190) == nil)
+        #expect(violation(equal, link: "wifi") == nil)
+    }
+
+    // MARK: I7 and I16
+
+    /// A run in which A has changed n2 and then n1, or n2 twice, while a write of n1 was in flight.
+    private static func busy(_ rows: [String], blocker: (status: Int, isLate: Bool) = (200, false)) -> HandwrittenRun {
+        var run = Self.run()
+        run.edit(1, "n3", "x", rest: ("n1", "one"), kind: "creates")
+        run.add(2, .request(900, actor: "A", method: "POST", row: "n3", key: "b", bodyDigest: 9))
+        run.add(2, .requestSent(900, bytes: 50))
+        run.add(2, .arrived(900))
+        run.add(2, .serverResponded(900, status: blocker.status, bytes: 9, revision: 1))
+        if blocker.isLate { run.add(2, .responseReceived(900, status: blocker.status)) }
+        for (number, row) in rows.enumerated() {
+            run.edit(Int64(3 + number), row, "\(row) \(number)", rest: nil)
+        }
+        if !blocker.isLate { run.add(6, .responseReceived(900, status: blocker.status)) }
+        return run
+    }
+
+    @Test func changesOfNotesAreSentInTheirOrder() {
+        func violation(
+            _ first: String, _ second: String, status: Int = 200, isLate: Bool = false, fails: Bool = false
+        ) -> String? {
+            var run = Self.busy(["n2", "n1"], blocker: (status, isLate))
+            if fails { run.add(6, .belief(device: "A", "suspected")) }
+            run.write(7, "PUT", first, "\(first) \(first == "n2" ? 0 : 1)", base: "1-a")
+            run.write(8, "PUT", second, "\(second) \(second == "n2" ? 0 : 1)", base: "1-a")
+            return Self.violation(run, .order)
+        }
+        #expect(violation("n2", "n1") == nil)
+        #expect(
+            violation("n1", "n2")
+                == "A sends PUT n1, changed at 4.0 s, at 7.0 s, before its change of n2 at 3.0 s")
+        #expect(violation("n1", "n2", status: 500) == nil, "the write in flight has failed")
+        #expect(violation("n1", "n2", isLate: true) == nil, "nothing was in flight")
+        #expect(violation("n1", "n2", fails: true) == nil, "an attempt may have failed before it was recorded")
+    }
+
+    @Test func aTextThatWasReplacedIsNotSent() {
+        func violation(_ text: String, isLate: Bool = false) -> String? {
+            var run = Self.busy(["n2", "n2"], blocker: (200, isLate))
+            run.write(7, "PUT", "n2", text, base: "1-a")
+            return Self.violation(run, .economy)
+        }
+        #expect(violation("n2 1") == nil)
+        #expect(
+            violation("n2 0") == "A sends PUT n2 at 7.0 s with a text that its user had replaced at 4.0 s")
+        #expect(violation("n2 0", isLate: true) == nil, "it may have been prepared before")
+    }
+
+    // MARK: I10
+
+    @Test func noRequestBringsADeletedNoteBack() {
+        func violation(_ action: String, contract: String = "compat") -> String? {
+            var run = Self.run()
+            run.scenario.contract = contract
+            run.exchange(1, "DELETE", of: "W", responded: 204)
+            run.add(2, .action(actor: "W", action))
+            run.exchange(2, "POST", of: "W", key: "again", responded: 201, revision: 1)
+            run.server(9, [("n1", 1, "one"), ("n2", 1, "one")])
+            return Self.violation(run, .deletesStick)
+        }
+        #expect(violation("sends POST /api/notes/") == "n1 was deleted at 1.0 s, and is on the server at the end")
+        #expect(violation("sends POST /api/notes/", contract: "orig") == nil)
+        #expect(violation("creates n1") == nil)
+    }
+
+    /// A server without tombstones executes the POST of a killed client after the DELETE of the note.
+    @Test func aLatePOSTMayShowADeletedNoteAgain() {
+        func violation(_ contract: String) -> String? {
+            var run = Self.run()
+            run.scenario.contract = contract
+            run.exchange(1, "POST", responded: nil, received: nil)
+            run.add(1, .stopped(device: "A"))
+            run.add(2, .started(device: "A"))
+            run.exchange(2, "POST", responded: 201, received: 201, revision: 1)
+            run.add(3, .action(actor: "A", "deletes n1"))
+            run.show(3, "A", [("n2", "one", "none")])
+            run.add(3, .accepted(device: "A", row: "n1"))
+            run.exchange(4, "DELETE", key: "d", responded: 204, received: 204)
+            run.add(5, .arrived(0))
+            run.add(5, .serverResponded(0, status: 201, bytes: 20, revision: 3))
+            run.show(6, "A", [("n1", "one", "none"), ("n2", "one", "none")])
+            return Self.violation(run, .deletesStick)
+        }
+        #expect(violation("orig") == nil)
+        #expect(violation("compat") == "A shows n1 again at 6.0 s, after its deletion at 3.0 s")
+    }
+
+    // MARK: I15
+
+    @Test func anErrorHasAReason() {
+        func violation(_ statuses: [Int]) -> String? {
+            var run = Self.run()
+            run.edit(1, "n1", "two", rest: ("n2", "one"))
+            for (number, status) in statuses.enumerated() {
+                run.exchange(Int64(2 + number), responded: status, received: status)
+            }
+            run.show(9, "A", [("n1", "two", "error"), ("n2", "one", "none")])
+            return Self.violation(run, .visibleState)
+        }
+        let expected = "A shows an error of n1 at 9.0 s, and the server has not rejected its change"
+        #expect(violation([500]) == expected && violation([]) == expected && violation([429, 503]) == expected)
+        #expect(violation([500, 500]) == nil)
+        #expect(violation([422]) == nil)
+    }
+
+    // MARK: I17
+
+    @Test func aChangeIsSentAtOnce() {
+        func violation(after seconds: Int64, status: Int = 200, attempt: Int64? = nil) -> String? {
+            var run = Self.run()
+            run.exchange(1, "GET", row: nil, key: nil, responded: status, received: status)
+            run.edit(2, "n1", "two", rest: ("n2", "one"), outbox: 1)
+            if let attempt { run.add(attempt, .connectionAttempt(1, device: "A")) }
+            run.exchange(seconds, responded: 200, received: 200)
+            run.show(seconds, "A", [("n1", "two", "none"), ("n2", "one", "none")])
+            return Self.violation(run, .liveness)
+        }
+        #expect(
+            violation(after: 10)
+                == "A sends nothing in the 5 s after its user edits n1 at 2.0 s, although its last exchange has succeeded"
+        )
+        #expect(violation(after: 6) == nil)
+        #expect(violation(after: 10, attempt: 4) == nil)
+        #expect(violation(after: 10, status: 500) == nil, "it may wait after a failure")
+    }
+}
+
+extension HandwrittenRun {
+    /// Adds a change of A's user, with the view that shows it.
+    fileprivate mutating func edit(
+        _ second: Int64, _ row: String, _ text: String, rest: (String, String)?, kind: String = "edits", outbox: Int = 1
+    ) {
+        let action: Scenario.Action =
+            kind == "creates"
+            ? .create(row: row, title: nil, text: text) : .edit(row: row, title: nil, text: text)
+        step(action)
+        add(second, .step(scenario.steps.count - 1))
+        add(second, .action(actor: "A", action.description))
+        var rows: [(name: String, text: String, icon: String)] = [(row, text, "upload")]
+        if let rest { rows.append((rest.0, rest.1, "none")) }
+        // Notes that are pending stay so.
+        for name in ["n1", "n2", "n3"] where !rows.contains(where: { $0.name == name }) {
+            if let old = shown[name] { rows.append(old) }
+        }
+        show(second, "A", rows, outbox: outbox)
+        add(second, .accepted(device: "A", row: row))
+    }
+
+    /// The notes of A's last view.
+    private var shown: [String: (name: String, text: String, icon: String)] {
+        for entry in history.entries.reversed() {
+            guard case .device("A", let state) = entry.event else { continue }
+            return Dictionary(state.rows.map { ($0.name, ($0.name, $0.text ?? "", $0.icon)) }) { first, _ in first }
+        }
+        return [:]
+    }
+
+    /// Adds a write of A with contents, which the server executes.
+    fileprivate mutating func write(_ second: Int64, _ method: String, _ row: String, _ text: String, base: String?) {
+        let id = 1_000 + history.entries.count
+        add(second, .request(id, actor: "A", method: method, row: row, key: "w\(id)", bodyDigest: UInt64(id)))
+        add(
+            second,
+            .contents(
+                id,
+                RequestContents(
+                    base: base.map { RequestContents.Revision($0) },
+                    body: .note(title: nil, text: RequestContents.digest(text)))))
+        add(second, .requestSent(id, bytes: 50))
+        add(second, .arrived(id))
+        add(second, .serverResponded(id, status: 200, bytes: 9, revision: 2))
+        add(second, .responseReceived(id, status: 200))
+    }
+}
