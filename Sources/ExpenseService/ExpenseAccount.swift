@@ -157,12 +157,15 @@ struct ExpenseAccount: Sendable {
     }
 
     private func done(_ status: Int, _ key: String, _ previous: Int) -> ExpenseResult {
-        ExpenseResult(
+        let record = records[ByteKey(key)]
+        var result = ExpenseResult(
             status,
             [
                 "update": .integer(Int64(lastUpdate)), "previous": .integer(Int64(previous)),
-                "record": records[ByteKey(key)]?.json ?? .null,
+                "record": record?.json ?? .null,
             ])
+        result.entityTag = record.map { "\"\($0.revision)-\(lastUpdate)\"" }
+        return result
     }
 
     private mutating func add(

@@ -120,6 +120,8 @@ struct ExpenseResult: Sendable {
     let status: Int
     let body: JSONValue
     var isReplayed = false
+    /// The entity tag of the record that a write has changed: the number of its changes, and that of the update.
+    var entityTag: String?
 
     init(_ status: Int, _ body: JSONValue) {
         self.status = status
@@ -140,6 +142,7 @@ struct ExpenseResult: Sendable {
         head.headerFields[ExpenseService.markerField] = "1"
         head.headerFields[.contentType] = "application/json"
         head.headerFields[.cacheControl] = "no-store"
+        head.headerFields[.eTag] = entityTag
         if isReplayed { head.headerFields[ExpenseService.replayed] = "true" }
         if status == 401 { head.headerFields[.wwwAuthenticate] = "Basic realm=\"expense\"" }
         return ExpenseService.Response(head: head, body: body.json)
