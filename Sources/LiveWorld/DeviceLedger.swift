@@ -56,7 +56,7 @@ struct DeviceLedger {
     ) -> [History.Event] {
         guard process == self.process else { return [] }
         let belief = expenseView.apply(shown, of: name)
-        return [expenseView.event(of: name, &recorder), belief].compactMap { $0 }
+        return [belief, expenseView.event(of: name, &recorder)].compactMap { $0 }
     }
 
     /// Returns the events of the view as it is.

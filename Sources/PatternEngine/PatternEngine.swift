@@ -146,7 +146,8 @@ public struct PatternEngine: Sendable {
         if let commitAt { return min(next, commitAt) }
         if committing == nil, !reachability.isOffline || reachability.needsProbe {
             if reachability.needsProbe {
-                if let probe = reachability.probeAt { next = min(next, probe) }
+                // The end of an exchange in flight is an answer, too.
+                if exchanges.isEmpty, let probe = reachability.probeAt { next = min(next, probe) }
             } else {
                 if let notBefore { next = min(next, notBefore) }
                 if let retryAt, hasQueuedWork { next = min(next, retryAt) }
@@ -198,6 +199,7 @@ public struct PatternEngine: Sendable {
             actions.append(.commit(change))
         }
         if let at = notBefore, at <= now { notBefore = nil }
+        if let at = retryAt, at <= now { retryAt = nil }
         pump(at: now)
     }
 
@@ -244,6 +246,8 @@ public struct PatternEngine: Sendable {
             case .sending: send(.submit(form: form, operation: operation))
             case .unknown:
                 if let retry = statusRetries[form], retry.at > now { continue }
+                // The result of the request sets the next time.
+                statusRetries[form]?.at = .never
                 send(.status(form: form, operation: operation))
             }
         }

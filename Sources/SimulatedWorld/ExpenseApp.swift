@@ -58,9 +58,8 @@ extension Device {
         case .write(let id, let bytes): write(bytes, on: id)
         case .close(let id, let isAbortive): close(id, isAbortive: isAbortive)
         case .report(let view):
-            let belief = expense?.view.apply(view, of: name)
+            if let belief = expense?.view.apply(view, of: name) { world.record(belief) }
             recordView()
-            if let belief { world.record(belief) }
         }
     }
 

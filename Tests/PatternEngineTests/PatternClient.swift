@@ -23,6 +23,8 @@ struct PatternClient {
     private var seed: UInt64
     /// The views after each commit, in which only what changed is recorded.
     var views: [PatternView] = []
+    /// How often the deadline was not later than the time to which the engine has advanced: a driver would loop.
+    var pastDeadlines = 0
 
     init(seed: UInt64 = 1, isOnline: Bool = true, mutants: Set<PatternMutant> = []) {
         self.seed = seed
@@ -69,16 +71,20 @@ struct PatternClient {
 
     mutating func advance(by time: Nanoseconds) {
         now = now + time
+        advanceToNow()
+    }
+
+    private mutating func advanceToNow() {
         engine.advance(to: now)
         take()
+        if let next = engine.nextDeadline, next <= now { pastDeadlines += 1 }
     }
 
     /// Advances to the next deadline. Returns whether there is one.
     mutating func advanceToDeadline() -> Bool {
         guard let next = engine.nextDeadline else { return false }
         now = max(now, next)
-        engine.advance(to: now)
-        take()
+        advanceToNow()
         return true
     }
 
