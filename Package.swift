@@ -377,7 +377,8 @@ let package = Package(
         .testTarget(
             name: "SimulatedWorldTests",
             dependencies: [
-                "Determinism", "LinkModel", "SyncEngine", "ScenarioModel", "ScenarioWorld", "ConfigFiles",
+                "Determinism", "LinkModel", "SyncEngine", "PatternEngine", "ScenarioModel", "ScenarioWorld",
+                "ConfigFiles",
                 "SimulatedWorld", "TestSupport",
             ],
             swiftSettings: settings),

@@ -113,6 +113,9 @@ extension PatternEngine {
         guard let pattern = app.pattern(of: action, kind: kind) else {
             throw ActError(description: "a record of the kind '\(kind)' has no '\(action.rawValue)'")
         }
+        guard writes.count < Self.writesMax else {
+            throw ActError(description: "\(Self.writesMax) writes wait to be sent")
+        }
         // The new change stands for what was rejected.
         if var record = records[key], record.failure != nil {
             record.failure = nil

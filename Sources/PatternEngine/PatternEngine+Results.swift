@@ -125,7 +125,7 @@ extension PatternEngine {
         if mutants.contains(.pendingActionKept), write.action == .add { stuckPending.insert(write.record) }
         if write.action == .delete {
             remove(write.record)
-        } else if let record = StoredRecord(body["record"]) {
+        } else if let record = StoredRecord(body["record"]), record.key == write.record {
             apply(record)
         } else {
             // The server has executed the write, and the record is read instead.
@@ -143,7 +143,11 @@ extension PatternEngine {
 
     /// Applies a record of the server, unless the client has a later one.
     private mutating func apply(_ record: StoredRecord) {
-        if let known = records[record.key], known.update > record.update { return }
+        if let known = records[record.key] {
+            if known.update > record.update { return }
+        } else if records.count >= Self.recordsMax {
+            return
+        }
         var record = record
         record.failure = records[record.key]?.failure
         store(record)
@@ -187,11 +191,16 @@ extension PatternEngine {
                 remove(key)
             }
         }
+        let hasAdvanced = Int(last) > lastUpdate
         if Int(last) != lastUpdate {
             lastUpdate = Int(last)
             uncommitted.lastUpdate = lastUpdate
         }
-        if response.body["more"] == .bool(true) { wantsUpdates = true }
+        if response.body["more"] == .bool(true) {
+            wantsUpdates = true
+            // A server that repeats itself is not asked again at once.
+            if !hasAdvanced { return delay(at: now) }
+        }
         failures = 0
         retryAt = nil
     }

@@ -55,6 +55,10 @@ public struct PatternEngine: Sendable {
     public static let recoverySpread = Nanoseconds.seconds(1)
     /// The time for which a message that vanishes by itself is shown.
     public static let toastTime = Nanoseconds.seconds(3)
+    /// The maximum number of records; further ones of the server are left out.
+    public static let recordsMax = 100_000
+    /// The maximum number of queued writes; further ones are refused.
+    public static let writesMax = 10_000
     /// The delay before a failed commit is repeated.
     public static let commitRetry = Nanoseconds.seconds(1)
 

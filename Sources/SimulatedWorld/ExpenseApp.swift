@@ -73,8 +73,14 @@ extension Device {
             let act = try ExpenseAct(action, world.recorder, ids: ids)
             // A record has its name before it is visible.
             if let new = act.newRecord { world.assign(row: new.row, to: new.key.text) }
+            hasCommitted = false
             try expense?.machine?.perform(act.act, at: world.now)
             settle()
+            // Killed before the commit: the user repeats the action.
+            if !isRunning, !hasCommitted {
+                waitingActs.append { [self] in performExpenseAct(action, finish) }
+                return
+            }
             finishAct(finish)
         } catch {
             finish("\(error)")

@@ -162,6 +162,21 @@ import Testing
         #expect(client.row("e9") != nil && client.executed.last == "GET /expense/updates?since=3")
     }
 
+    @Test func aServerThatRepeatsItselfIsNotAskedAgainAtOnce() throws {
+        var client = PatternClient()
+        try client.perform(.sync)
+        for _ in 0..<3 {
+            let number = try #require(client.inFlight.first?.number)
+            client.inFlight = []
+            client.engine.responseReceived(
+                PatternResponse(status: 200, body: ["last": 3, "more": true, "updates": []]), to: number, at: client.now
+            )
+            client.take()
+            #expect(client.inFlight.isEmpty)
+            client.advance(by: .seconds(60))
+        }
+    }
+
     // MARK: Blocking form
 
     @Test func aFormIsInertOfflineAndKeepsItsInputs() throws {
