@@ -1,5 +1,6 @@
 import Determinism
 import ExpenseService
+import JSON
 import PatternEngine
 import TestSupport
 import Testing
