@@ -81,6 +81,12 @@ let package = Package(
                 .product(name: "HeapModule", package: "swift-collections"),
             ], swiftSettings: settings),
         .target(
+            name: "PatternEngine",
+            dependencies: [
+                "Determinism", "HTTPWire", "JSON", nioCore, httpTypes,
+                .product(name: "DequeModule", package: "swift-collections"),
+            ], swiftSettings: settings),
+        .target(
             name: "ScenarioModel",
             dependencies: [
                 "Determinism", "LinkModel",
@@ -113,6 +119,11 @@ let package = Package(
                 "Determinism", "JSON", "NotesContract", grdb, sqlite, httpTypes,
             ],
             swiftSettings: settings),
+        .target(
+            name: "ExpenseService",
+            dependencies: [
+                "Determinism", "JSON", httpTypes,
+            ], swiftSettings: settings),
         .target(
             name: "SyncStore",
             dependencies: [
@@ -152,6 +163,16 @@ let package = Package(
             ],
             swiftSettings: settings),
         .target(
+            name: "ClientSockets",
+            dependencies: [
+                "HTTPWire", nioCore, nioPosix,
+            ], swiftSettings: settings),
+        .target(
+            name: "PatternStore",
+            dependencies: [
+                "JSON", "PatternEngine", grdb,
+            ], swiftSettings: settings),
+        .target(
             name: "HTTPServing",
             dependencies: [
                 "Determinism", "HTTPWire", httpTypes, nioCore, nioPosix,
@@ -166,11 +187,17 @@ let package = Package(
         .target(
             name: "SyncClient",
             dependencies: [
-                "Determinism", "LinkModel", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "SyncStore", nioCore,
-                nioPosix, logging,
+                "Determinism", "LinkModel", "HTTPWire", "JSON", "NotesContract", "ClientSockets", "SyncEngine",
+                "SyncStore",
+                nioCore, nioPosix, logging,
             ],
             swiftSettings: settings
         ),
+        .target(
+            name: "PatternClient",
+            dependencies: [
+                "Determinism", "HTTPWire", "ClientSockets", "PatternEngine", "PatternStore", nioCore, nioPosix,
+            ], swiftSettings: settings),
         .target(
             name: "ControlAPI",
             dependencies: [
@@ -190,8 +217,8 @@ let package = Package(
         .target(
             name: "ScenarioWorld",
             dependencies: [
-                "Determinism", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine", "ScenarioModel",
-                "NotesService",
+                "Determinism", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine", "PatternEngine",
+                "ScenarioModel", "NotesService", "ExpenseService",
             ],
             swiftSettings: settings
         ),
@@ -199,7 +226,7 @@ let package = Package(
             name: "SimulatedWorld",
             dependencies: [
                 "Determinism", "LinkModel", "TCPModel", "HTTPWire", "Impairment", "NotesContract", "SyncEngine",
-                "SyncStore", "ScenarioModel", "ScenarioWorld", "NotesService", httpTypes, nioCore,
+                "SyncStore", "PatternEngine", "ScenarioModel", "ScenarioWorld", "NotesService", httpTypes, nioCore,
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HeapModule", package: "swift-collections"),
             ],
@@ -210,9 +237,8 @@ let package = Package(
             name: "LiveWorld",
             dependencies: [
                 "Determinism", "LinkModel", "HTTPWire", "JSON", "Impairment", "NotesContract", "SyncEngine",
-                "SyncStore", "ScenarioModel", "ScenarioWorld", "ProxyServer", "NotesService", "NotesServer",
-                "SyncClient",
-                nioCore, nioPosix, logging,
+                "SyncStore", "PatternEngine", "ScenarioModel", "ScenarioWorld", "ProxyServer", "NotesService",
+                "NotesServer", "SyncClient", "ClientSockets", "PatternClient", nioCore, nioPosix, logging,
             ],
             swiftSettings: settings
         ),
@@ -229,8 +255,8 @@ let package = Package(
         .target(
             name: "ScenarioRunner",
             dependencies: [
-                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "NotesService",
-                "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld", "PacketCapture",
+                "Determinism", "LinkModel", "JSON", "SyncEngine", "PatternEngine", "ScenarioModel", "ConfigFiles",
+                "NotesService", "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld", "PacketCapture",
             ],
             swiftSettings: settings
         ),
@@ -313,6 +339,21 @@ let package = Package(
             ],
             swiftSettings: settings),
         .testTarget(
+            name: "PatternEngineTests",
+            dependencies: [
+                "Determinism", "HTTPWire", "JSON", "PatternEngine", "ExpenseService", "TestSupport", httpTypes,
+            ], swiftSettings: settings),
+        .testTarget(
+            name: "ExpenseServiceTests",
+            dependencies: [
+                "JSON", "ExpenseService", httpTypes,
+            ], swiftSettings: settings),
+        .testTarget(
+            name: "PatternStoreTests",
+            dependencies: [
+                "PatternEngine", "PatternStore", "TestSupport",
+            ], swiftSettings: settings),
+        .testTarget(
             name: "SyncStoreTests",
             dependencies: [
                 "JSON", "NotesContract", "SyncEngine", "SyncStore", "TestSupport", grdb, sqlite,
@@ -336,7 +377,8 @@ let package = Package(
         .testTarget(
             name: "SimulatedWorldTests",
             dependencies: [
-                "Determinism", "LinkModel", "SyncEngine", "ScenarioModel", "ScenarioWorld", "ConfigFiles",
+                "Determinism", "LinkModel", "SyncEngine", "PatternEngine", "ScenarioModel", "ScenarioWorld",
+                "ConfigFiles",
                 "SimulatedWorld", "TestSupport",
             ],
             swiftSettings: settings),

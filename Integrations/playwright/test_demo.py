@@ -78,6 +78,7 @@ def test_each_step_shows_what_its_caption_says(tab):
     seek(tab, 34)
     assert notes(tab, "Ada's phone")[0] == ["n1", "2 l, oat", "◆ conflict"]
     expect(phone(tab)).to_contain_text("elsewhere: 3 l")
+    expect(phone(tab)).to_contain_text("1 waiting for Ada's decision")
     seek(tab, 47)
     assert notes(tab, "Ada's tablet")[0] == notes(tab, "Ada's phone")[0] == ["n1", "3 l, oat", ""]
     seek(tab, 49.8)

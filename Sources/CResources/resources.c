@@ -217,6 +217,12 @@ static const struct cresources_file files[] = {
     {"scenarios/edit-while-in-flight.yaml", (const char[]){
 #embed "../../scenarios/edit-while-in-flight.yaml" suffix(, 0)
     }},
+    {"scenarios/expense-missed-updates.yaml", (const char[]){
+#embed "../../scenarios/expense-missed-updates.yaml" suffix(, 0)
+    }},
+    {"scenarios/expense-queue.yaml", (const char[]){
+#embed "../../scenarios/expense-queue.yaml" suffix(, 0)
+    }},
     {"scenarios/failing-delete-keeps-tombstone.yaml", (const char[]){
 #embed "../../scenarios/failing-delete-keeps-tombstone.yaml" suffix(, 0)
     }},
@@ -249,6 +255,30 @@ static const struct cresources_file files[] = {
     }},
     {"scenarios/outage-30-min.yaml", (const char[]){
 #embed "../../scenarios/outage-30-min.yaml" suffix(, 0)
+    }},
+    {"scenarios/pattern-a-pin.yaml", (const char[]){
+#embed "../../scenarios/pattern-a-pin.yaml" suffix(, 0)
+    }},
+    {"scenarios/pattern-b-add-fails.yaml", (const char[]){
+#embed "../../scenarios/pattern-b-add-fails.yaml" suffix(, 0)
+    }},
+    {"scenarios/pattern-b-delete-fails.yaml", (const char[]){
+#embed "../../scenarios/pattern-b-delete-fails.yaml" suffix(, 0)
+    }},
+    {"scenarios/pattern-b-no-flicker.yaml", (const char[]){
+#embed "../../scenarios/pattern-b-no-flicker.yaml" suffix(, 0)
+    }},
+    {"scenarios/pattern-b-update-fails.yaml", (const char[]){
+#embed "../../scenarios/pattern-b-update-fails.yaml" suffix(, 0)
+    }},
+    {"scenarios/pattern-c-form.yaml", (const char[]){
+#embed "../../scenarios/pattern-c-form.yaml" suffix(, 0)
+    }},
+    {"scenarios/pattern-c-form-corrected.yaml", (const char[]){
+#embed "../../scenarios/pattern-c-form-corrected.yaml" suffix(, 0)
+    }},
+    {"scenarios/pattern-d-page.yaml", (const char[]){
+#embed "../../scenarios/pattern-d-page.yaml" suffix(, 0)
     }},
     {"scenarios/poison-entry.yaml", (const char[]){
 #embed "../../scenarios/poison-entry.yaml" suffix(, 0)

@@ -152,7 +152,8 @@ extension ScenarioFormat {
                 Key(
                     "call", .text,
                     "Calls a function of the app under test, with the arguments `with`. The reference client has `retry` "
-                        + "(sends a parked change again) and `dismiss` (discards it), each with `note`."),
+                        + "(sends a parked change again) and `dismiss` (discards it), each with `note`. For those of the expense app see "
+                        + "[patterns](patterns.md#scenarios)."),
             ] + contentKeys + [
                 Key(
                     "with",
@@ -333,6 +334,17 @@ extension ScenarioFormat {
                     "strike", .either([.boolean, .object("not-boolean")]),
                     "Whether the note is struck through. In the reference client, while its deletion is pending."),
                 Key(
+                    "error", .either([.text, .object("not-text")]),
+                    "The message at the note, or without `row` the notice or error on the screen; `none` for no message. Of "
+                        + "the expense app."),
+                Key(
+                    "marker", .either([.choice(["none", "red"]), .object("not-marker")]),
+                    "The mark of an error at the note or at what contains it; without `row`, at the root. Of the expense app."
+                ),
+                Key(
+                    "field", .either([.text, .object("not-text")]),
+                    "An input of the form or a value of the page on the screen, such as `to=Bo`. Of the expense app."),
+                Key(
                     "since", .timeOrMark, default: "0s",
                     "The start of the period; a mark stands for the effect of its action."),
                 Key(
@@ -341,6 +353,7 @@ extension ScenarioFormat {
             ],
             atLeastOne: StateCondition.Check.Key.allCases.map(\.rawValue)),
         not("not-text", .text), not("not-boolean", .boolean), not("not-number", .integer(0...numberMax)),
+        not("not-marker", .choice(["none", "red"])),
         not("not-fraction", .fraction), not("not-icon", .choice(["none", "upload", "conflict", "error"])),
         Object(
             "finally", "'finally'",

@@ -76,6 +76,10 @@ extension ScenarioFormat {
                     "Devices authenticate with access tokens of this lifetime, at least 1 s, and renew them. Without it they "
                         + "send passwords. Not with `orig`."),
                 Key("notes", .map(.newRow, .object("note")), "Notes at the start, by their names in the scenario."),
+                Key(
+                    "records", .map(.newRow, .object("record")),
+                    "Records of the expense service at the start, by their names in the scenario; a report comes before its "
+                        + "expenses. With a client `expense`."),
                 Key("fill", .object("fill"), "Generated notes at the start, called f1, f2 and so on."),
                 Key(
                     "run", .list(.text, atLeast: 1, atMost: 100),
@@ -92,6 +96,19 @@ extension ScenarioFormat {
                 Key("title", .text, default: "none", "The title."),
                 Key("text", .text, default: "none", "The text."),
                 Key("revision", .integer(1...numberMax), default: "1", "The number of the revision."),
+            ]),
+        Object(
+            "record", "a record",
+            [
+                Key(
+                    "kind", .choice(Scenario.SeedRecord.Kind.allCases.map(\.rawValue)), required: true,
+                    "The kind of record."),
+                Key("in", .name(.row), "The report of an expense."),
+                Key("title", .text, default: "none", "The title."),
+                Key("text", .text, default: "none", "The amount of an expense, such as `12.00`."),
+                Key(
+                    "approved", .boolean, default: "false",
+                    "Whether an expense is approved, so that it cannot be deleted."),
             ]),
         Object(
             "fill", "'fill'",
@@ -147,8 +164,10 @@ extension ScenarioFormat {
                     "starts", .choice(["synced", "empty"]), default: "synced",
                     "Whether the client has fetched the server's notes before 0 s."),
                 Key(
-                    "client", .either([.choice(["reference", "legacy"]), .object("client")]), default: "reference",
-                    "The client: Slowlane's, one with the defects of its time, or a program."),
+                    "client", .either([.choice(["reference", "legacy", "expense"]), .object("client")]),
+                    default: "reference",
+                    "The client: Slowlane's, one with the defects of its time, the [expense app](patterns.md), or a program."
+                ),
                 Key(
                     "restarts", .time, default: "never",
                     "The time after which a client that was killed starts again by itself. Its actions wait for that."),

@@ -13,6 +13,7 @@ extension ScenarioReader {
             let value = fields[name]
         else { return nil }
         checkCompanions(of: name, fields)
+        guard isAction(name, value, of: actor) else { return nil }
         switch name {
         case "create", "edit", "delete": return change(name, value, fields)
         case "resolve": return resolution(value, fields)

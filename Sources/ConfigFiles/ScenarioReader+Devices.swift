@@ -24,6 +24,7 @@ extension ScenarioReader {
                     row: row, title: note.text("title"), text: note.text("text"),
                     revision: note.integer("revision") ?? 1))
         }
+        readRecords(fields["records"], &scenario)
         if let node = fields["fill"], let fill = self.fields(node, "fill"), let count = fill.integer("notes") {
             scenario.fill = Scenario.Fill(notes: count, bytes: fill.size("bytes") ?? 100)
             for row in scenario.fill?.rows ?? [] where !rows.insert(row).inserted {
@@ -38,6 +39,37 @@ extension ScenarioReader {
                 return reader.report("'\(url.prefix(40))': expected a URL such as 'http://localhost:8000'", at: node)
             }
             scenario.server = .url(url)
+        }
+    }
+
+    private func readRecords(_ node: Node?, _ scenario: inout Scenario) {
+        for (key, value) in entries(node, expected: "a mapping from names to records") {
+            guard let row = newRow(key), let fields = self.fields(value, "record") else { continue }
+            guard rows.insert(row).inserted else {
+                reader.report("'\(row)' is defined twice", at: key)
+                continue
+            }
+            guard let kind = fields.choice("kind").flatMap({ Scenario.SeedRecord.Kind(rawValue: $0) }) else { continue }
+            var parent: String?
+            if let node = fields["in"] {
+                parent = text(node)
+                let reports = scenario.records.filter { $0.kind == .report }.map(\.row)
+                if kind != .expense {
+                    reader.report("only an expense has 'in'", at: node)
+                } else if let parent, !reports.contains(parent) {
+                    reader.report(
+                        "no report is called '\(parent.prefix(40))'\(NearestName.hint(parent, in: Set(reports))); a report comes before "
+                            + "its expenses", at: node)
+                }
+            } else if kind == .expense {
+                reader.report("an expense needs its report, such as 'in: r1'", at: value)
+            }
+            let isApproved = fields.boolean("approved") ?? false
+            if isApproved, kind != .expense { reader.report("only an expense has 'approved'", at: fields["approved"]) }
+            scenario.records.append(
+                Scenario.SeedRecord(
+                    row: row, kind: kind, parent: parent, title: fields.text("title"), text: fields.text("text"),
+                    isApproved: isApproved))
         }
     }
 
@@ -107,6 +139,7 @@ extension ScenarioReader {
             }
             let client = client(device.fields["client"])
             if case .run = client { programNames.insert(device.name) }
+            if client == .expense { expenseNames.insert(device.name) }
             scenario.devices.append(
                 Scenario.Device(
                     name: device.name, user: device.fields.text("user") ?? "",
@@ -120,7 +153,11 @@ extension ScenarioReader {
     private func client(_ node: Node?) -> Scenario.Device.Client {
         guard let node else { return .reference }
         guard node.mapping != nil else {
-            return oneOf(node, ["reference", "legacy"]) == "legacy" ? .legacy : .reference
+            switch oneOf(node, ["reference", "legacy", "expense"]) {
+            case "legacy": return .legacy
+            case "expense": return .expense
+            default: return .reference
+            }
         }
         guard let fields = fields(node, "client") else { return .reference }
         return .run(program(fields), adapter: fields.choice("adapter") == "none" ? .none : .lines)

@@ -68,6 +68,7 @@ extension ScenarioReader {
                 case .pending, .present, .strike: "not-boolean"
                 case .outbox: "not-number"
                 case .opacity: "not-fraction"
+                case .marker: "not-marker"
                 default: "not-text"
                 }
             guard let not = fields(node, object)?["not"] else { return nil }
@@ -80,7 +81,8 @@ extension ScenarioReader {
         case .pending, .present, .strike: text = boolean(value).map { $0 ? "true" : "false" }
         case .outbox: text = integer(value, 0...ScenarioFormat.numberMax).map(String.init)
         case .opacity: text = fraction(value)
-        case .text, .title, .keeps, .screen, .control, .dialog, .toast: text = self.text(value)
+        case .marker: text = oneOf(value, ExpenseClient.markers)
+        case .text, .title, .keeps, .screen, .control, .dialog, .toast, .error, .field: text = self.text(value)
         }
         if let text { checkValue(text, of: key, value, on: device) }
         return text.map { StateCondition.Check(key: key, value: $0, isNegated: isNegated) }

@@ -109,7 +109,7 @@ extension ScenarioWriter {
         let order = ScenarioFormat.object("state").keys.map(\.name)
         func rank(_ check: StateCondition.Check) -> Int { order.firstIndex(of: check.key.rawValue) ?? 0 }
         for check in condition.checks.sorted(by: { rank($0) < rank($1) }) {
-            let isText = [.text, .title, .keeps, .screen, .control, .dialog, .toast].contains(check.key)
+            let isText = [.text, .title, .keeps, .screen, .control, .dialog, .toast, .error, .field].contains(check.key)
             let value: YAMLTree = isText ? .text(check.value) : .word(check.value)
             entries.append(entry(check.key.rawValue, check.isNegated ? braces([entry("not", value)]) : value))
         }

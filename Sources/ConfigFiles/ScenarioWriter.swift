@@ -133,6 +133,16 @@ public enum ScenarioWriter {
             }
             entries.append(entry("notes", .mapping(notes, isFlow: false)))
         }
+        if !scenario.records.isEmpty {
+            let records = scenario.records.map { record in
+                var values = [entry("kind", .word(record.kind.rawValue))]
+                if let parent = record.parent { values.append(entry("in", .word(parent))) }
+                values += content(title: record.title, text: record.text)
+                if record.isApproved { values.append(entry("approved", .word("true"))) }
+                return entry(record.row, braces(values))
+            }
+            entries.append(entry("records", .mapping(records, isFlow: false)))
+        }
         if let fill = scenario.fill {
             var values = [entry("notes", fill.notes)]
             if fill.bytes != 100 { values.append(entry("bytes", fill.bytes)) }
@@ -145,7 +155,7 @@ public enum ScenarioWriter {
             if let ready { entries.append(entry("ready", ready)) }
         case .url(let url): entries.append(entry("url", url))
         }
-        let isShort = scenario.notes.isEmpty
+        let isShort = scenario.notes.isEmpty && scenario.records.isEmpty
         return entries.isEmpty ? nil : .mapping(entries, isFlow: isShort)
     }
 
@@ -172,6 +182,7 @@ public enum ScenarioWriter {
         switch device.client {
         case .reference: break
         case .legacy: entries.append(entry("client", .word("legacy")))
+        case .expense: entries.append(entry("client", .word("expense")))
         case .run(let program, let adapter):
             var values = [entry("run", brackets(program.arguments.map { .text($0) }))]
             if adapter != .lines { values.append(entry("adapter", .word(adapter.rawValue))) }

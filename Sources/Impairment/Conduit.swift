@@ -32,13 +32,7 @@ struct Conduit {
     }
 
     subscript(direction: Direction) -> Stream {
-        // Yields the stream in place: a copy would retain its references.
-        _read {
-            switch direction {
-            case .up: yield up
-            case .down: yield down
-            }
-        }
+        get { direction == .up ? up : down }
         _modify {
             switch direction {
             case .up: yield &up

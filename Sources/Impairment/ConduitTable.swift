@@ -25,15 +25,30 @@ struct ConduitTable: ~Copyable {
     func contains(_ id: FlowID) -> Bool { id.index < ids.count && ids[id.index] == id }
 
     /// The conduit of an open connection, in place.
+    ///
+    /// The accessors return addresses. A coroutine (`_read`) would copy the bits of the conduit to memory of its own, which
+    /// the optimiser of Swift 6.3 uses after the coroutine has freed it.
     subscript(id: FlowID) -> Conduit {
-        _read {
-            precondition(contains(id), "the connection has ended")
-            yield conduits[id.index]
-        }
-        _modify {
-            precondition(contains(id), "the connection has ended")
-            yield &conduits[id.index]
-        }
+        unsafeAddress { UnsafePointer(address(of: id)) }
+        unsafeMutableAddress { address(of: id) }
+    }
+
+    /// A stream of an open connection, in place.
+    subscript(id: FlowID, direction: Direction) -> Conduit.Stream {
+        unsafeAddress { UnsafePointer(address(of: id, direction)) }
+        unsafeMutableAddress { address(of: id, direction) }
+    }
+
+    private func address(of id: FlowID) -> UnsafeMutablePointer<Conduit> {
+        precondition(contains(id), "the connection has ended")
+        return conduits + id.index
+    }
+
+    private func address(of id: FlowID, _ direction: Direction) -> UnsafeMutablePointer<Conduit.Stream> {
+        let offset =
+            direction == .up ? MemoryLayout<Conduit>.offset(of: \.up) : MemoryLayout<Conduit>.offset(of: \.down)
+        return UnsafeMutableRawPointer(address(of: id)).advanced(by: offset!)
+            .assumingMemoryBound(to: Conduit.Stream.self)
     }
 
     /// Adds the conduit of a new connection.

@@ -32,7 +32,7 @@ struct LinkRecorder {
         var cause: String?
         if conduits.contains(packet.flow) {
             if packet.payloadBytes > 0 {
-                payload = conduits[packet.flow][packet.direction].payload(
+                payload = conduits[packet.flow, packet.direction].payload(
                     at: packet.range.lowerBound, count: packet.payloadBytes)
             }
             if packet.kind == .reset { cause = conduits[packet.flow].faultCause }

@@ -63,7 +63,7 @@ struct LinkTimers {
     static func isCurrent(_ timer: Timer, in conduits: borrowing ConduitTable) -> Bool {
         guard conduits.contains(timer.flow) else { return false }
         return switch timer.purpose {
-        case .toxics(let direction): conduits[timer.flow][direction].toxics?.timer == timer.time
+        case .toxics(let direction): conduits[timer.flow, direction].toxics?.timer == timer.time
         case .fault: conduits[timer.flow].tracker?.timer == timer.time
         }
     }

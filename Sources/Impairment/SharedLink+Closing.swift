@@ -14,8 +14,8 @@ extension SharedLink {
 
     /// Sends the FIN of the peer at `side` over the link.
     mutating func finishInput(_ side: Side, _ id: FlowID) {
-        if conduits[id][side.sendDirection].inputIsClosed { return }
-        conduits[id][side.sendDirection].inputIsClosed = true
+        if conduits[id, side.sendDirection].inputIsClosed { return }
+        conduits[id, side.sendDirection].inputIsClosed = true
         if conduits[id].withholdsEnd(side.sendDirection) {
             if side == .client { trackOrphan(id) }
             if conduits.contains(id) { removeIfEnded(id) }
@@ -39,11 +39,11 @@ extension SharedLink {
             discardAfterReport(id)
         }
         guard conduits.contains(id) else { return }
-        guard conduits[id][side.sendDirection].toxics?.isHolding == true else { return trackGone(side, id) }
+        guard conduits[id, side.sendDirection].toxics?.isHolding == true else { return trackGone(side, id) }
         // The bytes that wait before the toxics are delivered first.
         if conduits[id].isGone(side) && !wasHeld { return }
         conduits[id].recordGone(side)
-        conduits[id][side.sendDirection].toxics?.finish(.gone)
+        conduits[id, side.sendDirection].toxics?.finish(.gone)
         trackOrphan(id)
         if conduits.contains(id) { runToxics(id, side.sendDirection) }
         if conduits.contains(id) { deliver(id, side.opposite.sendDirection) }
@@ -92,7 +92,7 @@ extension SharedLink {
         conduits[id].resetSockets[side.sendDirection] = true
         conduits[id].recordGoneAndInputClosed(side)
         dropToxics(id, side.sendDirection)
-        let isSending = !dropsUnsent && conduits[id][side.sendDirection].bytes.count > 0
+        let isSending = !dropsUnsent && conduits[id, side.sendDirection].bytes.count > 0
         if side == .client && !tcp.hasReachedServer(id) && (!isSending || hasOutage(.up) || hasOutage(.down)) {
             // The SYN has not reached the modelled server, and either nothing is to be sent or the handshake cannot
             // complete.
@@ -101,10 +101,10 @@ extension SharedLink {
         }
         if dropsUnsent {
             let unsent = tcp.bytesUnsent(id, side.sendDirection)
-            conduits[id][side.sendDirection].dropUnsent(unsent)
+            conduits[id, side.sendDirection].dropUnsent(unsent)
             budget.changeStreamBytes(by: -unsent)
         }
-        conduits[id][side.sendDirection].deliversBeforeReset = !dropsUnsent
+        conduits[id, side.sendDirection].deliversBeforeReset = !dropsUnsent
         tcp.abort(id, from: side, afterSending: !dropsUnsent, at: now)
         deliver(id, side.opposite.sendDirection)
         if conduits.contains(id) { removeIfEnded(id) }
@@ -125,12 +125,12 @@ extension SharedLink {
                 return removeIfEnded(id)
             }
             if conduits[id].tracker?.mayEnd(direction) == false { return }
-            let isInOrder = conduits[id][direction].deliversBeforeReset
+            let isInOrder = conduits[id, direction].deliversBeforeReset
             if isInOrder {
                 // The socket is not connected, or must send other bytes first.
-                if conduits[id][direction].arrived > 0 || conduits[id][direction].awaitsDrain { return }
-                if conduits[id][direction].bytesWritten > 0 {
-                    conduits[id][direction].awaitsDrain = true
+                if conduits[id, direction].arrived > 0 || conduits[id, direction].awaitsDrain { return }
+                if conduits[id, direction].bytesWritten > 0 {
+                    conduits[id, direction].awaitsDrain = true
                     return emit(.awaitDrain(receiver), id)
                 }
             }
@@ -161,13 +161,13 @@ extension SharedLink {
             guard conduits.contains(id) else { return }
         }
         dropToxics(id, direction)
-        if !conduits[id][direction].inputIsClosed { closeInput(direction.sender, id) }
+        if !conduits[id, direction].inputIsClosed { closeInput(direction.sender, id) }
         guard conduits.contains(id) else { return }
         let opposite = direction.opposite
-        if conduits[id][opposite].toxics == nil {
-            if !conduits[id][opposite].inputIsClosed { closeInput(opposite.sender, id) }
+        if conduits[id, opposite].toxics == nil {
+            if !conduits[id, opposite].inputIsClosed { closeInput(opposite.sender, id) }
         } else {
-            conduits[id][opposite].toxics?.finish(.finished)
+            conduits[id, opposite].toxics?.finish(.finished)
             runToxics(id, opposite)
         }
         if conduits.contains(id), !conduits[id].up.isConnected {

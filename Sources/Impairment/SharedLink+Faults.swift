@@ -151,18 +151,18 @@ extension SharedLink {
     private mutating func updateFaultBytes(_ id: FlowID) {
         for direction in Direction.allCases where conduits.contains(id) {
             let held = conduits[id].tracker?.bytesWaiting(direction) ?? 0
-            if held == conduits[id][direction].faultBytes { continue }
-            conduits[id][direction].faultBytes = held
-            budget.changeToxicBytes(by: conduits[id][direction].updateToxicBytes())
+            if held == conduits[id, direction].faultBytes { continue }
+            conduits[id, direction].faultBytes = held
+            budget.changeToxicBytes(by: conduits[id, direction].updateToxicBytes())
             regulateReading(id, direction)
         }
     }
 
     /// Drops the bytes that wait in the tracker of a connection that ends.
     mutating func dropFaultBytes(_ id: FlowID) {
-        for direction in Direction.allCases where conduits[id][direction].faultBytes > 0 {
-            conduits[id][direction].faultBytes = 0
-            budget.changeToxicBytes(by: conduits[id][direction].updateToxicBytes())
+        for direction in Direction.allCases where conduits[id, direction].faultBytes > 0 {
+            conduits[id, direction].faultBytes = 0
+            budget.changeToxicBytes(by: conduits[id, direction].updateToxicBytes())
         }
     }
 
@@ -179,7 +179,7 @@ extension SharedLink {
         guard LinkTimers.isCurrent(timer, in: conduits) else { return }
         switch timer.purpose {
         case .toxics(let direction):
-            conduits[timer.flow][direction].toxics?.timer = nil
+            conduits[timer.flow, direction].toxics?.timer = nil
             runToxics(timer.flow, direction)
         case .fault:
             conduits[timer.flow].tracker?.timer = nil
@@ -224,9 +224,9 @@ extension SharedLink {
     private mutating func closeFrom(_ near: Side, _ id: FlowID) {
         conduits[id].isClosing = true
         emit(.close(near), id)
-        conduits[id][near.opposite.sendDirection].isFinished = true
+        conduits[id, near.opposite.sendDirection].isFinished = true
         conduits[id].recordGone(near)
-        if !conduits[id][near.sendDirection].inputIsClosed { finishInput(near, id) }
+        if !conduits[id, near.sendDirection].inputIsClosed { finishInput(near, id) }
         guard conduits.contains(id) else { return }
         deliver(id, near.opposite.sendDirection)
     }

@@ -94,8 +94,8 @@ extension SharedLink {
     /// Returns the bytes that a connection holds in a direction; 0 for a connection that has ended.
     public func bytesHeld(_ id: FlowID, _ direction: Direction) -> Int {
         guard conduits.contains(id) else { return 0 }
-        return conduits[id][direction].bytes.count + (conduits[id][direction].toxics?.count ?? 0)
-            + conduits[id][direction].faultBytes
+        return conduits[id, direction].bytes.count + (conduits[id, direction].toxics?.count ?? 0)
+            + conduits[id, direction].faultBytes
     }
 
     /// Whether the bytes counted for all connections are the sum of the connections' bytes.

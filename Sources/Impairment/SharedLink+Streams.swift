@@ -16,21 +16,21 @@ extension SharedLink {
             deliver(id, .up)
         case .drained(let side):
             let direction = side.opposite.sendDirection
-            conduits[id][direction].bytesWritten = 0
-            conduits[id][direction].awaitsDrain = false
+            conduits[id, direction].bytesWritten = 0
+            conduits[id, direction].awaitsDrain = false
             deliver(id, direction)
         case .bytes(let buffer, from: let side):
             let direction = side.sendDirection
             bytesRead[direction] += buffer.readableBytes
             if conduits[id].isClosing { return }
-            if conduits[id][direction].toxics == nil { return enter(buffer, id, direction) }
-            conduits[id][direction].toxics?.append(buffer.compact, at: now)
+            if conduits[id, direction].toxics == nil { return enter(buffer, id, direction) }
+            conduits[id, direction].toxics?.append(buffer.compact, at: now)
             runToxics(id, direction)
         case .inputClosed(let side):
             let direction = side.sendDirection
-            if conduits[id][direction].inputIsClosed { return }
-            if conduits[id][direction].toxics == nil { return closeInput(side, id) }
-            conduits[id][direction].toxics?.finish(.finished)
+            if conduits[id, direction].inputIsClosed { return }
+            if conduits[id, direction].toxics == nil { return closeInput(side, id) }
+            conduits[id, direction].toxics?.finish(.finished)
             runToxics(id, direction)
         case .gone(let side):
             socketGone(side, id)
@@ -45,14 +45,14 @@ extension SharedLink {
         case .established: break
         case .writable(let direction): regulateReading(id, direction)
         case .delivered(let bytes, let direction):
-            conduits[id][direction].arrived += bytes
+            conduits[id, direction].arrived += bytes
             deliver(id, direction)
         case .finished(let direction):
-            conduits[id][direction].finHasArrived = true
+            conduits[id, direction].finHasArrived = true
             deliver(id, direction)
             if conduits.contains(id) { removeIfEnded(id) }
         case .reset(let direction):
-            conduits[id][direction].resetHasArrived = true
+            conduits[id, direction].resetHasArrived = true
             passReset(id, direction)
         }
     }
@@ -68,18 +68,18 @@ extension SharedLink {
     /// Sends bytes over the link.
     mutating func send(_ buffer: ByteBuffer, _ id: FlowID, _ direction: Direction) {
         let count = buffer.readableBytes
-        if count == 0 || conduits[id][direction].inputIsClosed { return }
+        if count == 0 || conduits[id, direction].inputIsClosed { return }
         let isPassThrough = tcp.canBypassModel(id, direction, at: now)
         if isPassThrough {
             let receiver = direction.receiver
-            if conduits[id][direction].bytes.count == 0 && conduits[id][direction].acceptsWrites
+            if conduits[id, direction].bytes.count == 0 && conduits[id, direction].acceptsWrites
                 && !conduits[id].isGone(receiver)
                 && conduits[id].tracker?.allowance(direction, at: now) ?? .max >= count
             {
                 bytesCarried[direction] += count
                 emit(.write(buffer.compact, to: receiver), id)
                 let limit = budget.socketShare(connections: tcp.connectionCount)
-                if conduits[id][direction].recordWrite(count, limit: limit) { emit(.awaitDrain(receiver), id) }
+                if conduits[id, direction].recordWrite(count, limit: limit) { emit(.awaitDrain(receiver), id) }
                 if conduits[id].tracker != nil {
                     conduits[id].tracker?.wrote(count, direction, &recorder.exchanges, at: now)
                     runTracker(id)
@@ -90,7 +90,7 @@ extension SharedLink {
             tcp.send(count, on: id, direction, at: now)
         }
         budget.changeStreamBytes(by: count)
-        conduits[id][direction].append(buffer, isPassThrough: isPassThrough)
+        conduits[id, direction].append(buffer, isPassThrough: isPassThrough)
         if isPassThrough { deliver(id, direction) }
         if conduits.contains(id) { regulateReading(id, direction) }
     }
@@ -105,17 +105,17 @@ extension SharedLink {
             guard conduits.contains(id) else { return }
         }
         if conduits[id].tracker != nil { setFaultTimer(id) }
-        if conduits[id][direction].resetHasArrived { return passReset(id, direction) }
+        if conduits[id, direction].resetHasArrived { return passReset(id, direction) }
         regulateReading(id, direction)
         removeIfEnded(id)
     }
 
     /// Writes bytes that have arrived and may leave now. Returns their number.
     private mutating func deliverOnce(_ id: FlowID, _ direction: Direction) -> Int {
-        let before = conduits[id][direction].bytes.count
+        let before = conduits[id, direction].bytes.count
         let limit = budget.socketShare(connections: tcp.connectionCount)
         let allowance =
-            conduits[id][direction].arrived > 0 ? conduits[id].tracker?.allowance(direction, at: now) ?? .max : 0
+            conduits[id, direction].arrived > 0 ? conduits[id].tracker?.allowance(direction, at: now) ?? .max : 0
         let bytesOfModel = conduits[id].deliver(
             direction, limit: limit, allowance: allowance, into: &deliveryActions)
         var written = 0
@@ -125,7 +125,7 @@ extension SharedLink {
         }
         bytesCarried[direction] += written
         deliveryActions.removeAll(keepingCapacity: true)
-        budget.changeStreamBytes(by: conduits[id][direction].bytes.count - before)
+        budget.changeStreamBytes(by: conduits[id, direction].bytes.count - before)
         // Bytes written to the socket count as read by the application, which opens the receive window.
         if bytesOfModel > 0 { tcp.read(bytesOfModel, on: id, direction, at: now) }
         return written
@@ -137,13 +137,13 @@ extension SharedLink {
         let hasSendRoom = tcp.sendBufferSpace(id, direction) > 0
         let passThroughMax = budget.limits.passThroughBytesMax
         let faultShare =
-            conduits[id][direction].faultBytes > 0 ? budget.toxicShare(connections: tcp.connectionCount) : .max
+            conduits[id, direction].faultBytes > 0 ? budget.toxicShare(connections: tcp.connectionCount) : .max
         guard
-            conduits[id][direction].updateIsFull(
+            conduits[id, direction].updateIsFull(
                 share: share, faultShare: faultShare, passThroughMax: passThroughMax, hasSendRoom: hasSendRoom)
         else { return }
-        let isFull = conduits[id][direction].isFull
-        if conduits[id][direction].toxics == nil {
+        let isFull = conduits[id, direction].isFull
+        if conduits[id, direction].toxics == nil {
             setPaused(isFull, id, direction)
         } else if !isFull {
             runToxics(id, direction)
@@ -152,8 +152,8 @@ extension SharedLink {
 
     /// Pauses or resumes reading from the sender's socket.
     mutating func setPaused(_ isPaused: Bool, _ id: FlowID, _ direction: Direction) {
-        if conduits[id][direction].isPaused == isPaused { return }
-        conduits[id][direction].isPaused = isPaused
+        if conduits[id, direction].isPaused == isPaused { return }
+        conduits[id, direction].isPaused = isPaused
         if isPaused { readPauses[direction] += 1 }
         emit(isPaused ? .pauseReading(direction.sender) : .resumeReading(direction.sender), id)
     }

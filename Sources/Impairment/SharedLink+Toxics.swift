@@ -22,7 +22,7 @@ extension SharedLink {
         advance(to: time)
         guard toxicList.update(toxic) else { return }
         for id in conduits.openConnections where conduits.contains(id) {
-            conduits[id][toxic.stream].toxics?.update(toxic, at: now)
+            conduits[id, toxic.stream].toxics?.update(toxic, at: now)
             updateLosses(id, toxic.stream)
             runToxics(id, toxic.stream)
         }
@@ -40,13 +40,13 @@ extension SharedLink {
 
     private mutating func removeToxic(_ toxic: Toxic, from id: FlowID) {
         let stream = toxic.stream
-        let mustClose = conduits[id][stream].toxics?.remove(toxic.name, at: now) == true
+        let mustClose = conduits[id, stream].toxics?.remove(toxic.name, at: now) == true
         updateLosses(id, stream)
         runToxics(id, stream)
         guard conduits.contains(id) else { return }
-        if conduits[id][stream].toxics?.isEmpty == true {
-            conduits[id][stream].toxics = nil
-            setPaused(conduits[id][stream].isFull, id, stream)
+        if conduits[id, stream].toxics?.isEmpty == true {
+            conduits[id, stream].toxics = nil
+            setPaused(conduits[id, stream].isFull, id, stream)
         }
         if mustClose { closeBothSockets(id, stream) }
     }
@@ -54,43 +54,43 @@ extension SharedLink {
     /// Adds a toxic to one connection.
     mutating func apply(_ toxic: Toxic, to id: FlowID) {
         let random = toxicList.random(for: toxic, connection: tcp.number(of: id))
-        if conduits[id][toxic.stream].toxics == nil {
-            conduits[id][toxic.stream].toxics = ToxicChain(hasRoom: !conduits[id][toxic.stream].isFull)
+        if conduits[id, toxic.stream].toxics == nil {
+            conduits[id, toxic.stream].toxics = ToxicChain(hasRoom: !conduits[id, toxic.stream].isFull)
         }
-        conduits[id][toxic.stream].toxics?.add(toxic, random: random, at: now)
+        conduits[id, toxic.stream].toxics?.add(toxic, random: random, at: now)
         updateLosses(id, toxic.stream)
     }
 
     private mutating func updateLosses(_ id: FlowID, _ direction: Direction) {
-        tcp.setLosses(conduits[id][direction].toxics?.losses ?? [], on: id, direction)
+        tcp.setLosses(conduits[id, direction].toxics?.losses ?? [], on: id, direction)
     }
 
     /// Drops a stream's toxics and the bytes before them.
     mutating func dropToxics(_ id: FlowID, _ direction: Direction) {
-        guard conduits[id][direction].toxics != nil else { return }
-        conduits[id][direction].toxics = nil
-        budget.changeToxicBytes(by: conduits[id][direction].updateToxicBytes())
+        guard conduits[id, direction].toxics != nil else { return }
+        conduits[id, direction].toxics = nil
+        budget.changeToxicBytes(by: conduits[id, direction].updateToxicBytes())
     }
 
     /// Runs a stream's toxics until they have no more output or have passed on ``toxicPiecesMax`` pieces, and sets the
     /// timer for their next deadline.
     mutating func runToxics(_ id: FlowID, _ direction: Direction) {
         var piecesLeft = Self.toxicPiecesMax
-        conduits[id][direction].toxics?.advance(to: now)
-        while conduits.contains(id), piecesLeft > 0 || conduits[id][direction].toxics?.hasReleasedActions == true,
-            let action = conduits[id][direction].toxics?.takeAction()
+        conduits[id, direction].toxics?.advance(to: now)
+        while conduits.contains(id), piecesLeft > 0 || conduits[id, direction].toxics?.hasReleasedActions == true,
+            let action = conduits[id, direction].toxics?.takeAction()
         {
             piecesLeft = max(0, piecesLeft - 1)
             process(action, id, direction)
         }
         toxicPieces += Self.toxicPiecesMax - piecesLeft
         guard conduits.contains(id) else { return }
-        budget.changeToxicBytes(by: conduits[id][direction].updateToxicBytes())
-        guard let isFull = conduits[id][direction].toxics?.isFull else { return }
+        budget.changeToxicBytes(by: conduits[id, direction].updateToxicBytes())
+        guard let isFull = conduits[id, direction].toxics?.isFull else { return }
         let share = budget.toxicShare(connections: tcp.connectionCount)
-        setPaused(isFull || conduits[id][direction].toxicBytes >= share, id, direction)
+        setPaused(isFull || conduits[id, direction].toxicBytes >= share, id, direction)
         // If pieces remain, other events that are due now run before them.
-        let deadline = piecesLeft == 0 ? now : conduits[id][direction].toxics?.nextDeadline
+        let deadline = piecesLeft == 0 ? now : conduits[id, direction].toxics?.nextDeadline
         if let deadline { setToxicTimer(id, direction, at: deadline) }
     }
 
@@ -112,8 +112,8 @@ extension SharedLink {
     }
 
     private mutating func setToxicTimer(_ id: FlowID, _ direction: Direction, at deadline: Instant) {
-        if let timer = conduits[id][direction].toxics?.timer, timer <= deadline { return }
-        conduits[id][direction].toxics?.timer = deadline
+        if let timer = conduits[id, direction].toxics?.timer, timer <= deadline { return }
+        conduits[id, direction].toxics?.timer = deadline
         timers.removeStale(in: conduits, connections: tcp.connectionCount)
         timers.schedule(id, .toxics(direction), at: deadline)
     }

@@ -54,15 +54,7 @@ actor DeviceDriver: LiveDevice {
         storeVersion = version
         ids = RandomIdentifiers(seed: world.seed, "user/\(device.name)/ids")
         seeds = RandomIdentifiers(seed: world.seed, "engine/\(device.name)")
-        var configuration = ProxyConfiguration(listen: Endpoint(host: "127.0.0.1", port: 0), upstream: server.endpoint)
-        configuration.seed = world.seed
-        configuration.linkName = "link/\(device.name)"
-        configuration.exchangeTracking = ExchangeTracking(
-            awaitsDecisions: world.scenario.decidesOnFaultsBeforeRequests)
-        let name = device.name
-        configuration.exchangeController = { event, port in world.exchange(of: name, event, port: port) }
-        configuration.onBytesChanged = { world.bytesChanged(of: name, $0, offset: $1) }
-        proxy = try await Proxy.start(configuration, on: MultiThreadedEventLoopGroup.singleton)
+        proxy = try await DeviceProxy.start(of: device, in: world, server: server)
     }
 
     /// Ends the client and the proxy.
@@ -117,17 +109,11 @@ actor DeviceDriver: LiveDevice {
                 world.finished(act, error)
             }
         case .closeConnection(let exchange, _, let isAbort):
-            await closeConnection(of: exchange, isAbort: isAbort)
+            await DeviceProxy.closeConnection(of: exchange, name, on: proxy, in: world, isAbort: isAbort)
             world.executed(order)
         case .disarmFaults: await proxy.withdrawFaults()
         case .armFault, .readServer, .end: break
         }
-    }
-
-    private func closeConnection(of exchange: Int, isAbort: Bool) async {
-        guard let port = world.port(of: exchange, name) else { return }
-        let connection = await proxy.connections().first { $0.client?.port == port }
-        if let connection { _ = await proxy.closeConnection(connection.id, abortively: isAbort) }
     }
 
     /// Fetches the server's notes into the store, and ends the client. Nothing of it is recorded.

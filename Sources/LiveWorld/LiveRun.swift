@@ -53,7 +53,7 @@ public enum LiveRun {
         do {
             let users = acts.map { acts in Task { for await act in acts { world.perform(act) } } }
             defer { users?.cancel() }
-            outputs = try await run(scenario, world, mutants: mutants.ofClients, folder, server.address, onEvent)
+            outputs = try await run(scenario, world, mutants: mutants, folder, server.address, onEvent)
         } catch {
             await server.stop()
             throw error
@@ -67,7 +67,7 @@ public enum LiveRun {
 
     /// Runs a scenario; returns the output of its devices' programs.
     private static func run(
-        _ scenario: Scenario, _ world: World, mutants: Set<Mutant>, _ folder: RunFolder,
+        _ scenario: Scenario, _ world: World, mutants: [RunMutant], _ folder: RunFolder,
         _ server: LiveServer.Address, _ onEvent: @escaping @Sendable (History.Entry) -> Void
     ) async throws -> [ProgramOutput] {
         var devices: [any LiveDevice] = []
@@ -75,9 +75,14 @@ public enum LiveRun {
             for device in scenario.devices {
                 if device.runsProgram {
                     devices.append(try await ForeignClient(device, in: world, folder, server: server))
+                } else if device.client == .expense {
+                    devices.append(
+                        try await ExpenseDriver(
+                            device, in: world, mutants: mutants.ofPatterns, folder, server: server))
                 } else {
                     devices.append(
-                        try await DeviceDriver(device, in: world, mutants: mutants, folder, server: server))
+                        try await DeviceDriver(
+                            device, in: world, mutants: mutants.ofClients, folder, server: server))
                 }
             }
             let writers = scenario.writers.map { WriterDriver($0, in: world, server: server) }

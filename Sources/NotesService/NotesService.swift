@@ -61,6 +61,7 @@ public final class NotesService: Sendable {
     let rateLimiter: RateLimiter?
     let cleanup = CleanupSchedule()
     private let onLog: (@Sendable (String) -> Void)?
+    let mounted: MountedService?
 
     /// Creates a service over a store, with the store's contract.
     ///
@@ -72,12 +73,13 @@ public final class NotesService: Sendable {
     ///   - monotonicNow: Returns milliseconds of a monotonic clock; the system's by default.
     ///   - makeUUID: Returns UUIDs for notes, revisions and tokens; random by default.
     ///   - mutants: Deliberate defects.
+    ///   - mounted: Another service of the same server.
     ///   - onLog: Receives log lines about database errors; must not block.
     public init(
         store: NotesStore, users: [String: String], unauthenticatedStatus: Int? = nil,
         limits: Limits = Limits(), testHooks: TestHooks? = nil, now: (@Sendable () -> Int)? = nil,
         monotonicNow: (@Sendable () -> Int)? = nil, makeUUID: (@Sendable () -> String)? = nil,
-        mutants: Set<ServerMutant> = [], onLog: (@Sendable (String) -> Void)? = nil
+        mutants: Set<ServerMutant> = [], mounted: MountedService? = nil, onLog: (@Sendable (String) -> Void)? = nil
     ) {
         self.store = store
         var contract = store.contract
@@ -95,6 +97,7 @@ public final class NotesService: Sendable {
         start = (DatabaseUptime(after: saved ?? nil, wallTime: clock()), self.monotonicNow())
         self.makeUUID = makeUUID ?? { UUID().uuidString.lowercased() }
         rateLimiter = limits.requestsPerSecond.map(RateLimiter.init)
+        self.mounted = mounted
         self.onLog = onLog
     }
 
@@ -119,6 +122,7 @@ public final class NotesService: Sendable {
 
     /// Returns the response to a request. Blocking; call off the event loop.
     public func respond(to http: HTTPRequest, body: [UInt8]) -> Response {
+        if let response = mountedResponse(to: http, body: body) { return response }
         var request = APIRequest(http, body: body)
         if let testHooks, request.resource == .testHooks {
             return withCommonFields(handleTestHooks(request, testHooks), request)

@@ -10,6 +10,8 @@ extension Scenario {
             case reference
             /// A client with the defects of its time.
             case legacy
+            /// Slowlane's expense app, client X.
+            case expense
             /// A program.
             case run(Program, adapter: Adapter)
 

@@ -126,7 +126,7 @@ struct ExpectationEvaluator {
             case .keeps: found = row?.kept ?? []
             case .pending: found = [row.map { $0.icon == "upload" } ?? (state.outbox > 0) ? "true" : "false"]
             case .outbox: found = ["\(state.outbox)"]
-            case .screen, .control, .dialog, .toast, .opacity, .strike:
+            case .screen, .control, .dialog, .toast, .opacity, .strike, .error, .marker, .field:
                 guard let values = state.publishedValues(of: check.key, row) else {
                     return "the client does not publish '\(check.key.rawValue)'"
                 }

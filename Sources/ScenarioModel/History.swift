@@ -112,10 +112,12 @@ public struct History: Sendable {
                 let kept: [String]
                 let opacity: String?
                 let isStruck: Bool?
+                let error: String?
+                let hasMarker: Bool?
 
                 init(
                     name: String, title: String?, text: String?, icon: String, isDeleted: Bool, kept: [String],
-                    opacity: String?, isStruck: Bool?
+                    opacity: String?, isStruck: Bool?, error: String?, hasMarker: Bool?
                 ) {
                     self.name = name
                     self.title = title
@@ -125,6 +127,8 @@ public struct History: Sendable {
                     self.kept = kept
                     self.opacity = opacity
                     self.isStruck = isStruck
+                    self.error = error
+                    self.hasMarker = hasMarker
                     var encoder = EventEncoder()
                     encoder.add(name)
                     encoder.add(title)
@@ -135,6 +139,10 @@ public struct History: Sendable {
                     for text in kept { encoder.add(text) }
                     encoder.add(opacity)
                     encoder.add(isStruck.map { $0 ? 1 : 0 })
+                    if error != nil || hasMarker != nil {
+                        encoder.add(error)
+                        encoder.add(hasMarker.map { $0 ? 1 : 0 })
+                    }
                     digest = FNV1a.digest(encoder.bytes)
                 }
             }
@@ -159,15 +167,19 @@ public struct History: Sendable {
             public var opacity: String? { values.opacity }
             /// Whether the note is struck through; `nil` if the client does not publish it.
             public var isStruck: Bool? { values.isStruck }
+            /// The message at the note; `none` for no message, `nil` if the client does not publish it.
+            public var error: String? { values.error }
+            /// Whether the note, or one that it contains, has an error; `nil` if the client does not publish it.
+            public var hasMarker: Bool? { values.hasMarker }
 
             /// Creates a row.
             public init(
                 name: String, title: String?, text: String?, icon: String, isDeleted: Bool, kept: [String],
-                opacity: String? = nil, isStruck: Bool? = nil
+                opacity: String? = nil, isStruck: Bool? = nil, error: String? = nil, hasMarker: Bool? = nil
             ) {
                 values = Values(
                     name: name, title: title, text: text, icon: icon, isDeleted: isDeleted, kept: kept,
-                    opacity: opacity, isStruck: isStruck)
+                    opacity: opacity, isStruck: isStruck, error: error, hasMarker: hasMarker)
             }
 
             public static func == (left: Row, right: Row) -> Bool {
@@ -176,6 +188,7 @@ public struct History: Sendable {
                 return one.digest == other.digest && one.name == other.name && one.title == other.title
                     && one.text == other.text && one.icon == other.icon && one.isDeleted == other.isDeleted
                     && one.kept == other.kept && one.opacity == other.opacity && one.isStruck == other.isStruck
+                    && one.error == other.error && one.hasMarker == other.hasMarker
             }
 
             public func hash(into hasher: inout Hasher) { hasher.combine(digest) }

@@ -82,7 +82,7 @@ public struct HistoryRecorder: Sendable {
     public func state(of row: Row) -> History.DeviceState.Row {
         History.DeviceState.Row(
             name: name(of: row.record), title: row.title, text: row.text, icon: row.icon, isDeleted: row.isDeleted,
-            kept: row.kept, opacity: row.opacity, isStruck: row.isStruck)
+            kept: row.kept, opacity: row.opacity, isStruck: row.isStruck, error: row.error, hasMarker: row.hasMarker)
     }
 
     /// Returns whether the name of a record for output is `name`.
@@ -113,12 +113,18 @@ public struct HistoryRecorder: Sendable {
         public var opacity: String?
         /// Whether the note is struck through; `nil` if the client does not publish it.
         public var isStruck: Bool?
+        /// The message at the note; `none` for no message, `nil` if the client does not publish it.
+        public var error: String?
+        /// Whether the note, or one that it contains, has an error; `nil` if the client does not publish it.
+        public var hasMarker: Bool?
 
         /// Creates a row.
         public init(
             record: [UInt8], title: String?, text: String?, icon: String, isDeleted: Bool = false, kept: [String] = [],
-            opacity: String? = nil, isStruck: Bool? = nil
+            opacity: String? = nil, isStruck: Bool? = nil, error: String? = nil, hasMarker: Bool? = nil
         ) {
+            self.error = error
+            self.hasMarker = hasMarker
             self.record = record
             self.title = title
             self.text = text

@@ -79,6 +79,8 @@ struct RunFacts {
 
         var name: String { device.name }
         var isProgram: Bool { device.client.isProgram }
+        /// Whether its client is the reference client of the notes server.
+        var isReference: Bool { device.client == .reference }
 
         /// Returns the note as it is shown at an entry.
         func row(_ name: String, at index: Int) -> Row? { change(of: name, at: index)?.after }

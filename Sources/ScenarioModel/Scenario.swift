@@ -34,6 +34,8 @@ public struct Scenario: Sendable {
     public var tokenLife: Nanoseconds?
     /// Notes on the server at the start.
     public var notes: [SeedNote]
+    /// Records of the expense service at the start.
+    public var records: [SeedRecord] = []
     /// Generated notes on the server at the start, after ``notes``; `nil` for none.
     public var fill: Fill?
     /// The devices, in the order of the file.

@@ -10,10 +10,22 @@ extension History {
         public let dialog: String?
         /// The visible message that vanishes by itself; `none` for no message.
         public let toast: String?
+        /// The notice or error on the screen; `none` for no such text.
+        public let error: String?
+        /// Whether the root of the app has a mark because a note has an error.
+        public let hasMarker: Bool?
+        /// The inputs or the content of the screen, each as `name=value`, sorted.
+        public let fields: [String]?
 
         /// Creates a state.
-        public init(name: String? = nil, controls: [String]? = nil, dialog: String? = nil, toast: String? = nil) {
+        public init(
+            name: String? = nil, controls: [String]? = nil, dialog: String? = nil, toast: String? = nil,
+            error: String? = nil, hasMarker: Bool? = nil, fields: [String]? = nil
+        ) {
             self.name = name
+            self.error = error
+            self.hasMarker = hasMarker
+            self.fields = fields?.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
             self.controls = controls?.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
             self.dialog = dialog
             self.toast = toast
@@ -26,6 +38,9 @@ extension History {
             case .control: controls
             case .dialog: dialog.map { [$0] }
             case .toast: toast.map { [$0] }
+            case .error: error.map { [$0] }
+            case .marker: hasMarker.map { [$0 ? "red" : "none"] }
+            case .field: fields
             default: nil
             }
         }
@@ -36,11 +51,17 @@ extension History {
             for control in controls ?? [] { encoder.add(control) }
             encoder.add(dialog)
             encoder.add(toast)
+            // Of clients that publish none of these, the encoding is that of earlier versions.
+            guard error != nil || hasMarker != nil || fields != nil else { return }
+            encoder.add(error)
+            encoder.add(hasMarker.map { $0 ? 1 : 0 })
+            encoder.add(fields?.count)
+            for field in fields ?? [] { encoder.add(field) }
         }
 
         /// The state in words, for a line of the event.
         var text: String {
-            [("screen", name), ("dialog", dialog), ("toast", toast)]
+            [("screen", name), ("dialog", dialog), ("toast", toast), ("error", error)]
                 .compactMap { key, value in value.flatMap { $0 == "none" ? nil : " \(key) \($0)" } }.joined()
         }
     }
@@ -53,6 +74,8 @@ extension History.DeviceState {
         switch key {
         case .opacity: row?.opacity.map { [$0] }
         case .strike: row?.isStruck.map { ["\($0)"] }
+        case .error where row != nil: row?.error.map { [$0] }
+        case .marker where row != nil: row?.hasMarker.map { [$0 ? "red" : "none"] }
         default: screen.values(of: key)
         }
     }

@@ -4,7 +4,9 @@ public struct StateCondition: Hashable, Sendable, CustomStringConvertible {
     public struct Check: Hashable, Sendable {
         /// The name of a value, as in scenario files.
         public enum Key: String, CaseIterable, Hashable, Sendable {
-            case present, icon, text, title, keeps, pending, outbox, screen, control, dialog, toast, opacity, strike
+            case present, icon, text, title, keeps, pending, outbox, screen, control, dialog, toast, opacity, strike,
+                error,
+                marker, field
         }
         /// The value's name.
         public let key: Key
@@ -39,7 +41,9 @@ public struct StateCondition: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// The checks of values that a client publishes only if it has screens.
-    public static let screenKeys: [Check.Key] = [.screen, .control, .dialog, .toast, .opacity, .strike]
+    public static let screenKeys: [Check.Key] = [
+        .screen, .control, .dialog, .toast, .opacity, .strike, .error, .marker, .field,
+    ]
 
     /// Those of ``screenKeys`` that are values of a note.
     public static let rowKeys: Set<Check.Key> = [.opacity, .strike]

@@ -164,6 +164,10 @@ public struct RelevantEvents: Sendable {
             if old.icon != row.icon { changes.append("icon \(old.icon) -> \(row.icon)") }
             if old.title != row.title { changes.append("title \(texts.display(row.title))") }
             if old.text != row.text { changes.append("text \(texts.display(row.text))") }
+            if let error = row.error {
+                if old.opacity != row.opacity, let opacity = row.opacity { changes.append("opacity \(opacity)") }
+                if old.error != error { changes.append("error '\(error)'") }
+            }
             if old.isDeleted != row.isDeleted { changes.append(row.isDeleted ? "deleted" : "restored") }
             if !changes.isEmpty { parts.append("\(row.name) \(changes.joined(separator: ", "))") }
         }
@@ -174,6 +178,7 @@ public struct RelevantEvents: Sendable {
         let (old, new) = (before?.screen, after.screen)
         for (name, old, new) in [
             ("screen", old?.name, new.name), ("dialog", old?.dialog, new.dialog), ("toast", old?.toast, new.toast),
+            ("error", old?.error, new.error),
         ] {
             if let new, old.map({ $0 != new }) ?? false { parts.append("\(name) \(new)") }
         }

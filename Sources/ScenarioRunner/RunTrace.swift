@@ -164,6 +164,7 @@ public enum RunTrace {
         for control in screen.controls ?? [] { values.append(("control", control)) }
         if let dialog = screen.dialog { values.append(("dialog", dialog)) }
         if let toast = screen.toast { values.append(("toast", toast)) }
+        if let error = screen.error { values.append(("error", error)) }
         return values
     }
 

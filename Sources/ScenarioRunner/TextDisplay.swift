@@ -13,6 +13,7 @@ public struct TextDisplay: Sendable {
         self.showsAll = showsAll
         var texts: [String?] = []
         for note in scenario.notes { texts += [note.title, note.text] }
+        for record in scenario.records { texts += [record.title, record.text] }
         for step in scenario.steps {
             switch step.action?.action {
             case .create(_, let title, let text)?, .edit(_, let title, let text)?, .resolve(_, let title, let text)?,

@@ -1,14 +1,17 @@
+internal import ExpenseService
 public import HTTPWire
 internal import JSON
 internal import NotesContract
 
-/// The note that a request concerns.
+/// The note, or the record of the expense app, that a request concerns.
 public enum RequestSubject {
     /// Returns the identifier of the note: from the path, or from the body of a creation.
     ///
     /// - Parameter body: The body, or the first bytes of a long one.
     public static func record(_ head: HTTPRequestHead, _ body: [UInt8]) -> [UInt8]? {
         let path = head.target.utf8.prefix { $0 != UInt8(ascii: "?") }
+        let records = "\(ExpenseService.basePath)/records/".utf8
+        if path.starts(with: records) { return decoded(Array(path.dropFirst(records.count))) }
         let prefix = NotesHTTP.notesPath.utf8
         guard path.starts(with: prefix) else { return nil }
         let uuid = path.dropFirst(prefix.count).prefix { $0 != UInt8(ascii: "/") }

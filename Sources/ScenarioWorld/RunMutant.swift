@@ -1,22 +1,27 @@
 public import NotesService
+public import PatternEngine
 public import ScenarioModel
 public import SyncEngine
 
-/// A mutant of a run: a deliberate defect of the reference clients, or of the notes server.
+/// A mutant of a run: a deliberate defect of the reference clients, of the notes server, or of the expense app.
 public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible {
     /// A defect of the clients.
     case client(Mutant)
     /// A defect of the server.
     case server(ServerMutant)
+    /// A defect of the expense app.
+    case pattern(PatternMutant)
 
     public static let allCases: [RunMutant] =
         Mutant.allCases.map(RunMutant.client) + ServerMutant.allCases.map(RunMutant.server)
+        + PatternMutant.allCases.map(RunMutant.pattern)
 
     /// The name in kebab-case, such as `no-backoff`.
     public var name: String {
         switch self {
         case .client(let mutant): mutant.rawValue
         case .server(let mutant): mutant.rawValue
+        case .pattern(let mutant): mutant.rawValue
         }
     }
 
@@ -28,6 +33,8 @@ public enum RunMutant: Hashable, CaseIterable, Sendable, CustomStringConvertible
             self = .client(mutant)
         } else if let mutant = ServerMutant(rawValue: name) {
             self = .server(mutant)
+        } else if let mutant = PatternMutant(rawValue: name) {
+            self = .pattern(mutant)
         } else {
             return nil
         }
@@ -38,6 +45,11 @@ extension Sequence<RunMutant> {
     /// The defects of the reference clients.
     public var ofClients: Set<Mutant> {
         Set(compactMap { if case .client(let mutant) = $0 { mutant } else { nil } })
+    }
+
+    /// The defects of the expense app.
+    public var ofPatterns: Set<PatternMutant> {
+        Set(compactMap { if case .pattern(let mutant) = $0 { mutant } else { nil } })
     }
 
     /// The defects of the server.

@@ -3,6 +3,7 @@ internal import HTTPWire
 internal import Impairment
 internal import LinkModel
 internal import NIOCore
+internal import PatternEngine
 internal import ScenarioModel
 internal import ScenarioWorld
 internal import SyncEngine
@@ -23,10 +24,12 @@ final class Device {
     var version: ClientVersion
     var link: SharedLink
     private var isNameResolved = true
-    private var interface = NetworkInterface(isUp: true)
+    private(set) var interface = NetworkInterface(isUp: true)
 
     // The client.
-    private var machine: SyncMachine?
+    var machine: SyncMachine?
+    /// The expense app in place of the notes client; `nil` on other devices.
+    var expense: ExpenseApp?
     /// Whether there is a machine. To compare the optional with `nil` would copy the machine.
     private(set) var isRunning = false
     /// The number of processes that were started.
@@ -49,17 +52,17 @@ final class Device {
     var exchanges: [Int: (id: ExchangeID, flow: FlowID)] = [:]
     private var attemptCount = 0
     var view = DeviceView()
-    private var wasSettled: Bool?
+    var wasSettled: Bool?
 
     /// Random identifiers of the user's notes.
-    private let ids: RandomIdentifiers
+    let ids: RandomIdentifiers
     /// Random seeds of the processes.
-    private let seeds: RandomIdentifiers
+    let seeds: RandomIdentifiers
     /// Random identifiers of migrated changes.
     let upgradeIDs: RandomIdentifiers
 
     /// The shift of the wall clock.
-    private var wallShift = Nanoseconds.zero
+    var wallShift = Nanoseconds.zero
     /// The connections of requests past the client's queue, and what follows the end of each.
     var rawExchanges: [(connection: Connection, finish: () -> Void)] = []
     /// The time limits of such a request: to connect, and to get the response.
@@ -68,7 +71,7 @@ final class Device {
     /// Acts of the user that wait for the restart of a killed client.
     var waitingActs: [() -> Void] = []
     /// Whether the changes of the current act were committed.
-    private var hasCommitted = false
+    var hasCommitted = false
 
     init(_ device: Scenario.Device, in world: World) {
         self.world = world
@@ -81,6 +84,7 @@ final class Device {
         link = Self.makeLink(name, world)
         version = ClientVersion(rawValue: world.scenario.initialVersion(of: name)) ?? .current
         store = MemoryStore(version: version)
+        if device.client == .expense { expense = ExpenseApp() }
     }
 
     private static func makeLink(_ name: String, _ world: World) -> SharedLink {
@@ -96,6 +100,12 @@ final class Device {
     func start() -> String? {
         isRestarting = false
         guard !isRunning else { return nil }
+        if expense != nil {
+            process += 1
+            isRunning = true
+            startExpenseApp()
+            return nil
+        }
         if let refusal = StoreVersions.refusal(of: version, store: store.version) { return refusal }
         process += 1
         if tokens == nil { tokens = world.signIn(user) }
@@ -121,6 +131,7 @@ final class Device {
         isRestarting = false
         guard isRunning else { return }
         machine = nil
+        expense?.stop()
         isRunning = false
         nextClientAction = nil
         process += 1
@@ -172,15 +183,24 @@ final class Device {
 
     // MARK: Inputs
 
-    private func input(_ body: (inout SyncMachine, Instant) -> Void) {
+    private func input(_ input: ClientInput) {
         guard isRunning else { return }
-        body(&machine!, world.now)
+        if expense != nil {
+            expense!.machine!.process(input, at: world.now)
+        } else {
+            machine!.process(input, at: world.now)
+        }
         settle()
     }
 
-    /// Returns a value of the machine; `nil` if no client runs. In place, because a copy of the machine is expensive.
+    /// Returns a value of the notes client; `nil` if it does not run. In place, because a copy of the machine is expensive.
     func value<Value>(_ body: (inout SyncMachine) -> Value?) -> Value? {
-        isRunning ? body(&machine!) : nil
+        isRunning && expense == nil ? body(&machine!) : nil
+    }
+
+    /// The time of the next input ``ClientInput/deadline``.
+    private var machineDeadline: Instant? {
+        expense != nil ? expense?.machine?.nextDeadline : value { $0.nextDeadline }
     }
 
     /// Processes the deadline of the client.
@@ -188,8 +208,8 @@ final class Device {
         // The event of a deadline that has been replaced by an earlier one.
         guard process == self.process, isRunning, clientDeadline == world.now else { return }
         clientDeadline = nil
-        guard let deadline = value({ $0.nextDeadline }), deadline <= world.now else { return settle() }
-        input { machine, now in machine.advance(to: now) }
+        guard let deadline = machineDeadline, deadline <= world.now else { return settle() }
+        input(.deadline)
     }
 
     /// Processes the deadline of the link.
@@ -219,19 +239,19 @@ final class Device {
         switch event {
         case .connected:
             connection.client = .open
-            input { machine, now in machine.connected(id, at: now) }
+            input(.connected(id))
         case .connectFailed(let reason):
             connection.client = .closed
             connections[id] = nil
-            input { machine, now in machine.connectFailed(id, reason: reason, at: now) }
-        case .received(let bytes): input { machine, now in machine.received(bytes, on: id, at: now) }
-        case .written(let count): input { machine, now in machine.written(count, on: id, at: now) }
+            input(.connectFailed(id, reason))
+        case .received(let bytes): input(.received(bytes, id))
+        case .written(let count): input(.written(count, id))
         case .closed(let how):
             connections[id] = nil
             if how == .fin { connection.closeByClient() }
             connection.client = .closed
             connection.endExchanges()
-            input { machine, now in machine.closed(id, how: how, at: now) }
+            input(.closed(id, how))
         case .drained, .reset: break
         }
     }
@@ -254,8 +274,14 @@ final class Device {
     /// Changes the state of the interface.
     func setInterface(isUp: Bool, _ kind: Scenario.NetworkEntry.Interface) {
         interface = NetworkInterface(isUp: isUp, isMetered: kind == .cell)
+        guard isRunning else { return }
         let interface = interface
-        input { machine, now in machine.change(at: now) { engine, now in engine.interfaceChanged(interface, at: now) } }
+        if expense != nil {
+            expense!.machine!.interfaceChanged(isUp: isUp, at: world.now)
+        } else {
+            machine!.change(at: world.now) { engine, now in engine.interfaceChanged(interface, at: now) }
+        }
+        settle()
     }
 
     /// Applies a fault to an exchange.
@@ -278,7 +304,7 @@ final class Device {
 
     // MARK: Connecting
 
-    private func connect(_ id: HTTPConnectionID) {
+    func connect(_ id: HTTPConnectionID) {
         let connection = Connection(self, process: process, id, attempt: attemptCount)
         world.record(.connectionAttempt(world.recorder.connection(attemptCount, of: name), device: name))
         attemptCount += 1
@@ -335,9 +361,12 @@ final class Device {
             } else if isRunning, hasAction {
                 if killAction == actionCount { return killBetweenActions() }
                 guard let action = takeClientAction() else { continue }
-                if case .commit = action { commitActions.append(actionCount) }
+                if action.isCommit { commitActions.append(actionCount) }
                 actionCount += 1
-                execute(action)
+                switch action {
+                case .notes(let action): execute(action)
+                case .expense(let action): execute(action)
+                }
             } else {
                 break
             }
@@ -356,7 +385,7 @@ final class Device {
     private func takeLinkAction() -> SharedLink.TimedAction? { link.takeAction() }
 
     /// The next action of the client, if it has been taken from the machine and not been executed.
-    private var nextClientAction: SyncMachine.Action?
+    private var nextClientAction: AppAction?
 
     private var hasAction: Bool {
         if nextClientAction == nil { nextClientAction = takeMachineAction() }
@@ -364,9 +393,12 @@ final class Device {
     }
 
     @inline(never)
-    private func takeMachineAction() -> SyncMachine.Action? { machine?.takeAction() }
+    private func takeMachineAction() -> AppAction? {
+        if expense != nil { return expense?.machine?.takeAction().map { .expense($0) } }
+        return machine?.takeAction().map { .notes($0) }
+    }
 
-    private func takeClientAction() -> SyncMachine.Action? { nextClientAction.take() }
+    private func takeClientAction() -> AppAction? { nextClientAction.take() }
 
     @inline(never)
     private func execute(_ action: SyncMachine.Action) {
@@ -377,8 +409,8 @@ final class Device {
             world.record(.commit(device: name, digest: change.digest))
             machine?.committed(at: world.now)
         case .connect(let id): connect(id)
-        case .write(let id, let bytes): connections[id]?.write(bytes)
-        case .close(let id, let isAbortive): connections.removeValue(forKey: id)?.closeByClient(isAbortive: isAbortive)
+        case .write(let id, let bytes): write(bytes, on: id)
+        case .close(let id, let isAbortive): close(id, isAbortive: isAbortive)
         case .report(.view(let change)):
             let belief = view.apply(change, of: name)
             recordView()
@@ -388,12 +420,18 @@ final class Device {
         }
     }
 
+    func write(_ bytes: ByteBuffer, on id: HTTPConnectionID) { connections[id]?.write(bytes) }
+
+    func close(_ id: HTTPConnectionID, isAbortive: Bool) {
+        connections.removeValue(forKey: id)?.closeByClient(isAbortive: isAbortive)
+    }
+
     private func setDeadlines() {
         if let deadline = link.nextDeadline, linkDeadline.map({ deadline < $0 }) ?? true {
             linkDeadline = max(deadline, world.now)
             world.schedule(.link(self), at: max(deadline, world.now))
         }
-        if let deadline = value({ $0.nextDeadline }), clientDeadline.map({ deadline < $0 }) ?? true {
+        if let deadline = machineDeadline, clientDeadline.map({ deadline < $0 }) ?? true {
             clientDeadline = max(deadline, world.now)
             world.schedule(.client(self, process: process), at: max(deadline, world.now))
         }
@@ -404,91 +442,22 @@ final class Device {
     func recordView() {
         // A state recorded now would be dropped, and would later count as unchanged.
         if world.isSettingUp { return }
-        if let event = view.event(of: name, &world.recorder) { world.record(event) }
+        let event =
+            expense != nil ? expense?.view.event(of: name, &world.recorder) : view.event(of: name, &world.recorder)
+        if let event { world.record(event) }
     }
 
     /// Whether the client has nothing to send or fetch.
-    var isSettled: Bool { value { $0.isSettled } ?? false }
+    var isSettled: Bool {
+        if expense != nil { return expense?.machine?.isSettled ?? false }
+        return value { $0.isSettled } ?? false
+    }
 
-    private func reportSettled() {
+    func reportSettled() {
         guard isRunning else { return }
         let isSettled = isSettled
         guard isSettled != wasSettled else { return }
         wasSettled = isSettled
         world.settled(self, isSettled)
-    }
-
-    // MARK: Acts of the user
-
-    /// Drops acts that wait for a restart: the client was killed by the scenario.
-    func dropWaitingActs() { waitingActs = [] }
-
-    /// Performs an action and calls `finish` when it has taken effect, with the reason if it is an error.
-    func perform(_ action: Scenario.Action, finish: @escaping (String?) -> Void) {
-        do throws(ActionError) {
-            switch action {
-            case .clock(let shift):
-                wallShift = wallShift + shift
-                return finishAct(finish)
-            case .send(let request): return try send(request) { [self] in finishAct(finish) }
-            case .open(let row): return try open(row, finish)
-            case .upgrade(let version): return try upgrade(to: version, finish)
-            default: break
-            }
-            let date = Server.date(at: world.now + wallShift)
-            let change = try UserChange(
-                action, world.recorder, ids: ids, date: date, isKnown: { isKnown($0) })
-            // A note has its name before it is visible.
-            if let change, let record = change.newRecord { world.assign(row: change.row, to: record.text) }
-            make(change, finish)
-        } catch {
-            finish(error.description)
-        }
-    }
-
-    /// Returns whether the client that runs has a record.
-    func isKnown(_ record: RecordID) -> Bool { value { $0.engine.record(record) } != nil }
-
-    /// Makes a change, or a request to sync if there is none; after the restart of a killed client, if it must.
-    private func make(_ change: UserChange?, _ finish: @escaping (String?) -> Void) {
-        guard isRunning else {
-            waitingActs.append { [self] in make(change, finish) }
-            return
-        }
-        hasCommitted = false
-        do {
-            if let change {
-                try make(change)
-            } else {
-                machine?.change(at: world.now) { engine, now in engine.syncRequested(at: now) }
-                settle()
-            }
-        } catch {
-            return finish("\(error)")
-        }
-        // Killed before the commit: the user repeats the action.
-        if !isRunning, !hasCommitted, change != nil {
-            waitingActs.append { [self] in make(change, finish) }
-            return
-        }
-        finishAct(finish)
-    }
-
-    /// Ends an act. The director expects a report after it, even if the state is the one reported before.
-    func finishAct(_ finish: (String?) -> Void) {
-        wasSettled = nil
-        finish(nil)
-        reportSettled()
-    }
-
-    private func make(_ change: UserChange) throws {
-        let kept = try machine?.change(at: world.now) { engine, now in try change.apply(to: &engine, at: now) }
-        // A note that is restored under another identifier has its name before it is visible.
-        if let kept, kept != change.record {
-            world.assign(row: change.row, to: kept.text)
-            view.renamed(change.record, to: kept)
-        }
-        settle()
-        if hasCommitted, change.isAccepted { world.record(.accepted(device: name, row: change.row)) }
     }
 }

@@ -2,6 +2,7 @@ internal import DequeModule
 internal import Determinism
 internal import LinkModel
 internal import NotesContract
+internal import PatternEngine
 internal import ScenarioModel
 internal import ScenarioWorld
 internal import SyncEngine
@@ -22,6 +23,8 @@ final class World {
     let seed: UInt64
     /// Deliberate defects of the reference clients.
     let mutants: Set<Mutant>
+    /// Deliberate defects of the expense app.
+    let patternMutants: Set<PatternMutant>
     let kill: SimulatedRun.Kill?
     private(set) var now = Instant.start
     private(set) var eventCount = 0
@@ -49,6 +52,7 @@ final class World {
         self.scenario = scenario
         self.seed = seed
         self.mutants = mutants.ofClients
+        patternMutants = mutants.ofPatterns
         self.kill = kill
         self.onEvent = onEvent
         self.onStep = onStep

@@ -1,3 +1,4 @@
+internal import ClientSockets
 internal import Determinism
 internal import Foundation
 internal import HTTPWire
@@ -16,9 +17,7 @@ final class SyncCore {
     private let origin = NIODeadline.now()
     let store: SyncStore
     private var machine: SyncMachine
-    private var channels: [HTTPConnectionID: any Channel] = [:]
-    /// Connections that are being opened; one that the machine closes meanwhile is closed as soon as it is open.
-    private var dialing: Set<HTTPConnectionID> = []
+    private let channels: ClientChannels
     /// Inputs that have arrived while actions were executed.
     private var inputs: [(inout SyncMachine, Instant) -> Void] = []
     private var isRunning = false
@@ -38,14 +37,8 @@ final class SyncCore {
 
     /// The interval at which the store is checked for changes by other processes.
     private static let storePollInterval = TimeAmount.milliseconds(200)
-    /// The size of the socket's send buffer in bytes. A small one shows how much of a request has been sent.
-    private static let sendBufferBytes = 64 << 10
-    /// The size of a write in bytes; each is reported when the kernel has it.
-    private static let writeBytesMax = 16 << 10
     /// The limit on repetitions of a user's change while other processes change the store.
     private static let changeAttemptsMax = 10
-    /// Longer than the machine's own timeout.
-    private static let connectTimeout = TimeAmount.seconds(60)
 
     /// The user's change in progress.
     private struct UserChange {
@@ -76,7 +69,20 @@ final class SyncCore {
             host: configuration.address, authorization: Self.authorization(configuration),
             timeouts: configuration.timeouts,
             attachments: AttachmentLane(restoring: try store.attachments(), seed: configuration.seed))
+        let onActivity = configuration.onActivity
+        channels = ClientChannels(
+            to: .init(
+                host: configuration.host, port: configuration.port, isHostResolvable: configuration.isHostResolvable),
+            on: eventLoop
+        ) { activity in
+            switch activity {
+            case .attempted(let id): onActivity?(.connectionAttempted(id))
+            case .connected(let id, let port): onActivity?(.connected(id, localPort: port))
+            case .ended(let id): onActivity?(.connectionEnded(id))
+            }
+        }
         try? store.removeUnusedAttachmentFiles()
+        channels.onInput = { [weak self] input in self?.input { machine, now in machine.process(input, at: now) } }
     }
 
     private static func authorization(_ configuration: SyncClientConfiguration) -> String? {
@@ -120,13 +126,7 @@ final class SyncCore {
         isStopped = true
         timer?.cancel()
         storePoll?.cancel()
-        for (id, channel) in channels.sorted(by: { $0.key < $1.key }) {
-            report(.connectionEnded(id))
-            channel.close(promise: nil)
-        }
-        channels = [:]
-        for id in dialing.sorted() { report(.connectionEnded(id)) }
-        dialing = []
+        channels.closeAll()
         for waiter in waiters.values { waiter.succeed(.stopped) }
         waiters = [:]
         store.close()
@@ -218,17 +218,9 @@ final class SyncCore {
     private func execute(_ action: SyncMachine.Action) {
         switch action {
         case .commit(let change): commit(change)
-        case .connect(let id): connect(id)
-        case .write(let id, let bytes): write(bytes, on: id)
-        case .close(let id, let isAbortive):
-            report(.connectionEnded(id))
-            dialing.remove(id)
-            guard let channel = channels.removeValue(forKey: id) else { return }
-            if isAbortive, let options = channel as? any SocketOptionProvider {
-                // Closing then sends a RST.
-                _ = options.setSoLinger(linger(l_onoff: 1, l_linger: 0))
-            }
-            channel.close(promise: nil)
+        case .connect(let id): channels.connect(id)
+        case .write(let id, let bytes): channels.write(bytes, on: id)
+        case .close(let id, let isAbortive): channels.close(id, isAbortive: isAbortive)
         case .report(let event): onEvent(event, .now)
         }
     }
@@ -306,83 +298,6 @@ final class SyncCore {
         }
     }
 
-    // MARK: Connections
-
-    private func connect(_ id: HTTPConnectionID) {
-        report(.connectionAttempted(id))
-        guard configuration.isHostResolvable() else {
-            report(.connectionEnded(id))
-            return input { machine, now in machine.connectFailed(id, reason: .nameNotFound, at: now) }
-        }
-        dialing.insert(id)
-        let bound = NIOLoopBound(self, eventLoop: eventLoop)
-        ClientBootstrap(group: eventLoop)
-            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .channelOption(.socketOption(.so_sndbuf), value: Self.sendBufferBytes)
-            .channelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(SyncConnection(id, of: bound.value))
-                }
-            }
-            .connectTimeout(Self.connectTimeout)
-            .connect(host: configuration.host, port: configuration.port)
-            .assumeIsolated()
-            .whenComplete { result in
-                switch result {
-                case .success(let channel):
-                    guard self.dialing.remove(id) != nil else { return channel.close(promise: nil) }
-                    self.channels[id] = channel
-                    self.report(.connected(id, localPort: channel.localAddress?.port ?? 0))
-                    self.input { machine, now in machine.connected(id, at: now) }
-                case .failure(let error):
-                    guard self.dialing.remove(id) != nil else { return }
-                    self.report(.connectionEnded(id))
-                    let reason = Self.reason(of: error)
-                    self.input { machine, now in machine.connectFailed(id, reason: reason, at: now) }
-                }
-            }
-    }
-
-    /// Writes bytes in pieces, each reported when the kernel has it.
-    private func write(_ bytes: ByteBuffer, on id: HTTPConnectionID) {
-        guard let channel = channels[id] else { return }
-        var rest = bytes
-        while let piece = rest.readSlice(length: min(rest.readableBytes, Self.writeBytesMax)),
-            piece.readableBytes > 0
-        {
-            channel.write(piece).assumeIsolated().whenSuccess {
-                self.input { machine, now in machine.written(piece.readableBytes, on: id, at: now) }
-            }
-        }
-        channel.flush()
-    }
-
-    func received(_ bytes: ByteBuffer, on id: HTTPConnectionID) {
-        input { machine, now in machine.received(bytes, on: id, at: now) }
-    }
-
-    func closed(_ id: HTTPConnectionID, how: HTTPCloseReason) {
-        guard channels.removeValue(forKey: id) != nil else { return }
-        report(.connectionEnded(id))
-        input { machine, now in machine.closed(id, how: how, at: now) }
-    }
-
-    private static func reason(of error: any Error) -> HTTPConnectError {
-        if let error = error as? IOError {
-            switch error.errnoCode {
-            case ECONNREFUSED: return .refused
-            case ENETUNREACH, EHOSTUNREACH: return .unreachable
-            case ETIMEDOUT: return .timedOut
-            default: break
-            }
-        }
-        if let error = error as? NIOConnectionError {
-            if error.connectionErrors.isEmpty { return .nameNotFound }
-            if let first = error.connectionErrors.first?.error { return reason(of: first) }
-        }
-        return .other("\(error)")
-    }
-
     // MARK: Other processes
 
     /// Passes on what other processes have committed to the store, now and after each interval.
@@ -458,36 +373,5 @@ final class SyncCore {
             updateState()
         }
         return promise.futureResult
-    }
-}
-
-/// The channel handler of one connection.
-private final class SyncConnection: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-
-    private let id: HTTPConnectionID
-    private unowned let core: SyncCore
-    private var error: (any Error)?
-
-    init(_ id: HTTPConnectionID, of core: SyncCore) {
-        self.id = id
-        self.core = core
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        core.received(unwrapInboundIn(data), on: id)
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        self.error = error
-        context.close(promise: nil)
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        if let error = error as? IOError {
-            core.closed(id, how: error.errnoCode == ECONNRESET ? .reset : .other("\(error)"))
-        } else {
-            core.closed(id, how: .fin)
-        }
     }
 }

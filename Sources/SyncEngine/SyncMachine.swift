@@ -9,21 +9,9 @@ public import NIOCore
 /// After each input and each ``advance(to:)``, the driver takes every action with ``takeAction()``. It reports the result
 /// of ``Action/commit(_:)`` with ``committed(at:)``, ``commitFailed(_:at:)``, ``commitWasStale(_:at:)`` or
 /// ``undoUserChange(at:)`` before any other input.
-public struct SyncMachine: Sendable {
+public struct SyncMachine: ClientMachine {
     /// An action for the driver.
-    public enum Action: Sendable {
-        /// Commit the change to the store.
-        case commit(StoreChange)
-        /// Open a connection.
-        case connect(HTTPConnectionID)
-        /// Write the bytes, and report them with ``SyncMachine/written(_:on:at:)`` when the kernel has accepted them.
-        case write(HTTPConnectionID, ByteBuffer)
-        /// Close the connection; with a RST if abortive, so that the kernel drops what it has not sent. The kernel would
-        /// otherwise retransmit a request that has failed, and the server might execute it after its repetition.
-        case close(HTTPConnectionID, isAbortive: Bool)
-        /// Report the event.
-        case report(SyncEvent)
-    }
+    public typealias Action = ClientAction<StoreChange, SyncEvent>
 
     /// The engine.
     public internal(set) var engine: SyncEngine

@@ -71,15 +71,8 @@ public struct SyncPolicy: Hashable, Sendable {
 
     /// Returns the delay after a number of failures in a row.
     func delay(afterFailures failures: Int, random: inout RandomStream) -> Nanoseconds {
-        var whole = max(1, firstDelay.count)
-        var doublings = failures - 1
-        while doublings > 0 && whole < longestDelay.count {
-            let (next, overflow) = whole.multipliedReportingOverflow(by: 2)
-            whole = overflow ? .max : next
-            doublings -= 1
-        }
-        whole = min(whole, max(1, longestDelay.count))
-        return Nanoseconds(hasJitter ? whole - random.integer(below: whole / 2 + 1) : whole)
+        Backoff(first: firstDelay, longest: longestDelay, hasJitter: hasJitter)
+            .delay(afterFailures: failures, random: &random)
     }
 }
 

@@ -91,16 +91,7 @@ struct ExploreCommand: AsyncParsableCommand {
             "Do not shrink: by default, the first failure of each class becomes a scenario file in .slowlane/failures.")
     var noShrink = false
 
-    @Option(
-        help: ArgumentHelp(
-            "Run one of several parts of the seeds, for instance 2/4; 'auto' and 'auto/4' read the variables of a job "
-                + "scheduler.", valueName: "i/n"))
-    var shard: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "Write results as JSON lines to a file, which 'slowlane merge-reports' reads.", valueName: "file"))
-    var results: String?
+    @OptionGroup var sharding: ShardOptions
 
     @Flag(help: "Print every event of the run of --seed with its time, one per line.")
     var trace = false
@@ -143,14 +134,14 @@ struct ExploreCommand: AsyncParsableCommand {
             let known = SwarmClass.allCases.map(\.rawValue).joined(separator: ", ")
             throw ValidationError("--lean '\(lean.prefix(60))' must be auto, or a list of \(known)")
         }
-        if shard != nil, lean == Self.automatic {
+        if sharding.shard != nil, lean == Self.automatic {
             throw ValidationError("--lean auto depends on the results of earlier seeds; it excludes --shard")
         }
-        if shard != nil || results != nil {
+        if sharding.shard != nil || sharding.results != nil {
             if time != nil || gallery || (seed != nil && seed != Self.commit) {
                 throw ValidationError("--shard and --results exclude --time, --gallery and a single --seed")
             }
-            if shard != nil, results == nil {
+            if sharding.shard != nil, sharding.results == nil {
                 throw ValidationError("--shard needs --results, the file that 'slowlane merge-reports' reads")
             }
         }
@@ -200,18 +191,8 @@ struct ExploreCommand: AsyncParsableCommand {
         options.shrinksGallery = !noShrink
         if !noShrink { options.onFailure = { FailureAddition.shrinking($0) } }
         options.lean = lean.flatMap(Self.lean) ?? Explorer.Lean.none
-        options.resultsPath = results
-        if let shard {
-            do throws(Shard.Failure) {
-                let named = try Shard.named(shard, environment: ProcessInfo.processInfo.environment)
-                options.shard = named.shard
-                if let variables = named.variables {
-                    console.print("--shard \(shard): \(named.shard) (\(variables))", to: .progress)
-                }
-            } catch {
-                throw ValidationError("--shard: \(error)")
-            }
-        }
+        options.resultsPath = sharding.results
+        options.shard = try sharding.resolved(console)
         options.isTraced = trace
         return options
     }

@@ -140,16 +140,7 @@ struct RunCommand: AsyncParsableCommand {
         help: "Shrink the first 3 failing runs in virtual time to scenario files in .slowlane/failures.")
     var shrinks = false
 
-    @Option(
-        help: ArgumentHelp(
-            "Run one of several parts of the batch, for instance 2/4; 'auto' and 'auto/4' read the variables of a job "
-                + "scheduler.", valueName: "i/n"))
-    var shard: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "Write results as JSON lines to a file, which 'slowlane merge-reports' reads.", valueName: "file"))
-    var results: String?
+    @OptionGroup var sharding: ShardOptions
 
     @Option(
         help: ArgumentHelp(
@@ -183,7 +174,7 @@ struct RunCommand: AsyncParsableCommand {
         if shrinks, [.tap, .trace].contains(output) {
             throw ValidationError("--shrink has no output in the form of --tap and --trace")
         }
-        if shard != nil, watch { throw ValidationError("--shard and --watch exclude each other") }
+        if sharding.shard != nil, watch { throw ValidationError("--shard and --watch exclude each other") }
         if let jobs, !(1...1024).contains(jobs) { throw ValidationError("--jobs \(jobs) must be 1 to 1024") }
     }
 
@@ -209,18 +200,8 @@ struct RunCommand: AsyncParsableCommand {
             case .json: .json
             case .tap: .tap
             }
-        if let shard {
-            do throws(Shard.Failure) {
-                let named = try Shard.named(shard, environment: environment)
-                options.shard = named.shard
-                if let variables = named.variables {
-                    console.print("--shard \(shard): \(named.shard) (\(variables))", to: .progress)
-                }
-            } catch {
-                throw ValidationError("--shard: \(error)")
-            }
-        }
-        options.resultsPath = results
+        options.shard = try sharding.resolved(console)
+        options.resultsPath = sharding.results
         options.reportFolder = report
         options.junitPath = junit
         options.isOnGitHub = github || environment["GITHUB_ACTIONS"] == "true"

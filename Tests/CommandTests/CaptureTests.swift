@@ -67,6 +67,30 @@ extension CommandTests {
         #expect(lines.allSatisfy { $0.contains("exchange ") }, "\(lines)")
     }
 
+    /// The archive of a run: each entry has its page, the phases of an exchange add up to its time, and a lost response
+    /// has no status.
+    @Test func haralyzerReadsTheArchiveOfARun() async throws {
+        let folder = try TemporaryFolder()
+        let run = try await Command.run(
+            "run", "post-answer-lost", "--variant", "none", "--report", folder.path("r"), "--quiet")
+        #expect(run.status == 0)
+        let script = """
+            import json, sys
+            from haralyzer import HarParser
+            pages = HarParser(json.load(open(sys.argv[1]))).pages
+            for page in pages:
+                for entry in page.entries:
+                    phases = sum(time for time in entry.timings.values() if time >= 0)
+                    assert abs(phases - entry.time) < 0.001, (entry.timings, entry.time)
+            posts = [(page.page_id, entry.response.status) for page in pages for entry in page.entries
+                     if entry.request.method == 'POST']
+            print(len(pages), posts, sum(len(page.entries) for page in pages))
+            """
+        let (status, output) = try await runPython("python", ["-c", script, folder.path("r/run.har")])
+        #expect(status == 0, "\(output)")
+        #expect(output.hasPrefix("1 [('A', 0), ('A', 20"), "\(output)")
+    }
+
     @Test func captureShowsExchangesOrPrintsTheMissingPermission() async throws {
         let folder = try TemporaryFolder()
         let (listener, port) = try TestSocket.listen()

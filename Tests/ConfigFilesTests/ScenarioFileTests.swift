@@ -157,6 +157,18 @@ import Testing
         #expect(file.variants.map(\.contract) == ["orig"])
     }
 
+    @Test func theDocumentationListsTheBuiltInScenarios() throws {
+        let page = URL(filePath: #filePath).appending(path: "../../../docs/scenarios.md").standardizedFileURL
+        let text = try String(contentsOf: page, encoding: .utf8)
+        let table = try #require(
+            text.split(separator: "\n| scenario | story | tags | ").last?.split(separator: "\n\n").first)
+        for name in ScenarioCatalogue.names {
+            let row = table.split(separator: "\n").first { $0.hasPrefix("| `\(name)` |") }
+            let tags = try ScenarioCatalogue.scenario(name).scenario.tags.joined(separator: ", ")
+            #expect(row?.contains(" | \(tags) | ") == true, "\(name): \(tags)")
+        }
+    }
+
     @Test(arguments: ["scenarios", "timelines"]) func everyFileInTheFolderIsBuiltIn(_ folder: String) throws {
         let path = URL(filePath: #filePath).appending(path: "../../../\(folder)").standardizedFileURL.path()
         let files = try FileManager.default.contentsOfDirectory(atPath: path).sorted()

@@ -59,8 +59,9 @@ struct EventLogTests {
             } else {
                 switch log.read(after: position, filter: nil, bytesMax: Int(random.integer(below: 200))) {
                 case .gap(let missed):
-                    // The oldest event in the buffer is read next.
+                    // The next event is read next.
                     position += missed ?? 0
+                    #expect(log.read(after: position, filter: nil, bytesMax: 1) == .events(text: "", last: position))
                     accounted += Int(missed ?? 0)
                 case .events(let text, let last):
                     let numbers = text.split(separator: "\n").filter { $0.hasPrefix("data: ") }.map {

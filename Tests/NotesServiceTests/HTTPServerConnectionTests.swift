@@ -340,8 +340,9 @@ import Testing
     @Test func aHeadMustBeCompleteBeforeItsDeadline() async throws {
         try await Self.withServer(limits: Self.limits { $0.headSecondsMax = 0.5 }, Self.kinds) {
             (port: Int) throws -> Void in
-            let socket = try TestSocket.connect(port: port)
+            // The server counts from the time at which it accepts the connection.
             let start = ContinuousClock.now
+            let socket = try TestSocket.connect(port: port)
             var reply = ""
             try socket.send(Array("GET / HTTP/1.1\r\nX: ".utf8))
             while !socket.isReadable(within: 50) { try? socket.send([120]) }

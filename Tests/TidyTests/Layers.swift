@@ -32,6 +32,10 @@ enum Layers {
             name: "SyncEngine", layer: 0,
             targets: ["Determinism", "HTTPWire", "JSON", "NotesContract"],
             packages: ["DequeModule", "HeapModule", "NIOCore"]),
+        .init(
+            name: "PatternEngine", layer: 0,
+            targets: ["Determinism", "HTTPWire", "JSON"],
+            packages: ["DequeModule", "HTTPTypes", "NIOCore"]),
         .init(name: "ScenarioModel", layer: 0, targets: ["Determinism", "LinkModel"], packages: []),
         .init(
             name: "Impairment", layer: 0,
@@ -47,6 +51,7 @@ enum Layers {
             name: "NotesService", layer: 1,
             targets: ["Determinism", "JSON", "NotesContract"],
             packages: ["GRDB", "GRDBSQLite", "HTTPTypes"]),
+        .init(name: "ExpenseService", layer: 1, targets: ["Determinism", "JSON"], packages: ["HTTPTypes"]),
         .init(name: "CRelay", layer: 1, targets: [], packages: []),
         .init(name: "SystemSockets", layer: 1, targets: ["CRelay"], packages: ["NIOCore"]),
         .init(
@@ -66,6 +71,8 @@ enum Layers {
             name: "HTTPServing", layer: 1,
             targets: ["Determinism", "HTTPWire"],
             packages: ["HTTPTypes", "NIOCore", "NIOPosix"]),
+        .init(name: "ClientSockets", layer: 1, targets: ["HTTPWire"], packages: ["NIOCore", "NIOPosix"]),
+        .init(name: "PatternStore", layer: 1, targets: ["JSON", "PatternEngine"], packages: ["GRDB"]),
         .init(
             name: "NotesServer", layer: 2,
             targets: ["HTTPWire", "NotesService", "HTTPServing"],
@@ -75,8 +82,12 @@ enum Layers {
             packages: ["GRDB", "GRDBSQLite"]),
         .init(
             name: "SyncClient", layer: 2,
-            targets: ["Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "SyncStore"],
+            targets: ["Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ClientSockets", "SyncStore"],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
+        .init(
+            name: "PatternClient", layer: 2,
+            targets: ["Determinism", "HTTPWire", "PatternEngine", "ClientSockets", "PatternStore"],
+            packages: ["NIOCore", "NIOPosix"]),
         .init(
             name: "ControlAPI", layer: 2,
             targets: [
@@ -87,15 +98,15 @@ enum Layers {
         .init(
             name: "ScenarioWorld", layer: 2,
             targets: [
-                "Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "ScenarioModel", "Impairment",
-                "NotesService",
+                "Determinism", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "PatternEngine", "ScenarioModel",
+                "Impairment", "NotesService", "ExpenseService",
             ],
             packages: []),
         .init(
             name: "SimulatedWorld", layer: 2,
             targets: [
-                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "NotesContract", "SyncEngine", "SyncStore",
-                "ScenarioModel", "ScenarioWorld", "Impairment", "NotesService",
+                "Determinism", "LinkModel", "TCPModel", "HTTPWire", "NotesContract", "SyncEngine", "PatternEngine",
+                "SyncStore", "ScenarioModel", "ScenarioWorld", "Impairment", "NotesService",
             ],
             packages: ["DequeModule", "HTTPTypes", "HeapModule", "NIOCore"]),
         .init(
@@ -112,15 +123,17 @@ enum Layers {
         .init(
             name: "LiveWorld", layer: 3,
             targets: [
-                "Determinism", "LinkModel", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "SyncStore",
-                "ScenarioModel", "ScenarioWorld", "Impairment",
-                "NotesService", "ProxyServer", "NotesServer", "SyncClient",
+                "Determinism", "LinkModel", "HTTPWire", "JSON", "NotesContract", "SyncEngine", "PatternEngine",
+                "SyncStore", "ScenarioModel", "ScenarioWorld", "Impairment", "NotesService", "ProxyServer",
+                "NotesServer",
+                "ClientSockets", "SyncClient", "PatternClient",
             ],
             packages: ["Logging", "NIOCore", "NIOPosix"]),
         .init(
             name: "ScenarioRunner", layer: 3,
             targets: [
-                "Determinism", "LinkModel", "JSON", "SyncEngine", "ScenarioModel", "ConfigFiles", "NotesService",
+                "Determinism", "LinkModel", "JSON", "SyncEngine", "PatternEngine", "ScenarioModel", "ConfigFiles",
+                "NotesService",
                 "ScenarioWorld", "SimulatedWorld", "CommandSupport", "LiveWorld", "PacketCapture",
             ],
             packages: []),

@@ -54,6 +54,16 @@ import Testing
         }
     }
 
+    /// A release build may use the memory of the coroutine of `_read` after it has ended. Values that must not be copied have
+    /// the accessor `unsafeAddress`.
+    @Test(arguments: Layers.targets) func noAccessorReadsByCoroutine(_ target: Layers.Target) {
+        for file in SourceTree.swiftFiles(ofTarget: target.name) {
+            for (index, line) in file.lines.enumerated() where SourceTree.contains("_read", in: SourceTree.code(line)) {
+                Issue.record("\(file.path):\(index + 1): use 'get' or 'unsafeAddress' in place of '_read'")
+            }
+        }
+    }
+
     /// The most lines of a source file.
     private static let linesMax = 500
 

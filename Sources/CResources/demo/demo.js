@@ -269,8 +269,18 @@
             element("button", { onclick: () => act(name, { note: note.note, choice: "mine" }) }, "keep mine"),
             element("button", { onclick: () => act(name, { note: note.note, choice: "theirs" }) }, "take the other")) : null);
       }),
-      element("div", { class: "soft" }, view?.outbox ? `${view.outbox} waiting to be sent` : "all sent"),
+      element("div", { class: "soft" }, unsent(view, notes)),
     ]);
+  }
+
+  // What a device has not sent: a change in conflict waits for its user.
+  function unsent(view, notes) {
+    const conflicts = notes.filter((note) => note.icon === "conflict").length;
+    const parts = [
+      view?.outbox ? `${view.outbox} waiting to be sent` : "",
+      conflicts ? `${conflicts} waiting for Ada's decision` : "",
+    ].filter(Boolean);
+    return parts.join(", ") || "all sent";
   }
 
   // The notes and the log of the server, from the responses to requests.

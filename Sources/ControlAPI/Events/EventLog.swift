@@ -25,8 +25,8 @@ struct EventLog {
     enum Reading: Equatable {
         /// The events as text, perhaps empty, and the number of the last event that was considered.
         case events(text: String, last: Int64)
-        /// The number of events after the position that are no longer in the buffer; `nil` if it is unknown, because
-        /// the position is not one of this log.
+        /// Events after the position are no longer in the buffer. The number of all events after it; `nil` if it is
+        /// unknown, because the position is not one of this log.
         case gap(missed: Int64?)
     }
 
@@ -75,11 +75,12 @@ struct EventLog {
     ///   - bytesMax: The number of bytes after which no further event is added.
     func read(after position: Int64, filter: ByteKey?, bytesMax: Int) -> Reading {
         guard position >= firstID, position <= lastID else { return .gap(missed: nil) }
-        let missed = lastID - position - Int64(entries.count)
-        guard missed <= 0 else { return .gap(missed: missed) }
+        // The reader continues after the last event, with a new 'hello'.
+        let behind = lastID - position
+        guard behind <= Int64(entries.count) else { return .gap(missed: behind) }
         var text = ""
         var last = position
-        for entry in entries.dropFirst(entries.count - Int(lastID - position)) {
+        for entry in entries.dropFirst(entries.count - Int(behind)) {
             if text.utf8.count >= bytesMax { break }
             last += 1
             if filter == nil || entry.proxy == nil || entry.proxy == filter { text += entry.text }

@@ -9,7 +9,7 @@ extension BoundedRetries {
 
     /// Returns the first write of a device that the server had rejected before, and that nobody has changed since.
     static func repetition(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
-        if device.isProgram { return nil }
+        if !device.isReference { return nil }
         var rejected: [ExpectationEvaluator.Write: Int] = [:]
         for index in device.exchanges {
             let exchange = run.exchanges[index]
@@ -50,7 +50,7 @@ extension BoundedRetries {
 
     /// Returns the first series of attempts to connect in an outage whose delays are not random.
     static func regularDelays(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
-        guard device.hasPolicy, !device.isProgram, device.policy.longestDelay >= .seconds(2) else { return nil }
+        guard device.hasPolicy, device.isReference, device.policy.longestDelay >= .seconds(2) else { return nil }
         let breaks =
             (device.actions.map(\.moment.index) + device.network.map(\.moment.index) + device.starts.map(\.index))
             .sorted()

@@ -10,7 +10,7 @@ extension ChangeOrder {
 
     /// Returns the first write that a device has sent before an earlier change of another note, which was ready.
     static func overtaken(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
-        if device.isProgram { return nil }
+        if !device.isReference { return nil }
         var pending: [String: Pending] = [:]
         var hasFailed: Set<String> = []
         var changes = run.changes.filter { $0.device == device.name }[...]

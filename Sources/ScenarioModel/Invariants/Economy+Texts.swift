@@ -3,7 +3,7 @@ extension Economy {
     /// Returns the first request of a device with a text that its user had replaced before the request can have been
     /// prepared: changes that were never sent are merged.
     static func replacedText(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
-        if device.isProgram { return nil }
+        if !device.isReference { return nil }
         var changes: [String: [(text: UInt64?, change: ExpectationEvaluator.Change)]] = [:]
         for change in run.changes where change.device == device.name {
             let text = device.row(change.row, at: change.acceptedIndex)?.text

@@ -5,9 +5,11 @@ enum Economy: InvariantCheck {
     static let rule = InvariantRule(
         rule: "A client fetches no body that has not changed, reads one index at a time, and sends nothing on an "
             + "interface that is down or that its policy forbids.",
-        violations: "A device receives a revision of a note with its body that it had received before, sends two "
-            + "requests for the index at the same time, tries to connect while its interface is down or forbidden, or sends "
-            + "for the first time a text that its user has replaced before.",
+        violations:
+            "A device receives a revision of a note with its body that it had received before, although its user "
+            + "has not dismissed a change of the note since, sends two requests for the index at the same time, "
+            + "tries to connect while its interface is down or forbidden, or sends for the first time a text that its "
+            + "user has replaced before.",
         worlds: "Both. Attempts of programs to connect are not known.",
         blindSpots: "Bodies of indexes; revisions of servers without entity tags; requests inside the lifetime of a "
             + "cache.",
@@ -45,6 +47,7 @@ enum Economy: InvariantCheck {
                 let revision = exchange.revision
             else { continue }
             if let before = received[row], before.revision == revision, !isNew(exchange, since: before, run),
+                !isDismissed(row, device, from: before.index, to: exchange.sentIndex),
                 !device.starts.contains(where: { $0.index > before.index && $0.index < end.index })
             {
                 return InvariantViolation(
@@ -76,6 +79,13 @@ enum Economy: InvariantCheck {
                 ($0.method == "DELETE" || $0.method == "POST") && RunFacts.isExecuted($0)
                     && $0.arrivedIndex > before.index
             }
+    }
+
+    /// Returns whether the user has dismissed a change of a note, whose content the client takes from the server then.
+    private static func isDismissed(_ row: String, _ device: RunFacts.Device, from start: Int, to end: Int) -> Bool {
+        device.actions.contains { action in
+            (start..<end).contains(action.moment.index) && action.words == ["calls", "dismiss", "of", Substring(row)]
+        }
     }
 
     private static func parallelIndex(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {

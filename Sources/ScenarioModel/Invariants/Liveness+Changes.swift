@@ -5,7 +5,7 @@ extension Liveness {
     /// Returns a change that a device does not send at once, although its last exchange has succeeded and nothing is in
     /// flight.
     static func unsent(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
-        guard !device.isProgram, !device.actions.contains(where: { $0.words.first == "pins" }) else { return nil }
+        guard device.isReference, !device.actions.contains(where: { $0.words.first == "pins" }) else { return nil }
         let spans = spans(device, run)
         var floor = Nanoseconds.zero
         var last: History.Exchange?

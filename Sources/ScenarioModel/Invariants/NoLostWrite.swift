@@ -60,7 +60,7 @@ enum NoLostWrite: InvariantCheck {
         _ run: RunFacts
     ) -> Bool {
         // A program does not publish what it keeps.
-        guard !device.isProgram, change.kind == "creates" || change.kind == "edits",
+        guard device.isReference, change.kind == "creates" || change.kind == "edits",
             let accepted = acceptedRow(change, device, run), !accepted.isDeleted, let text = accepted.text
         else { return true }
         return shown.text == text || shown.kept.contains(text)

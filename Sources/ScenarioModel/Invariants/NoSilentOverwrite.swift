@@ -26,7 +26,7 @@ enum NoSilentOverwrite: InvariantCheck {
 
     /// Returns the first write that a device has sent while it showed a conflict of the note.
     private static func undecided(_ run: RunFacts) -> InvariantViolation? {
-        for device in run.devices where !device.isProgram && !run.sendsRequests(device.name) {
+        for device in run.devices where device.isReference && !run.sendsRequests(device.name) {
             for index in device.exchanges {
                 let exchange = run.exchanges[index]
                 guard let row = exchange.row, RunFacts.isWrite(exchange), !run.heldBack.contains(exchange.id),

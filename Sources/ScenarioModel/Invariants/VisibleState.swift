@@ -115,7 +115,7 @@ enum VisibleState: InvariantCheck {
     private static let serverErrorsMin = 2
 
     private static func falseError(_ device: RunFacts.Device, _ run: RunFacts) -> InvariantViolation? {
-        if device.isProgram { return nil }
+        if !device.isReference { return nil }
         for (name, changes) in device.rows.sorted(by: { $0.key < $1.key }) {
             var since = -1
             for change in changes {

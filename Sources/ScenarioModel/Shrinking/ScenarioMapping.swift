@@ -28,6 +28,11 @@ struct ScenarioMapping {
             Scenario.SeedNote(
                 row: row(note.row), title: note.title.map(text), text: note.text.map(text), revision: note.revision)
         }
+        result.records = scenario.records.map { record in
+            Scenario.SeedRecord(
+                row: row(record.row), kind: record.kind, parent: record.parent.map(row), title: record.title.map(text),
+                text: record.text.map(text), isApproved: record.isApproved)
+        }
         result.devices = scenario.devices.map { device in
             Scenario.Device(
                 name: actor(device.name), user: device.user, startsSynced: device.startsSynced, client: device.client,

@@ -195,7 +195,8 @@ extension Explorer {
         case .failure(let end): return end.status
         case .success(let plan):
             let entries =
-                options.mutants.isEmpty ? MutantGallery.entries : options.mutants.map(MutantGallery.entry)
+                options.mutants.isEmpty
+                ? MutantGallery.entries(for: plan.seed.swarm.base) : options.mutants.map(MutantGallery.entry)
             return try await GalleryExploration(
                 seed: plan.seed, seeds: plan.seeds, entries: entries, console: console, isJSON: options.isJSON,
                 shrinks: options.shrinksGallery

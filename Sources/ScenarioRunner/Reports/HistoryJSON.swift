@@ -138,16 +138,31 @@ public struct HistoryJSON: Sendable {
             ("removed", JSONText.array(removed.map { JSONText.string($0) })), ("screen", JSONText.string(screen.name)),
             ("dialog", JSONText.string(screen.dialog)), ("toast", JSONText.string(screen.toast)),
             ("controls", screen.controls.map { JSONText.array($0.map { JSONText.string($0) }) } ?? "null"),
+        ] + Self.patternMembers(screen)
+    }
+
+    /// Returns the values that only clients with offline patterns publish.
+    private static func patternMembers(_ screen: History.ScreenState) -> Members {
+        guard screen.error != nil || screen.hasMarker != nil else { return [] }
+        return [
+            ("error", JSONText.string(screen.error)), ("marker", screen.hasMarker.map { "\($0)" } ?? "null"),
+            ("fields", screen.fields.map { JSONText.array($0.map { JSONText.string($0) }) } ?? "null"),
         ]
     }
 
+    private static func patternMembers(_ row: History.DeviceState.Row) -> Members {
+        guard row.error != nil || row.hasMarker != nil else { return [] }
+        return [("error", JSONText.string(row.error)), ("marker", row.hasMarker.map { "\($0)" } ?? "null")]
+    }
+
     private func object(_ row: History.DeviceState.Row) -> String {
-        JSONText.object([
-            ("note", JSONText.string(row.name)), ("title", text(row.title)), ("text", text(row.text)),
-            ("icon", JSONText.string(row.icon)), ("deleted", "\(row.isDeleted)"),
-            ("kept", JSONText.array(row.kept.map { text($0) })), ("opacity", JSONText.string(row.opacity)),
-            ("struck", row.isStruck.map { "\($0)" } ?? "null"),
-        ])
+        JSONText.object(
+            [
+                ("note", JSONText.string(row.name)), ("title", text(row.title)), ("text", text(row.text)),
+                ("icon", JSONText.string(row.icon)), ("deleted", "\(row.isDeleted)"),
+                ("kept", JSONText.array(row.kept.map { text($0) })), ("opacity", JSONText.string(row.opacity)),
+                ("struck", row.isStruck.map { "\($0)" } ?? "null"),
+            ] + Self.patternMembers(row))
     }
 
     private func serverRow(_ row: History.ServerRow) -> String {

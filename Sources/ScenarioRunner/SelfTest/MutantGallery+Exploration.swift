@@ -27,6 +27,14 @@ extension MutantGallery {
             case .deletedNameCreatedAgain: .deletesStick
             default: .noSilentOverwrite
             }
+        case .pattern: .visibleState
+        }
+    }
+
+    /// Returns the entries of mutants that a scenario's clients and server can have.
+    static func entries(for scenario: Scenario) -> [Entry] {
+        entries.filter { entry in
+            if case .pattern = entry.mutant { scenario.hasExpenseClient } else { !scenario.hasExpenseClient }
         }
     }
 }

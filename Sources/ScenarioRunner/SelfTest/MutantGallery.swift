@@ -67,6 +67,7 @@ public enum MutantGallery {
         switch mutant {
         case .client(let mutant): entry(of: mutant)
         case .server(let mutant): entry(of: mutant)
+        case .pattern(let mutant): entry(of: mutant)
         }
     }
 }

@@ -49,6 +49,7 @@ public struct FailureFile: Sendable {
         named.contract = scenario.contract
         named.tokenLife = scenario.tokenLife
         named.notes = scenario.notes
+        named.records = scenario.records
         named.fill = scenario.fill
         named.devices = scenario.devices
         named.policy = scenario.policy

@@ -1,0 +1,187 @@
+//  ClientSockets: the sockets of a client's state machine.
+//
+//  Owns: connecting, writing, closing, and the inputs that follow from them.
+//
+//  Does not own: HTTP and its timeouts (HTTPWire), decisions (SyncEngine, PatternEngine), stores.
+
+internal import Foundation
+public import HTTPWire
+public import NIOCore
+internal import NIOPosix
+
+/// The sockets of a client on an event loop: executes the actions of a `ClientMachine` that concern connections. Not thread
+/// safe; used on its event loop only.
+public final class ClientChannels {
+    /// What becomes of a connection, for observers.
+    public enum Activity: Sendable {
+        /// The client has started to open a connection.
+        case attempted(HTTPConnectionID)
+        /// The connection is established from this port of the client.
+        case connected(HTTPConnectionID, localPort: Int)
+        /// The attempt has failed, or the client's socket is closed, by the client or by its peer.
+        case ended(HTTPConnectionID)
+    }
+
+    /// Where connections lead to.
+    public struct Target: Sendable {
+        /// The server's host name or address.
+        public var host: String
+        /// The server's port.
+        public var port: Int
+        /// Returns whether the host name resolves at present; called before each connection.
+        public var isHostResolvable: @Sendable () -> Bool
+
+        /// Creates a target.
+        public init(host: String, port: Int, isHostResolvable: @escaping @Sendable () -> Bool = { true }) {
+            self.host = host
+            self.port = port
+            self.isHostResolvable = isHostResolvable
+        }
+    }
+
+    private let target: Target
+    private let eventLoop: any EventLoop
+    private let onActivity: (Activity) -> Void
+    /// Receives the inputs of the machine.
+    public var onInput: (ClientInput) -> Void = { _ in }
+    private var channels: [HTTPConnectionID: any Channel] = [:]
+    /// Connections that are being opened; one that the machine closes meanwhile is closed as soon as it is open.
+    private var dialing: Set<HTTPConnectionID> = []
+
+    /// The size of the socket's send buffer in bytes. A small one shows how much of a request has been sent.
+    private static let sendBufferBytes = 64 << 10
+    /// The size of a write in bytes; each is reported when the kernel has it.
+    private static let writeBytesMax = 16 << 10
+    /// Longer than the machine's own timeout.
+    private static let connectTimeout = TimeAmount.seconds(60)
+
+    /// Creates the sockets of a client without connections.
+    public init(to target: Target, on eventLoop: any EventLoop, onActivity: @escaping (Activity) -> Void) {
+        self.target = target
+        self.eventLoop = eventLoop
+        self.onActivity = onActivity
+    }
+
+    /// Opens a connection.
+    public func connect(_ id: HTTPConnectionID) {
+        onActivity(.attempted(id))
+        guard target.isHostResolvable() else {
+            onActivity(.ended(id))
+            return onInput(.connectFailed(id, .nameNotFound))
+        }
+        dialing.insert(id)
+        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        ClientBootstrap(group: eventLoop)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelOption(.socketOption(.so_sndbuf), value: Self.sendBufferBytes)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(ConnectionHandler(id, of: bound.value))
+                }
+            }
+            .connectTimeout(Self.connectTimeout)
+            .connect(host: target.host, port: target.port)
+            .assumeIsolated()
+            .whenComplete { result in
+                switch result {
+                case .success(let channel):
+                    guard self.dialing.remove(id) != nil else { return channel.close(promise: nil) }
+                    self.channels[id] = channel
+                    self.onActivity(.connected(id, localPort: channel.localAddress?.port ?? 0))
+                    self.onInput(.connected(id))
+                case .failure(let error):
+                    guard self.dialing.remove(id) != nil else { return }
+                    self.onActivity(.ended(id))
+                    self.onInput(.connectFailed(id, Self.reason(of: error)))
+                }
+            }
+    }
+
+    /// Writes bytes in pieces, each reported when the kernel has it.
+    public func write(_ bytes: ByteBuffer, on id: HTTPConnectionID) {
+        guard let channel = channels[id] else { return }
+        var rest = bytes
+        while let piece = rest.readSlice(length: min(rest.readableBytes, Self.writeBytesMax)),
+            piece.readableBytes > 0
+        {
+            channel.write(piece).assumeIsolated().whenSuccess { self.onInput(.written(piece.readableBytes, id)) }
+        }
+        channel.flush()
+    }
+
+    /// Closes a connection; with a RST if abortive.
+    public func close(_ id: HTTPConnectionID, isAbortive: Bool) {
+        onActivity(.ended(id))
+        dialing.remove(id)
+        guard let channel = channels.removeValue(forKey: id) else { return }
+        if isAbortive, let options = channel as? any SocketOptionProvider {
+            // Closing then sends a RST.
+            _ = options.setSoLinger(linger(l_onoff: 1, l_linger: 0))
+        }
+        channel.close(promise: nil)
+    }
+
+    /// Closes all connections, as the end of the process would.
+    public func closeAll() {
+        for (id, channel) in channels.sorted(by: { $0.key < $1.key }) {
+            onActivity(.ended(id))
+            channel.close(promise: nil)
+        }
+        channels = [:]
+        for id in dialing.sorted() { onActivity(.ended(id)) }
+        dialing = []
+    }
+
+    fileprivate func closed(_ id: HTTPConnectionID, how: HTTPCloseReason) {
+        guard channels.removeValue(forKey: id) != nil else { return }
+        onActivity(.ended(id))
+        onInput(.closed(id, how))
+    }
+
+    private static func reason(of error: any Error) -> HTTPConnectError {
+        if let error = error as? IOError {
+            switch error.errnoCode {
+            case ECONNREFUSED: return .refused
+            case ENETUNREACH, EHOSTUNREACH: return .unreachable
+            case ETIMEDOUT: return .timedOut
+            default: break
+            }
+        }
+        if let error = error as? NIOConnectionError {
+            if error.connectionErrors.isEmpty { return .nameNotFound }
+            if let first = error.connectionErrors.first?.error { return reason(of: first) }
+        }
+        return .other("\(error)")
+    }
+}
+
+/// The channel handler of one connection.
+private final class ConnectionHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let id: HTTPConnectionID
+    private unowned let channels: ClientChannels
+    private var error: (any Error)?
+
+    init(_ id: HTTPConnectionID, of channels: ClientChannels) {
+        self.id = id
+        self.channels = channels
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        channels.onInput(.received(unwrapInboundIn(data), id))
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        self.error = error
+        context.close(promise: nil)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        if let error = error as? IOError {
+            channels.closed(id, how: error.errnoCode == ECONNRESET ? .reset : .other("\(error)"))
+        } else {
+            channels.closed(id, how: .fin)
+        }
+    }
+}

@@ -1,0 +1,277 @@
+public import Determinism
+internal import JSON
+
+/// Results of requests.
+extension PatternEngine {
+    /// A response of the service to the request with this number.
+    public mutating func responseReceived(_ response: PatternResponse, to number: Int, at now: Instant) {
+        guard let activity = exchanges.removeValue(forKey: number) else { return }
+        let wasOffline = isOffline
+        reachability.responseReceived()
+        if let seconds = response.retryAfterSeconds, !(200...299).contains(response.status) {
+            notBefore = max(notBefore ?? now, now + .seconds(Int64(seconds)))
+        }
+        switch activity {
+        case .write(let sequence): written(sequence, response, at: now)
+        case .updates: updated(response, at: now)
+        case .probe: break
+        case .submit(let form, let operation): submitted(form, operation, response, at: now)
+        case .status(let form, let operation): statusReceived(form, operation, response, at: now)
+        case .page(let name): pageReceived(name, response)
+        }
+        connectivityChanged(from: wasOffline, at: now)
+        pump(at: now)
+    }
+
+    /// The request with this number has no response of the service.
+    ///
+    /// - Parameter wasSent: Whether the server may have executed the request.
+    public mutating func requestFailed(_ number: Int, wasSent: Bool, at now: Instant) {
+        guard let activity = exchanges.removeValue(forKey: number) else { return }
+        let wasOffline = isOffline
+        reachability.requestFailed(at: now, random: &random)
+        lost(activity, wasSent: wasSent, at: now)
+        connectivityChanged(from: wasOffline, at: now)
+        pump(at: now)
+    }
+
+    /// Applies what follows from a new belief: after an outage the write queue is sent first, then what was missed is read.
+    mutating func connectivityChanged(from wasOffline: Bool, at now: Instant) {
+        guard wasOffline != isOffline else { return }
+        if isOffline {
+            if case .page = screen {
+                // Content that may be stale is not kept.
+                if !mutants.contains(.stalePageOffline) { page = .loading }
+                wantsPage = true
+            }
+        } else {
+            failures = 0
+            retryAt = nil
+            statusRetries = [:]
+            wantsUpdates = true
+        }
+    }
+
+    /// Schedules what failed without a result once more.
+    mutating func lost(_ activity: PatternRequest.Activity, wasSent: Bool, at now: Instant) {
+        switch activity {
+        case .write: delay(at: now)
+        case .updates:
+            wantsUpdates = true
+            delay(at: now)
+        case .probe: break
+        case .submit(let form, let operation):
+            guard var draft = drafts[form], draft.operation == operation else { return }
+            if !wasSent {
+                draft.submission = .editing
+                formErrors[form] = PatternText.notSent
+            } else if mutants.contains(.formSentAgain) {
+                draft.operation = makeOperation()
+                draft.submission = .sending
+            } else {
+                draft.submission = .unknown
+            }
+            store(draft)
+        case .status(let form, _): delayStatus(of: form, at: now)
+        case .page:
+            guard case .page = screen else { return }
+            if isOffline { wantsPage = true } else { page = .failed }
+        }
+    }
+
+    private mutating func delay(at now: Instant) {
+        failures += 1
+        retryAt = now + Self.backoff.delay(afterFailures: failures, random: &random)
+    }
+
+    private mutating func delayStatus(of form: String, at now: Instant) {
+        let failures = (statusRetries[form]?.failures ?? 0) + 1
+        statusRetries[form] = (now + Self.backoff.delay(afterFailures: failures, random: &random), failures)
+    }
+
+    /// Whether a status says nothing about the request itself, so that the request is repeated (RFC 9110, RFC 6585, RFC
+    /// 8470). Credentials may be renewed, so 401 and 403 are among them.
+    private static func isTransient(_ status: Int) -> Bool {
+        [401, 403, 408, 425, 429, 502, 503, 504].contains(status)
+    }
+
+    // MARK: Writes
+
+    private mutating func written(_ sequence: Int, _ response: PatternResponse, at now: Instant) {
+        guard let index = writes.firstIndex(where: { $0.sequence == sequence }) else { return }
+        let write = writes[index]
+        if Self.isTransient(response.status) { return delay(at: now) }
+        // Another server error (5xx) may follow from this request.
+        if response.status >= 500 {
+            writes[index].serverErrors += 1
+            uncommitted.writes[sequence] = writes[index]
+            guard writes[index].serverErrors >= Self.serverErrorsMax else { return delay(at: now) }
+            reject(write, ["": PatternText.generic])
+        } else if (200...299).contains(response.status) {
+            accept(write, response.body)
+        } else if write.action == .delete, [404, 410].contains(response.status) {
+            removeWrite(sequence)
+            remove(write.record)
+        } else {
+            let errors = RecordFields(response.body["errors"]) ?? [:]
+            reject(write, errors.isEmpty ? ["": PatternText.generic] : errors)
+        }
+        failures = 0
+        retryAt = nil
+    }
+
+    private mutating func accept(_ write: QueuedWrite, _ body: JSONValue) {
+        removeWrite(write.sequence)
+        if mutants.contains(.pendingActionKept), write.action == .add { stuckPending.insert(write.record) }
+        if write.action == .delete {
+            remove(write.record)
+        } else if let record = StoredRecord(body["record"]), record.key == write.record {
+            apply(record)
+        } else {
+            // The server has executed the write, and the record is read instead.
+            wantsUpdates = true
+        }
+        guard case .integer(let update) = body["update"], case .integer(let previous) = body["previous"] else { return }
+        if Int(previous) == lastUpdate {
+            lastUpdate = Int(update)
+            uncommitted.lastUpdate = lastUpdate
+        } else if Int(update) > lastUpdate {
+            // Updates of other clients lie between.
+            wantsUpdates = true
+        }
+    }
+
+    /// Applies a record of the server, unless the client has a later one.
+    private mutating func apply(_ record: StoredRecord) {
+        if let known = records[record.key] {
+            if known.update > record.update { return }
+        } else if records.count >= Self.recordsMax {
+            return
+        }
+        var record = record
+        record.failure = records[record.key]?.failure
+        store(record)
+    }
+
+    /// Applies the failure data of a write that the server has rejected for good.
+    private mutating func reject(_ write: QueuedWrite, _ errors: RecordFields) {
+        removeWrite(write.sequence)
+        // Without feedback, the confirmed value is all that is shown from now on.
+        guard write.pattern == .optimisticWithPendingUI else { return }
+        var record =
+            records[write.record]
+            ?? StoredRecord(key: write.record, kind: write.kind, parent: write.parent, confirmed: nil)
+        if mutants.contains(.originalValueLost), write.action == .update, let confirmed = record.confirmed {
+            record.confirmed = confirmed.merging(write.fields)
+        }
+        var fields: RecordFields = record.confirmed == nil ? write.fields : [:]
+        if write.action == .add {
+            // What depends on the record is not sent either.
+            for later in writes where later.record == write.record {
+                fields = fields.merging(later.fields)
+                removeWrite(later.sequence)
+                if later.action == .delete { return remove(write.record) }
+            }
+        }
+        record.failure = StoredRecord.Failure(action: write.action, fields: fields, errors: errors)
+        store(record)
+    }
+
+    // MARK: Reads
+
+    private mutating func updated(_ response: PatternResponse, at now: Instant) {
+        guard response.status == 200, case .integer(let last) = response.body["last"] else {
+            wantsUpdates = true
+            return delay(at: now)
+        }
+        for update in response.body["updates"].array {
+            if let record = StoredRecord(update["record"]) {
+                apply(record)
+            } else if let key = update["deleted"].text.flatMap({ RecordKey($0) }) {
+                remove(key)
+            }
+        }
+        let hasAdvanced = Int(last) > lastUpdate
+        if Int(last) != lastUpdate {
+            lastUpdate = Int(last)
+            uncommitted.lastUpdate = lastUpdate
+        }
+        if response.body["more"] == .bool(true) {
+            wantsUpdates = true
+            // A server that repeats itself is not asked again at once.
+            if !hasAdvanced { return delay(at: now) }
+        }
+        failures = 0
+        retryAt = nil
+    }
+
+    private mutating func pageReceived(_ name: String, _ response: PatternResponse) {
+        // The user has left the page.
+        guard screen == .page(name) else { return }
+        guard response.status == 200, let fields = RecordFields(response.body["content"]) else {
+            page = .failed
+            return
+        }
+        page = .shown(fields)
+    }
+
+    // MARK: Forms
+
+    private mutating func submitted(
+        _ form: String, _ operation: String, _ response: PatternResponse, at now: Instant
+    ) {
+        guard var draft = drafts[form], draft.operation == operation else { return }
+        switch response.status {
+        case 200...299: return finish(form, at: now)
+        case 409:
+            // An earlier submission with other inputs was executed.
+            draft.submission = .unknown
+        case 500...599, 408, 425, 429:
+            draft.submission = .editing
+            formErrors[form] = PatternText.failed
+        default:
+            draft.submission = .editing
+            draft.operation = nil
+            draft.errors = RecordFields(response.body["errors"]) ?? [:]
+            if draft.errors.isEmpty { formErrors[form] = PatternText.failed }
+        }
+        store(draft)
+    }
+
+    private mutating func statusReceived(
+        _ form: String, _ operation: String, _ response: PatternResponse, at now: Instant
+    ) {
+        guard var draft = drafts[form], draft.operation == operation else { return }
+        if response.status == 200 {
+            finish(form, at: now)
+        } else if response.status == 404 {
+            // The request may still arrive, so that its operation id is kept.
+            draft.submission = .editing
+            formErrors[form] = PatternText.notSent
+            store(draft)
+        } else {
+            delayStatus(of: form, at: now)
+        }
+    }
+
+    private mutating func finish(_ form: String, at now: Instant) {
+        drafts[form] = nil
+        uncommitted.drafts[form] = .some(nil)
+        statusRetries[form] = nil
+        if screen == .form(form) { screen = .list }
+        toast = (PatternText.sent, now + Self.toastTime)
+        wantsUpdates = true
+    }
+}
+
+extension StoredRecord {
+    /// Creates a record from JSON; `nil` if it is none.
+    init?(_ json: JSONValue) {
+        guard let key = json["key"].text.flatMap({ RecordKey($0) }), let kind = json["kind"].text,
+            let fields = RecordFields(json["fields"]), case .integer(let update) = json["update"], update >= 0
+        else { return nil }
+        self.init(
+            key: key, kind: kind, parent: json["parent"].text.flatMap { RecordKey($0) }, confirmed: fields,
+            update: Int(update))
+    }
+}

@@ -1,0 +1,311 @@
+import Determinism
+import ExpenseService
+import JSON
+import PatternEngine
+import TestSupport
+import Testing
+
+@Suite struct PatternEngineTests {
+    private static let key = PatternClient.key
+
+    // MARK: Optimistic
+
+    @Test func aPinLooksFinishedOfflineAndIsSentOnceAfterARestart() throws {
+        var client = PatternClient(isOnline: false)
+        let count = client.sent.count
+        try client.perform(.update(Self.key("c1"), ["pinned": "true"]))
+        #expect(client.row("c1")?.fields["pinned"] == "true")
+        client.restart(isOnline: false)
+        #expect(client.row("c1").map { [$0.isGrey, $0.isPending, $0.error != nil] } == [false, false, false])
+        #expect(client.sent.count == count)
+        client.settle()
+        #expect(client.record("c1")?.text("pinned") == "true")
+        #expect(client.executed.filter { $0.hasPrefix("PATCH") } == ["PATCH /expense/records/c1"])
+    }
+
+    @Test func aPinThatTheServerRejectsShowsNoErrorAndTheServersValue() throws {
+        var client = PatternClient()
+        try client.perform(.update(Self.key("c1"), ["pinned": "maybe"]))
+        client.answer()
+        #expect(client.row("c1")?.fields["pinned"] == nil)
+        #expect(client.row("c1")?.error == nil && client.engine.outbox == 0)
+    }
+
+    // MARK: Optimistic with pending UI
+
+    @Test func anAddedExpenseIsGreyOfflineOnly() throws {
+        var client = PatternClient(isOnline: false)
+        try client.perform(.open(.record(Self.key("r1"))))
+        try client.perform(.add(Self.key("e2"), ["title": "Hotel", "amount": "80"]))
+        #expect(client.row("e2")?.isGrey == true)
+        client.settle()
+        #expect(client.row("e2")?.isGrey == false && client.record("e2") != nil)
+        client.setInterface(false)
+        #expect(client.row("e2")?.isGrey == false)
+    }
+
+    @Test func anAdditionThatIsRejectedStaysGreyWithAnErrorAndARedPathUntilItIsDismissed() throws {
+        var client = PatternClient()
+        try client.perform(.open(.record(Self.key("r1"))))
+        try client.perform(.add(Self.key("e2"), ["title": "Hotel", "amount": "800"]))
+        #expect(client.row("e2")?.isGrey == false)
+        client.settle()
+        #expect(client.row("e2")?.error == "amount: exceeds the limit of 500.00")
+        #expect(client.row("e2")?.isGrey == true && client.row("r1")?.hasMarker == true)
+        #expect(client.engine.view.screen.hasMarker && client.row("e1")?.hasMarker == false)
+        client.restart(isOnline: true)
+        #expect(client.row("e2")?.error != nil)
+        try client.perform(.dismiss(Self.key("e2")))
+        #expect(client.row("e2") == nil && client.row("r1")?.hasMarker == false)
+        #expect(!client.engine.view.screen.hasMarker)
+    }
+
+    @Test func aRejectedUpdateShowsTheConfirmedValueAlsoIfUpdatesAreStacked() throws {
+        var client = PatternClient()
+        try client.perform(.update(Self.key("e1"), ["amount": "700"]))
+        try client.perform(.update(Self.key("e1"), ["amount": "800"]))
+        #expect(client.row("e1")?.fields["amount"] == "800" && client.engine.outbox == 2)
+        client.answer()
+        #expect(client.row("e1")?.fields["amount"] == "800")
+        client.settle()
+        #expect(client.row("e1")?.fields["amount"] == "12.00" && client.row("e1")?.isGrey == false)
+        #expect(client.row("e1")?.error != nil)
+        try client.perform(.dismiss(Self.key("e1")))
+        #expect(client.row("e1")?.error == nil)
+    }
+
+    @Test func aDeletionHidesTheExpenseOnlineAndStrikesItThroughOffline() throws {
+        var client = PatternClient()
+        try client.perform(.delete(Self.key("e1")))
+        #expect(client.row("e1") == nil)
+        client.setInterface(false)
+        #expect(client.row("e1").map { [$0.isGrey, $0.isStruck] } == [true, true])
+        client.settle()
+        #expect(client.row("e1") == nil && client.record("e1") == nil)
+    }
+
+    @Test func anEditOfAnExpenseThatCouldNotBeAddedAddsIt() throws {
+        var client = PatternClient()
+        try client.perform(.open(.record(Self.key("r1"))))
+        try client.perform(.add(Self.key("e2"), ["title": "Hotel", "amount": "800"]))
+        client.settle()
+        try client.perform(.update(Self.key("e2"), ["amount": "300"]))
+        client.settle()
+        #expect(client.record("e2")?.text("amount") == "300" && client.row("e2")?.error == nil)
+    }
+
+    // MARK: The queue
+
+    @Test func writesAreSentOneAfterTheOtherAndReadsAfterThem() throws {
+        var client = PatternClient(isOnline: false)
+        try client.perform(.update(Self.key("e1"), ["amount": "1"]))
+        try client.perform(.update(Self.key("c1"), ["pinned": "true"]))
+        let count = client.sent.count
+        client.setInterface(true)
+        client.advance(by: PatternEngine.recoverySpread)
+        #expect(client.inFlight.count == 1)
+        client.settle()
+        #expect(
+            Array(client.sent.dropFirst(count)) == [
+                "PATCH /expense/records/e1", "PATCH /expense/records/c1", "GET /expense/updates?since=5",
+            ])
+    }
+
+    @Test func aWriteIsMarkedAsTriedInTheStoreBeforeItIsSent() throws {
+        var client = PatternClient()
+        try client.perform(.update(Self.key("e1"), ["amount": "1"]))
+        #expect(client.inFlight.count == 1 && client.state.writes.map(\.wasTried) == [true])
+    }
+
+    @Test func aWriteWhoseResponseIsLostIsRepeatedWithTheSameOperation() throws {
+        var client = PatternClient()
+        try client.perform(.update(Self.key("e1"), ["amount": "1"]))
+        let operation = client.inFlight.first?.operation
+        client.answer(.lostResponse)
+        #expect(client.inFlight.isEmpty)
+        client.advance(by: .seconds(1))
+        #expect(client.inFlight.first?.operation == operation)
+        client.settle()
+        #expect(client.record("e1")?.revision == 2)
+    }
+
+    @Test func serverErrorsParkAWriteAfterFiveAttemptsWithAnError() throws {
+        var client = PatternClient()
+        try client.perform(.update(Self.key("e1"), ["amount": "1"]))
+        for _ in 0..<5 {
+            client.answer(.status(500))
+            client.advance(by: .seconds(60))
+        }
+        client.answerAll()
+        #expect(client.engine.outbox == 0 && client.row("e1")?.error == PatternText.generic)
+        #expect(client.row("e1")?.fields["amount"] == "12.00")
+    }
+
+    @Test func overloadIsNeverTheEndOfAWrite() throws {
+        var client = PatternClient()
+        try client.perform(.update(Self.key("e1"), ["amount": "1"]))
+        for _ in 0..<50 {
+            client.answer(.status(503))
+            client.advance(by: .seconds(60))
+        }
+        #expect(client.engine.outbox == 1)
+        client.settle()
+        #expect(client.record("e1")?.text("amount") == "1")
+    }
+
+    @Test func updatesOfOthersBetweenAreRead() throws {
+        var client = PatternClient()
+        client.service.seed(
+            ExpenseRecord(key: "e9", kind: .expense, parent: "r1", fields: [("title", "Bus"), ("amount", "2")]),
+            owner: "ada")
+        try client.perform(.update(Self.key("e1"), ["amount": "1"]))
+        client.settle()
+        #expect(client.row("e9") != nil && client.executed.last == "GET /expense/updates?since=3")
+    }
+
+    @Test func aServerThatRepeatsItselfIsNotAskedAgainAtOnce() throws {
+        var client = PatternClient()
+        try client.perform(.sync)
+        for _ in 0..<3 {
+            let number = try #require(client.inFlight.first?.number)
+            client.inFlight = []
+            client.engine.responseReceived(
+                PatternResponse(status: 200, body: ["last": 3, "more": true, "updates": []]), to: number, at: client.now
+            )
+            client.take()
+            #expect(client.inFlight.isEmpty)
+            client.advance(by: .seconds(60))
+        }
+    }
+
+    // MARK: Blocking form
+
+    @Test func aFormIsInertOfflineAndKeepsItsInputs() throws {
+        var client = PatternClient(isOnline: false)
+        let count = client.sent.count
+        try client.perform(.open(.form("transfer")))
+        try client.perform(.fill(["to": "Bo", "amount": "20"]))
+        for _ in 0..<3 { try client.perform(.submit) }
+        #expect(client.engine.view.screen.error == PatternText.offline)
+        #expect(!client.engine.view.screen.controls.contains("submit"))
+        client.restart(isOnline: false)
+        try client.perform(.open(.form("transfer")))
+        #expect(client.engine.view.screen.fields["to"] == "Bo")
+        client.settle()
+        #expect(client.sent.dropFirst(count).allSatisfy { $0.hasPrefix("GET") })
+        try client.perform(.submit)
+        client.settle()
+        #expect(client.executed.filter { $0.hasPrefix("POST") }.count == 1)
+        #expect(client.engine.view.screen.name == "list" && client.state.drafts.isEmpty)
+    }
+
+    @Test func aFormWhoseResponseIsLostAsksForTheResultAndIsNotSentAgain() throws {
+        var client = PatternClient()
+        try client.perform(.open(.form("transfer")))
+        try client.perform(.fill(["to": "Bo", "amount": "20"]))
+        try client.perform(.submit)
+        client.answer(.lostResponse)
+        #expect(client.engine.view.screen.dialog == PatternText.unknownResult)
+        // The question for the result is repeated with growing delays.
+        while let request = client.inFlight.first, case .status = request.activity, client.sent.count < 20 {
+            client.answer(.status(503))
+            client.advance(by: .seconds(60))
+        }
+        #expect(client.pastDeadlines == 0)
+        client.settle()
+        #expect(client.executed.filter { $0.hasPrefix("POST") }.count == 1)
+        #expect(client.engine.view.screen.dialog == nil && client.engine.view.screen.name == "list")
+    }
+
+    @Test func aFormOfWhichNothingArrivedCanBeSubmittedAgainUnderTheSameOperation() throws {
+        var client = PatternClient()
+        try client.perform(.open(.form("transfer")))
+        try client.perform(.fill(["to": "Bo", "amount": "20"]))
+        try client.perform(.submit)
+        let operation = client.inFlight.first?.operation
+        client.answer(.lostRequest)
+        #expect(client.engine.view.screen.error == PatternText.notSent)
+        client.settle()
+        try client.perform(.submit)
+        #expect(client.inFlight.first?.operation == operation)
+    }
+
+    @Test func aFormShowsTheServersMessagesByField() throws {
+        var client = PatternClient()
+        try client.perform(.open(.form("transfer")))
+        try client.perform(.fill(["amount": "900"]))
+        try client.perform(.submit)
+        client.settle()
+        #expect(
+            client.engine.view.screen.error == "amount: exceeds the balance of 100.00; to: is missing")
+        #expect(client.engine.view.screen.fields["amount"] == "900")
+    }
+
+    // MARK: Blocking page
+
+    @Test func aPageHasNoStaleContentOfflineAndLoadsByItselfAfterwards() throws {
+        var client = PatternClient()
+        try client.perform(.open(.page("balance")))
+        client.settle()
+        #expect(client.engine.view.screen.fields["balance"] == "100.00")
+        client.setInterface(false)
+        #expect(client.engine.view.screen.fields.isEmpty && client.engine.view.screen.error == PatternText.offline)
+        client.setInterface(true)
+        client.advance(by: PatternEngine.recoverySpread)
+        while let request = client.inFlight.first {
+            client.answer(request.activity == .page("balance") ? .status(500) : .answered)
+        }
+        #expect(client.engine.view.screen.controls.contains("retry"))
+        #expect(client.engine.view.screen.error == PatternText.failed)
+        try client.perform(.retry)
+        client.settle()
+        #expect(client.engine.view.screen.fields["balance"] == "100.00")
+    }
+
+    // MARK: Properties
+
+    @Test(arguments: randomSeeds(60)) func everyWriteTakesEffectOnceInEveryHistory(_ seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var client = PatternClient(seed: seed)
+        try client.perform(.open(.record(Self.key("r1"))))
+        var isUp = true
+        var expected: [String: String] = ["e1": "12.00"]
+        var number = 10
+        for _ in 0..<60 {
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0:
+                number += 1
+                if client.engine.view.screen.record == nil { try client.perform(.open(.record(Self.key("r1")))) }
+                try client.perform(.add(Self.key("e\(number)"), ["title": "T", "amount": "5"]))
+                expected["e\(number)"] = "5"
+            case 1, 2:
+                guard let name = expected.keys.sorted().randomElement(using: &random) else { continue }
+                let amount = "\(Int.random(in: 1..<400, using: &random))"
+                try client.perform(.update(Self.key(name), ["amount": amount]))
+                expected[name] = amount
+            case 3:
+                guard let name = expected.keys.sorted().randomElement(using: &random) else { continue }
+                try client.perform(.delete(Self.key(name)))
+                expected[name] = nil
+            case 4:
+                isUp.toggle()
+                client.setInterface(isUp)
+            case 5: client.restart(isOnline: isUp)
+            case 6: client.answer(.lostResponse)
+            case 7: client.answer(.status(503))
+            case 8: client.answer()
+            default: _ = client.advanceToDeadline()
+            }
+            // The user sees the own changes, whatever has been sent.
+            let shown = client.engine.view.rows.filter { $0.key.text.hasPrefix("e") && !$0.isDeleted }
+            #expect(
+                Dictionary(uniqueKeysWithValues: shown.map { ($0.key.text, $0.fields["amount"]!) }) == expected,
+                "seed \(seed)")
+        }
+        client.settle()
+        let found = client.service.records(of: "ada").filter { $0.kind == .expense }
+        #expect(
+            Dictionary(uniqueKeysWithValues: found.map { ($0.key, $0.text("amount")!) }) == expected, "seed \(seed)")
+        #expect(client.engine.isSettled && client.pastDeadlines == 0, "seed \(seed)")
+    }
+}

@@ -1,0 +1,47 @@
+import ConfigFiles
+import PatternEngine
+import ScenarioModel
+import ScenarioWorld
+import SimulatedWorld
+import Testing
+
+/// The built-in scenarios of the expense app.
+@Suite struct ExpenseScenarioTests {
+    private static let names = [
+        "expense-missed-updates", "expense-queue", "pattern-a-pin", "pattern-b-add-fails", "pattern-b-delete-fails",
+        "pattern-b-no-flicker", "pattern-b-update-fails", "pattern-c-form", "pattern-c-form-corrected",
+        "pattern-d-page",
+    ]
+
+    @Test(arguments: names) func allRunsPassWithTheSameEventsAgain(_ name: String) throws {
+        for scenario in try ScenarioCatalogue.scenario(name).runs(ofVariant: nil) {
+            let first = try SimulatedRun.run(scenario)
+            let failed = first.verdict.checks.filter { if case .pass = $0.outcome { false } else { true } }
+            #expect(first.verdict.result == .pass, "\(scenario.fullName): \(failed.map(\.description))")
+            #expect(try SimulatedRun.run(scenario).digest == first.digest, "\(scenario.fullName)")
+        }
+    }
+
+    @Test(arguments: PatternMutant.allCases) func aScenarioDetectsEachMutant(_ mutant: PatternMutant) throws {
+        let runs = try Self.names.flatMap { try ScenarioCatalogue.scenario($0).runs(ofVariant: nil) }
+        let failed = try runs.filter { try SimulatedRun.run($0, mutants: [.pattern(mutant)]).verdict.result == .fail }
+        #expect(Set(failed.map(\.name)).count >= 2, "\(failed.map(\.fullName))")
+    }
+
+    /// The user acts again if the app was killed before the commit of an act.
+    @Test(arguments: ["pattern-a-pin", "pattern-b-update-fails", "pattern-b-delete-fails"])
+    func aKillAtACommitBoundaryLeadsToTheSameEnd(_ name: String) throws {
+        for scenario in try ScenarioCatalogue.scenario(name).runs(ofVariant: "none") {
+            let sweep = try KillSweep(scenario)
+            #expect(sweep.differences.isEmpty && sweep.kills > 1, "\(sweep.differences)")
+        }
+    }
+
+    @Test func theFormatKnowsTheValuesOfTheApp() {
+        #expect(ExpenseClient.dialogs == ["none", PatternText.sending, PatternText.unknownResult])
+        #expect(ExpenseClient.toasts == ["none", PatternText.sent])
+        let app = AppModel.expense
+        #expect(ExpenseClient.screens == ["list"] + app.forms.map(\.name) + app.pages.map(\.name))
+        #expect(ExpenseClient.Call.fill.arguments == app.forms.flatMap(\.fields))
+    }
+}
