@@ -59,8 +59,10 @@ enum NoBlocking: InvariantCheck {
                 let exchange = run.exchanges[index]
                 // Changes wait for their own attempts, and for those of others that the server has not rejected.
                 let isBusy = attempts.contains { $0.key != exchange.row && $0.value > exchange.sentIndex }
-                // A process that is killed after each rejection has no time for other changes.
-                let isNew = device.starts.contains { $0.index > lastIndex && $0.index < exchange.sentIndex }
+                // A process that is killed after each rejection, or cut off, has no time for other changes.
+                let isNew =
+                    device.starts.contains { $0.index > lastIndex && $0.index < exchange.sentIndex }
+                    || device.beliefs.contains { $0 > lastIndex && $0 < exchange.sentIndex }
                 lastIndex = exchange.sentIndex
                 for (row, entry) in pending where isBusy || isNew { pending[row] = (entry.since, rejections) }
                 while let change = changes.first, change.index < exchange.sentIndex {
