@@ -59,6 +59,11 @@ enum Liveness: InvariantCheck {
                 read = nil
                 continue
             }
+            if end - exchange.sentAt > edgeMax {
+                // The client waits for a response that a bad link delays.
+                if let found = check(to: exchange.sentAt) { return found }
+                read = nil
+            }
             if let held = run.heldUntil(exchange) { (floor, read) = (max(floor, held), nil) }
             if end >= floor { read = read ?? end }
         }
