@@ -55,6 +55,8 @@ enum NoBlocking: InvariantCheck {
             var lastIndex = -1
             // The ends of the attempts of notes.
             var attempts: [String: Int] = [:]
+            // The times until which notes may wait for the delay after their own last attempt.
+            var delayed: [String: Nanoseconds] = [:]
             for index in device.exchanges {
                 let exchange = run.exchanges[index]
                 // Changes wait for their own attempts, and for those of others that the server has not rejected.
@@ -79,7 +81,9 @@ enum NoBlocking: InvariantCheck {
                 // Its own attempt ends the wait of a note.
                 if let entry = pending[row] { pending[row] = (entry.since, rejections) }
                 attempts[row] = exchange.end?.index ?? .max
-                if let found = blocked(by: row, rejections, pending, device, exchange) { return found }
+                delayed[row] = (exchange.end?.time ?? exchange.sentAt) + device.policy.longestDelay
+                let waiting = pending.filter { delayed[$0.key] ?? .zero < exchange.sentAt }
+                if let found = blocked(by: row, rejections, waiting, device, exchange) { return found }
                 if isRejected(exchange, run) {
                     rejections[row, default: 0] += 1
                     pending[row]?.before = rejections
