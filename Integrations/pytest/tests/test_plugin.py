@@ -150,3 +150,14 @@ def test_second(network):
 """)
     result.assert_outcomes(failed=1, passed=1)
     result.stdout.fnmatch_lines(["*the server has ended*"])
+
+
+def test_the_command_that_repeats_a_test_has_its_path_from_the_working_directory(run, pytester, monkeypatch):
+    monkeypatch.chdir(pytester.mkdir("elsewhere"))
+    result = run("""
+@pytest.mark.network("edge")
+def test_fails(network):
+    assert False
+""", "../test_inner.py")
+    result.assert_outcomes(failed=1)
+    assert "repeat with: pytest ../test_inner.py::test_fails --slowlane-seed " in result.stdout.str()

@@ -191,6 +191,13 @@ def pytest_runtest_call(item):
     pytest.fail(text, pytrace=False)
 
 
+def _argument(item):
+    """Returns the argument of pytest that selects a test: its identifier with the path from the working directory."""
+    path, *names = item.nodeid.split("::", 1)
+    path = os.path.relpath(item.config.rootpath / path, item.config.invocation_params.dir)
+    return "::".join([path.replace(os.sep, "/"), *names])
+
+
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_makereport(item):
     outcome = yield
@@ -200,5 +207,5 @@ def pytest_runtest_makereport(item):
         return
     lines = [line for network in networks for line in network.describe()]
     lines.append("repeat with: pytest %s --slowlane-seed %d" % (
-        shlex.quote(item.config.cwd_relative_nodeid(item.nodeid)), item.config.stash[_state].seed))
+        shlex.quote(_argument(item)), item.config.stash[_state].seed))
     report.sections.append(("slowlane network", "\n".join(lines)))
