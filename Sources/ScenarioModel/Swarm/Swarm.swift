@@ -77,7 +77,7 @@ public struct Swarm: Sendable {
             let delay = Nanoseconds.milliseconds(10 + random.integer(below: 1 + (1 << (3 + random.integer(below: 12)))))
             return Scenario.Device(
                 name: device.name, user: device.user, startsSynced: device.startsSynced, client: device.client,
-                network: network, restartsAfter: isKilled ? delay : device.restartsAfter,
+                settings: device.settings, network: network, restartsAfter: isKilled ? delay : device.restartsAfter,
                 isRestored: device.isRestored && configuration.departed != device.name, location: device.location)
         }
     }
