@@ -20,9 +20,11 @@ extension ScenarioDirector {
 
     /// Executes the part of a fault that is not the link's.
     mutating func faultFired(_ index: Int, _ exchange: Int, _ point: Scenario.Fault.Point?) {
-        guard scenario.faults.indices.contains(index), let device = faultDevices.removeValue(forKey: exchange),
-            phase == .script
-        else { return }
+        guard scenario.faults.indices.contains(index) else { return }
+        if case .reply(let reply) = scenario.faults[index].action, Self.rejections.contains(reply.status) {
+            rejectedExchanges.insert(exchange)
+        }
+        guard let device = faultDevices.removeValue(forKey: exchange), phase == .script else { return }
         switch scenario.faults[index].action {
         // At the other points the link holds the connection until the client has been killed.
         case .kill(let named): kill(named ?? device, atOnce: point == .stored)
@@ -31,6 +33,31 @@ extension ScenarioDirector {
         case .close where point == .stored:
             order(.closeConnection(exchange: exchange, device: device, isAbort: false))
         case .cut, .close, .mute, .hold, .trickle, .reply: break
+        }
+    }
+
+    /// The time that a user takes to sign in again.
+    private static let signInDelay = Nanoseconds.seconds(1)
+    /// The statuses with which a server rejects credentials (RFC 9110, 15.5.2 and 15.5.4).
+    private static let rejections: Set<Int> = [401, 403]
+
+    /// Records a response. A client whose credentials a fault has rejected may send nothing until its user acts.
+    mutating func noteRejection(of exchange: Int, _ status: Int) {
+        guard rejectedExchanges.remove(exchange) != nil, Self.rejections.contains(status),
+            let actor = exchanges[exchange], actors.indices.contains(actor)
+        else { return }
+        actors[actor].signInAt = now + Self.signInDelay
+    }
+
+    /// Lets the users of clients sign in again whose credentials a fault has rejected: its response may arrive after the
+    /// sync at the beginning of the phase.
+    mutating func signInAgain() {
+        for index in actors.indices {
+            guard let time = actors[index].signInAt, time <= now else { continue }
+            actors[index].signInAt = nil
+            guard actors[index].mustConverge, actors[index].act == nil else { continue }
+            actors[index].isSettled = false
+            order(.perform(newAct(step: nil, index), actor: actors[index].name, .sync))
         }
     }
 

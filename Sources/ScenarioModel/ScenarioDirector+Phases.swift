@@ -80,6 +80,8 @@ extension ScenarioDirector {
         order(.disarmFaults)
         for index in actors.indices {
             actors[index].timeline = nil
+            // The first sync of the phase ends earlier pauses.
+            actors[index].signInAt = nil
             guard actors[index].device?.isRestored == true else { continue }
             let name = actors[index].name
             order(.setConditions(device: name, .clear, link: "clear"))

@@ -17,6 +17,7 @@ extension ScenarioDirector {
         }
         now = actual
         if phase != .script, let deadline = phaseDeadline, now >= deadline { phaseTimedOut() }
+        if phase == .quiesce { signInAgain() }
         if phase == .script { proceed() }
     }
 

@@ -119,6 +119,8 @@ public struct ScenarioDirector: Sendable {
         var isRunning: Bool
         /// Whether it has nothing to send or fetch.
         var isSettled = false
+        /// The time at which its user signs in again after a fault has rejected the credentials; `nil` for never.
+        var signInAt: Instant?
         /// Whether it has an exchange in flight that the history may not have yet, or a change to commit.
         var isBusy = false
         /// Actions that wait for the end of the actor's current act.
@@ -172,6 +174,8 @@ public struct ScenarioDirector: Sendable {
     var storedFaults = StoredFaults()
     /// The device of each exchange to which a fault applies.
     var faultDevices: [Int: String] = [:]
+    /// The exchanges to which a fault responds for the server that the credentials are wrong.
+    var rejectedExchanges: Set<Int> = []
     /// What each device can still learn from the server; devices have the first indices of ``actors``.
     var knowledge: ServerKnowledge
     var acts: [ActID: Act] = [:]
@@ -264,7 +268,10 @@ public struct ScenarioDirector: Sendable {
 
     /// The time of the next ``advance(to:)``; `nil` if the director waits for facts only, or the run has ended.
     public var nextDeadline: Instant? {
-        guard phase == .script, let start else { return phaseDeadline }
+        guard phase == .script, let start else {
+            let signIn = phase == .quiesce ? actors.compactMap(\.signInAt).min() : nil
+            return phaseDeadline.map { min($0, signIn ?? $0) }
+        }
         var next = start + min(scenario.limit, scenario.healAt ?? scenario.limit)
         if let step = plan.nextDeadline { next = min(next, start + step) }
         if let reaction = reactions.nextDeadline { next = min(next, start + reaction) }
@@ -395,6 +402,7 @@ public struct ScenarioDirector: Sendable {
             strayWrites[id] = nil
             knowledge.responded(to: id) { actors[$0].isSettled }
         case .responseReceived(let id, let status):
+            noteRejection(of: id, status)
             if let missed = storedFaults.responseReceived(id) { faults.missed(missed) }
             ended(id, isSuccess: status < 400)
         case .failed(let id):

@@ -138,7 +138,7 @@ import Testing
         var nothing = DirectionConditions.clear
         nothing.loss = .one
         let dead = Timeline.NamedConditions("dead", Conditions(up: nothing, down: nothing))
-        func violation(attempts: Int, actions: Int = 0, isFlap: Bool = false) -> String? {
+        func violation(attempts: Int, actions: Int = 0, isFlap: Bool = false, reply: String? = nil) -> String? {
             var run = HandwrittenRun()
             let phase: Timeline.Phase = isFlap ? .flap([.init(dead, .seconds(20))], jitter: .zero) : .hold(dead)
             run.scenario.devices = [
@@ -149,6 +149,18 @@ import Testing
             run.link(0, "A", "dead")
             for number in 0..<attempts { run.add(1, .connectionAttempt(number, device: "A")) }
             for _ in 0..<actions { run.add(2, .action(actor: "A", "syncs")) }
+            if let reply {
+                let headers = [Scenario.Argument(name: reply, value: "1")]
+                run.scenario.faults = [
+                    .init(
+                        request: RequestPattern(method: nil, row: nil), device: nil,
+                        action: .reply(.init(status: 503, headers: headers)),
+                        location: SourceLocation(file: "s.yaml"))
+                ]
+                run.exchange(
+                    3, "GET", key: nil, responded: nil, received: 503,
+                    fault: .fault(index: 0, exchange: 0, point: .committed))
+            }
             run.add(20, .phase(.heal))
             run.link(20, "A", "clear")
             for number in 0..<99 { run.add(21, .connectionAttempt(attempts + number, device: "A")) }
@@ -157,6 +169,9 @@ import Testing
         #expect(violation(attempts: 9) == nil)
         #expect(violation(attempts: 10) == "10 attempts of A in the outage at 0.0 s, 9 allowed")
         #expect(violation(attempts: 11, actions: 1) == nil)
+        #expect(violation(attempts: 19, reply: "Slowlane-Notes") == nil, "the delays begin anew")
+        #expect(violation(attempts: 20, reply: "Slowlane-Notes") != nil)
+        #expect(violation(attempts: 12, reply: "X-Other") != nil, "a response of another server ends no back-off")
         #expect(violation(attempts: 6, isFlap: true) == nil)
         #expect(
             violation(attempts: 7, isFlap: true) == "7 attempts of A in the down phases of flaps, 6 allowed")

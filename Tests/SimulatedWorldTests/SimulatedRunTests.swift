@@ -27,6 +27,29 @@ extension Scenario: CustomTestStringConvertible {
         try ScenarioFile(parsing: "scenario: 1\nname: test\n" + text, file: file).scenario
     }
 
+    /// The rejection is under way at the beginning of the heal phase: a client that pauses then waits for its user.
+    @Test(arguments: [401, 403]) func aUserSignsInAgainAfterALateRejection(_ status: Int) throws {
+        let scenario = try Self.scenario(
+            """
+            seed: 0
+            heal: 17s
+            devices: { A: { user: ada }, B: { user: ada } }
+            policy: { first-delay: 500ms, longest-delay: 2s, poll: 20s }
+            network: { A: { 0s: wifi }, B: { 0s: high-latency-dns, 2s: downdead } }
+            faults:
+              - request: POST n1
+                to: B
+                point: queued
+                then: { reply: { status: \(status), headers: { Slowlane-Notes: "1", Content-Type: application/json }, body: "{}" } }
+            steps: [{ at: 1s, B: { create: n1, text: a } }]
+            expect:
+              traffic: [{ request: POST n1, count: { min: 2 } }]
+              finally: { agree: [A, B, server] }
+            """)
+        let result = try SimulatedRun.run(scenario)
+        #expect(result.verdict.result == .pass, "\(Self.reasons(result.verdict))")
+    }
+
     // MARK: Verdicts
 
     @Test func thereAreBuiltInScenarios() { #expect(Self.builtIn.count > 3) }

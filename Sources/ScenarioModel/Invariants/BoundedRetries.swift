@@ -6,9 +6,9 @@ enum BoundedRetries: InvariantCheck {
         rule: "A client's attempts in an outage are within the budget of the policy that it publishes, it keeps the "
             + "delays of that policy, and it respects Retry-After.",
         violations: "A device makes more attempts in an outage than its budget, plus 2 for each action of its user "
-            + "and each start of its client; it sends a request before the end of a Retry-After; or it repeats a failed "
+            + "and each start of its client, and the delays begin anew after each response of a fault for the server; it sends a request before the end of a Retry-After; or it repeats a failed "
             + "or rejected request three times, each within half of its first delay, with no action, start or change of the "
-            + "network between; it repeats a write that the server has rejected for good; or five delays in a row in an "
+            + "network between, and after a lost response no other response; it repeats a write that the server has rejected for good; or five delays in a row in an "
             + "outage are equal to the millisecond.",
         worlds: "Both. Attempts to connect of programs are not known; for them only requests count, and the "
             + "reference policy.",
@@ -54,13 +54,23 @@ enum BoundedRetries: InvariantCheck {
             }
             // A fault may respond for the server, so that the client repeats its requests once.
             + device.exchanges.compactMap { run.reply(to: run.exchanges[$0]) == nil ? nil : run.exchanges[$0].sentAt }
+        // A response that the client takes for the server's ends its back-off: the delays begin anew.
+        let responses = device.exchanges.compactMap { index -> Nanoseconds? in
+            let exchange = run.exchanges[index]
+            guard let reply = run.reply(to: exchange), exchange.receivedStatus != nil, isOfService(reply) else {
+                return nil
+            }
+            return exchange.end?.time
+        }
         let accepted = run.changes.count { $0.device == device.name }
         let planned = run.scenario.steps.count { $0.action?.actor == device.name && $0.action?.action.isWrite == true }
         var flapping = (count: 0, allowed: accepted > 0 ? accepted : planned)
         for outage in outages(device) {
             func isWithin(_ time: Nanoseconds) -> Bool { time >= outage.start.time && time < outage.end }
             let count = attempts.count(where: isWithin)
-            let extra = attemptsPerAction * actions.count(where: isWithin)
+            let extra =
+                attemptsPerAction * actions.count(where: isWithin)
+                + device.policy.attemptsMax(inOutage: .zero) * responses.count(where: isWithin)
             let length = outage.end - outage.start.time
             if outage.isFlap {
                 flapping.count += count
@@ -77,6 +87,11 @@ enum BoundedRetries: InvariantCheck {
         return InvariantViolation(
             "\(text(flapping.count)) of \(device.name) in the down phases of flaps, \(flapping.allowed) allowed",
             of: device.name)
+    }
+
+    /// Whether the reply of a fault has the mark of the notes service.
+    private static func isOfService(_ reply: Scenario.Fault.Reply) -> Bool {
+        reply.headers.contains { $0.name.lowercased() == "slowlane-notes" && $0.value == "1" }
     }
 
     private static func text(_ count: Int) -> String { "\(count) \(count == 1 ? "attempt" : "attempts")" }
@@ -144,6 +159,10 @@ enum BoundedRetries: InvariantCheck {
         let breaks =
             (device.actions.map(\.moment.index) + device.network.map(\.moment.index) + device.starts.map(\.index))
             .sorted()
+        // A response shows a client that the server can be reached: what has got none is sent again.
+        let responses = device.exchanges.compactMap { index -> Int? in
+            run.exchanges[index].receivedStatus == nil ? nil : run.exchanges[index].end?.index
+        }.sorted()
         var rows: [Subject: (count: Int, last: History.Exchange)] = [:]
         var reads: [String: Int] = [:]
         for index in device.exchanges {
@@ -152,6 +171,7 @@ enum BoundedRetries: InvariantCheck {
             var count = 1
             if let (before, last) = rows[subject], hasFailed(last), let end = last.end, end.index < exchange.sentIndex,
                 exchange.sentAt - end.time < half, !hasBreak(breaks, last.sentIndex, exchange.sentIndex),
+                last.receivedStatus != nil || !hasBreak(responses, end.index, exchange.sentIndex),
                 exchange.row.flatMap({ reads[$0] }).map({ $0 < last.sentIndex }) ?? true
             {
                 count = before + 1
