@@ -323,7 +323,7 @@ public struct Shrinker {
         return hasChanged
     }
 
-    /// Expects that devices and server agree, if they do: a file for readers has an expectation with a meaning.
+    /// Expects that devices and server agree, if they do, also in a control run: a file for readers has an expectation with a meaning.
     private mutating func finish() {
         guard !violation.rule.isExpectation, current.server == .builtIn,
             current.expectations.count == 1, current.expectations[0].description == Self.vacuousExpectation.description
@@ -333,6 +333,12 @@ public struct Shrinker {
         candidate.expectations = [Expectation(.agree(current.devices.map(\.name) + ["server"]), location: location)]
         let verdict = Verdict(candidate, observation.history)
         guard verdict.checks.first?.outcome == .pass, environment.isValid(candidate) else { return }
+        // A client without the defect must meet the expectation too, or the file would be no regression test.
+        if environment.hasMutants {
+            guard let control = environment.run(candidate, true) else { return }
+            let verdict = Verdict(candidate, control.history)
+            if verdict.checks.first?.outcome != .pass { return }
+        }
         current = candidate
         observation = Observation(verdict: verdict, history: observation.history)
     }
